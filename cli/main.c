@@ -1,0 +1,9 @@
+#include <stdio.h>
+
+#include "credence/status.h"
+
+int main(void)
+{
+    printf("credence %s\n", crd_version());
+    return 0;
+}

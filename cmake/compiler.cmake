@@ -1,0 +1,17 @@
+add_library(credence_warnings INTERFACE)
+target_compile_options(credence_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes
+                       -Wmissing-prototypes -Wpointer-arith -Wvla)
+if(CREDENCE_WERROR)
+  target_compile_options(credence_warnings INTERFACE -Werror)
+endif()
+# The same source gives the same bits everywhere: a*b+c is never fused behind our back, and nothing is reordered.
+add_compile_options(-ffp-contract=off -fno-math-errno)
+add_compile_definitions(_GNU_SOURCE _FILE_OFFSET_BITS=64)
+if(CREDENCE_SANITIZE)
+  add_compile_options(-fsanitize=${CREDENCE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CREDENCE_SANITIZE})
+endif()
+if(CREDENCE_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()

@@ -1,0 +1,1 @@
+message(STATUS "credence ${PROJECT_VERSION}: TIFF ${CRD_HAVE_TIFF}, PNG ${CRD_HAVE_PNG}")

@@ -1,0 +1,122 @@
+/* Volumes: 3D scans, labels and maps in files, of any size.
+ *
+ * Axes are (z, y, x), x fastest, everywhere: shapes, boxes, spacings. A volume is opened or created, read or written
+ * box by box, and closed; no call holds the whole volume in memory. A handle is used by one thread at a time; several
+ * handles, also of the same file, may be used by several threads.
+ *
+ *     crd_volume *scan = NULL;
+ *     if (crd_volume_open("scan.tif", NULL, NULL, &scan) != CRD_OK) fail(crd_last_error()->message);
+ *     const crd_volume_info *info = crd_volume_describe(scan);
+ *     crd_box box = {.origin = {0, 0, 0}, .size = {64, 64, 64}};
+ *     crd_volume_read(scan, &box, CRD_F32, voxels);         // 64*64*64 floats, converted if need be
+ *     crd_volume_close(&scan);
+ *
+ * A created volume appears under its name only when crd_volume_commit succeeds: until then it is a temporary file
+ * beside it, and crd_volume_close without commit removes that.
+ */
+#ifndef CREDENCE_VOLUME_H
+#define CREDENCE_VOLUME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "credence/monitor.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum crd_type {
+    CRD_U8 = 0,
+    CRD_I8 = 1,
+    CRD_U16 = 2,
+    CRD_I16 = 3,
+    CRD_U32 = 4,
+    CRD_I32 = 5,
+    CRD_F32 = 6,
+    CRD_F64 = 7,
+    CRD_TYPE_COUNT = 8
+} crd_type;
+
+CRD_API size_t crd_type_size(crd_type type);
+CRD_API const char *crd_type_name(crd_type type); /* "u16" */
+/* "u16", "u16le", "u16be", "float32", "uint8", ...; *big_endian may be NULL. */
+CRD_API crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian);
+
+typedef struct crd_box {
+    int64_t origin[3];
+    int64_t size[3];
+} crd_box;
+
+typedef struct crd_volume_info {
+    int64_t shape[3];   /* z, y, x */
+    crd_type type;
+    double spacing[3];  /* voxel edge along z, y, x in `unit`; 0, 0, 0 where the file doesn't say */
+    char unit[16];      /* "um", "mm", ...; "" where the file doesn't say. micron, \u00b5m and micrometer become "um" */
+    int64_t origin[3];  /* of this volume inside a larger one, in voxels; 0 unless the file says */
+    double scale;       /* stored value * scale = the quantity (1/255 for probabilities kept in u8); 1 if not said */
+    char format[16];    /* "tiff", "hdf5", "npy", "raw", ... */
+} crd_volume_info;
+
+typedef struct crd_volume crd_volume;
+
+/* All fields 0 or NULL: the defaults. */
+typedef struct crd_volume_options {
+    int64_t shape[3];        /* raw files: required */
+    const char *type;        /* raw files: required when reading, "u16le" */
+    int64_t offset;          /* raw files: bytes to skip */
+    double spacing[3];       /* overrides the file's, where all three are > 0 */
+    const char *unit;
+    size_t cache_bytes;      /* upper limit of decoded data kept for re-use; 0: 256 MiB */
+    const char *format;      /* forces a format by name; NULL: by content when reading, by suffix when writing */
+    int compress;            /* writing, where the format can: 0 none, 1..9 deflate level */
+} crd_volume_options;
+
+/* Opens for reading. `path` is a file, a folder of slices, a quoted glob pattern ("scan_*.tif") or file.h5:/dataset.
+ * What had to be assumed is said through `monitor`. `options` and `monitor` may be NULL. */
+CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                                   crd_volume **out);
+
+/* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored. */
+CRD_API crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                                     crd_volume **out);
+
+/* Borrowed from the volume, valid until it is closed. */
+CRD_API const crd_volume_info *crd_volume_describe(const crd_volume *volume);
+CRD_API const char *crd_volume_path(const crd_volume *volume);
+
+/* Reads a box into size[0]*size[1]*size[2] contiguous values of type `as`: the volume's own type, or CRD_F32 / CRD_F64
+ * (converted, not scaled). A box that leaves the volume is an error. */
+CRD_API crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, void *voxels);
+
+/* Writes a box of the volume's own type. Boxes may come in any order for raw, npy and HDF5; formats whose pages are
+ * written in sequence (TIFF) take whole slices in rising z and say so otherwise. */
+CRD_API crd_status crd_volume_write(crd_volume *volume, const crd_box *box, const void *voxels);
+
+/* Flushes to disk and renames to the final name. Only crd_volume_close is allowed afterwards. */
+CRD_API crd_status crd_volume_commit(crd_volume *volume);
+
+/* Frees the handle and sets it to NULL; a volume that was created and not committed is removed. NULL is fine. */
+CRD_API void crd_volume_close(crd_volume **volume);
+
+/* Statistics over the whole volume, over fixed blocks in file order: the same bits for any number of threads. */
+enum { CRD_HISTOGRAM_BINS = 256 };
+typedef struct crd_volume_statistics {
+    double minimum, maximum, mean, variance; /* of the finite voxels; variance is the population's */
+    int64_t count;                           /* finite voxels */
+    int64_t nonfinite;                       /* NaN and Inf */
+    double histogram_low, histogram_high;    /* outer edges */
+    int64_t histogram[CRD_HISTOGRAM_BINS];
+} crd_volume_statistics;
+
+CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
+
+/* Copies `in` to a new file, slab by slab; type and spacing stay unless `info` says otherwise. */
+CRD_API crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume_info *info,
+                                      const crd_volume_options *options, const crd_monitor *monitor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

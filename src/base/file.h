@@ -1,0 +1,32 @@
+/* Files: whole reads and writes at an offset, atomic replacement, locks. */
+#ifndef CRD_BASE_FILE_H
+#define CRD_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Exactly `bytes` bytes at `offset`, or an error that names the file; interrupted calls are repeated. */
+crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes);
+crd_status crd_write_at(int fd, const char *path, int64_t offset, const void *data, size_t bytes);
+
+/* The name of a temporary file beside `path` ("dir/.name.tmp.<pid>.<n>"), free with crd_free. */
+crd_status crd_temporary_name(const char *path, char **out);
+
+/* fsync of the file, rename over `path`, fsync of its folder. */
+crd_status crd_replace_file(const char *temporary, const char *path);
+
+/* Writes a whole small file atomically. */
+crd_status crd_write_file(const char *path, const void *data, size_t bytes);
+/* Reads a whole file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. */
+crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *bytes);
+
+/* An advisory lock file that holds host and pid; a second holder gets CRD_ERR_BUSY with a sentence that names them. A
+ * lock whose process is gone (same host) is taken over. */
+typedef struct crd_lock crd_lock;
+crd_status crd_lock_take(const char *path, crd_lock **out);
+void crd_lock_release(crd_lock **lock);
+
+#endif

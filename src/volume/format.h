@@ -1,0 +1,51 @@
+/* What a file format implements: one row of the table in registry.c. The generic half (volume.c) checks every box
+ * against the shape, converts types, and owns the temporary name, so a format only moves bytes. */
+#ifndef CRD_VOLUME_FORMAT_H
+#define CRD_VOLUME_FORMAT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "credence/volume.h"
+
+typedef struct crd_format crd_format;
+
+struct crd_volume {
+    const crd_format *format;
+    crd_volume_info info;
+    char *path;          /* as the user gave it */
+    char *write_path;    /* temporary file or folder while writing, NULL while reading */
+    size_t cache_bytes;  /* limit for decoded data, always > 0 */
+    bool committed;
+    void *state;         /* the format's own */
+};
+
+struct crd_format {
+    const char *name;              /* "tiff" */
+    const char *suffixes;          /* ".tif .tiff": the first is the one we write; "" for none */
+    const char *library;           /* what a build without it lacks, or NULL */
+    bool any_order;                /* boxes may be written in any order */
+
+    /* All NULL in a build without the library: the row stays, so that the error can say what is missing. */
+
+    /* Does the file look like ours? `head` is its first `count` bytes (at most 4096; 0 for a folder or a pattern). */
+    bool (*sniff)(const char *path, const unsigned char *head, size_t count);
+    /* Fills volume->info and volume->state from volume->path. On failure nothing stays open. */
+    crd_status (*open)(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor);
+    /* Reads a checked box in the volume's own type and the machine's byte order. */
+    crd_status (*read)(crd_volume *volume, const crd_box *box, void *voxels);
+    /* Starts writing volume->info to volume->write_path. */
+    crd_status (*create)(crd_volume *volume, const crd_volume_options *options);
+    crd_status (*write)(crd_volume *volume, const crd_box *box, const void *voxels);
+    /* Everything on disk under write_path, synced; volume.c renames it afterwards. Sidecars are written here, too. */
+    crd_status (*finish)(crd_volume *volume);
+    /* Frees the state; removes nothing. Accepts a state that was only partly built. */
+    void (*close)(crd_volume *volume);
+};
+
+extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw;
+
+/* All formats this version knows, in the order they are tried; ends in NULL. */
+extern const crd_format *const crd_formats[];
+
+#endif

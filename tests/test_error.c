@@ -1,0 +1,39 @@
+#include "base/error.h"
+#include "base/memory.h"
+#include "harness.h"
+
+static void test_record_keeps_the_sentence(void)
+{
+    CHECK(crd_fail(CRD_ERR_FORMAT, "%s is %d bytes short", "scan.tif", 12) == CRD_ERR_FORMAT);
+    CHECK(strcmp(crd_last_error()->message, "scan.tif is 12 bytes short") == 0);
+    CHECK(crd_last_error()->status == CRD_ERR_FORMAT);
+    crd_fail(CRD_ERR_FORMAT, "while opening: %s", crd_last_error()->message);
+    CHECK(strcmp(crd_last_error()->message, "while opening: scan.tif is 12 bytes short") == 0);
+}
+
+static void test_sizes_that_overflow_are_refused(void)
+{
+    int64_t product;
+    void *memory = &product;
+    CHECK_FAILS(crd_product(INT64_C(1) << 40, INT64_C(1) << 40, 1, &product), CRD_ERR_MEMORY, "too large");
+    CHECK_FAILS(crd_product(-1, 2, 3, &product), CRD_ERR_MEMORY, "too large");
+    CHECK_OK(crd_product(3, 5, 7, &product));
+    CHECK(product == 105);
+    CHECK_FAILS(crd_alloc(INT64_C(1) << 61, 8, "a test", &memory), CRD_ERR_MEMORY, "too large");
+    CHECK(memory == NULL);
+}
+
+static void test_memory_is_zero_and_aligned(void)
+{
+    for (int64_t n = 0; n < 5000000; n = n * 7 + 1) {
+        unsigned char *bytes = NULL;
+        CHECK_OK(crd_alloc(n, 1, "a test", &bytes));
+        CHECK((uintptr_t)bytes % 64 == 0);
+        for (int64_t i = 0; i < n; i++) CHECK(bytes[i] == 0);
+        crd_free(&bytes);
+        CHECK(bytes == NULL);
+    }
+}
+
+TEST_MAIN(TEST(test_record_keeps_the_sentence), TEST(test_sizes_that_overflow_are_refused),
+          TEST(test_memory_is_zero_and_aligned))
