@@ -1,0 +1,44 @@
+/* One network of one chunk size on the CPU: the encoder once, decoder samples with given weights, and the gradient of
+ * one example. Memory is planned and taken when the engine is made; nothing is allocated while it runs.
+ *
+ * Weights are in the point layout (net/net.h). `masks` is one set of dropout masks (0 or 2 per channel, laid out by
+ * crd_net.mask_offset), or NULL for none. */
+#ifndef CRD_NET_ENGINE_H
+#define CRD_NET_ENGINE_H
+
+#include "net/net.h"
+#include "ops/ops.h"
+
+typedef struct crd_engine crd_engine;
+
+typedef struct crd_engine_plan {
+    const crd_net *net;      /* borrowed, must outlive the engine */
+    int64_t chunk[3];
+    bool training;           /* room for gradients, too */
+    const crd_ops *ops;
+    crd_pool *pool;          /* borrowed */
+} crd_engine_plan;
+
+crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out);
+void crd_engine_free(crd_engine **engine);
+/* Bytes that crd_engine_create would take. */
+crd_status crd_engine_bytes(const crd_engine_plan *plan, int64_t *bytes);
+
+/* input: chunk[0]*chunk[1]*chunk[2] floats. */
+void crd_engine_encode(crd_engine *engine, const float *weights, const float *input);
+/* After encode, any number of times: probabilities of one sample. inverse_temperature multiplies the logit. */
+void crd_engine_decode(crd_engine *engine, const float *weights, const float *masks, float inverse_temperature,
+                       float *probability);
+
+/* Forward and, when gradient is not NULL, backward of one example. label: 0, 1 or 255 (none) per voxel. gradient
+ * (point layout, overwritten) is that of scale * (sum of BCE over the labelled voxels). */
+typedef struct crd_loss {
+    double bce_sum;
+    int64_t labelled;
+    int64_t correct;         /* (logit > 0) == label */
+    bool head_dead;          /* the head's one-channel ReLU gave zero everywhere */
+} crd_loss;
+void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
+                     const uint8_t *label, float scale, float *gradient, crd_loss *loss);
+
+#endif

@@ -1,0 +1,149 @@
+/* The fused operations a backend implements, and the tensors they work on.
+ *
+ * The textbook versions (ops/reference.h) are the oracle; these are what runs. Three ideas make them fast on any
+ * device, and keep them exact:
+ *
+ * 1. A tensor is stored as the convolution left it: after bias and ReLU, before the group norm. The norm is a scale
+ *    and a shift per channel (from the sums that the convolution's epilogue leaves), and they are folded into the next
+ *    layer's kernel and bias (net/fold.h). With zero padding the folded shift differs near the border, so a bias has
+ *    one row per border class.
+ * 2. Every tensor carries one voxel of zeros all around, so no kernel checks borders.
+ * 3. Concatenation is two input pointers.
+ *
+ * Work is divided into fixed blocks of voxels whatever the number of threads, and sums run over blocks in order: the
+ * same bits for any number of threads.
+ */
+#ifndef CRD_OPS_OPS_H
+#define CRD_OPS_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/parallel.h"
+
+/* (depth, height, width, channels), channels last, with a halo of one voxel of zeros on all six sides. `data` points at
+ * voxel (0, 0, 0); voxel (z, y, x) begins at data + z * plane + y * row + x * channels. Voxels -1 and size exist in
+ * every axis and are zero. At least CRD_TENSOR_SLACK floats before the first and after the last halo voxel may be read
+ * (their values must not matter). Operations write interior voxels only. */
+enum { CRD_TENSOR_SLACK = 1024 };
+typedef struct crd_tensor {
+    float *data;
+    int64_t depth, height, width, channels;
+    int64_t row, plane; /* strides in floats: row = (width + 2) * channels, plane = (height + 2) * row */
+} crd_tensor;
+
+/* Floats of storage that a tensor needs, halo and slack included, and a tensor laid into such (zeroed) storage. */
+int64_t crd_tensor_floats(int64_t depth, int64_t height, int64_t width, int64_t channels);
+crd_tensor crd_tensor_in(float *storage, int64_t depth, int64_t height, int64_t width, int64_t channels);
+
+/* Border class of a voxel: per axis, bit 0 = it is the first, bit 1 = it is the last (both in an axis of one voxel). */
+enum { CRD_BORDER_CLASSES = 64 };
+static inline int crd_border_axis(int64_t i, int64_t n)
+{
+    return (i == 0) | ((i == n - 1) << 1);
+}
+static inline int crd_border_class(int z_axis, int y_axis, int x_axis)
+{
+    return (z_axis << 4) | (y_axis << 2) | x_axis;
+}
+
+/* y = act(conv(concat(x[0], x[1]), kernel) + bias[class]).
+ * 3x3x3, stride 1, zero padding: kernel [27][cin][cout], taps in (z, y, x) order, offsets -1, 0, 1; cin = the inputs'
+ * channels together. Also the data gradient (flipped taps, swapped channels), with bias NULL and relu false. */
+typedef struct crd_conv {
+    const crd_tensor *x[2];  /* x[1] may be NULL */
+    const float *kernel;
+    const float *bias;       /* [CRD_BORDER_CLASSES][cout], or NULL for none */
+    bool relu;
+    crd_tensor *y;
+    double *sums;            /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
+    void *scratch;           /* at least conv_scratch bytes, 64-byte aligned */
+} crd_conv;
+
+/* y = act(conv2(upsample2(x), kernel) + bias[class]): y has twice x's edges. 2x2x2, padded at the end only: kernel
+ * [8][cin][cout], offsets 0, 1. The class is that of the voxel of y. */
+typedef struct crd_up {
+    const crd_tensor *x;
+    const float *kernel;
+    const float *bias;
+    bool relu;
+    crd_tensor *y;
+    double *sums;
+    void *scratch;
+} crd_up;
+
+typedef enum crd_op {
+    CRD_OP_CONV,            /* conv_forward */
+    CRD_OP_CONV_KERNEL,     /* conv_kernel_gradient */
+    CRD_OP_UP,              /* up_forward */
+    CRD_OP_UP_DATA,         /* up_data_gradient */
+    CRD_OP_UP_KERNEL        /* up_kernel_gradient */
+} crd_op;
+
+/* Sizes of one convolution: the output's voxels, and channels. */
+typedef struct crd_conv_size {
+    int64_t depth, height, width;
+    int64_t channels_in[2];
+    int64_t channels_out;
+} crd_conv_size;
+
+enum { CRD_OPS_VERSION = 1 };
+
+/* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these
+ * allocates, and none can fail: sizes are checked when the network is planned. */
+typedef struct crd_ops {
+    uint32_t version;
+    const char *name;
+    bool (*available)(void); /* can this CPU run it? */
+
+    /* Bytes of scratch for an operation of that size with that many threads. */
+    size_t (*scratch_bytes)(crd_op op, const crd_conv_size *size, int threads);
+
+    void (*conv_forward)(crd_pool *pool, const crd_conv *conv);
+    /* dkernel [27][cin][cout] = sum over voxels v of concat(x)[v + tap] * dy[v]. Overwrites. */
+    void (*conv_kernel_gradient)(crd_pool *pool, const crd_tensor *x0, const crd_tensor *x1, const crd_tensor *dy,
+                                 float *dkernel, void *scratch);
+
+    void (*up_forward)(crd_pool *pool, const crd_up *up);
+    /* dx (low resolution) from dy (high): the adjoint of upsample2 + conv2 without its bias. Overwrites. */
+    void (*up_data_gradient)(crd_pool *pool, const crd_tensor *dy, const float *kernel, crd_tensor *dx, void *scratch);
+    void (*up_kernel_gradient)(crd_pool *pool, const crd_tensor *x, const crd_tensor *dy, float *dkernel,
+                               void *scratch);
+
+    /* y = max over 2x2x2 of (scale[c] * x + shift[c]). */
+    void (*pool_forward)(crd_pool *pool, const crd_tensor *x, const float *scale, const float *shift, crd_tensor *y);
+    /* dx += dy at the first maximum (z, y, x order) of scale[c] * x + shift[c] in each 2x2x2. */
+    void (*pool_backward)(crd_pool *pool, const crd_tensor *x, const float *scale, const float *shift,
+                          const crd_tensor *dy, crd_tensor *dx);
+
+    /* sums [2][channels]: sum of g, and sum of g * x, per channel. */
+    void (*gradient_sums)(crd_pool *pool, const crd_tensor *g, const crd_tensor *x, double *sums);
+    /* out = a[c] * g + b[c] * x + c0[c], zero where relu and x <= 0. out may be g. */
+    void (*gradient_apply)(crd_pool *pool, const crd_tensor *g, const crd_tensor *x, const float *a, const float *b,
+                           const float *c0, bool relu, crd_tensor *out);
+    /* sums [CRD_BORDER_CLASSES][channels]: sum of g over the voxels of each border class. */
+    void (*border_sums)(crd_pool *pool, const crd_tensor *g, double *sums);
+
+    /* probability[v] = sigmoid((weight * x[v] + bias) * inverse_temperature), x of one channel; v without halo. */
+    void (*head_probability)(crd_pool *pool, const crd_tensor *x, float weight, float bias, float inverse_temperature,
+                             float *probability);
+    /* Cross entropy of logit = weight * x + bias (x >= 0, one channel, after a ReLU) against labels 0, 1 or 255 (no
+     * label). result: [0] sum of the BCE over labelled voxels, [1] their number, [2] d/dweight, [3] d/dbias,
+     * [4] voxels classified right (logit > 0 is foreground); gradients are multiplied by `scale`. dx, where not NULL,
+     * = scale * dBCE/dx, zero where x <= 0. */
+    void (*head_loss)(crd_pool *pool, const crd_tensor *x, float weight, float bias, const uint8_t *label, float scale,
+                      crd_tensor *dx, double result[5]);
+
+    /* samples [count][stride]: `voxels` columns. Per voxel: mean -> out row 0, population standard deviation -> row 1,
+     * then the `percentiles` (0..100, linear interpolation between order statistics) -> rows 2...; rows are `stride`
+     * apart; `samples` may be overwritten. */
+    void (*summarise)(crd_pool *pool, float *samples, int64_t count, int64_t stride, int64_t voxels,
+                      const double *percentiles, int64_t percentile_count, float *out);
+} crd_ops;
+
+/* The table for `name` (NULL or "auto": the best this CPU has), complete: no slot is empty. A name that is unknown or
+ * that this CPU can't run is an error. */
+crd_status crd_ops_select(const char *name, const crd_ops **out);
+
+#endif
