@@ -76,7 +76,7 @@ char *crd_format_real(double value, char text[CRD_NUMBER_BYTES])
         return text;
     }
     const locale_t before = enter_plain_locale();
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, CRD_NUMBER_BYTES, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }

@@ -15,7 +15,7 @@ enum { CRD_NUMBER_BYTES = 32 };
 bool crd_parse_int(const char *text, size_t length, int64_t *out);
 bool crd_parse_real(const char *text, size_t length, double *out);
 
-/* The fewest digits from which crd_parse_real gets the same bits again; "null", as JSON wants it, for NaN and
+/* 15 to 17 digits, as many as crd_parse_real needs to get the same bits again; "null", as JSON wants it, for NaN and
  * infinities. Returns `text`. */
 char *crd_format_real(double value, char text[CRD_NUMBER_BYTES]);
 

@@ -45,6 +45,13 @@ static crd_status wrong_kind(const crd_setting *row)
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be %s", row->name, wanted[row->kind]);
 }
 
+/* A whole number that the reader of JSON may have rounded already. */
+static bool may_be_rounded(const crd_setting *row, const cJSON *item)
+{
+    const bool whole = row->kind == CRD_SETTING_INT || row->kind == CRD_SETTING_TRIPLE;
+    return whole && cJSON_IsNumber(item) && fabs(item->valuedouble) >= exact_limit;
+}
+
 /* [48, 96, 96] becomes "48,96,96". */
 static crd_status assign_array(const crd_setting *row, void *options, const cJSON *array)
 {
@@ -55,7 +62,7 @@ static crd_status assign_array(const crd_setting *row, void *options, const cJSO
     cJSON_ArrayForEach(item, array)
     {
         char text[CRD_NUMBER_BYTES];
-        if (!cJSON_IsNumber(item)) return wrong_kind(row);
+        if (!cJSON_IsNumber(item) || may_be_rounded(row, item)) return wrong_kind(row);
         const char *number = number_text(item->valuedouble, text);
         const size_t length = strlen(number);
         if (used + length + 2 > sizeof joined) return crd_fail(CRD_ERR_ARGUMENT, "%s has too many numbers", row->name);
@@ -95,6 +102,10 @@ static crd_status assign_json(const crd_setting *row, void *options, const cJSON
     const bool may_be_array =
         row->kind == CRD_SETTING_TRIPLE || row->kind == CRD_SETTING_REALS || row->kind == CRD_SETTING_TEXT;
     if (cJSON_IsArray(item) && may_be_array) return assign_array(row, options, item);
+    if (may_be_rounded(row, item)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s must be less than 2^53 as a JSON number; a string can hold it",
+                        row->name);
+    }
     char text[CRD_NUMBER_BYTES];
     const char *scalar = scalar_text(item, text);
     return scalar != NULL ? crd_setting_assign(row, options, scalar) : wrong_kind(row);
