@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 
+#include "bayes/noise.h"
 #include "net/net.h"
 
 enum { CRD_BACKEND_VERSION = 1 };
 
-typedef enum crd_estimator { CRD_FLIPOUT = 0, CRD_INDEPENDENT = 1, CRD_MEAN = 2 } crd_estimator;
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
 typedef struct crd_device_settings {
