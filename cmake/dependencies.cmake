@@ -25,3 +25,6 @@ macro(credence_optional NAME MODULE)
 endmacro()
 credence_optional(TIFF libtiff-4)
 credence_optional(PNG libpng)
+if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/volume/tiff.c)
+  set(CRD_HAVE_TIFF 0) # not written yet
+endif()
