@@ -1,0 +1,11 @@
+/* The textbook network in float. */
+#include "net/reference_net.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "net/reference_graph.h"
+
+#include "ops/real_float.h"
+
+#include "net/reference_net.inc"
