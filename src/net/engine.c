@@ -215,14 +215,16 @@ void crd_engine_encode(crd_engine *engine, const float *weights, const float *in
     crd_engine_forward_encoder(engine, weights, input);
 }
 
-void crd_engine_decode(crd_engine *engine, const float *weights, const float *masks, float inverse_temperature,
+void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability)
 {
     const crd_layout *layout = &engine->plan.net->point;
-    crd_engine_forward_decoder(engine, weights, masks);
+    const int64_t first = crd_decoder_offset(engine->plan.net);
+    crd_engine_forward_decoder(engine, decoder_weights, masks);
     engine->plan.ops->head_probability(engine->plan.pool, &engine->nodes[CRD_SPATIAL].y,
-                                       weights[layout->kernel[CRD_POINT]], weights[layout->bias[CRD_POINT]],
-                                       inverse_temperature, probability);
+                                       decoder_weights[layout->kernel[CRD_POINT] - first],
+                                       decoder_weights[layout->bias[CRD_POINT] - first], inverse_temperature,
+                                       probability);
 }
 
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
@@ -232,7 +234,7 @@ void crd_engine_loss(crd_engine *engine, const float *weights, const float *mask
     const crd_tensor *head = &engine->nodes[CRD_SPATIAL].y;
     double result[5];
     crd_engine_forward_encoder(engine, weights, input);
-    crd_engine_forward_decoder(engine, weights, masks);
+    crd_engine_forward_decoder(engine, weights + crd_decoder_offset(engine->plan.net), masks);
     engine->plan.ops->head_loss(engine->plan.pool, head, weights[layout->kernel[CRD_POINT]],
                                 weights[layout->bias[CRD_POINT]], label, scale,
                                 gradient == NULL ? NULL : &engine->head_gradient, result);

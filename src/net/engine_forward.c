@@ -3,14 +3,25 @@
 
 #include "net/engine_internal.h"
 
-static void convolve(crd_engine *engine, int layer, const float *weights, const crd_tensor *x0, const crd_tensor *x1,
+/* Weights as a caller has them: values of the point layout from `first` on. */
+typedef struct weights_from {
+    const float *values;
+    int64_t first;
+} weights_from;
+
+static const float *at(weights_from weights, int64_t offset)
+{
+    return weights.values + (offset - weights.first);
+}
+
+static void convolve(crd_engine *engine, int layer, weights_from weights, const crd_tensor *x0, const crd_tensor *x1,
                      const float *scale, const float *shift)
 {
     const crd_layout *layout = &engine->plan.net->point;
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
     crd_node *node = &engine->nodes[layer];
-    crd_fold(engine->plan.pool, &shape, weights + layout->kernel[layer], weights + layout->bias[layer], scale, shift,
-             engine->folded, engine->bias_classes, engine->tap_shift);
+    crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), scale,
+             shift, engine->folded, engine->bias_classes, engine->tap_shift);
     if (shape.edge == 2) {
         const crd_up up = {.x = x0, .kernel = engine->folded, .bias = engine->bias_classes, .relu = true,
                            .y = &node->y, .sums = node->norm.sum, .scratch = engine->scratch};
@@ -21,7 +32,7 @@ static void convolve(crd_engine *engine, int layer, const float *weights, const 
         engine->plan.ops->conv_forward(engine->plan.pool, &conv);
     }
     if (!engine->plan.net->layers[layer].norm) return;
-    crd_norm_forward(&node->norm, weights + layout->gamma[layer], weights + layout->beta[layer]);
+    crd_norm_forward(&node->norm, at(weights, layout->gamma[layer]), at(weights, layout->beta[layer]));
     memcpy(node->scale, node->norm.scale, (size_t)node->norm.channels * sizeof(float));
     memcpy(node->shift, node->norm.shift, (size_t)node->norm.channels * sizeof(float));
 }
@@ -48,15 +59,15 @@ static void transform_sums(const crd_norm *from, double *sum, double *square)
 }
 
 /* Both halves of a merge are known by their sums alone, so the merge norm reads no voxel. */
-static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, const crd_node *up, const float *weights)
+static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, const crd_node *up, weights_from weights)
 {
     const crd_layout *layout = &engine->plan.net->point;
     crd_merge *merge = &engine->merges[stage];
     const int half = skip->norm.channels;
     transform_sums(&skip->norm, merge->norm.sum, merge->norm.square);
     transform_sums(&up->norm, merge->norm.sum + half, merge->norm.square + half);
-    crd_norm_forward(&merge->norm, weights + layout->gamma[CRD_CONV_COUNT + stage],
-                     weights + layout->beta[CRD_CONV_COUNT + stage]);
+    crd_norm_forward(&merge->norm, at(weights, layout->gamma[CRD_CONV_COUNT + stage]),
+                     at(weights, layout->beta[CRD_CONV_COUNT + stage]));
     for (int c = 0; c < merge->norm.channels; c++) {
         const crd_norm *inner = c < half ? &skip->norm : &up->norm;
         const int i = c < half ? c : c - half;
@@ -65,8 +76,9 @@ static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, co
     }
 }
 
-void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const float *input)
+void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, const float *input)
 {
+    const weights_from weights = {all_weights, 0};
     const int64_t *size = engine->size[1];
     for (int64_t z = 0; z < size[0]; z++) {
         for (int64_t y = 0; y < size[1]; y++) {
@@ -85,8 +97,9 @@ void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const 
     }
 }
 
-void crd_engine_forward_decoder(crd_engine *engine, const float *weights, const float *masks)
+void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks)
 {
+    const weights_from weights = {decoder_weights, crd_decoder_offset(engine->plan.net)};
     crd_node *below = &engine->nodes[CRD_E4B];
     drop(engine, below, masks, CRD_MASK_LATENT);
     for (int level = CRD_LEVELS - 1; level >= 1; level--) {

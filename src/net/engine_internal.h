@@ -59,7 +59,7 @@ static inline int crd_encoder_a(int level)
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer);
 
 void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const float *input);
-void crd_engine_forward_decoder(crd_engine *engine, const float *weights, const float *masks);
+void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks);
 void crd_engine_backward(crd_engine *engine, const float *weights, const float *masks, float *gradient);
 
 #endif
