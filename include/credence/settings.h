@@ -4,6 +4,22 @@
  * A table describes a plain struct of options. Fields are: FLAG -> int, INT -> int64_t, REAL -> double, TEXT and
  * CHOICE -> char *, LIST -> crd_text_list, TRIPLE -> int64_t[3], REALS -> crd_real_list. Strings and lists are owned
  * by the struct: crd_settings_clear frees them.
+ *
+ *     typedef struct options { int64_t epochs; char *kind; } options;
+ *     static const crd_setting rows[] = {
+ *         {.name = "epochs", .kind = CRD_SETTING_INT, .offset = offsetof(options, epochs), .initial = "5",
+ *          .low = 1, .high = 100000, .argument = "N", .help = "how often the data is gone through"},
+ *         {.name = "kind", .kind = CRD_SETTING_CHOICE, .offset = offsetof(options, kind), .initial = "bcnn",
+ *          .choices = "bcnn|mcdn", .help = "the network's kind"}};
+ *     static const crd_settings table = {.title = "train", .rows = rows, .count = 2};
+ *
+ *     options chosen;
+ *     crd_settings_default(&table, &chosen);
+ *     crd_settings_set(&table, &chosen, "epochs", "7");
+ *     crd_settings_clear(&table, &chosen);
+ *
+ * Text is read and written the same way in every locale. Where a sentence of the error record is about the value of a
+ * setting, it begins with the setting's name.
  */
 #ifndef CREDENCE_SETTINGS_H
 #define CREDENCE_SETTINGS_H
@@ -18,14 +34,14 @@ extern "C" {
 #endif
 
 typedef enum crd_setting_kind {
-    CRD_SETTING_FLAG,    /* no value on the command line: present = 1; JSON true/false */
-    CRD_SETTING_INT,
-    CRD_SETTING_REAL,
-    CRD_SETTING_TEXT,
-    CRD_SETTING_CHOICE,  /* one of `choices` */
-    CRD_SETTING_LIST,    /* text, repeatable; JSON array of strings */
-    CRD_SETTING_TRIPLE,  /* z,y,x; JSON array of three integers, or the text */
-    CRD_SETTING_REALS    /* comma-separated numbers; JSON array */
+    CRD_SETTING_FLAG = 0, /* no value on the command line: present = 1; JSON true/false */
+    CRD_SETTING_INT = 1,
+    CRD_SETTING_REAL = 2, /* finite */
+    CRD_SETTING_TEXT = 3,
+    CRD_SETTING_CHOICE = 4, /* one of `choices` */
+    CRD_SETTING_LIST = 5,   /* text, repeatable; JSON array of strings */
+    CRD_SETTING_TRIPLE = 6, /* z,y,x; JSON array of three integers, or the text */
+    CRD_SETTING_REALS = 7   /* comma-separated numbers; JSON array */
 } crd_setting_kind;
 
 typedef struct crd_text_list {
@@ -39,36 +55,45 @@ typedef struct crd_real_list {
 } crd_real_list;
 
 typedef struct crd_setting {
-    const char *name;        /* without dashes: "kl-temperature" */
+    const char *name; /* without dashes: "kl-temperature" */
     crd_setting_kind kind;
-    size_t offset;           /* offsetof in the options struct */
-    const char *initial;     /* the default, as text; NULL: 0, NULL or empty */
-    double low, high;        /* INT and REAL: allowed range; ignored when both are 0 */
-    const char *choices;     /* CHOICE: "a|b|c" */
-    const char *argument;    /* what --help calls the value: "FILE", "z,y,x" */
-    const char *help;        /* one sentence without the final dot */
-    char short_name;         /* 'o' for -o, or 0 */
+    size_t offset;        /* offsetof in the options struct */
+    const char *initial;  /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
+    double low, high;     /* INT, REAL, and each number of TRIPLE and REALS: allowed range; ignored when both are 0 */
+    const char *choices;  /* CHOICE: "a|b|c". TRIPLE: a word that stands for 0,0,0 ("auto"), or NULL */
+    const char *argument; /* what --help calls the value: "FILE", "z,y,x" */
+    const char *help;     /* one sentence without the final dot */
+    char short_name;      /* 'o' for -o, or 0 */
 } crd_setting;
 
 typedef struct crd_settings {
-    const char *title;            /* "train" */
+    const char *title; /* "train" */
     const crd_setting *rows;
     size_t count;
 } crd_settings;
 
-/* Fills the struct with the defaults. */
+/* Fills the struct with the defaults; what it held before is overwritten, not freed. */
 CRD_API crd_status crd_settings_default(const crd_settings *table, void *options);
-/* Frees the strings and lists of the struct and zeroes it. */
+/* Frees the strings and lists of the struct and zeroes every field the table names. */
 CRD_API void crd_settings_clear(const crd_settings *table, void *options);
-/* Sets one by its name from text; LIST appends. Unknown names are an error that suggests the nearest. */
+/* Sets one by its name ('-' and '_' are the same) from text; LIST appends; NULL or "" for a FLAG means 1. On failure
+ * the old value stays. Unknown names are an error that suggests the nearest. */
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
-/* Sets many from a JSON object (text). Keys may use '-' or '_'. `given[i]` != 0 keeps row i untouched (a flag that
- * wins over the file); NULL: none does. Unknown keys are an error that names the key. */
+/* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
+ * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is
+ * replaced. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); NULL: none does. Unknown keys are
+ * an error that names the key. `source` is the file's name for the sentence. After a failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,
                                           const char *source, const unsigned char *given);
-/* All settings as a JSON object, in table order; free with crd_settings_free_text. */
+/* All settings as a JSON object, in table order, names with '-'; free with crd_settings_free_text. Numbers come back
+ * exactly: integers from 2^53 on are written as strings. */
 CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *options, char **json);
 CRD_API void crd_settings_free_text(char **json);
+
+/* The row of that name, or NULL. */
+CRD_API const crd_setting *crd_settings_find(const crd_settings *table, const char *name);
+/* Of `count` names the one that `word` is most likely a misspelling of, or NULL when none is close. */
+CRD_API const char *crd_nearest_name(const char *word, const char *const *names, size_t count);
 
 #ifdef __cplusplus
 }

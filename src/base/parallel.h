@@ -15,7 +15,8 @@ void crd_pool_free(crd_pool **pool);
 int crd_pool_threads(const crd_pool *pool);
 
 /* Calls work(context, item, worker) once for every item in [0, count); returns when all are done. `worker` lies in
- * [0, threads). Items are handed out in rising order. Not re-entrant: work() must not call it on the same pool. */
+ * [0, threads), the calling thread's is 0. Items are handed out in rising order. Several threads may call it on the
+ * same pool: they take turns. Not re-entrant: work() must not call it on the same pool. */
 typedef void crd_work(void *context, int64_t item, int worker);
 void crd_pool_run(crd_pool *pool, int64_t count, crd_work *work, void *context);
 

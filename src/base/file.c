@@ -1,0 +1,213 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+/* Linux moves at most 2 GiB less a page in one call; the rest of the name's 255 bytes is kept for the suffix. */
+enum { CALL_LIMIT = 1 << 30, NAME_KEPT = 200, NAME_TRIES = 100 };
+
+crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes)
+{
+    char *target = data;
+    size_t done = 0;
+    while (done < bytes) {
+        const size_t wanted = bytes - done < CALL_LIMIT ? bytes - done : CALL_LIMIT;
+        const ssize_t got = pread(fd, target + done, wanted, (off_t)(offset + (int64_t)done));
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            return crd_fail_errno("can't read %zu bytes at byte %lld of %s", bytes, (long long)offset, path);
+        }
+        if (got == 0) {
+            return crd_fail(CRD_ERR_FORMAT,
+                            "%s ends at byte %lld, but bytes up to %lld are needed; it may be cut short", path,
+                            (long long)offset + (long long)done, (long long)offset + (long long)bytes);
+        }
+        done += (size_t)got;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_write_at(int fd, const char *path, int64_t offset, const void *data, size_t bytes)
+{
+    const char *source = data;
+    size_t done = 0;
+    while (done < bytes) {
+        const size_t wanted = bytes - done < CALL_LIMIT ? bytes - done : CALL_LIMIT;
+        const ssize_t put = pwrite(fd, source + done, wanted, (off_t)(offset + (int64_t)done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            if (put == 0) errno = ENOSPC;
+            return crd_fail_errno("can't write %zu bytes at byte %lld of %s", bytes, (long long)offset, path);
+        }
+        done += (size_t)put;
+    }
+    return CRD_OK;
+}
+
+/* Length of `path` without trailing slashes, and where its last part begins. */
+static size_t split_path(const char *path, size_t *name_start)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    size_t start = length;
+    while (start > 0 && path[start - 1] != '/') start--;
+    *name_start = start;
+    return length;
+}
+
+crd_status crd_temporary_name(const char *path, char **out)
+{
+    static atomic_uint counter;
+    size_t start = 0;
+    const size_t length = split_path(path, &start);
+    *out = NULL;
+    if (length == 0 || start == length) {
+        return crd_fail(CRD_ERR_ARGUMENT, "'%s' can't be written: it isn't the name of a file", path);
+    }
+    const size_t kept = length - start < NAME_KEPT ? length - start : NAME_KEPT;
+    const size_t capacity = start + kept + 64;
+    CRD_PASS(crd_alloc((int64_t)capacity, 1, "a file name", out));
+    snprintf(*out, capacity, "%.*s.%.*s.tmp.%ld.%u", (int)start, path, (int)kept, path + start, (long)getpid(),
+             atomic_fetch_add(&counter, 1));
+    return CRD_OK;
+}
+
+static crd_status sync_and_close(int fd, const char *path)
+{
+    /* Some file systems have nothing to sync for a folder and say EINVAL. */
+    const int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+    if (close(fd) != 0 && failed == 0 && errno != EINTR) return crd_fail_errno("can't finish writing %s", path);
+    if (failed == 0) return CRD_OK;
+    errno = failed;
+    return crd_fail_errno("can't bring %s onto the disk", path);
+}
+
+static crd_status sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return crd_fail_errno("can't open %s to bring it onto the disk", path);
+    return sync_and_close(fd, path);
+}
+
+static crd_status sync_folder_of(const char *path)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    size_t start = 0;
+    (void)split_path(path, &start);
+    if (start == 0) return sync_path(".");
+    CRD_TRY(crd_strdup(path, &folder));
+    folder[start] = '\0';
+    CRD_TRY(sync_path(folder));
+done:
+    crd_free(&folder);
+    return status;
+}
+
+crd_status crd_replace_file(const char *temporary, const char *path)
+{
+    /* Renaming over /dev/null or a pipe would destroy it rather than write to it. */
+    struct stat target;
+    if (stat(path, &target) == 0 && !S_ISREG(target.st_mode) && !S_ISDIR(target.st_mode)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s can't be written: it is neither a file nor a folder", path);
+    }
+    CRD_PASS(sync_path(temporary));
+    if (rename(temporary, path) != 0) return crd_fail_errno("can't rename %s to %s", temporary, path);
+    return sync_folder_of(path);
+}
+
+/* A new, empty file under a temporary name; a leftover of an earlier process with our pid is stepped over. */
+static crd_status open_temporary(const char *path, char **name, int *out)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        CRD_PASS(crd_temporary_name(path, name));
+        *out = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (*out >= 0) return CRD_OK;
+        crd_free(name);
+        if (errno != EEXIST) break;
+    }
+    return crd_fail_errno("can't create a file beside %s", path);
+}
+
+crd_status crd_write_file(const char *path, const void *data, size_t bytes)
+{
+    crd_status status = CRD_OK;
+    char *name = NULL;
+    int fd = -1;
+    CRD_TRY(open_temporary(path, &name, &fd));
+    status = crd_write_at(fd, path, 0, data, bytes);
+    if (close(fd) != 0 && status == CRD_OK && errno != EINTR) status = crd_fail_errno("can't write %s", path);
+    CRD_TRY(status);
+    CRD_TRY(crd_replace_file(name, path));
+done:
+    if (status != CRD_OK && name != NULL) (void)unlink(name);
+    crd_free(&name);
+    return status;
+}
+
+/* Reads to the end, whatever the size said before: a pipe has none, and a file may grow meanwhile. */
+static crd_status read_to_end(int fd, const char *path, size_t limit, size_t guess, char **out, size_t *bytes)
+{
+    crd_status status = CRD_OK;
+    size_t capacity = guess + 2, used = 0;
+    char *text = NULL, *larger = NULL;
+    CRD_TRY(crd_alloc((int64_t)capacity, 1, path, &text));
+    for (;;) {
+        const ssize_t got = read(fd, text + used, capacity - 1 - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            status = crd_fail_errno("can't read %s", path);
+            goto done;
+        }
+        if (got == 0) break;
+        used += (size_t)got;
+        if (used > limit)
+            CRD_FAIL(CRD_ERR_ARGUMENT, "%s is larger than the %zu bytes expected of such a file", path, limit);
+        if (used == capacity - 1) {
+            CRD_TRY(crd_alloc((int64_t)(2 * capacity), 1, path, &larger));
+            memcpy(larger, text, used);
+            crd_free(&text);
+            text = larger;
+            larger = NULL;
+            capacity *= 2;
+        }
+    }
+    text[used] = '\0';
+    *out = text;
+    *bytes = used;
+    text = NULL;
+done:
+    crd_free(&text);
+    crd_free(&larger);
+    return status;
+}
+
+crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *bytes)
+{
+    crd_status status = CRD_OK;
+    struct stat about;
+    *out = NULL;
+    *bytes = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return crd_fail_errno("can't open %s", path);
+    if (fstat(fd, &about) != 0) {
+        status = crd_fail_errno("can't read %s", path);
+        goto done;
+    }
+    if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not a file", path);
+    const bool sized = S_ISREG(about.st_mode);
+    if (sized && (uint64_t)about.st_size > limit) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is larger than the %zu bytes expected of such a file", path, limit);
+    }
+    CRD_TRY(read_to_end(fd, path, limit, sized ? (size_t)about.st_size : 4096, out, bytes));
+done:
+    (void)close(fd);
+    return status;
+}

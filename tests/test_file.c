@@ -1,0 +1,335 @@
+#include "base/file.h"
+#include "base/memory.h"
+#include "harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/credence-file-XXXXXX";
+
+static char *inside(const char *name)
+{
+    static char paths[8][512];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static int entries(void)
+{
+    int count = 0;
+    DIR *open_folder = opendir(folder);
+    for (const struct dirent *entry; open_folder != NULL && (entry = readdir(open_folder)) != NULL;) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    if (open_folder != NULL) closedir(open_folder);
+    return count;
+}
+
+static void test_reads_and_writes_at_an_offset(void)
+{
+    const char *path = inside("plain");
+    char text[16] = {0};
+    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    CHECK(fd >= 0);
+    CHECK_OK(crd_write_at(fd, path, 5000000000, "world", 5));
+    CHECK_OK(crd_write_at(fd, path, 0, "hello", 5));
+    CHECK_OK(crd_read_at(fd, path, 5000000001, text, 4));
+    CHECK(strcmp(text, "orld") == 0);
+    CHECK_OK(crd_read_at(fd, path, 0, text, 0));
+    CHECK_FAILS(crd_read_at(fd, path, 5000000003, text, 4), CRD_ERR_FORMAT, "ends at byte 5000000005");
+    close(fd);
+    CHECK_FAILS(crd_read_at(fd, path, 0, text, 4), CRD_ERR_SYSTEM, path);
+    CHECK_FAILS(crd_write_at(fd, path, 0, text, 4), CRD_ERR_SYSTEM, path);
+    CHECK(unlink(path) == 0);
+}
+
+static void test_a_full_disk_is_said(void)
+{
+    const int fd = open("/dev/full", O_RDWR);
+    if (fd < 0) SKIP("there is no /dev/full");
+    CHECK_FAILS(crd_write_at(fd, "/dev/full", 0, "x", 1), CRD_ERR_SYSTEM, "the disk is full");
+    close(fd);
+}
+
+/* A write that stops half-way leaves the old file, and no temporary one. */
+static void test_a_failed_write_leaves_the_old_file(void)
+{
+    const char *path = inside("kept");
+    struct rlimit before, small;
+    char *text = NULL, *large = NULL;
+    size_t bytes = 0;
+    CHECK_OK(crd_write_file(path, "old", 3));
+    CHECK_OK(crd_alloc(1 << 20, 1, "a test", &large));
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    small = before;
+    small.rlim_cur = 65536;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const crd_status status = crd_write_file(path, large, 1 << 20);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(status == CRD_ERR_SYSTEM);
+    CHECK(strstr(crd_last_error()->message, path) != NULL);
+    CHECK_OK(crd_read_file(path, 100, &text, &bytes));
+    CHECK(bytes == 3 && strcmp(text, "old") == 0);
+    CHECK(unlink(path) == 0);
+    CHECK(entries() == 0);
+    crd_free(&text);
+    crd_free(&large);
+}
+
+static void test_whole_files(void)
+{
+    const char *path = inside("whole");
+    char *text = NULL;
+    size_t bytes = 0;
+    CHECK_OK(crd_write_file(path, "a\0b", 3));
+    CHECK_OK(crd_write_file(path, "c\0defg", 6));
+    CHECK_OK(crd_read_file(path, 6, &text, &bytes));
+    CHECK(bytes == 6 && memcmp(text, "c\0defg", 7) == 0);
+    crd_free(&text);
+    CHECK_FAILS(crd_read_file(path, 5, &text, &bytes), CRD_ERR_ARGUMENT, "larger than the 5 bytes");
+    CHECK(text == NULL);
+    CHECK_OK(crd_write_file(path, NULL, 0));
+    CHECK_OK(crd_read_file(path, 5, &text, &bytes));
+    CHECK(bytes == 0 && text[0] == '\0');
+    crd_free(&text);
+    CHECK_FAILS(crd_read_file(inside("absent"), 5, &text, &bytes), CRD_ERR_SYSTEM, "absent: No such file");
+    CHECK_FAILS(crd_read_file(folder, 5, &text, &bytes), CRD_ERR_ARGUMENT, "is a folder");
+    CHECK_FAILS(crd_write_file(inside("no/such"), "x", 1), CRD_ERR_SYSTEM, "No such file");
+    CHECK(unlink(path) == 0);
+    CHECK(entries() == 0);
+}
+
+static void test_a_pipe_is_read_to_its_end(void)
+{
+    const char *path = inside("pipe");
+    char *text = NULL, part[10000];
+    size_t bytes = 0;
+    memset(part, 'x', sizeof part);
+    CHECK(mkfifo(path, 0666) == 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        const int fd = open(path, O_WRONLY);
+        for (int i = 0; i < 5; i++) {
+            if (write(fd, part, sizeof part) != (ssize_t)sizeof part) _exit(1);
+        }
+        _exit(0);
+    }
+    CHECK_OK(crd_read_file(path, 50000, &text, &bytes));
+    CHECK(bytes == 50000 && text[0] == 'x' && text[49999] == 'x' && text[50000] == '\0');
+    CHECK(waitpid(child, NULL, 0) == child);
+    CHECK(unlink(path) == 0);
+    crd_free(&text);
+}
+
+static void test_temporary_names(void)
+{
+    char *first = NULL, *second = NULL, longest[300];
+    CHECK_OK(crd_temporary_name("some/scan.tif", &first));
+    CHECK_OK(crd_temporary_name("some/scan.tif", &second));
+    CHECK(strncmp(first, "some/.scan.tif.tmp.", 19) == 0);
+    CHECK(strcmp(first, second) != 0);
+    crd_free(&first);
+    crd_free(&second);
+    CHECK_OK(crd_temporary_name("scan.zarr/", &first));
+    CHECK(strncmp(first, ".scan.zarr.tmp.", 15) == 0);
+    CHECK(strchr(first, '/') == NULL);
+    crd_free(&first);
+    memset(longest, 'n', 255);
+    longest[255] = '\0';
+    CHECK_OK(crd_temporary_name(longest, &first));
+    CHECK(strlen(first) <= 255);
+    crd_free(&first);
+    CHECK_FAILS(crd_temporary_name("", &first), CRD_ERR_ARGUMENT, "name of a file");
+    CHECK_FAILS(crd_temporary_name("/", &first), CRD_ERR_ARGUMENT, "name of a file");
+}
+
+static void test_devices_are_not_replaced(void)
+{
+    const char *path = inside("pipe"), *temporary = inside("temporary");
+    struct stat about;
+    CHECK(mkfifo(path, 0666) == 0);
+    CHECK_OK(crd_write_file(temporary, "x", 1));
+    CHECK_FAILS(crd_replace_file(temporary, path), CRD_ERR_ARGUMENT, "neither a file nor a folder");
+    CHECK(stat(path, &about) == 0 && S_ISFIFO(about.st_mode));
+    CHECK_FAILS(crd_write_file(path, "x", 1), CRD_ERR_ARGUMENT, "neither a file nor a folder");
+    CHECK(unlink(path) == 0 && unlink(temporary) == 0);
+    CHECK(entries() == 0);
+}
+
+static void test_a_folder_can_be_replaced_into_place(void)
+{
+    const char *from = inside("made"), *to = inside("final");
+    CHECK(mkdir(from, 0777) == 0);
+    CHECK_OK(crd_replace_file(from, to));
+    CHECK(rmdir(to) == 0);
+    CHECK_FAILS(crd_replace_file(from, to), CRD_ERR_SYSTEM, from);
+}
+
+/* Runs `body` in a child; its exit status, or -1. */
+static int in_child(int (*body)(const char *path), const char *path)
+{
+    int result = 0;
+    const pid_t child = fork();
+    if (child == 0) _exit(body(path));
+    if (child < 0 || waitpid(child, &result, 0) != child || !WIFEXITED(result)) return -1;
+    return WEXITSTATUS(result);
+}
+
+static int try_to_take(const char *path)
+{
+    crd_lock *lock = NULL;
+    const crd_status status = crd_lock_take(path, &lock);
+    char expected[64];
+    snprintf(expected, sizeof expected, "process %ld on ", (long)getppid());
+    if (status == CRD_ERR_BUSY && strstr(crd_last_error()->message, expected) == NULL) return 99;
+    crd_lock_release(&lock);
+    return (int)status;
+}
+
+static int take_and_die(const char *path)
+{
+    crd_lock *lock = NULL;
+    return (int)crd_lock_take(path, &lock);
+}
+
+static void test_a_second_process_is_refused(void)
+{
+    const char *path = inside("lock");
+    crd_lock *lock = NULL, *second = NULL;
+    CHECK_OK(crd_lock_take(path, &lock));
+    CHECK(in_child(try_to_take, path) == CRD_ERR_BUSY);
+    CHECK_FAILS(crd_lock_take(path, &second), CRD_ERR_BUSY, path);
+    CHECK(second == NULL);
+    crd_lock_release(&lock);
+    CHECK(lock == NULL && entries() == 0);
+    CHECK(in_child(try_to_take, path) == CRD_OK);
+    CHECK(entries() == 0);
+    crd_lock_release(&lock);
+}
+
+static void test_a_dead_process_loses_its_lock(void)
+{
+    const char *path = inside("lock");
+    crd_lock *lock = NULL;
+    CHECK(in_child(take_and_die, path) == CRD_OK);
+    CHECK(entries() == 1);
+    CHECK_OK(crd_lock_take(path, &lock));
+    CHECK(in_child(try_to_take, path) == CRD_ERR_BUSY);
+    crd_lock_release(&lock);
+    CHECK(entries() == 0);
+}
+
+/* A pid that was given to another process since: the file's lock, not the pid, says that the holder is gone. */
+static void test_a_reused_pid_does_not_block(void)
+{
+    const char *path = inside("lock");
+    char host[256] = {0}, content[300];
+    crd_lock *lock = NULL;
+    CHECK(gethostname(host, sizeof host - 1) == 0);
+    const int length = snprintf(content, sizeof content, "%s %ld\n", host, (long)getppid());
+    CHECK_OK(crd_write_file(path, content, (size_t)length));
+    CHECK_OK(crd_lock_take(path, &lock));
+    crd_lock_release(&lock);
+    CHECK(entries() == 0);
+}
+
+static void test_another_host_keeps_its_lock(void)
+{
+    const char *path = inside("lock");
+    crd_lock *lock = NULL;
+    CHECK_OK(crd_write_file(path, "some-other-node 17\n", 19));
+    CHECK_FAILS(crd_lock_take(path, &lock), CRD_ERR_BUSY, "process 17 on some-other-node");
+    CHECK(entries() == 1 && unlink(path) == 0);
+}
+
+static void test_a_broken_lock_file_is_taken_over(void)
+{
+    const char *path = inside("lock");
+    crd_lock *lock = NULL;
+    CHECK_OK(crd_write_file(path, "nonsense", 8));
+    CHECK_OK(crd_lock_take(path, &lock));
+    crd_lock_release(&lock);
+    CHECK_FAILS(crd_lock_take(inside("no/lock"), &lock), CRD_ERR_SYSTEM, "No such file");
+}
+
+/* A stale file is waiting; many processes go for it at once, and at most one may hold the lock at any time. */
+static int compete(const char *path)
+{
+    const char *witness = inside("witness");
+    for (int i = 0; i < 200; i++) {
+        crd_lock *lock = NULL;
+        const crd_status status = crd_lock_take(path, &lock);
+        if (status == CRD_ERR_BUSY) continue;
+        if (status != CRD_OK) return 2;
+        const int fd = open(witness, O_CREAT | O_EXCL | O_WRONLY, 0666);
+        if (fd < 0) return 3; /* someone else is inside */
+        close(fd);
+        if (unlink(witness) != 0) return 4;
+        crd_lock_release(&lock);
+    }
+    return 0;
+}
+
+static void test_competing_processes(void)
+{
+    const char *path = inside("lock");
+    pid_t children[6];
+    CHECK(in_child(take_and_die, path) == CRD_OK);
+    for (int i = 0; i < 6; i++) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) _exit(compete(path));
+    }
+    for (int i = 0; i < 6; i++) {
+        int result = 0;
+        CHECK(waitpid(children[i], &result, 0) == children[i]);
+        CHECK(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+    }
+    CHECK(entries() == 0);
+}
+
+static void test_a_forked_child_does_not_release(void)
+{
+    const char *path = inside("lock");
+    crd_lock *lock = NULL;
+    CHECK_OK(crd_lock_take(path, &lock));
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        crd_lock_release(&lock);
+        _exit(0);
+    }
+    CHECK(waitpid(child, NULL, 0) == child);
+    CHECK(in_child(try_to_take, path) == CRD_ERR_BUSY);
+    crd_lock_release(&lock);
+    CHECK(entries() == 0);
+}
+
+static void test_the_folder_is_made(void)
+{
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+static void test_the_folder_is_empty_again(void)
+{
+    CHECK(rmdir(folder) == 0);
+}
+
+TEST_MAIN(TEST(test_the_folder_is_made), TEST(test_reads_and_writes_at_an_offset), TEST(test_a_full_disk_is_said),
+          TEST(test_a_failed_write_leaves_the_old_file), TEST(test_whole_files), TEST(test_a_pipe_is_read_to_its_end),
+          TEST(test_temporary_names), TEST(test_devices_are_not_replaced),
+          TEST(test_a_folder_can_be_replaced_into_place), TEST(test_a_second_process_is_refused),
+          TEST(test_a_dead_process_loses_its_lock), TEST(test_a_reused_pid_does_not_block),
+          TEST(test_another_host_keeps_its_lock), TEST(test_a_broken_lock_file_is_taken_over),
+          TEST(test_competing_processes), TEST(test_a_forked_child_does_not_release),
+          TEST(test_the_folder_is_empty_again))
