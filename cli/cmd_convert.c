@@ -50,9 +50,7 @@ static int convert(const cli_context *context, crd_volume *in, const char *path)
     crd_volume_info info = *crd_volume_describe(in);
     crd_volume_options writing = {.compress = (int)options->compress, .format = options->format};
     writing.type = type_of_output(options, in);
-    if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) {
-        return cli_usage(context->command, "--dtype: %s", crd_last_error()->message);
-    }
+    if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
     if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
     return CLI_DONE;
 }
@@ -65,6 +63,10 @@ static int run(cli_context *context)
     crd_volume *in = NULL;
     int code = cli_reading_options(context, &options->reading, &space, &reading);
     if (code != CLI_DONE) return code;
+    crd_type type;
+    if (options->dtype != NULL && crd_type_parse(options->dtype, &type, NULL) != CRD_OK) {
+        return cli_usage(context->command, "--dtype: %s", crd_last_error()->message);
+    }
     if (crd_volume_open(context->arguments[0], &reading, context->monitor, &in) != CRD_OK) return cli_library_failed();
     code = convert(context, in, context->arguments[1]);
     crd_volume_close(&in);
