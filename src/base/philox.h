@@ -1,7 +1,8 @@
 /* Philox4x32-10 (Salmon et al. 2011), and what the project draws with it.
  *
  * key = seed (low and high word); counter = {element / 4, layer << 16 | purpose, step_or_sample, example_or_chunk};
- * the element's word is element % 4. These numbers never change: a model and a seed are a result. */
+ * the element's word is element % 4. These numbers never change: a model and a seed are a result.
+ * Layers and purposes are below 2^16; a stream has 2^34 elements, and begins anew after them. */
 #ifndef CRD_BASE_PHILOX_H
 #define CRD_BASE_PHILOX_H
 
@@ -38,7 +39,7 @@ double crd_random_uniform(const crd_stream *stream, uint64_t element);
 /* Standard normal, the same bits on any machine. */
 float crd_random_normal(const crd_stream *stream, uint64_t element);
 void crd_random_fill_normal(const crd_stream *stream, uint64_t first, int64_t count, float *out);
-/* -1 or +1, from the word's highest bit. */
+/* From the word's highest bit: +1 where it is set (the normal's sign), else -1. */
 float crd_random_sign(const crd_stream *stream, uint64_t element);
 
 /* The transform behind crd_random_normal: inverse CDF at (k + 0.5) / 2^32. */
