@@ -3,8 +3,8 @@
 #include "volume/types.h"
 #include "volume_tools.h"
 
-static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 7}, {1, 13, 1}, {11, 1, 1}, {3, 5, 7}, {17, 19, 23}, {2, 64, 33},
-                                    {40, 3, 130}};
+static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 7},    {1, 13, 1},  {11, 1, 1},
+                                    {3, 5, 7}, {17, 19, 23}, {2, 64, 33}, {40, 3, 130}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static crd_status write_in_boxes(crd_volume *out, const int64_t shape[3], size_t size, char *voxels)
@@ -40,8 +40,12 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
     const int64_t count = shape[0] * shape[1] * shape[2];
     char *voxels = malloc((size_t)count * size), *packed = malloc((size_t)count * size);
     double *reals = malloc((size_t)count * sizeof *reals), *expected = malloc((size_t)count * sizeof *reals);
-    crd_volume_info info = {.shape = {shape[0], shape[1], shape[2]}, .type = type, .spacing = {3.5, 2.25, 1.0 / 3.0},
-                            .unit = "micron", .scale = 1.0 / 255.0, .origin = {4, 5, 6}};
+    crd_volume_info info = {.shape = {shape[0], shape[1], shape[2]},
+                            .type = type,
+                            .spacing = {3.5, 2.25, 1.0 / 3.0},
+                            .unit = "micron",
+                            .scale = 1.0 / 255.0,
+                            .origin = {4, 5, 6}};
     crd_volume *volume = NULL;
     uint64_t state = 99;
     tools_fill(type, count, (uint64_t)(count * 8 + type), voxels);
@@ -58,7 +62,8 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
     for (int i = 0; i < 3; i++) CHECK_NEAR(read->spacing[i], info.spacing[i], 0.0);
     CHECK(strcmp(read->unit, "um") == 0 && read->scale == info.scale && read->origin[2] == 6);
     for (int i = 0; i < 30; i++) {
-        const crd_box box = i == 0 ? (crd_box){.size = {shape[0], shape[1], shape[2]}} : tools_random_box(shape, &state);
+        const crd_box box =
+            i == 0 ? (crd_box){.size = {shape[0], shape[1], shape[2]}} : tools_random_box(shape, &state);
         const int64_t n = box.size[0] * box.size[1] * box.size[2];
         CHECK_OK(crd_volume_read(volume, &box, type, packed));
         char *wanted = malloc((size_t)n * size);
@@ -112,4 +117,15 @@ static void test_npy_round_trips(void)
     all_round_trips(".npy", NULL);
 }
 
-TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST(test_npy_round_trips))
+static void test_hdf5_round_trips(void)
+{
+    all_round_trips(".h5", NULL);
+}
+
+static void test_hdf5_compressed_round_trips(void)
+{
+    all_round_trips(".hdf5", &(crd_volume_options){.compress = 4});
+}
+
+TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST(test_npy_round_trips),
+          TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips))

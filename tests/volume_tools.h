@@ -52,8 +52,8 @@ static inline int scratch_count(const char *part)
     int count = 0;
     DIR *folder = opendir(tools_folder);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                 strstr(entry->d_name, part) != NULL;
+        count +=
+            strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && strstr(entry->d_name, part) != NULL;
     }
     if (folder != NULL) closedir(folder);
     return count;
@@ -75,8 +75,12 @@ static inline void tools_fill(crd_type type, int64_t count, uint64_t seed, void 
         const uint64_t bits = tools_random(&seed);
         const double real = (double)(int64_t)bits * 0x1p-50;
         switch (crd_type_size(type)) {
-        case 1: ((uint8_t *)voxels)[i] = (uint8_t)bits; break;
-        case 2: ((uint16_t *)voxels)[i] = (uint16_t)bits; break;
+        case 1:
+            ((uint8_t *)voxels)[i] = (uint8_t)bits;
+            break;
+        case 2:
+            ((uint16_t *)voxels)[i] = (uint16_t)bits;
+            break;
         case 4:
             if (type == CRD_F32) {
                 ((float *)voxels)[i] = (float)real;
@@ -84,7 +88,9 @@ static inline void tools_fill(crd_type type, int64_t count, uint64_t seed, void 
                 ((uint32_t *)voxels)[i] = (uint32_t)bits;
             }
             break;
-        default: ((double *)voxels)[i] = real; break;
+        default:
+            ((double *)voxels)[i] = real;
+            break;
         }
     }
 }
@@ -106,8 +112,9 @@ static inline void tools_copy_box(void *volume, const int64_t shape[3], size_t s
     char *in = volume, *out = packed;
     for (int64_t z = 0; z < box->size[0]; z++) {
         for (int64_t y = 0; y < box->size[1]; y++, out += (size_t)box->size[2] * size) {
-            char *row = in + (size_t)(((box->origin[0] + z) * shape[1] + box->origin[1] + y) * shape[2] +
-                                      box->origin[2]) * size;
+            char *row =
+                in +
+                (size_t)(((box->origin[0] + z) * shape[1] + box->origin[1] + y) * shape[2] + box->origin[2]) * size;
             if (inward) {
                 memcpy(row, out, (size_t)box->size[2] * size);
             } else {

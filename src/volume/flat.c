@@ -186,7 +186,7 @@ crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, 
     CRD_TRY(crd_product(bytes, (int64_t)crd_type_size(info->type), 1, &bytes));
     CRD_TRY(flat_new(volume->file, &flat));
     flat->offset = offset;
-    flat->stored = info->type;
+    flat->stored = (int)info->type;
     flat->swap = swap;
     memcpy(flat->shape, info->shape, sizeof flat->shape);
     flat->fd = open(volume->write_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -46,7 +46,7 @@ static crd_status raw_open(crd_volume *volume, const crd_volume_options *options
     CRD_TRY(crd_flat_open(volume->file, &flat, &length));
     memcpy(flat->shape, shape, sizeof flat->shape);
     flat->offset = options->offset;
-    flat->stored = type;
+    flat->stored = (int)type;
     flat->swap = (big != 0) != CRD_BIG_ENDIAN;
     CRD_TRY(crd_flat_check(flat, length, &spare));
     if (spare > 0) {

@@ -38,9 +38,9 @@ listed=" $(awk '$1 == "runtime" {print $2}' tools/packages.txt | tr '\n' ' ') li
 status=0
 for soname in $(readelf -d "$CREDENCE_BUILD/libcredence.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
     case $soname in lib[atu]*san.so.*) continue ;; esac
-    file=$(ldconfig -p | sed -n "s/^\t$soname .*=> //p" | head -n 1)
-    # By name: dpkg knows some files below /lib and some below /usr/lib, which is the same folder.
-    owner=$(dpkg-query -S "*/$(basename "$(realpath "$file")")" | head -n 1 | cut -d : -f 1)
+    file=$(ldd "$CREDENCE_BUILD/libcredence.so" | awk -v name="$soname" '$1 == name {print $3} $1 ~ "/" name "$" {print $1}')
+    # dpkg knows some files below /lib and some below /usr/lib, which is the same folder.
+    owner=$({ dpkg-query -S "${file#/usr}" "/usr${file#/usr}" 2>/dev/null || true; } | head -n 1 | cut -d : -f 1)
     case $listed in
     *" $owner "*) ;;
     *) echo "$soname belongs to the package $owner, which is no runtime package in tools/packages.txt"; status=1 ;;

@@ -1,0 +1,226 @@
+/* Convolutions of every table against the textbook in double, for one, two and five threads. */
+#include "op_harness.h"
+
+static const double output_tolerance = 1e-5, gradient_tolerance = 5e-5, sums_tolerance = 1e-5;
+
+typedef struct problem {
+    crd_conv_size size;
+    bool up;
+    int64_t in, voxels, taps;
+    int64_t in_shape[3]; /* low resolution when up */
+    float *x[2], *kernel, *bias, *dy;
+    double *expected, *dkernel, *dx; /* dx: of the first input (up only) */
+    op_tensor tx[2], tdy;
+} problem;
+
+static double *clipped_with_bias(const problem *p, const double *conv, bool relu)
+{
+    const crd_conv_size *s = &p->size;
+    double *y = malloc((size_t)(p->voxels * s->channels_out) * sizeof *y);
+    for (int64_t v = 0; v < p->voxels; v++) {
+        const int z = crd_border_axis(v / (s->height * s->width), s->depth);
+        const int h = crd_border_axis(v / s->width % s->height, s->height);
+        const int w = crd_border_axis(v % s->width, s->width);
+        for (int64_t c = 0; c < s->channels_out; c++) {
+            const double value =
+                conv[v * s->channels_out + c] + (double)p->bias[crd_border_class(z, h, w) * s->channels_out + c];
+            y[v * s->channels_out + c] = relu && value < 0 ? 0 : value;
+        }
+    }
+    return y;
+}
+
+static void problem_make(problem *p, const crd_conv_size *size, bool up)
+{
+    memset(p, 0, sizeof *p);
+    op_random_state = 7;
+    p->size = *size;
+    p->up = up;
+    p->in = size->channels_in[0] + size->channels_in[1];
+    p->voxels = size->depth * size->height * size->width;
+    p->taps = up ? 8 : 27;
+    const int64_t part = up ? 2 : 1;
+    p->in_shape[0] = size->depth / part, p->in_shape[1] = size->height / part, p->in_shape[2] = size->width / part;
+    const int64_t in_voxels = p->in_shape[0] * p->in_shape[1] * p->in_shape[2];
+    double *wide_x[2] = {NULL, NULL};
+    for (int i = 0; i < 2 && size->channels_in[i] > 0; i++) {
+        p->x[i] = op_values(in_voxels * size->channels_in[i]);
+        wide_x[i] = op_doubles(p->x[i], in_voxels * size->channels_in[i]);
+        p->tx[i] = op_tensor_make(p->in_shape[0], p->in_shape[1], p->in_shape[2], size->channels_in[i], p->x[i]);
+    }
+    const int64_t kernel_count = p->taps * p->in * size->channels_out;
+    p->kernel = op_values(kernel_count);
+    p->bias = op_values(CRD_BORDER_CLASSES * size->channels_out);
+    p->dy = op_values(p->voxels * size->channels_out);
+    p->tdy = op_tensor_make(size->depth, size->height, size->width, size->channels_out, p->dy);
+    double *wide_kernel = op_doubles(p->kernel, kernel_count);
+    double *wide_dy = op_doubles(p->dy, p->voxels * size->channels_out);
+    p->expected = calloc((size_t)(p->voxels * size->channels_out), sizeof(double));
+    p->dkernel = calloc((size_t)kernel_count, sizeof(double));
+    p->dx = calloc((size_t)(in_voxels * size->channels_in[0]), sizeof(double));
+    const crd_ref_conv conv = {.size = *size, .edge = up ? 2 : 3, .enlarge = up ? 2 : 1};
+    crd_ref_conv_forward_d(&conv, wide_x[0], wide_x[1], wide_kernel, NULL, p->expected);
+    crd_ref_conv_backward_d(&conv, wide_x[0], wide_x[1], wide_kernel, wide_dy, p->dx, NULL, p->dkernel, NULL);
+    free(wide_x[0]), free(wide_x[1]), free(wide_kernel), free(wide_dy);
+}
+
+static void problem_free(problem *p)
+{
+    for (int i = 0; i < 2; i++) free(p->x[i]), op_tensor_free(&p->tx[i]);
+    free(p->kernel), free(p->bias), free(p->dy), free(p->expected), free(p->dkernel), free(p->dx);
+    op_tensor_free(&p->tdy);
+}
+
+/* One forward run with its own scratch; y and sums are the caller's. */
+static void run_forward(const problem *p, const crd_ops *ops, crd_pool *pool, bool plain, op_tensor *y, double *sums)
+{
+    const crd_op op = p->up ? CRD_OP_UP : CRD_OP_CONV;
+    void *scratch = op_scratch(ops->scratch_bytes(op, &p->size, crd_pool_threads(pool)));
+    *y = op_tensor_make(p->size.depth, p->size.height, p->size.width, p->size.channels_out, NULL);
+    const float *bias = plain ? NULL : p->bias;
+    if (p->up) {
+        const crd_up up = {&p->tx[0].tensor, p->kernel, bias, !plain, &y->tensor, plain ? NULL : sums, scratch};
+        ops->up_forward(pool, &up);
+    } else {
+        const crd_tensor *x1 = p->size.channels_in[1] > 0 ? &p->tx[1].tensor : NULL;
+        const crd_conv conv = {{&p->tx[0].tensor, x1}, p->kernel, bias, !plain, &y->tensor,
+                               plain ? NULL : sums,    scratch};
+        ops->conv_forward(pool, &conv);
+    }
+    free(scratch);
+}
+
+static void say(const problem *p, const crd_ops *ops, const char *what, double error)
+{
+    printf("%s %s %ldx%ldx%ld %ld+%ld->%ld: %s is off by %.2e\n", ops->name, p->up ? "up" : "conv", (long)p->size.depth,
+           (long)p->size.height, (long)p->size.width, (long)p->size.channels_in[0], (long)p->size.channels_in[1],
+           (long)p->size.channels_out, what, error);
+}
+
+#define CHECK_ERROR(what, error, tolerance)                                                                            \
+    do {                                                                                                               \
+        const double value = (error);                                                                                  \
+        if (!(value <= (tolerance))) {                                                                                 \
+            say(p, ops, what, value);                                                                                  \
+            harness_failed = 1;                                                                                        \
+        }                                                                                                              \
+    } while (0)
+
+static void check_forward(const problem *p, const crd_ops *ops, crd_pool **pools, bool plain)
+{
+    const int64_t out = p->size.channels_out, count = p->voxels * out;
+    double *expected = plain ? NULL : clipped_with_bias(p, p->expected, true);
+    const double *want = plain ? p->expected : expected;
+    double *sums = calloc((size_t)(2 * out), sizeof *sums), *first_sums = NULL, *want_sums = calloc((size_t)out, 16);
+    double largest[2] = {1e-30, 1e-30};
+    for (int64_t i = 0; i < count; i++) {
+        want_sums[i % out] += want[i];
+        want_sums[out + i % out] += want[i] * want[i];
+    }
+    for (int64_t c = 0; c < 2 * out; c++) largest[c / out] = fmax(largest[c / out], fabs(want_sums[c]));
+    op_tensor first = {0};
+    for (int t = 0; t < OP_THREADS; t++) {
+        op_tensor y;
+        run_forward(p, ops, pools[t], plain, &y, sums);
+        CHECK(op_surroundings_intact(&y));
+        if (t == 0) {
+            float *actual = op_plain(&y.tensor);
+            CHECK_ERROR("the output", op_error(actual, want, count), output_tolerance);
+            free(actual);
+            for (int64_t c = 0; c < 2 * out && !plain; c++)
+                CHECK_ERROR("a sum", fabs(sums[c] - want_sums[c]) / largest[c / out], sums_tolerance);
+            first = y;
+            first_sums = memcpy(malloc((size_t)out * 16), sums, (size_t)out * 16);
+        } else {
+            CHECK_ERROR("the output's bytes for other threads",
+                        memcmp(first.storage, y.storage, (size_t)y.floats * 4) != 0, 0);
+            CHECK_ERROR("the sums' bytes for other threads", memcmp(first_sums, sums, (size_t)out * 16) != 0, 0);
+            op_tensor_free(&y);
+        }
+    }
+    op_tensor_free(&first);
+    free(expected), free(sums), free(first_sums), free(want_sums);
+}
+
+static void check_kernel_gradient(const problem *p, const crd_ops *ops, crd_pool **pools)
+{
+    const int64_t count = p->taps * p->in * p->size.channels_out;
+    float *first = NULL;
+    for (int t = 0; t < OP_THREADS; t++) {
+        float *dkernel = malloc((size_t)count * sizeof *dkernel);
+        memset(dkernel, 0xff, (size_t)count * sizeof *dkernel);
+        const crd_op op = p->up ? CRD_OP_UP_KERNEL : CRD_OP_CONV_KERNEL;
+        void *scratch = op_scratch(ops->scratch_bytes(op, &p->size, crd_pool_threads(pools[t])));
+        const crd_tensor *x1 = p->size.channels_in[1] > 0 ? &p->tx[1].tensor : NULL;
+        if (p->up)
+            ops->up_kernel_gradient(pools[t], &p->tx[0].tensor, &p->tdy.tensor, dkernel, scratch);
+        else
+            ops->conv_kernel_gradient(pools[t], &p->tx[0].tensor, x1, &p->tdy.tensor, dkernel, scratch);
+        free(scratch);
+        if (t == 0) {
+            CHECK_ERROR("the kernel's gradient", op_error(dkernel, p->dkernel, count), gradient_tolerance);
+            first = dkernel;
+        } else {
+            CHECK_ERROR("the kernel gradient's bytes for other threads",
+                        memcmp(first, dkernel, (size_t)count * sizeof *first) != 0, 0);
+            free(dkernel);
+        }
+    }
+    free(first);
+}
+
+static void check_up_data_gradient(const problem *p, const crd_ops *ops, crd_pool **pools)
+{
+    op_tensor first = {0};
+    for (int t = 0; t < OP_THREADS; t++) {
+        op_tensor dx = op_tensor_make(p->in_shape[0], p->in_shape[1], p->in_shape[2], p->in, NULL);
+        void *scratch = op_scratch(ops->scratch_bytes(CRD_OP_UP_DATA, &p->size, crd_pool_threads(pools[t])));
+        ops->up_data_gradient(pools[t], &p->tdy.tensor, p->kernel, &dx.tensor, scratch);
+        free(scratch);
+        CHECK(op_surroundings_intact(&dx));
+        if (t == 0) {
+            float *actual = op_plain(&dx.tensor);
+            CHECK_ERROR("the data gradient", op_error(actual, p->dx, p->voxels / 8 * p->in), output_tolerance);
+            free(actual);
+            first = dx;
+        } else {
+            CHECK_ERROR("the data gradient's bytes for other threads",
+                        memcmp(first.storage, dx.storage, (size_t)dx.floats * 4) != 0, 0);
+            op_tensor_free(&dx);
+        }
+    }
+    op_tensor_free(&first);
+}
+
+static void check_all(const crd_conv_size *cases, size_t count, bool up)
+{
+    crd_pool *pools[OP_THREADS];
+    for (int t = 0; t < OP_THREADS; t++) CHECK_OK(crd_pool_create(op_threads[t], &pools[t]));
+    for (size_t i = 0; i < count; i++) {
+        problem p;
+        problem_make(&p, &cases[i], up);
+        const crd_ops *ops = NULL;
+        OP_FOR_EACH_TABLE(ops)
+        {
+            check_forward(&p, ops, pools, false);
+            check_forward(&p, ops, pools, true);
+            check_kernel_gradient(&p, ops, pools);
+            if (up) check_up_data_gradient(&p, ops, pools);
+        }
+        CHECK(op_surroundings_intact(&p.tx[0]) && op_surroundings_intact(&p.tdy));
+        problem_free(&p);
+    }
+    for (int t = 0; t < OP_THREADS; t++) crd_pool_free(&pools[t]);
+}
+
+static void test_conv(void)
+{
+    check_all(crd_conv_cases, CRD_COUNT(crd_conv_cases), false);
+}
+
+static void test_up(void)
+{
+    check_all(crd_up_cases, CRD_COUNT(crd_up_cases), true);
+}
+
+TEST_MAIN(TEST(test_conv), TEST(test_up))
