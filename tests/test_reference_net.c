@@ -233,7 +233,7 @@ static void test_bad_chunk(void)
     CHECK_OK(crd_net_describe(CRD_MCDN, 8, 4, &net));
     double logit = 0;
     CHECK_FAILS(crd_ref_net_forward_d(&net, (int64_t[]){8, 8, 12}, &logit, NULL, &logit, &logit), CRD_ERR_ARGUMENT,
-                "use 8,8,8 or 8,8,16.");
+                "use 8,8,8 or 8,8,16");
 }
 
 TEST_MAIN(TEST(test_bcnn_in_double), TEST(test_mcdn_in_double), TEST(test_bcnn_in_float), TEST(test_mcdn_in_float),

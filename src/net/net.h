@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-typedef enum crd_kind { CRD_BCNN = 0, CRD_MCDN = 1 } crd_kind;
+#include "credence/model.h"
 
 /* The convolutions, in the order of the model's table: these numbers are the `layer` of every random stream. */
 enum {
