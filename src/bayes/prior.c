@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "base/portable_math.h"
 #include "base/portable_math_inline.h"
 
 /* ln(s / sigma) + (sigma^2 + loc^2) / (2 s^2) - 1/2 */
