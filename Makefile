@@ -1,17 +1,85 @@
-# The front door: `make`, `make demo`, `make test`. CMake does the building.
-BUILD ?= build
-PRESET ?= release
+# The front door: `make demo` and `make test` do everything on a bare Debian 12. CMake does the building; this file only
+# names what people do. `make help` lists it.
+PREFIX = /usr/local
+DESTDIR =
+SECONDS = 600
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+export JOBS
 
-.PHONY: all setup setup-test demo test clean
-all: setup
-	cmake --preset $(PRESET) >/dev/null && cmake --build $(BUILD) -j
-setup:
-	@tools/install-packages runtime build
-setup-test: setup
-	@tools/install-packages test
-test: setup-test all
-	ctest --test-dir $(BUILD) --output-on-failure -j2
-demo: all
-	$(BUILD)/credence
-clean:
-	rm -rf build
+# A test that hangs is stopped after so many seconds.
+TEST_LIMIT = 300
+LONG_LIMIT = 7200
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
+
+.PHONY: all help demo test test-long test-gpu fuzz bench debug asan tsan clang valgrind coverage format check-format \
+        install uninstall clean packages packages-test packages-develop
+
+all: packages ## build the library and the program build/credence
+	@tools/build release
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-21s %s\n", $$1, $$2}' Makefile
+
+demo: all ## see the main job done on a made-up scan
+	@tools/demo.sh build/credence build/demo
+
+test: packages-test all ## all tests, the unit tests again under ASan and UBSan, 5 s of each fuzz target
+	$(CTEST) --test-dir build --timeout $(TEST_LIMIT)
+	@tools/build asan unit-tests
+	$(CTEST) --test-dir build-asan --timeout $(TEST_LIMIT) -L unit
+	@tools/fuzz 5
+
+test-long: packages-test packages-develop all ## hours: long tests, valgrind, TSan, ASan, clang, more fuzzing
+	CREDENCE_LONG=1 $(CTEST) --test-dir build --timeout $(LONG_LIMIT)
+	@$(MAKE) valgrind tsan asan clang TEST_LIMIT=$(LONG_LIMIT)
+	@tools/fuzz 60
+
+test-gpu: all ## tests of the CUDA plug-in
+	@echo "Skipped: this version of credence has no CUDA plug-in, so there is nothing to test on a GPU."
+
+fuzz: packages-test ## each fuzz target for SECONDS=600
+	@tools/fuzz $(SECONDS)
+
+bench: all ## throughput of this machine
+	@tools/bench.sh build/credence
+
+debug asan tsan clang: packages-test ## build that preset and run all tests on it
+	@tools/build $@
+	$(CTEST) --test-dir build-$@ --timeout $(TEST_LIMIT)
+
+valgrind: packages-test packages-develop ## unit tests under valgrind
+	@tools/build valgrind unit-tests
+	$(CTEST) --test-dir build-valgrind --timeout $(LONG_LIMIT) -L unit
+
+coverage: packages-test packages-develop ## what the tests reach, as build-coverage/coverage.html
+	@tools/build coverage
+	@find build-coverage -name '*.gcda' -delete
+	$(CTEST) --test-dir build-coverage --timeout $(LONG_LIMIT)
+	gcovr --root . --filter src/ --filter cli/ --object-directory build-coverage \
+	      --html-details build-coverage/coverage.html --print-summary
+
+format: packages-develop ## clang-format on our own files
+	$(OWN_SOURCES) | xargs -0 clang-format -i
+
+check-format: packages-develop ## fails if `make format` would change something
+	$(OWN_SOURCES) | xargs -0 clang-format --dry-run -Werror
+
+install: all ## into PREFIX=/usr/local, below DESTDIR where that is set
+	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@cp build/install_manifest.txt build/installed.txt
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+
+uninstall: ## remove what the last `make install` of this folder installed
+	@[ -f build/installed.txt ] || { echo "Nothing has been installed from this folder."; exit 1; }
+	@while IFS= read -r file || [ -n "$$file" ]; do rm -fv "$(DESTDIR)$$file"; done < build/installed.txt
+
+clean: ## remove everything that was built
+	rm -rf build build-*
+
+packages:
+	@tools/install-packages build optional
+packages-test:
+	@tools/install-packages build optional test
+packages-develop:
+	@tools/install-packages develop

@@ -12,16 +12,45 @@ target_link_libraries(credence_dependencies INTERFACE Threads::Threads ZLIB::ZLI
 target_include_directories(credence_dependencies SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(credence_dependencies INTERFACE ${HDF5_C_DEFINITIONS})
 
-# Optional ones: what is missing is left out, and said so at the end of configure and by `credence --version`.
-macro(credence_optional NAME MODULE)
-  pkg_check_modules(${NAME} IMPORTED_TARGET ${MODULE})
-  option(CREDENCE_WITH_${NAME} "Use ${MODULE} where it is installed" ON)
-  if(${NAME}_FOUND AND CREDENCE_WITH_${NAME})
-    set(CRD_HAVE_${NAME} 1)
-    target_link_libraries(credence_dependencies INTERFACE PkgConfig::${NAME})
+# Optional parts. Each has one line here, which gives CRD_HAVE_<NAME> in build_config.h, a line at the end of configure
+# and the same line in crd_build_description(), which `credence --version` prints.
+set(CREDENCE_PARTS "")
+
+# credence_part(PURPOSE HAVE DETAIL): note one line of the description.
+function(credence_part PURPOSE HAVE DETAIL)
+  if(HAVE)
+    set(line "${PURPOSE}: yes (${DETAIL})")
   else()
-    set(CRD_HAVE_${NAME} 0)
+    set(line "${PURPOSE}: no (${DETAIL})")
+  endif()
+  set(CREDENCE_PARTS ${CREDENCE_PARTS} "${line}" PARENT_SCOPE)
+endfunction()
+
+# credence_optional(NAME MODULE PURPOSE): use the library that pkg-config calls MODULE where it is installed.
+macro(credence_optional NAME MODULE PURPOSE)
+  option(CREDENCE_WITH_${NAME} "${PURPOSE}: use ${MODULE} where it is installed" ON)
+  set(CRD_HAVE_${NAME} 0)
+  if(NOT CREDENCE_WITH_${NAME})
+    credence_part("${PURPOSE}" OFF "switched off when credence was built")
+  else()
+    pkg_check_modules(${NAME} QUIET IMPORTED_TARGET ${MODULE})
+    if(${NAME}_FOUND)
+      set(CRD_HAVE_${NAME} 1)
+      target_link_libraries(credence_dependencies INTERFACE PkgConfig::${NAME})
+      credence_part("${PURPOSE}" ON "${MODULE} ${${NAME}_VERSION}")
+    else()
+      credence_part("${PURPOSE}" OFF "${MODULE} was not found when credence was built")
+    endif()
   endif()
 endmacro()
-credence_optional(TIFF libtiff-4)
-credence_optional(PNG libpng)
+
+credence_optional(TIFF libtiff-4 "TIFF volumes")
+credence_optional(PNG libpng "PNG pictures")
+if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/volume/tiff.c)
+  set(CRD_HAVE_TIFF 0) # not written yet
+endif()
+
+# Parts that this version does not have yet: whoever adds one moves it up.
+foreach(purpose "NIfTI volumes" "OME-Zarr volumes" "GPU (CUDA)" "clusters (MPI)")
+  credence_part("${purpose}" OFF "not part of this version")
+endforeach()

@@ -98,10 +98,10 @@ static void test_chunks(void)
 {
     CHECK_OK(crd_net_check_chunk((int64_t[]){88, 176, 176}));
     CHECK_OK(crd_net_check_chunk((int64_t[]){8, 8, 8}));
-    CHECK_FAILS(crd_net_check_chunk((int64_t[]){88, 172, 172}), CRD_ERR_ARGUMENT, "use 88,168,168 or 88,176,176.");
-    CHECK_FAILS(crd_net_check_chunk((int64_t[]){4, 16, 16}), CRD_ERR_ARGUMENT, "use 8,16,16.");
-    CHECK_FAILS(crd_net_check_chunk((int64_t[]){-8, 16, 16}), CRD_ERR_ARGUMENT, "use 8,16,16.");
-    CHECK_FAILS(crd_net_check_chunk((int64_t[]){INT64_MAX, 16, 16}), CRD_ERR_ARGUMENT, "use 1048576,16,16.");
+    CHECK_FAILS(crd_net_check_chunk((int64_t[]){88, 172, 172}), CRD_ERR_ARGUMENT, "use 88,168,168 or 88,176,176");
+    CHECK_FAILS(crd_net_check_chunk((int64_t[]){4, 16, 16}), CRD_ERR_ARGUMENT, "use 8,16,16");
+    CHECK_FAILS(crd_net_check_chunk((int64_t[]){-8, 16, 16}), CRD_ERR_ARGUMENT, "use 8,16,16");
+    CHECK_FAILS(crd_net_check_chunk((int64_t[]){INT64_MAX, 16, 16}), CRD_ERR_ARGUMENT, "use 1048576,16,16");
 }
 
 TEST_MAIN(TEST(test_parameter_counts), TEST(test_layouts), TEST(test_paths_and_shapes), TEST(test_bad_networks),

@@ -183,11 +183,12 @@ static void test_default_follows_the_affinity_mask(void)
 static void note_signal_mask(void *context, int64_t item, int worker)
 {
     atomic_int *open = context;
+    atomic_int ignored = 0;
     sigset_t mask;
     (void)item;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     if (worker > 0 && !sigismember(&mask, SIGINT)) atomic_fetch_add(open, 1);
-    sleep_a_little(&(atomic_int){0}, 0, 0);
+    sleep_a_little(&ignored, 0, 0);
 }
 
 static void test_workers_leave_signals_to_the_program(void)

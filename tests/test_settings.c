@@ -1,4 +1,4 @@
-#include "base/number.h"
+#include "credence/number.h"
 #include "credence/settings.h"
 #include "harness.h"
 
@@ -171,6 +171,27 @@ static void test_json_sets_what_flags_did_not(void)
     crd_settings_clear(&table, &o);
 }
 
+static void test_json_may_use_other_names(void)
+{
+    static const crd_setting_alias aliases[] = {
+        {.key = "mc_samples", .name = "samples"}, {.key = "first_seed", .name = "seed", .add = -1}, {.key = "gpus"}};
+    crd_settings with_aliases = table;
+    options o;
+    with_aliases.aliases = aliases;
+    with_aliases.alias_count = 3;
+    unsigned char given[sizeof rows / sizeof rows[0]] = {0};
+    CHECK_OK(crd_settings_default(&table, &o));
+    CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"mc-samples\": 5, \"first_seed\": 2, \"gpus\": [0, 1]}", "c",
+                                    given));
+    CHECK(o.samples == 5 && o.seed == 1);
+    for (size_t i = 0; i < table.count; i++) CHECK(given[i] == (i == 1 || i == 2));
+    CHECK_OK(crd_settings_from_json(&table, &o, "{\"samples\": 7, \"kl-lr\": 1}", "preset", given));
+    CHECK(o.samples == 5 && o.lr == 1 && given[3] == 1);
+    CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"mc_samples\": 5, \"samples\": 5}", "c", NULL),
+                CRD_ERR_ARGUMENT, "samples stands there twice");
+    crd_settings_clear(&table, &o);
+}
+
 static void test_wrong_json_is_refused(void)
 {
     static const struct {
@@ -335,5 +356,6 @@ static void test_nearest_names(void)
 
 TEST_MAIN(TEST(test_defaults), TEST(test_a_default_outside_its_range_is_refused), TEST(test_values_from_text),
           TEST(test_wrong_values_keep_the_old_ones), TEST(test_json_sets_what_flags_did_not),
-          TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact), TEST(test_json_has_the_table_s_order),
-          TEST(test_numbers_as_text), TEST(test_the_locale_does_not_matter), TEST(test_nearest_names))
+          TEST(test_json_may_use_other_names), TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact),
+          TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text), TEST(test_the_locale_does_not_matter),
+          TEST(test_nearest_names))

@@ -64,12 +64,22 @@ typedef struct crd_setting {
     const char *argument; /* what --help calls the value: "FILE", "z,y,x" */
     const char *help;     /* one sentence without the final dot */
     char short_name;      /* 'o' for -o, or 0 */
+    const char *group;    /* heading in --help from this row on; NULL: that of the row before */
 } crd_setting;
+
+/* Another name that a key may have in JSON files. */
+typedef struct crd_setting_alias {
+    const char *key;
+    const char *name; /* of the setting; NULL: the key is known and has no meaning here */
+    double add;       /* added to a number: files that count epochs from 2 where we count from 1 have -1 */
+} crd_setting_alias;
 
 typedef struct crd_settings {
     const char *title; /* "train" */
     const crd_setting *rows;
     size_t count;
+    const crd_setting_alias *aliases; /* or NULL */
+    size_t alias_count;
 } crd_settings;
 
 /* Fills the struct with the defaults; what it held before is overwritten, not freed. */
@@ -81,10 +91,11 @@ CRD_API void crd_settings_clear(const crd_settings *table, void *options);
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
 /* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
  * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is
- * replaced. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); NULL: none does. Unknown keys are
- * an error that names the key. `source` is the file's name for the sentence. After a failure some may be set. */
+ * replaced. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); rows that the file sets are marked
+ * there, so that a preset can follow as another JSON object; NULL: no marks. Unknown keys are an error that names the
+ * key. `source` is the file's name for the sentence. After a failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,
-                                          const char *source, const unsigned char *given);
+                                          const char *source, unsigned char *given);
 /* All settings as a JSON object, in table order, names with '-'; free with crd_settings_free_text. Numbers come back
  * exactly: integers from 2^53 on are written as strings. */
 CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *options, char **json);

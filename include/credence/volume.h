@@ -100,7 +100,9 @@ CRD_API crd_status crd_volume_commit(crd_volume *volume);
 /* Frees the handle and sets it to NULL; a volume that was created and not committed is removed. NULL is fine. */
 CRD_API void crd_volume_close(crd_volume **volume);
 
-/* Statistics over the whole volume, over fixed blocks in file order: the same bits for any number of threads. */
+/* Statistics over the whole volume, over fixed blocks of 2^20 voxels in (z, y, x) order: the same bits however the file
+ * is laid out. Histogram bins of integer types are whole numbers wide and begin at the minimum; those of other types
+ * divide [minimum, maximum] evenly, the last bin being closed. A constant volume has edges at -0.5 and +0.5 around it. */
 enum { CRD_HISTOGRAM_BINS = 256 };
 typedef struct crd_volume_statistics {
     double minimum, maximum, mean, variance; /* of the finite voxels; variance is the population's */
@@ -112,7 +114,9 @@ typedef struct crd_volume_statistics {
 
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
 
-/* Copies `in` to a new file, slab by slab; type and spacing stay unless `info` says otherwise. */
+/* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing and
+ * all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values are
+ * multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts. */
 CRD_API crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume_info *info,
                                       const crd_volume_options *options, const crd_monitor *monitor);
 

@@ -1,4 +1,4 @@
-#include "base/number.h"
+#include "credence/number.h"
 
 #include <errno.h>
 #include <locale.h>

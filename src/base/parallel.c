@@ -17,7 +17,7 @@
  *
  * Both sides spin for a moment before they sleep, because layers of a network follow each other within microseconds
  * and a wake-up through the kernel costs as much as a small layer. */
-enum { MAX_THREADS = 4096, SPIN_ROUNDS = 4000, CACHE_LINE = 64 };
+enum { MAX_THREADS = 4096, SPIN_ROUNDS = 2000, CACHE_LINE = 64 };
 #define GATE_SHUT 0x40000000
 
 typedef struct worker {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/settings_row.h"
+#include "credence/number.h"
 
 /* From here on not every whole number is a double, and JSON readers keep numbers in doubles. */
 static const double exact_limit = 9007199254740992.0;
@@ -121,39 +121,65 @@ static crd_status parse(const char *json, const char *source, cJSON **out)
     return crd_fail(CRD_ERR_FORMAT, "%s is not valid JSON: line %d can't be understood", source, line);
 }
 
-/* The earlier member of the object that sets the same row, or NULL. */
-static const cJSON *set_before(const cJSON *object, const cJSON *item)
+typedef struct target {
+    const crd_setting *row; /* NULL: the key is unknown, or has no meaning here */
+    double add;
+    bool known;
+} target;
+
+static target find_target(const crd_settings *table, const char *key)
+{
+    target found = {.row = crd_settings_find(table, key)};
+    found.known = found.row != NULL;
+    for (size_t i = 0; i < table->alias_count && !found.known; i++) {
+        const crd_setting_alias *alias = &table->aliases[i];
+        if (!crd_setting_same_name(alias->key, key)) continue;
+        found.known = true;
+        found.add = alias->add;
+        if (alias->name != NULL) found.row = crd_settings_find(table, alias->name);
+    }
+    return found;
+}
+
+static bool set_before(const crd_settings *table, const cJSON *object, const cJSON *item, const crd_setting *row)
 {
     const cJSON *earlier = NULL;
     cJSON_ArrayForEach(earlier, object)
     {
-        if (earlier == item) return NULL;
-        if (crd_setting_same_name(earlier->string, item->string)) return earlier;
+        if (earlier == item) return false;
+        if (find_target(table, earlier->string).row == row) return true;
     }
-    return NULL;
+    return false;
+}
+
+static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
+{
+    const target found = find_target(table, item->string);
+    if (!found.known) return crd_settings_set(table, options, item->string, NULL);
+    if (found.row == NULL) return CRD_OK;
+    if (set_before(table, object, item, found.row)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
+    }
+    if (given != NULL && given[found.row - table->rows] != 0) return CRD_OK;
+    if (cJSON_IsNumber(item)) cJSON_SetNumberHelper(item, item->valuedouble + found.add);
+    CRD_PASS(assign_json(found.row, options, item));
+    if (given != NULL) given[found.row - table->rows] = 1;
+    return CRD_OK;
 }
 
 crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json, const char *source,
-                                  const unsigned char *given)
+                                  unsigned char *given)
 {
     crd_status status = CRD_OK;
-    cJSON *root = NULL;
-    const cJSON *item = NULL;
+    cJSON *root = NULL, *item = NULL;
     CRD_TRY(parse(json, source, &root));
-    const cJSON *inner =
+    cJSON *inner =
         crd_settings_find(table, "settings") == NULL ? cJSON_GetObjectItemCaseSensitive(root, "settings") : NULL;
-    const cJSON *object = cJSON_IsObject(inner) ? inner : root;
+    cJSON *object = cJSON_IsObject(inner) ? inner : root;
     if (!cJSON_IsObject(object)) CRD_FAIL(CRD_ERR_FORMAT, "%s must hold a JSON object {...} of settings", source);
     cJSON_ArrayForEach(item, object)
     {
-        const crd_setting *row = crd_settings_find(table, item->string);
-        if (row == NULL) {
-            status = crd_settings_set(table, options, item->string, NULL);
-        } else if (set_before(object, item) != NULL) {
-            status = crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", row->name);
-        } else if (given == NULL || given[row - table->rows] == 0) {
-            status = assign_json(row, options, item);
-        }
+        status = set_member(table, options, object, item, given);
         if (status != CRD_OK) CRD_FAIL(status, "%s: %s", source, crd_last_error()->message);
     }
 done:

@@ -8,5 +8,5 @@ const char *crd_version(void)
 
 const char *crd_build_description(void)
 {
-    return CRD_HAVE_TIFF ? "TIFF: yes (libtiff)" : "TIFF: left out (libtiff was not found when credence was built)";
+    return CRD_BUILD_DESCRIPTION;
 }

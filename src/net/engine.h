@@ -26,8 +26,9 @@ crd_status crd_engine_bytes(const crd_engine_plan *plan, int64_t *bytes);
 
 /* input: chunk[0]*chunk[1]*chunk[2] floats. */
 void crd_engine_encode(crd_engine *engine, const float *weights, const float *input);
-/* After encode, any number of times: probabilities of one sample. inverse_temperature multiplies the logit. */
-void crd_engine_decode(crd_engine *engine, const float *weights, const float *masks, float inverse_temperature,
+/* After encode, any number of times: probabilities of one sample. decoder_weights are the point layout's values from
+ * crd_decoder_offset on; inverse_temperature multiplies the logit. */
+void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability);
 
 /* Forward and, when gradient is not NULL, backward of one example. label: 0, 1 or 255 (none) per voxel. gradient

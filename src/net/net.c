@@ -101,11 +101,11 @@ crd_status crd_net_describe(crd_kind kind, int filters, int groups, crd_net *out
 {
     enum { FILTERS_MAX = 1024 }; /* far beyond any use; keeps every size in the network below 2^32 */
     if (kind != CRD_BCNN && kind != CRD_MCDN)
-        return crd_fail(CRD_ERR_ARGUMENT, "The network kind %d is unknown: it is bcnn or mcdn.", (int)kind);
+        return crd_fail(CRD_ERR_ARGUMENT, "the network kind %d is unknown: it is bcnn or mcdn", (int)kind);
     if (groups < 1 || filters < 1 || filters > FILTERS_MAX || filters % groups != 0)
         return crd_fail(CRD_ERR_ARGUMENT,
-                        "A network with %d base filters and %d normalisation groups can't be built: the filters must "
-                        "be a positive multiple of the groups, at most %d.",
+                        "a network with %d base filters and %d normalisation groups can't be built: the filters must "
+                        "be a positive multiple of the groups, at most %d",
                         filters, groups, (int)FILTERS_MAX);
 
     memset(out, 0, sizeof *out);
@@ -152,8 +152,8 @@ crd_status crd_net_check_chunk(const int64_t chunk[3])
     if (memcmp(low, high, sizeof low) != 0)
         snprintf(other, sizeof other, " or %" PRId64 ",%" PRId64 ",%" PRId64, high[0], high[1], high[2]);
     return crd_fail(CRD_ERR_ARGUMENT,
-                    "A chunk of %" PRId64 ",%" PRId64 ",%" PRId64
+                    "a chunk of %" PRId64 ",%" PRId64 ",%" PRId64
                     " voxels (z,y,x) doesn't fit the network, whose three "
-                    "poolings need every edge to be a multiple of %d: use %" PRId64 ",%" PRId64 ",%" PRId64 "%s.",
+                    "poolings need every edge to be a multiple of %d: use %" PRId64 ",%" PRId64 ",%" PRId64 "%s",
                     chunk[0], chunk[1], chunk[2], (int)STEP, low[0], low[1], low[2], other);
 }

@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-typedef enum crd_kind { CRD_BCNN = 0, CRD_MCDN = 1 } crd_kind;
+#include "credence/model.h"
 
 /* The convolutions, in the order of the model's table: these numbers are the `layer` of every random stream. */
 enum {
@@ -73,6 +72,12 @@ typedef struct crd_net {
 
 /* Fills *out. filters must be a positive multiple of groups. */
 crd_status crd_net_describe(crd_kind kind, int filters, int groups, crd_net *out);
+
+/* The point layout begins with the encoder; the decoder and head, all that differs between samples, begin here. */
+static inline int64_t crd_decoder_offset(const crd_net *net)
+{
+    return net->point.kernel[CRD_D3UP];
+}
 
 /* Every edge a multiple of 8, at least 8; the message names the nearest sizes that work. */
 crd_status crd_net_check_chunk(const int64_t chunk[3]);

@@ -14,23 +14,28 @@ struct crd_volume {
     const crd_format *format;
     crd_volume_info info;
     char *path;          /* as the user gave it */
+    char *file;          /* the same without ":/dataset"; what is opened, and what a commit renames to */
+    const char *dataset; /* the "/dataset" behind it, inside `path`, or NULL */
     char *write_path;    /* temporary file or folder while writing, NULL while reading */
     size_t cache_bytes;  /* limit for decoded data, always > 0 */
     bool committed;
-    void *state;         /* the format's own */
+    bool failed; /* a write went wrong: there is nothing to commit */
+    void *state; /* the format's own */
 };
 
 struct crd_format {
-    const char *name;              /* "tiff" */
-    const char *suffixes;          /* ".tif .tiff": the first is the one we write; "" for none */
-    const char *library;           /* what a build without it lacks, or NULL */
-    bool any_order;                /* boxes may be written in any order */
+    const char *name;     /* "tiff" */
+    const char *suffixes; /* ".tif .tiff": the first is the one we write; "" for none */
+    const char *library;  /* what a build without it lacks, or NULL */
+    bool any_order;       /* boxes may be written in any order */
 
-    /* All NULL in a build without the library: the row stays, so that the error can say what is missing. */
+    /* All but sniff are NULL in a build without the library: the row stays, so that the error can say what is missing.
+     * `options` is never NULL here. */
 
     /* Does the file look like ours? `head` is its first `count` bytes (at most 4096; 0 for a folder or a pattern). */
     bool (*sniff)(const char *path, const unsigned char *head, size_t count);
-    /* Fills volume->info and volume->state from volume->path. On failure nothing stays open. */
+    /* Fills volume->info and volume->state from volume->path. On failure nothing stays open. volume.c checks the shape,
+     * normalises the unit and applies the options' spacing afterwards. */
     crd_status (*open)(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor);
     /* Reads a checked box in the volume's own type and the machine's byte order. */
     crd_status (*read)(crd_volume *volume, const crd_box *box, void *voxels);
@@ -42,6 +47,9 @@ struct crd_format {
     /* Frees the state; removes nothing. Accepts a state that was only partly built. */
     void (*close)(crd_volume *volume);
 };
+
+/* Does the name end in one of the format's suffixes? Letters of any case. */
+bool crd_format_has_suffix(const crd_format *format, const char *path);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw;
 

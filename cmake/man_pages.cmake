@@ -1,0 +1,18 @@
+# Run by the build: asks the program for its man pages. PROGRAM, COMMANDS (a list) and FOLDER are given with -D.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+foreach(command "" ${COMMANDS})
+  if(command STREQUAL "")
+    set(page ${FOLDER}/credence.1)
+  else()
+    set(page ${FOLDER}/credence-${command}.1)
+  endif()
+  execute_process(COMMAND ${PROGRAM} --help-man ${command} OUTPUT_VARIABLE text RESULT_VARIABLE result)
+  if(command STREQUAL "" AND NOT text MATCHES "^\\.TH ")
+    return() # a program from before --help-man
+  endif()
+  if(NOT result EQUAL 0 OR NOT text MATCHES "^\\.TH ")
+    message(FATAL_ERROR "`credence --help-man ${command}` gave no man page.")
+  endif()
+  file(WRITE ${page} "${text}")
+endforeach()

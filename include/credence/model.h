@@ -1,0 +1,86 @@
+/* Models: a network's settings and parameters, in a file.
+ *
+ *     crd_model *model = NULL;
+ *     if (crd_model_load("model.h5", &model) != CRD_OK) fail(crd_last_error()->message);
+ *     const crd_model_info *info = crd_model_describe(model);
+ *     printf("%s with %d filters\n", crd_kind_name(info->kind), info->filters);
+ *     crd_model_free(&model);
+ *
+ * A model file is HDF5 (docs/FORMATS.md lists its content). It holds no time, date, path or host name: equal models are
+ * equal bytes. Files of older versions stay readable for ever. A model is used by one thread at a time; several threads
+ * may read the same one.
+ */
+#ifndef CREDENCE_MODEL_H
+#define CREDENCE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "credence/status.h"
+#include "credence/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum crd_kind {
+    CRD_BCNN = 0, /* every convolution of the decoder and head is Bayesian */
+    CRD_MCDN = 1  /* plain convolutions and spatial dropout */
+} crd_kind;
+
+CRD_API const char *crd_kind_name(crd_kind kind); /* "bcnn" */
+
+/* What the scans were like that a model was trained on, all of them together: so that a scan that is unlike them can be
+ * pointed out. Values are those of the files, before any normalisation. */
+typedef struct crd_training_record {
+    int64_t voxels; /* 0: nothing is known */
+    double minimum, maximum, mean, std;
+    double histogram_low, histogram_high; /* outer edges */
+    int64_t histogram[CRD_HISTOGRAM_BINS];
+    double spacing[3]; /* voxel edge along z, y, x; 0, 0, 0 where the scans don't say or don't agree */
+    char unit[16];
+} crd_training_record;
+
+enum { CRD_NORM_TEXT = 64 };
+
+typedef struct crd_model_info {
+    crd_kind kind;
+    int filters;              /* base filters: 16 unless set otherwise */
+    int groups;               /* of every group norm: 4 unless set otherwise */
+    int64_t chunk[3];         /* the training chunk; 0, 0, 0 where not known */
+    double calibration;       /* divides the logit in a prediction; 1 unless calibrated */
+    char norm[CRD_NORM_TEXT]; /* how scans are normalised: "scan", "none" or "MEAN,STD" */
+    const char *config;       /* the settings it was trained with, as JSON text; NULL where not known */
+    crd_training_record training;
+    int64_t parameters; /* trainable values; ignored by crd_model_create */
+} crd_model_info;
+
+typedef struct crd_model crd_model;
+
+/* A new model with initial parameters drawn from the seed. Fields of `info` that are 0 or "" get the defaults above;
+ * everything is copied. */
+CRD_API crd_status crd_model_create(const crd_model_info *info, uint64_t seed, crd_model **out);
+
+/* Loads a model, or the model in a checkpoint. A file that doesn't fit is refused with the dataset's name and both
+ * shapes; a value that is not a finite number is refused, too. */
+CRD_API crd_status crd_model_load(const char *path, crd_model **out);
+
+/* Writes to a temporary name beside `path`, then renames: the file is never half-written. */
+CRD_API crd_status crd_model_save(const crd_model *model, const char *path);
+
+/* Frees the model and sets the pointer to NULL; NULL is fine. */
+CRD_API void crd_model_free(crd_model **model);
+
+/* Borrowed from the model, valid until it is freed or changed. */
+CRD_API const crd_model_info *crd_model_describe(const crd_model *model);
+
+/* One line for people: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176". */
+CRD_API void crd_model_summary(const crd_model *model, char *text, size_t size);
+
+/* > 0 and finite. */
+CRD_API crd_status crd_model_set_calibration(crd_model *model, double calibration);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

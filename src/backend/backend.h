@@ -1,0 +1,78 @@
+/* What a device offers to prediction and training: whole chunks, whole examples. A backend is a const table; the CPU's
+ * is always there, others are plug-ins loaded at run time. Version mismatches are refused when a plug-in is loaded.
+ *
+ * A predictor is a queue: up to `depth` chunks may be submitted before the first is collected, so that a device can
+ * overlap upload, compute and download. Results come back in the order of submission. Same plan, same chunk: same bits,
+ * whatever else is in the queue. */
+#ifndef CRD_BACKEND_BACKEND_H
+#define CRD_BACKEND_BACKEND_H
+
+#include <stddef.h>
+
+#include "bayes/noise.h"
+#include "net/net.h"
+
+enum { CRD_BACKEND_VERSION = 1 };
+
+typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
+
+typedef struct crd_device_settings {
+    int device;              /* index of the GPU */
+    int threads;             /* CPU; 0: one per core */
+    const char *isa;         /* instruction path, NULL: the best */
+    crd_precision precision;
+    int64_t max_bytes;       /* device memory, 0: what is free */
+} crd_device_settings;
+
+typedef struct crd_predictor_plan {
+    const crd_net *net;              /* borrowed until the predictor is freed, as all pointers here */
+    const float *parameters;         /* model layout */
+    int64_t chunk[3];
+    int64_t samples;
+    uint64_t seed;
+    crd_estimator estimator;         /* CRD_INDEPENDENT or CRD_MEAN */
+    bool draws_per_chunk;            /* else one set of draws serves all chunks */
+    float inverse_temperature;       /* multiplies the logit */
+    const double *percentiles;       /* 0..100 */
+    int64_t percentile_count;
+    bool standard_deviation;
+    bool keep_samples;               /* results carry every sample's probabilities */
+    int64_t first_sample;            /* samples first_sample .. first_sample + samples - 1 are drawn */
+} crd_predictor_plan;
+
+/* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect. */
+typedef struct crd_chunk_result {
+    int64_t chunk_number;
+    const uint32_t *mean;            /* value * 2^24, rounded to nearest even */
+    const uint32_t *deviation;       /* the same, or NULL */
+    const uint32_t *const *percentiles;
+    const uint64_t *above;           /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there */
+    const float *samples;            /* [samples][voxels], or NULL */
+    const float *probe;              /* [probe_count][samples]: the values at the voxels asked for */
+    int64_t probe_count;
+} crd_chunk_result;
+
+typedef struct crd_predictor crd_predictor;
+
+typedef struct crd_backend {
+    uint32_t version;
+    const char *name;                                    /* "cpu", "cuda" */
+
+    /* A sentence for the manifest: the processor and the instruction path. */
+    crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);
+
+    crd_status (*predictor_bytes)(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                  int64_t *host_bytes, int64_t *device_bytes);
+    crd_status (*predictor_create)(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                   crd_predictor **out);
+    int (*predictor_depth)(const crd_predictor *predictor);
+    /* `input` is the normalised chunk; it and `probe` (voxel numbers, rising) are copied before the call returns. */
+    crd_status (*predictor_submit)(crd_predictor *predictor, int64_t chunk_number, const float *input,
+                                   const int64_t *probe, int64_t probe_count);
+    crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
+    void (*predictor_free)(crd_predictor **predictor);
+} crd_backend;
+
+extern const crd_backend crd_backend_cpu;
+
+#endif

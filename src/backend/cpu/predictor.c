@@ -1,0 +1,338 @@
+/* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples. The
+ * queue is one deep: a chunk is computed when it is submitted. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "bayes/draw.h"
+#include "net/engine.h"
+
+enum {
+    TILE = 1 << 16,       /* voxels summarised at a time where the samples must survive it */
+    BLOCK = 1 << 14,      /* voxels of one work item */
+    SUMMARY_ROWS = 2      /* mean and deviation, before the percentiles */
+};
+
+struct crd_predictor {
+    crd_predictor_plan plan;
+    const crd_ops *ops;
+    crd_pool *pool;
+    crd_engine *engine;
+    crd_posterior *posterior;
+    crd_noise_source *noise;
+    int64_t voxels, decoder_count;   /* decoder_count: values that differ between samples */
+    float *point;                    /* all weights of the sample that was drawn last */
+    float *decoders;                 /* [samples][decoder_count], where draws are shared */
+    float *masks;                    /* [samples][mask_total], MCDN */
+    float *samples;                  /* [samples][voxels] */
+    float *summary;                  /* [SUMMARY_ROWS + percentiles][voxels] */
+    float *tile;                     /* [samples + rows][TILE], where the samples are kept */
+    uint32_t *fixed;                 /* as summary */
+    const uint32_t **percentile_rows;
+    uint64_t *above;
+    float *probe;
+    int64_t probe_capacity, probe_count, chunk_number;
+};
+
+static bool stochastic(const crd_predictor_plan *plan)
+{
+    return plan->estimator != CRD_MEAN;
+}
+
+static int64_t stored_draws(const crd_predictor_plan *plan)
+{
+    if (!stochastic(plan) || plan->net->kind != CRD_BCNN) return 0;
+    return plan->draws_per_chunk ? 0 : plan->samples;
+}
+
+/* Draws sample number `sample` (of the plan) for a chunk into point; example is 0 for draws that all chunks share. */
+static void draw(crd_predictor *predictor, int64_t sample, uint32_t example)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const uint32_t number = (uint32_t)(plan->first_sample + sample);
+    const crd_noise *noise =
+        crd_noise_draw(predictor->noise, predictor->pool, plan->estimator, plan->seed, number, example);
+    crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, noise, predictor->point);
+}
+
+static void prepare_draws(crd_predictor *predictor)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t offset = crd_decoder_offset(plan->net);
+    crd_posterior_update(predictor->posterior, predictor->pool, plan->parameters);
+    crd_draw_points(predictor->posterior, predictor->pool, plan->parameters, predictor->point);
+    const crd_noise *none = crd_noise_draw(predictor->noise, predictor->pool, CRD_MEAN, 0, 0, 0);
+    crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, none, predictor->point);
+    for (int64_t s = 0; s < stored_draws(plan); s++) {
+        draw(predictor, s, 0);
+        memcpy(predictor->decoders + s * predictor->decoder_count, predictor->point + offset,
+               (size_t)predictor->decoder_count * sizeof(float));
+    }
+    for (int64_t s = 0; predictor->masks != NULL && s < plan->samples; s++) {
+        crd_dropout_draw(plan->net, plan->seed, (uint32_t)(plan->first_sample + s), 0,
+                         predictor->masks + s * plan->net->mask_total);
+    }
+}
+
+static crd_status check_plan(const crd_predictor_plan *plan)
+{
+    if (plan->samples < 1 || plan->first_sample < 0 || plan->samples + plan->first_sample > INT32_MAX) {
+        return crd_fail(CRD_ERR_ARGUMENT, "the number of samples must lie in 1 .. %d, not %lld", (int)INT32_MAX,
+                        (long long)plan->samples);
+    }
+    for (int64_t i = 0; i < plan->percentile_count; i++) {
+        if (!(plan->percentiles[i] >= 0.0 && plan->percentiles[i] <= 100.0)) {
+            return crd_fail(CRD_ERR_ARGUMENT, "a percentile must lie in 0 .. 100, not %g", plan->percentiles[i]);
+        }
+    }
+    return crd_net_check_chunk(plan->chunk);
+}
+
+/* Bytes of everything but the engine. */
+static int64_t buffer_bytes(const crd_predictor_plan *plan)
+{
+    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    const int64_t rows = SUMMARY_ROWS + plan->percentile_count;
+    const int64_t floats = plan->samples * voxels + 2 * rows * voxels + (plan->keep_samples ? (plan->samples + rows) * TILE : 0) +
+                           plan->net->point.total * 3 + plan->samples * plan->net->mask_total +
+                           stored_draws(plan) * (plan->net->point.total - crd_decoder_offset(plan->net));
+    return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t);
+}
+
+static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                  int64_t *host_bytes, int64_t *device_bytes)
+{
+    crd_status status = CRD_OK;
+    crd_pool *pool = NULL;
+    crd_engine_plan engine = {.net = plan->net, .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]}};
+    CRD_TRY(check_plan(plan));
+    CRD_TRY(crd_ops_select(settings->isa, &engine.ops));
+    CRD_TRY(crd_pool_create(settings->threads, &pool));
+    engine.pool = pool;
+    CRD_TRY(crd_engine_bytes(&engine, host_bytes));
+    *host_bytes += buffer_bytes(plan);
+    *device_bytes = 0;
+done:
+    crd_pool_free(&pool);
+    return status;
+}
+
+static crd_status allocate(crd_predictor *predictor)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
+    const char *what = "a chunk's samples";
+    CRD_PASS(crd_alloc(plan->net->point.total, sizeof(float), "the network's weights", &predictor->point));
+    CRD_PASS(crd_alloc(stored_draws(plan) * predictor->decoder_count, sizeof(float), "the drawn weights",
+                       &predictor->decoders));
+    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
+        CRD_PASS(crd_alloc(plan->samples * plan->net->mask_total, sizeof(float), "the masks", &predictor->masks));
+    }
+    CRD_PASS(crd_alloc(plan->samples * voxels, sizeof(float), what, &predictor->samples));
+    CRD_PASS(crd_alloc(rows * voxels, sizeof(float), what, &predictor->summary));
+    CRD_PASS(crd_alloc(rows * voxels, sizeof(uint32_t), what, &predictor->fixed));
+    CRD_PASS(crd_alloc(plan->keep_samples ? (plan->samples + rows) * TILE : 0, sizeof(float), what, &predictor->tile));
+    CRD_PASS(crd_alloc(plan->percentile_count, sizeof(uint32_t *), what, &predictor->percentile_rows));
+    for (int64_t i = 0; i < plan->percentile_count; i++) {
+        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * voxels;
+    }
+    return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
+}
+
+static void predictor_free(crd_predictor **pointer)
+{
+    crd_predictor *predictor = *pointer;
+    if (predictor == NULL) return;
+    crd_engine_free(&predictor->engine);
+    crd_noise_source_free(&predictor->noise);
+    crd_posterior_free(&predictor->posterior);
+    crd_pool_free(&predictor->pool);
+    crd_free(&predictor->point);
+    crd_free(&predictor->decoders);
+    crd_free(&predictor->masks);
+    crd_free(&predictor->samples);
+    crd_free(&predictor->summary);
+    crd_free(&predictor->tile);
+    crd_free(&predictor->fixed);
+    crd_free(&predictor->percentile_rows);
+    crd_free(&predictor->above);
+    crd_free(&predictor->probe);
+    crd_free(pointer);
+}
+
+static crd_status predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                   crd_predictor **out)
+{
+    crd_status status = CRD_OK;
+    crd_predictor *predictor = NULL;
+    *out = NULL;
+    CRD_TRY(check_plan(plan));
+    CRD_TRY(crd_alloc(1, sizeof *predictor, "the predictor", &predictor));
+    predictor->plan = *plan;
+    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
+    CRD_TRY(crd_ops_select(settings->isa, &predictor->ops));
+    CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
+    CRD_TRY(crd_engine_create(&(crd_engine_plan){.net = plan->net,
+                                                 .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
+                                                 .ops = predictor->ops,
+                                                 .pool = predictor->pool},
+                              &predictor->engine));
+    CRD_TRY(crd_posterior_create(plan->net, &predictor->posterior));
+    CRD_TRY(crd_noise_source_create(predictor->posterior, &predictor->noise));
+    CRD_TRY(allocate(predictor));
+    prepare_draws(predictor);
+    *out = predictor;
+    predictor = NULL;
+done:
+    predictor_free(&predictor);
+    return status;
+}
+
+static int predictor_depth(const crd_predictor *predictor)
+{
+    (void)predictor;
+    return 1;
+}
+
+static void decode(crd_predictor *predictor, int64_t sample)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const float *weights = predictor->point + crd_decoder_offset(plan->net), *masks = NULL;
+    if (stochastic(plan) && plan->net->kind == CRD_BCNN) {
+        if (plan->draws_per_chunk) {
+            draw(predictor, sample, (uint32_t)predictor->chunk_number);
+        } else {
+            weights = predictor->decoders + sample * predictor->decoder_count;
+        }
+    }
+    if (predictor->masks != NULL) {
+        float *own = predictor->masks + sample * plan->net->mask_total;
+        if (plan->draws_per_chunk) {
+            crd_dropout_draw(plan->net, plan->seed, (uint32_t)(plan->first_sample + sample),
+                             (uint32_t)predictor->chunk_number, own);
+        }
+        masks = own;
+    }
+    crd_engine_decode(predictor->engine, weights, masks, plan->inverse_temperature,
+                      predictor->samples + sample * predictor->voxels);
+}
+
+/* Which samples lie above one half, one bit each. */
+static void mark_above(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    crd_predictor *predictor = context;
+    const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, first = item * BLOCK;
+    const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels;
+    for (int64_t word = 0; word < (samples + 63) / 64; word++) {
+        uint64_t *bits = predictor->above + word * voxels;
+        memset(bits + first, 0, (size_t)(end - first) * sizeof *bits);
+        for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
+            const float *values = predictor->samples + s * voxels;
+            for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
+        }
+    }
+}
+
+static void to_fixed_point(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    crd_predictor *predictor = context;
+    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels, first = item * BLOCK;
+    const int64_t end = first + BLOCK < values ? first + BLOCK : values;
+    for (int64_t i = first; i < end; i++) predictor->fixed[i] = (uint32_t)lrintf(predictor->summary[i] * 0x1p24f);
+}
+
+/* The operation may use the samples as scratch, so samples that the caller wants go through copies, tile by tile. */
+static void summarise(crd_predictor *predictor)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t voxels = predictor->voxels, samples = plan->samples;
+    if (!plan->keep_samples) {
+        predictor->ops->summarise(predictor->pool, predictor->samples, samples, voxels, voxels, plan->percentiles,
+                                  plan->percentile_count, predictor->summary);
+        return;
+    }
+    float *const copies = predictor->tile, *const results = predictor->tile + samples * TILE;
+    for (int64_t first = 0; first < voxels; first += TILE) {
+        const int64_t count = first + TILE < voxels ? TILE : voxels - first;
+        for (int64_t s = 0; s < samples; s++) {
+            memcpy(copies + s * TILE, predictor->samples + s * voxels + first, (size_t)count * sizeof(float));
+        }
+        predictor->ops->summarise(predictor->pool, copies, samples, TILE, count, plan->percentiles,
+                                  plan->percentile_count, results);
+        for (int64_t row = 0; row < SUMMARY_ROWS + plan->percentile_count; row++) {
+            memcpy(predictor->summary + row * voxels + first, results + row * TILE, (size_t)count * sizeof(float));
+        }
+    }
+}
+
+static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, int64_t count)
+{
+    const int64_t samples = predictor->plan.samples;
+    if (count > predictor->probe_capacity) { /* grows a few times in the first chunks, then never again */
+        crd_free(&predictor->probe);
+        predictor->probe_capacity = 0;
+        CRD_PASS(crd_alloc(2 * count * samples, sizeof(float), "probe values", &predictor->probe));
+        predictor->probe_capacity = 2 * count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t s = 0; s < samples; s++) {
+            predictor->probe[i * samples + s] = predictor->samples[s * predictor->voxels + probe[i]];
+        }
+    }
+    predictor->probe_count = count;
+    return CRD_OK;
+}
+
+static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
+                                   const int64_t *probe, int64_t probe_count)
+{
+    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
+    predictor->chunk_number = chunk_number;
+    crd_engine_encode(predictor->engine, predictor->point, input);
+    for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
+    CRD_PASS(gather_probe(predictor, probe, probe_count));
+    crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);
+    summarise(predictor);
+    crd_pool_run(predictor->pool, (values + BLOCK - 1) / BLOCK, to_fixed_point, predictor);
+    return CRD_OK;
+}
+
+static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
+{
+    *result = (crd_chunk_result){
+        .chunk_number = predictor->chunk_number,
+        .mean = predictor->fixed,
+        .deviation = predictor->plan.standard_deviation ? predictor->fixed + predictor->voxels : NULL,
+        .percentiles = predictor->percentile_rows,
+        .above = predictor->above,
+        .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
+        .probe = predictor->probe,
+        .probe_count = predictor->probe_count,
+    };
+    return CRD_OK;
+}
+
+static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
+{
+    const crd_ops *ops;
+    CRD_PASS(crd_ops_select(settings->isa, &ops));
+    snprintf(text, size, "cpu (%s)", ops->name);
+    return CRD_OK;
+}
+
+const crd_backend crd_backend_cpu = {
+    .version = CRD_BACKEND_VERSION,
+    .name = "cpu",
+    .describe = describe,
+    .predictor_bytes = predictor_bytes,
+    .predictor_create = predictor_create,
+    .predictor_depth = predictor_depth,
+    .predictor_submit = predictor_submit,
+    .predictor_collect = predictor_collect,
+    .predictor_free = predictor_free,
+};

@@ -1,0 +1,98 @@
+#include "bayes/prior.h"
+
+#include <stddef.h>
+
+#include "base/portable_math.h"
+#include "base/portable_math_inline.h"
+
+/* ln(s / sigma) + (sigma^2 + loc^2) / (2 s^2) - 1/2 */
+static double normal_value(const crd_prior_settings *settings, const crd_prior_weights *weights)
+{
+    const double precision = 1 / (settings->std * settings->std), log_std = crd_log(settings->std);
+    double sum = 0;
+    for (int64_t i = 0; i < weights->count; i++) {
+        const double loc = weights->loc[i], sigma = weights->sigma[i];
+        sum += log_std - crd_log_inline(sigma) + (sigma * sigma + loc * loc) * precision / 2 - 0.5;
+    }
+    return sum;
+}
+
+static void normal_gradient(const crd_prior_settings *settings, const crd_prior_weights *weights, double scale,
+                            float *restrict dloc, float *restrict drho)
+{
+    const double precision = 1 / (settings->std * settings->std);
+    const float *restrict locs = weights->loc, *restrict sigmas = weights->sigma, *restrict slopes = weights->slope;
+    for (int64_t i = 0; i < weights->count; i++) {
+        const double loc = locs[i], sigma = sigmas[i], slope = slopes[i];
+        dloc[i] += (float)(scale * loc * precision);
+        drho[i] += (float)(scale * (sigma * precision - 1 / sigma) * slope);
+    }
+}
+
+const crd_prior crd_prior_normal = {
+    .name = "normal", .needs_noise = false, .kl_value = normal_value, .kl_gradient = normal_gradient};
+
+typedef struct kl_job {
+    const crd_posterior *posterior;
+    const crd_prior *prior;
+    const crd_prior_settings *settings;
+    const float *model;
+    const crd_noise *noise;
+    double scale;
+    float *gradient;
+} kl_job;
+
+static crd_prior_weights weights_of(const kl_job *job, const crd_bayes_block *block)
+{
+    const crd_bayes_layer *layer = block->layer;
+    const int64_t place = layer->first + block->first;
+    return (crd_prior_weights){
+        .count = block->count,
+        .loc = job->model + layer->loc + block->first,
+        .sigma = job->posterior->sigma + place,
+        .slope = job->posterior->slope + place,
+        .eps = job->prior->needs_noise ? job->noise->eps[layer->number] + block->first : NULL,
+    };
+}
+
+static void value_block(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    const kl_job *job = context;
+    const crd_prior_weights weights = weights_of(job, &job->posterior->blocks[item]);
+    job->posterior->sums[item] = job->prior->kl_value(job->settings, &weights);
+}
+
+static void gradient_block(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    const kl_job *job = context;
+    const crd_bayes_block *block = &job->posterior->blocks[item];
+    const crd_prior_weights weights = weights_of(job, block);
+    job->prior->kl_gradient(job->settings, &weights, job->scale, job->gradient + block->layer->loc + block->first,
+                            job->gradient + block->layer->rho + block->first);
+}
+
+double crd_kl(const crd_posterior *posterior, crd_pool *pool, const crd_prior *prior,
+              const crd_prior_settings *settings, const float *model, const crd_noise *noise)
+{
+    kl_job job = {.posterior = posterior, .prior = prior, .settings = settings, .model = model, .noise = noise};
+    crd_pool_run(pool, posterior->block_count, value_block, &job);
+    double sum = 0;
+    for (int64_t i = 0; i < posterior->block_count; i++) sum += posterior->sums[i];
+    return sum;
+}
+
+void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_prior *prior,
+                     const crd_prior_settings *settings, const float *model, const crd_noise *noise, double scale,
+                     float *model_gradient)
+{
+    kl_job job = {.posterior = posterior,
+                  .prior = prior,
+                  .settings = settings,
+                  .model = model,
+                  .noise = noise,
+                  .scale = scale,
+                  .gradient = model_gradient};
+    crd_pool_run(pool, posterior->block_count, gradient_block, &job);
+}

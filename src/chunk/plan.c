@@ -1,0 +1,99 @@
+#include "chunk/plan.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+
+static crd_status plan_axis(char letter, int64_t size, int64_t window, int64_t step, double trim, crd_axis_plan *axis)
+{
+    if (size < window) {
+        const int64_t fits = size / 8 * 8;
+        if (fits < 8) {
+            return crd_fail(CRD_ERR_ARGUMENT, "the volume has %lld voxels along %c, and the smallest chunk has 8",
+                            (long long)size, letter);
+        }
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the chunk is %lld voxels along %c and the volume only %lld; a chunk of %lld there would fit",
+                        (long long)window, letter, (long long)size, (long long)fits);
+    }
+    axis->size = size;
+    axis->window = window;
+    axis->stride = window / step > 1 ? window / step : 1;
+    const int64_t wanted = (int64_t)ceil(trim * (double)window);
+    const int64_t allowed = (window - axis->stride) / 2; /* more would leave gaps between neighbours */
+    axis->border = wanted < allowed ? wanted : allowed;
+    const int64_t last = size - window;
+    axis->count = last / axis->stride + 1 + (last % axis->stride != 0);
+    return CRD_OK;
+}
+
+crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t step, double trim, crd_plan *out)
+{
+    if (step < 1) return crd_fail(CRD_ERR_ARGUMENT, "the step must be at least 1, not %lld", (long long)step);
+    if (!(trim >= 0.0 && trim < 0.5)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "the trim must lie in [0, 0.5), not %g", trim);
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (chunk[axis] < 1) return crd_fail(CRD_ERR_ARGUMENT, "a chunk edge of %lld can't be", (long long)chunk[axis]);
+        CRD_PASS(plan_axis("zyx"[axis], shape[axis], chunk[axis], step, trim, &out->axes[axis]));
+    }
+    return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
+}
+
+int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index)
+{
+    const int64_t position = index * axis->stride, last = axis->size - axis->window;
+    return position < last ? position : last;
+}
+
+void crd_axis_keep(const crd_axis_plan *axis, int64_t index, int64_t *begin, int64_t *end)
+{
+    const int64_t position = crd_axis_position(axis, index);
+    *begin = position == 0 ? 0 : position + axis->border;
+    *end = position + axis->window == axis->size ? axis->size : position + axis->window - axis->border;
+}
+
+int64_t crd_axis_coverage(const crd_axis_plan *axis, int64_t coordinate)
+{
+    /* Windows that can hold the coordinate begin in (coordinate - window, coordinate]; the last window is off the
+     * regular grid, so it is looked at apart. */
+    int64_t covered = 0;
+    int64_t first = (coordinate - axis->window) / axis->stride;
+    if (first < 0) first = 0;
+    for (int64_t index = first; index < axis->count && crd_axis_position(axis, index) <= coordinate; index++) {
+        int64_t begin, end;
+        crd_axis_keep(axis, index, &begin, &end);
+        covered += coordinate >= begin && coordinate < end;
+    }
+    return covered;
+}
+
+void crd_plan_chunk(const crd_plan *plan, int64_t number, crd_box *window, crd_box *keep)
+{
+    for (int axis = 2; axis >= 0; axis--) {
+        const crd_axis_plan *row = &plan->axes[axis];
+        const int64_t index = number % row->count;
+        int64_t begin, end;
+        number /= row->count;
+        crd_axis_keep(row, index, &begin, &end);
+        window->origin[axis] = crd_axis_position(row, index);
+        window->size[axis] = row->window;
+        keep->origin[axis] = begin;
+        keep->size[axis] = end - begin;
+    }
+}
+
+void crd_plan_coverage(const crd_plan *plan, int64_t *least, int64_t *most)
+{
+    *least = *most = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t low = INT64_MAX, high = 0;
+        for (int64_t i = 0; i < plan->axes[axis].size; i++) {
+            const int64_t covered = crd_axis_coverage(&plan->axes[axis], i);
+            if (covered < low) low = covered;
+            if (covered > high) high = covered;
+        }
+        *least *= low;
+        *most *= high;
+    }
+}

@@ -1,0 +1,48 @@
+/* A scan as the network sees it: normalised, cleaned of what is not a number, and masked.
+ *
+ * Used by training and prediction alike, so that both see the same floats. Reading is by box, from disk, on demand. */
+#ifndef CRD_CHUNK_SCAN_H
+#define CRD_CHUNK_SCAN_H
+
+#include <stdbool.h>
+
+#include "credence/volume.h"
+
+typedef enum crd_norm_mode { CRD_NORM_SCAN = 0, CRD_NORM_NONE = 1, CRD_NORM_FIXED = 2 } crd_norm_mode;
+typedef struct crd_norm_setting {
+    crd_norm_mode mode;
+    double mean, std;        /* CRD_NORM_FIXED */
+} crd_norm_setting;
+
+/* "scan", "none" or "MEAN,STD". */
+crd_status crd_norm_parse(const char *text, crd_norm_setting *out);
+/* The text that crd_norm_parse reads back to the same setting. */
+void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size);
+
+typedef struct crd_scan crd_scan;
+
+typedef struct crd_scan_options {
+    const crd_volume_options *volume;  /* raw shape and type, cache; may be NULL */
+    crd_norm_setting norm;
+    const char *mask;                  /* NULL, "cylinder", or a volume file: nonzero = inside */
+} crd_scan_options;
+
+/* Opens, measures the whole scan (one pass) and says what was understood: statistics, voxels that are not numbers, a
+ * constant scan. The statistics are over the voxels inside the mask. */
+crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out);
+/* The same scan again, for another thread, without measuring anew. */
+crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
+void crd_scan_close(crd_scan **scan);
+
+const crd_volume_info *crd_scan_info(const crd_scan *scan);
+const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);
+/* The mean and standard deviation that are in force (0 and 1 for CRD_NORM_NONE). */
+void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
+
+/* The normalised box. Voxels that are not numbers, and voxels outside the mask, are the mean (0 after normalising). */
+crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels);
+/* 1 inside the mask, 0 outside; all 1 without a mask. */
+crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside);
+bool crd_scan_masked(const crd_scan *scan);
+
+#endif

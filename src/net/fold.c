@@ -1,0 +1,119 @@
+#include "net/fold.h"
+
+#include <string.h>
+
+/* Does offset number k of a kernel's axis stay inside for a voxel of that axis class (bit 0 first, bit 1 last)? */
+static bool inside(int edge, int k, int axis_class)
+{
+    const int offset = edge == 3 ? k - 1 : k;
+    if (offset < 0) return (axis_class & 1) == 0;
+    if (offset > 0) return (axis_class & 2) == 0;
+    return true;
+}
+
+static bool tap_inside(int edge, int tap, int border_class)
+{
+    return inside(edge, tap / (edge * edge), border_class >> 4) &&
+           inside(edge, tap / edge % edge, (border_class >> 2) & 3) && inside(edge, tap % edge, border_class & 3);
+}
+
+/* An axis of one voxel has class 3 only; a longer one never does, and one of two voxels has no inner voxel. */
+static bool axis_class_exists(int axis_class, int64_t size)
+{
+    if (size == 1) return axis_class == 3;
+    return axis_class == 0 ? size > 2 : axis_class != 3;
+}
+
+static bool class_exists(const crd_kernel_shape *shape, int border_class)
+{
+    return axis_class_exists(border_class >> 4, shape->size[0]) &&
+           axis_class_exists((border_class >> 2) & 3, shape->size[1]) &&
+           axis_class_exists(border_class & 3, shape->size[2]);
+}
+
+typedef struct fold_work {
+    const crd_kernel_shape *shape;
+    const float *kernel, *scale, *shift;
+    float *folded, *tap_shift;
+} fold_work;
+
+static void fold_tap(void *context, int64_t tap, int worker)
+{
+    (void)worker;
+    const fold_work *work = context;
+    const int64_t in = work->shape->channels_in, out = work->shape->channels_out;
+    const float *kernel = work->kernel + tap * in * out;
+    float *folded = work->folded + tap * in * out;
+    float *total = work->tap_shift + tap * out;
+    memset(total, 0, (size_t)out * sizeof *total);
+    for (int64_t i = 0; i < in; i++) {
+        const float scale = work->scale[i], shift = work->shift[i];
+        for (int64_t o = 0; o < out; o++) {
+            const float weight = kernel[i * out + o];
+            folded[i * out + o] = weight * scale;
+            total[o] += weight * shift;
+        }
+    }
+}
+
+void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, const float *bias,
+              const float *scale, const float *shift, float *folded, float *bias_classes, float *tap_shift)
+{
+    const int taps = shape->edge * shape->edge * shape->edge;
+    const int64_t out = shape->channels_out;
+    if (scale == NULL) {
+        memcpy(folded, kernel, (size_t)(taps * shape->channels_in * out) * sizeof *folded);
+        memset(tap_shift, 0, (size_t)(taps * out) * sizeof *tap_shift);
+    } else {
+        fold_work work = {shape, kernel, scale, shift, folded, tap_shift};
+        crd_pool_run(pool, taps, fold_tap, &work);
+    }
+    for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
+        if (!class_exists(shape, border)) continue;
+        float *row = bias_classes + border * out;
+        memcpy(row, bias, (size_t)out * sizeof *row);
+        for (int tap = 0; tap < taps; tap++) {
+            if (!tap_inside(shape->edge, tap, border)) continue;
+            for (int64_t o = 0; o < out; o++) row[o] += tap_shift[tap * out + o];
+        }
+    }
+}
+
+void crd_unfold_gradient(const crd_kernel_shape *shape, const float *scale, const float *shift,
+                         const double *border_sums, float *dkernel, float *dbias)
+{
+    const int taps = shape->edge * shape->edge * shape->edge;
+    const int64_t in = shape->channels_in, out = shape->channels_out;
+    for (int64_t o = 0; o < out; o++) {
+        double total = 0.0;
+        for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
+            if (class_exists(shape, border)) total += border_sums[border * out + o];
+        }
+        dbias[o] = (float)total;
+    }
+    if (scale == NULL) return;
+    for (int tap = 0; tap < taps; tap++) {
+        for (int64_t o = 0; o < out; o++) {
+            double total = 0.0; /* of dy over the voxels for which this tap reads inside the volume */
+            for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
+                if (class_exists(shape, border) && tap_inside(shape->edge, tap, border)) {
+                    total += border_sums[border * out + o];
+                }
+            }
+            float *column = dkernel + tap * in * out + o;
+            for (int64_t i = 0; i < in; i++) column[i * out] = column[i * out] * scale[i] + shift[i] * (float)total;
+        }
+    }
+}
+
+void crd_flip_kernel(const crd_kernel_shape *shape, const float *kernel, int64_t first, int64_t count, float *out)
+{
+    const int64_t in = shape->channels_in, channels_out = shape->channels_out;
+    for (int tap = 0; tap < 27; tap++) {
+        const float *from = kernel + tap * in * channels_out;
+        float *to = out + (26 - tap) * channels_out * count;
+        for (int64_t i = 0; i < count; i++) {
+            for (int64_t o = 0; o < channels_out; o++) to[o * count + i] = from[(first + i) * channels_out + o];
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/* The model file: the network's parameters as datasets, settings as attributes of the root. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "net/model.h"
+
+static const char format_name[] = "credence-model";
+enum { FORMAT_VERSION = 1 };
+
+/* FNV-1a over the bits of all values in the order of the layout: shows a damaged file, whatever program damaged it. */
+static uint64_t checksum_of(const crd_model *model)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int64_t i = 0; i < model->net.model.total; i++) {
+        uint32_t bits;
+        memcpy(&bits, &model->parameters[i], sizeof bits);
+        for (int byte = 0; byte < 4; byte++) hash = (hash ^ (bits >> (8 * byte) & 0xff)) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+static crd_status check_finite(const crd_model *model, const char *path)
+{
+    for (int p = 0; p < model->net.model.count; p++) {
+        const crd_parameter *parameter = &model->net.model.parameters[p];
+        for (int64_t i = 0; i < parameter->count; i++)
+            if (!isfinite(model->parameters[parameter->offset + i]))
+                return crd_fail(CRD_ERR_NUMERIC,
+                                "%s of the model %s holds a value that isn't a finite number (number %" PRId64
+                                "); training went wrong, take an earlier model",
+                                parameter->path, path, i);
+    }
+    return CRD_OK;
+}
+
+static crd_status write_training(crd_store *store, const crd_training_record *record)
+{
+    const double moments[4] = {record->minimum, record->maximum, record->mean, record->std};
+    const double range[2] = {record->histogram_low, record->histogram_high};
+    CRD_PASS(crd_store_put_integers(store, "training/histogram", CRD_HISTOGRAM_BINS, record->histogram));
+    CRD_PASS(crd_store_put_reals(store, "training", "histogram_range", 2, range));
+    CRD_PASS(crd_store_put_numbers(store, "training", "voxels", 1, &record->voxels));
+    CRD_PASS(crd_store_put_reals(store, "training", "min_max_mean_std", 4, moments));
+    CRD_PASS(crd_store_put_reals(store, "training", "spacing", 3, record->spacing));
+    return crd_store_put_text(store, "training", "unit", record->unit);
+}
+
+static crd_status read_training(crd_store *store, crd_training_record *record)
+{
+    crd_status status = CRD_OK;
+    double moments[4], range[2];
+    char *unit = NULL;
+    CRD_TRY(crd_store_get_integers(store, "training/histogram", CRD_HISTOGRAM_BINS, "a training record",
+                                   record->histogram));
+    CRD_TRY(crd_store_get_reals(store, "training", "histogram_range", 2, range));
+    CRD_TRY(crd_store_get_numbers(store, "training", "voxels", 1, &record->voxels));
+    CRD_TRY(crd_store_get_reals(store, "training", "min_max_mean_std", 4, moments));
+    CRD_TRY(crd_store_get_reals(store, "training", "spacing", 3, record->spacing));
+    CRD_TRY(crd_store_get_text(store, "training", "unit", &unit));
+    record->minimum = moments[0];
+    record->maximum = moments[1];
+    record->mean = moments[2];
+    record->std = moments[3];
+    record->histogram_low = range[0];
+    record->histogram_high = range[1];
+    snprintf(record->unit, sizeof record->unit, "%s", unit);
+done:
+    crd_free(&unit);
+    return status;
+}
+
+static crd_status put_integer(crd_store *store, const char *name, int64_t value)
+{
+    return crd_store_put_numbers(store, "", name, 1, &value);
+}
+
+static crd_status write_model(crd_store *store, const crd_model *model)
+{
+    const crd_model_info *info = &model->info;
+    CRD_PASS(crd_store_put_text(store, "", "format", format_name));
+    CRD_PASS(put_integer(store, "version", FORMAT_VERSION));
+    CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
+    CRD_PASS(put_integer(store, "filters", info->filters));
+    CRD_PASS(put_integer(store, "groups", info->groups));
+    if (crd_model_chunk_known(info)) CRD_PASS(crd_store_put_numbers(store, "", "chunk", 3, info->chunk));
+    CRD_PASS(crd_store_put_reals(store, "", "calibration", 1, &info->calibration));
+    CRD_PASS(crd_store_put_text(store, "", "norm", info->norm));
+    if (info->config != NULL) CRD_PASS(crd_store_put_text(store, "", "config", info->config));
+    CRD_PASS(put_integer(store, "checksum", (int64_t)checksum_of(model)));
+    if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
+    return crd_store_put_layout(store, "", &model->net.model, model->parameters);
+}
+
+crd_status crd_model_write(const crd_model *model, const char *path, crd_model_extra *extra, void *context)
+{
+    crd_status status = CRD_OK;
+    crd_store *store = NULL;
+    CRD_TRY(check_finite(model, path));
+    CRD_TRY(crd_store_create(path, &store));
+    CRD_TRY(write_model(store, model));
+    if (extra != NULL) CRD_TRY(extra(context, store));
+    CRD_TRY(crd_store_commit(store));
+done:
+    crd_store_close(&store);
+    return status;
+}
+
+crd_status crd_model_save(const crd_model *model, const char *path)
+{
+    return crd_model_write(model, path, NULL, NULL);
+}
+
+static crd_status get_integer(crd_store *store, const char *name, int64_t *value)
+{
+    return crd_store_get_numbers(store, "", name, 1, value);
+}
+
+/* Is it a model at all, and of a version this program knows? */
+static crd_status check_format(crd_store *store)
+{
+    crd_status status = CRD_OK;
+    char *format = NULL;
+    int64_t version = 0;
+    if (!crd_store_has_attribute(store, "", "format"))
+        CRD_FAIL(CRD_ERR_FORMAT, "%s is an HDF5 file, but no model of credence: it lacks the attribute 'format'",
+                 crd_store_path(store));
+    CRD_TRY(crd_store_get_text(store, "", "format", &format));
+    if (strcmp(format, format_name) != 0)
+        CRD_FAIL(CRD_ERR_FORMAT, "%s is no model of credence: its format is '%s' instead of '%s'",
+                 crd_store_path(store), format, format_name);
+    CRD_TRY(get_integer(store, "version", &version));
+    if (version != FORMAT_VERSION)
+        CRD_FAIL(CRD_ERR_UNSUPPORTED,
+                 "the model %s is of version %" PRId64 ", and this program knows version %d; use a newer credence",
+                 crd_store_path(store), version, (int)FORMAT_VERSION);
+done:
+    crd_free(&format);
+    return status;
+}
+
+static crd_status read_size(crd_store *store, const char *name, int *out)
+{
+    int64_t value = 0;
+    CRD_PASS(get_integer(store, name, &value));
+    if (value < 1 || value > INT32_MAX)
+        return crd_fail(CRD_ERR_FORMAT, "the attribute '%s' of %s is %" PRId64 ", which can't be", name,
+                        crd_store_path(store), value);
+    *out = (int)value;
+    return CRD_OK;
+}
+
+static crd_status read_kind(crd_store *store, crd_kind *out)
+{
+    crd_status status = CRD_OK;
+    char *kind = NULL;
+    CRD_TRY(crd_store_get_text(store, "", "kind", &kind));
+    if (strcmp(kind, kind_names[CRD_BCNN]) == 0)
+        *out = CRD_BCNN;
+    else if (strcmp(kind, kind_names[CRD_MCDN]) == 0)
+        *out = CRD_MCDN;
+    else
+        CRD_FAIL(CRD_ERR_FORMAT, "the model %s is of the unknown kind '%s': it must be bcnn or mcdn",
+                 crd_store_path(store), kind);
+done:
+    crd_free(&kind);
+    return status;
+}
+
+static crd_status read_norm(crd_store *store, char norm[CRD_NORM_TEXT])
+{
+    crd_status status = CRD_OK;
+    char *text = NULL;
+    if (!crd_store_has_attribute(store, "", "norm")) return CRD_OK;
+    CRD_TRY(crd_store_get_text(store, "", "norm", &text));
+    if (strlen(text) >= CRD_NORM_TEXT)
+        CRD_FAIL(CRD_ERR_FORMAT, "the attribute 'norm' of %s is too long", crd_store_path(store));
+    snprintf(norm, CRD_NORM_TEXT, "%s", text);
+done:
+    crd_free(&text);
+    return status;
+}
+
+/* Everything but the parameters. *config is the caller's to free. */
+static crd_status read_info(crd_store *store, crd_model_info *info, char **config)
+{
+    memset(info, 0, sizeof *info);
+    CRD_PASS(check_format(store));
+    CRD_PASS(read_kind(store, &info->kind));
+    CRD_PASS(read_size(store, "filters", &info->filters));
+    if (crd_store_has_attribute(store, "", "groups")) CRD_PASS(read_size(store, "groups", &info->groups));
+    if (crd_store_has_attribute(store, "", "chunk"))
+        CRD_PASS(crd_store_get_numbers(store, "", "chunk", 3, info->chunk));
+    if (crd_store_has_attribute(store, "", "calibration")) {
+        CRD_PASS(crd_store_get_reals(store, "", "calibration", 1, &info->calibration));
+        if (!(info->calibration > 0) || !isfinite(info->calibration))
+            return crd_fail(CRD_ERR_FORMAT, "the attribute 'calibration' of %s is %g, and must be above 0",
+                            crd_store_path(store), info->calibration);
+    }
+    CRD_PASS(read_norm(store, info->norm));
+    if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
+    info->config = *config;
+    return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
+}
+
+static crd_status read_parameters(crd_store *store, crd_model *model)
+{
+    char needed_by[96];
+    int64_t checksum = 0;
+    snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups", crd_kind_name(model->info.kind),
+             model->info.filters, model->info.groups);
+    CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
+    CRD_PASS(check_finite(model, crd_store_path(store)));
+    if (!crd_store_has_attribute(store, "", "checksum")) return CRD_OK;
+    CRD_PASS(get_integer(store, "checksum", &checksum));
+    if ((uint64_t)checksum == checksum_of(model)) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT,
+                    "the parameters of the model %s don't have the checksum that it states: the file is damaged, or "
+                    "was changed by another program (which then has to remove the attribute 'checksum')",
+                    crd_store_path(store));
+}
+
+/* Settings that don't go together are the file's fault here, so the sentence names it. */
+static crd_status make_model(const char *path, const crd_model_info *info, crd_model **out)
+{
+    const crd_status status = crd_model_make_empty(info, out);
+    if (status != CRD_ERR_ARGUMENT) return status;
+    const crd_error why = *crd_last_error();
+    return crd_fail(CRD_ERR_FORMAT, "the model %s can't be used: %.800s", path, why.message);
+}
+
+crd_status crd_model_read(const char *path, crd_model_extra *extra, void *context, crd_model **out)
+{
+    crd_status status = CRD_OK;
+    crd_store *store = NULL;
+    crd_model *model = NULL;
+    crd_model_info info;
+    char *config = NULL;
+    *out = NULL;
+    CRD_TRY(crd_store_open(path, &store));
+    CRD_TRY(read_info(store, &info, &config));
+    CRD_TRY(make_model(path, &info, &model));
+    CRD_TRY(read_parameters(store, model));
+    if (extra != NULL) CRD_TRY(extra(context, store));
+    *out = model;
+    model = NULL;
+done:
+    crd_store_close(&store);
+    crd_model_free(&model);
+    crd_free(&config);
+    return status;
+}
+
+crd_status crd_model_load(const char *path, crd_model **out)
+{
+    return crd_model_read(path, NULL, NULL, out);
+}

@@ -1,0 +1,154 @@
+#include "volume/choose.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { HEAD_BYTES = 4096 };
+
+static bool is_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+crd_status crd_split_dataset(const char *path, bool writing, char **file, const char **dataset)
+{
+    *dataset = NULL;
+    CRD_PASS(crd_strdup(path, file));
+    if (!writing && access(path, F_OK) == 0) return CRD_OK;
+    for (int pass = 0; pass < 2; pass++) { /* a file that is there first, else a name that looks like HDF5 */
+        for (size_t i = strlen(path); i-- > 1;) {
+            if (path[i] != ':' || path[i + 1] != '/') continue;
+            (*file)[i] = '\0';
+            if (pass == 0 ? !writing && is_file(*file) : crd_format_has_suffix(&crd_format_hdf5, *file)) {
+                *dataset = path + i + 1;
+                return CRD_OK;
+            }
+            (*file)[i] = ':';
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_built(const crd_format *format, const char *path)
+{
+    char name[16] = "";
+    if (format->open != NULL) return CRD_OK;
+    for (size_t i = 0; i < sizeof name - 1 && format->name[i] != '\0'; i++) name[i] = (char)toupper(format->name[i]);
+    return crd_fail(CRD_ERR_UNSUPPORTED, "%s is %s, but this credence was built without %s", path, name,
+                    format->library);
+}
+
+static crd_status find_by_name(const char *path, const char *name, const crd_format **out)
+{
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        if (strcasecmp(crd_formats[i]->name, name) != 0) continue;
+        *out = crd_formats[i];
+        return check_built(*out, path);
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "%s: '%.40s' is no format that credence knows", path, name);
+}
+
+static const crd_format *find_by_suffix(const char *path)
+{
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        if (crd_format_has_suffix(crd_formats[i], path)) return crd_formats[i];
+    }
+    return NULL;
+}
+
+/* The first bytes of a file; none of a folder or a pattern. Opening a pipe would wait for ever, so it is looked at
+ * first. */
+static crd_status read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *count, bool *is_pattern)
+{
+    struct stat about;
+    *count = 0;
+    *is_pattern = false;
+    if (stat(path, &about) != 0) {
+        if (errno == ENOENT && strpbrk(path, "*?[") != NULL) {
+            *is_pattern = true;
+            return CRD_OK;
+        }
+        return crd_fail_errno("%s can't be opened", path);
+    }
+    if (S_ISDIR(about.st_mode)) return CRD_OK;
+    if (!S_ISREG(about.st_mode)) return crd_fail(CRD_ERR_ARGUMENT, "%s is neither a file nor a folder", path);
+    if (about.st_size == 0) return crd_fail(CRD_ERR_FORMAT, "%s is empty", path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return crd_fail_errno("%s can't be opened", path);
+    while (*count < HEAD_BYTES) {
+        const ssize_t got = pread(fd, head + *count, HEAD_BYTES - *count, (off_t)*count);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            const crd_status status = crd_fail_errno("%s can't be read", path);
+            (void)close(fd);
+            return status;
+        }
+        if (got == 0) break;
+        *count += (size_t)got;
+    }
+    (void)close(fd);
+    return CRD_OK;
+}
+
+crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
+{
+    unsigned char head[HEAD_BYTES];
+    size_t count;
+    bool is_pattern;
+    const char *path = volume->file;
+    const crd_format *format = NULL;
+
+    CRD_PASS(read_head(path, head, &count, &is_pattern));
+    if (options->format != NULL) return find_by_name(path, options->format, out);
+    if (options->type != NULL && crd_format_has_suffix(&crd_format_raw, path)) format = &crd_format_raw;
+    for (size_t i = 0; format == NULL && crd_formats[i] != NULL; i++) {
+        if (crd_formats[i]->sniff != NULL && crd_formats[i]->sniff(path, head, count)) format = crd_formats[i];
+    }
+    if (format == NULL && count > 0) format = find_by_suffix(path);
+    if (format == NULL && count > 0 && (options->type != NULL || options->shape[0] > 0)) format = &crd_format_raw;
+    if (format != NULL) {
+        *out = format;
+        return check_built(format, path);
+    }
+    if (is_pattern) return crd_fail(CRD_ERR_ARGUMENT, "no file matches %s", path);
+    if (count == 0)
+        return crd_fail(CRD_ERR_FORMAT, "%s is a folder without slices of a format that credence reads", path);
+    return crd_fail(
+        CRD_ERR_FORMAT,
+        "%s is in no format that credence knows by content or suffix; for raw voxels give --shape z,y,x and "
+        "--type u16le",
+        path);
+}
+
+crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
+{
+    const char *path = volume->file;
+    struct stat about;
+    if (options->format != NULL) {
+        CRD_PASS(find_by_name(path, options->format, out));
+    } else {
+        *out = find_by_suffix(path);
+        if (*out == NULL) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: the suffix names no format that credence writes; use .tif, .h5, .npy or .raw", path);
+        }
+        CRD_PASS(check_built(*out, path));
+    }
+    if ((*out)->create == NULL) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "%s: credence reads %s files and doesn't write them", path, (*out)->name);
+    }
+    if (volume->dataset != NULL && stat(path, &about) == 0) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is there already and %s would replace the whole file; remove it or choose another name",
+                        path, volume->path);
+    }
+    return CRD_OK;
+}

@@ -1,0 +1,258 @@
+#include "volume/flat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "volume/types.h"
+
+enum { SCRATCH_BYTES = 1 << 20, PAGE_BYTES = 4096, TILE = 16 };
+
+static crd_status flat_new(const char *path, crd_flat **out)
+{
+    crd_status status = CRD_OK;
+    crd_flat *flat = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *flat, "a volume", &flat));
+    flat->fd = -1;
+    CRD_TRY(crd_strdup(path, &flat->path));
+    CRD_TRY(crd_alloc(SCRATCH_BYTES, 1, "a read buffer", &flat->scratch));
+    *out = flat;
+    flat = NULL;
+done:
+    crd_flat_close(&flat);
+    return status;
+}
+
+crd_status crd_flat_open(const char *path, crd_flat **out, int64_t *length)
+{
+    crd_status status = CRD_OK;
+    crd_flat *flat = NULL;
+    struct stat about;
+    CRD_TRY(flat_new(path, &flat));
+    flat->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (flat->fd < 0 || fstat(flat->fd, &about) != 0) {
+        status = crd_fail_errno("%s can't be opened", path);
+        goto done;
+    }
+    *length = about.st_size;
+    *out = flat;
+    flat = NULL;
+done:
+    crd_flat_close(&flat);
+    return status;
+}
+
+crd_status crd_flat_check(const crd_flat *flat, int64_t length, int64_t *spare)
+{
+    const int64_t *shape = flat->shape, size = (int64_t)crd_stored_size(flat->stored);
+    int64_t bytes, end;
+    if (shape[0] < 1 || shape[1] < 1 || shape[2] < 1 || crd_product(shape[0], shape[1], shape[2], &bytes) != CRD_OK ||
+        crd_product(bytes, size, 1, &bytes) != CRD_OK || flat->offset < 0 ||
+        __builtin_add_overflow(bytes, flat->offset, &end)) {
+        return crd_fail(CRD_ERR_FORMAT, "%s can't hold a volume of shape (%lld, %lld, %lld)", flat->path,
+                        (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+    }
+    if (end > length) {
+        return crd_fail(CRD_ERR_FORMAT,
+                        "%s is too short: shape (z %lld, y %lld, x %lld) with %lld bytes a voxel needs %lld bytes, and "
+                        "the file has %lld; it was cut off, or the shape or type is wrong",
+                        flat->path, (long long)shape[0], (long long)shape[1], (long long)shape[2], (long long)size,
+                        (long long)end, (long long)length);
+    }
+    if (spare != NULL) *spare = length - end;
+    return CRD_OK;
+}
+
+/* `rows` rows of `row` values, `pitch` values apart in the file from value `first` on, to packed memory. */
+static crd_status fetch(const crd_flat *flat, int64_t first, int64_t rows, int64_t row, int64_t pitch, char *out)
+{
+    const int64_t size = (int64_t)crd_stored_size(flat->stored);
+    int64_t start = flat->offset + first * size;
+    if (row == pitch || rows == 1) {
+        return crd_read_at(flat->fd, flat->path, start, out, (size_t)(rows * row * size));
+    }
+    /* Where the gaps are smaller than a page, the disk reads them anyway: one call for many rows. */
+    const int64_t at_once = (pitch - row) * size < PAGE_BYTES ? SCRATCH_BYTES / (pitch * size) : 1;
+    for (int64_t done = 0; done < rows;) {
+        if (at_once < 2) {
+            CRD_PASS(crd_read_at(flat->fd, flat->path, start, out, (size_t)(row * size)));
+            done++, start += pitch * size, out += row * size;
+            continue;
+        }
+        const int64_t n = rows - done < at_once ? rows - done : at_once;
+        CRD_PASS(crd_read_at(flat->fd, flat->path, start, flat->scratch, (size_t)(((n - 1) * pitch + row) * size)));
+        for (int64_t i = 0; i < n; i++, out += row * size) {
+            memcpy(out, flat->scratch + i * pitch * size, (size_t)(row * size));
+        }
+        done += n, start += n * pitch * size;
+    }
+    return CRD_OK;
+}
+
+static crd_status read_rows(const crd_flat *flat, const crd_box *box, char *out)
+{
+    const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
+    const int64_t slice = count[1] * count[2] * (int64_t)crd_stored_size(flat->stored);
+    const int64_t first = (origin[0] * shape[1] + origin[1]) * shape[2] + origin[2];
+    if (count[1] == shape[1]) return fetch(flat, first, count[0] * count[1], count[2], shape[2], out);
+    for (int64_t z = 0; z < count[0]; z++) {
+        CRD_PASS(fetch(flat, first + z * shape[1] * shape[2], count[1], count[2], shape[2], out + z * slice));
+    }
+    return CRD_OK;
+}
+
+/* out[z][y][x] = in[x][y][z] for `nx` columns of a box that is `width` wide; x innermost, so that writes are runs. */
+#define TRANSPOSE(TYPE)                                                                                                \
+    do {                                                                                                               \
+        const TYPE *restrict in = from;                                                                                \
+        TYPE *restrict out = to;                                                                                       \
+        for (int64_t y = 0; y < ny; y++) {                                                                             \
+            for (int64_t z = 0; z < nz; z++) {                                                                         \
+                for (int64_t x = 0; x < nx; x++) {                                                                     \
+                    out[z * slice + y * width + x] = in[(x * ny + y) * nz + z];                                        \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+static void transpose(const void *from, void *to, size_t size, int64_t nx, int64_t ny, int64_t nz, int64_t width,
+                      int64_t slice)
+{
+    switch (size) {
+    case 1:
+        TRANSPOSE(uint8_t);
+        break;
+    case 2:
+        TRANSPOSE(uint16_t);
+        break;
+    case 4:
+        TRANSPOSE(uint32_t);
+        break;
+    default:
+        TRANSPOSE(uint64_t);
+        break;
+    }
+}
+
+static crd_status read_columns(const crd_flat *flat, const crd_box *box, char *out)
+{
+    crd_status status = CRD_OK;
+    const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
+    const int64_t size = (int64_t)crd_stored_size(flat->stored), column = count[0] * size;
+    const int64_t slice = count[1] * count[2];
+    int64_t high = (4 * SCRATCH_BYTES) / (TILE * column);
+    char *tile = NULL;
+    high = high < 1 ? 1 : high > count[1] ? count[1] : high;
+    CRD_TRY(crd_alloc(TILE * high * column, 1, "turning Fortran order around", &tile));
+    for (int64_t x = 0; x < count[2]; x += TILE) {
+        const int64_t nx = count[2] - x < TILE ? count[2] - x : TILE;
+        for (int64_t y = 0; y < count[1]; y += high) {
+            const int64_t ny = count[1] - y < high ? count[1] - y : high;
+            for (int64_t i = 0; i < nx; i++) {
+                const int64_t first = ((origin[2] + x + i) * shape[1] + origin[1] + y) * shape[0] + origin[0];
+                CRD_TRY(fetch(flat, first, ny, count[0], shape[0], tile + i * ny * column));
+            }
+            transpose(tile, out + (y * count[2] + x) * size, (size_t)size, nx, ny, count[0], count[2], slice);
+        }
+    }
+done:
+    crd_free(&tile);
+    return status;
+}
+
+crd_status crd_flat_read(crd_flat *flat, const crd_box *box, void *voxels)
+{
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    const size_t size = crd_stored_size(flat->stored);
+    const crd_type type = crd_stored_widened(flat->stored);
+    char *packed = (char *)voxels + (size_t)count * (crd_type_size(type) - size);
+    CRD_PASS(flat->fortran ? read_columns(flat, box, packed) : read_rows(flat, box, packed));
+    if (flat->swap) crd_swap_bytes(packed, count, size);
+    crd_spread(flat->stored, count, type, voxels);
+    return CRD_OK;
+}
+
+crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
+{
+    const crd_volume_info *info = &volume->info;
+    crd_status status = CRD_OK;
+    crd_flat *flat = NULL;
+    int64_t bytes;
+    CRD_TRY(crd_product(info->shape[0], info->shape[1], info->shape[2], &bytes));
+    CRD_TRY(crd_product(bytes, (int64_t)crd_type_size(info->type), 1, &bytes));
+    CRD_TRY(flat_new(volume->file, &flat));
+    flat->offset = offset;
+    flat->stored = (int)info->type;
+    flat->swap = swap;
+    memcpy(flat->shape, info->shape, sizeof flat->shape);
+    flat->fd = open(volume->write_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (flat->fd < 0) {
+        status = crd_fail_errno("%s can't be created", volume->file);
+        goto done;
+    }
+    /* A full disk is better said now than after hours; file systems that can't reserve find out while writing. */
+    if (fallocate(flat->fd, 0, 0, offset + bytes) != 0 &&
+        ((errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) || ftruncate(flat->fd, offset + bytes) != 0)) {
+        status = crd_fail_errno("%s can't be given its %.1f MiB", volume->file, (double)(offset + bytes) / 1048576.0);
+        goto done;
+    }
+    *out = flat;
+    flat = NULL;
+done:
+    crd_flat_close(&flat);
+    return status;
+}
+
+static crd_status put(const crd_flat *flat, int64_t first, int64_t count, const char *voxels)
+{
+    const int64_t size = (int64_t)crd_stored_size(flat->stored);
+    const int64_t start = flat->offset + first * size;
+    if (!flat->swap) return crd_write_at(flat->fd, flat->path, start, voxels, (size_t)(count * size));
+    const int64_t step = SCRATCH_BYTES / size;
+    for (int64_t i = 0; i < count; i += step) {
+        const int64_t n = count - i < step ? count - i : step;
+        memcpy(flat->scratch, voxels + i * size, (size_t)(n * size));
+        crd_swap_bytes(flat->scratch, n, (size_t)size);
+        CRD_PASS(crd_write_at(flat->fd, flat->path, start + i * size, flat->scratch, (size_t)(n * size)));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_flat_write(crd_flat *flat, const crd_box *box, const void *voxels)
+{
+    const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
+    const int64_t size = (int64_t)crd_stored_size(flat->stored);
+    const char *in = voxels;
+    /* The longest runs that are runs in the file as well. */
+    const bool whole_rows = count[2] == shape[2], whole_slices = whole_rows && count[1] == shape[1];
+    const int64_t run = whole_slices ? count[0] * count[1] * count[2] : whole_rows ? count[1] * count[2] : count[2];
+    for (int64_t z = 0; z < (whole_slices ? 1 : count[0]); z++) {
+        for (int64_t y = 0; y < (whole_rows ? 1 : count[1]); y++, in += run * size) {
+            const int64_t first = ((origin[0] + z) * shape[1] + origin[1] + y) * shape[2] + origin[2];
+            CRD_PASS(put(flat, first, run, in));
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crd_flat_finish(crd_flat *flat)
+{
+    const int fd = flat->fd;
+    if (fsync(fd) != 0) return crd_fail_errno("%s can't be written to disk", flat->path);
+    flat->fd = -1;
+    if (close(fd) != 0) return crd_fail_errno("%s can't be written to disk", flat->path);
+    return CRD_OK;
+}
+
+void crd_flat_close(crd_flat **flat)
+{
+    if (*flat == NULL) return;
+    if ((*flat)->fd >= 0) (void)close((*flat)->fd);
+    crd_free(&(*flat)->scratch);
+    crd_free(&(*flat)->path);
+    crd_free(flat);
+}

@@ -1,0 +1,255 @@
+/* HDF5: `file.h5:/dataset`, or the only volume in the file. See hdf5_find.c for what is a volume. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/hdf5_lock.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "volume/hdf5_file.h"
+#include "volume/types.h"
+
+enum { REASON = 256, CHUNK_DEPTH = 16, CHUNK_EDGE = 128 };
+static const char default_dataset[] = "/data";
+
+typedef struct hdf5_state {
+    hid_t file;
+    crd_hdf5_array array;
+} hdf5_state;
+
+static bool hdf5_sniff(const char *path, const unsigned char *head, size_t count)
+{
+    static const unsigned char signature[8] = "\x89HDF\r\n\x1a\n";
+    (void)path;
+    for (size_t at = 0; at + sizeof signature <= count; at = at == 0 ? 512 : at * 2) {
+        if (memcmp(head + at, signature, sizeof signature) == 0) return true;
+    }
+    return false;
+}
+
+static crd_status new_state(crd_volume *volume, hdf5_state **out)
+{
+    CRD_PASS(crd_alloc(1, sizeof **out, "a volume", out));
+    (*out)->file = H5I_INVALID_HID;
+    (*out)->array.dataset = H5I_INVALID_HID;
+    volume->state = *out;
+    return CRD_OK;
+}
+
+static hid_t file_access(void)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access >= 0) (void)H5Pset_fapl_sec2(access);
+    return access;
+}
+
+static crd_status open_locked(crd_volume *volume, hdf5_state *state)
+{
+    char reason[REASON];
+    const hid_t access = file_access();
+    state->file = H5Fopen(volume->file, H5F_ACC_RDONLY, access);
+    if (state->file < 0) crd_hdf5_reason(reason, sizeof reason);
+    if (access >= 0) (void)H5Pclose(access);
+    if (state->file < 0) {
+        return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as HDF5: %s", volume->file, reason);
+    }
+    CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
+    crd_hdf5_read_about(state->array.dataset, &volume->info);
+    return CRD_OK;
+}
+
+static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
+{
+    hdf5_state *state = NULL;
+    (void)options;
+    CRD_PASS(crd_hdf5_guard(volume->file));
+    CRD_PASS(new_state(volume, &state));
+    crd_hdf5_lock();
+    const crd_status status = open_locked(volume, state);
+    crd_hdf5_unlock();
+    CRD_PASS(status);
+    memcpy(volume->info.shape, state->array.shape, sizeof volume->info.shape);
+    volume->info.type = state->array.type;
+    if (state->array.widened) {
+        crd_info(monitor, "%s: its type has no equal here and is read as %s", volume->path,
+                 crd_type_name(state->array.type));
+    }
+    if (state->array.filtered && (size_t)state->array.chunk_bytes > volume->cache_bytes) {
+        crd_warn(monitor, "%s is compressed in pieces of %lld MiB, and each box read must unpack and hold a whole one",
+                 volume->path, (long long)(state->array.chunk_bytes >> 20));
+    }
+    return CRD_OK;
+}
+
+/* Moves one box: reads where `in` is given, else writes `out`. A fourth dimension takes part with its single value. */
+static crd_status transfer(const crd_volume *volume, const crd_box *box, void *in, const void *out)
+{
+    crd_status status = CRD_OK;
+    const crd_hdf5_array *array = &((const hdf5_state *)volume->state)->array;
+    hsize_t start[4] = {0}, count[4] = {1, 1, 1, 1};
+    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    char reason[REASON];
+    for (int i = 0; i < 3; i++) {
+        start[i + (array->channel == 0)] = (hsize_t)box->origin[i];
+        count[i + (array->channel == 0)] = (hsize_t)box->size[i];
+    }
+    crd_hdf5_lock();
+    memory = H5Screate_simple(array->channel < 0 ? 3 : 4, count, NULL);
+    file = H5Dget_space(array->dataset);
+    if (memory < 0 || file < 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        (in != NULL ? H5Dread(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, in)
+                    : H5Dwrite(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, out)) < 0) {
+        CRD_FAIL(in != NULL ? CRD_ERR_FORMAT : CRD_ERR_SYSTEM, "%s can't be %s: %s", volume->path,
+                 in != NULL ? "read; it may be damaged" : "written", crd_hdf5_reason(reason, sizeof reason));
+    }
+done:
+    if (memory >= 0) (void)H5Sclose(memory);
+    if (file >= 0) (void)H5Sclose(file);
+    crd_hdf5_unlock();
+    return status;
+}
+
+static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    return transfer(volume, box, voxels, NULL);
+}
+
+static crd_status hdf5_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    return transfer(volume, box, NULL, voxels);
+}
+
+/* Chunks suit boxes and slabs alike. One layer of them fits the cache, so that slices written one by one meet each
+ * chunk while it is still there. */
+static void choose_chunk(const crd_volume *volume, hsize_t chunk[3])
+{
+    const int64_t *shape = volume->info.shape;
+    const double slice = (double)shape[1] * (double)shape[2] * (double)crd_type_size(volume->info.type);
+    int64_t depth = CHUNK_DEPTH;
+    while (depth > 1 && (double)depth * slice > (double)volume->cache_bytes) depth /= 2;
+    chunk[0] = (hsize_t)(shape[0] < depth ? shape[0] : depth);
+    chunk[1] = (hsize_t)(shape[1] < CHUNK_EDGE ? shape[1] : CHUNK_EDGE);
+    chunk[2] = (hsize_t)(shape[2] < CHUNK_EDGE ? shape[2] : CHUNK_EDGE);
+}
+
+/* Times are left out, so that equal volumes are equal bytes; what is never written reads as 0. */
+static hid_t creation_properties(const crd_volume *volume, int compress)
+{
+    hsize_t chunk[3];
+    const uint64_t zero = 0;
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), type = crd_hdf5_memory_type(volume->info.type);
+    choose_chunk(volume, chunk);
+    bool good = creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+                H5Pset_chunk(creation, 3, chunk) >= 0 && H5Pset_fill_value(creation, type, &zero) >= 0;
+    if (good && compress > 0) {
+        if (crd_type_size(volume->info.type) > 1) good = H5Pset_shuffle(creation) >= 0;
+        good = good && H5Pset_deflate(creation, (unsigned)(compress > 9 ? 9 : compress)) >= 0;
+    }
+    if (good) return creation;
+    if (creation >= 0) (void)H5Pclose(creation);
+    return H5I_INVALID_HID;
+}
+
+static bool create_locked(crd_volume *volume, hdf5_state *state, int compress)
+{
+    hsize_t dims[3];
+    for (int i = 0; i < 3; i++) dims[i] = (hsize_t)volume->info.shape[i];
+    const hid_t access = file_access(), root = H5Pcreate(H5P_FILE_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+    const hid_t creation = creation_properties(volume, compress), cache = H5Pcreate(H5P_DATASET_ACCESS);
+    const hid_t space = H5Screate_simple(3, dims, NULL), type = crd_hdf5_memory_type(volume->info.type);
+    bool good = access >= 0 && root >= 0 && links >= 0 && creation >= 0 && cache >= 0 && space >= 0;
+    good = good && H5Pset_obj_track_times(root, false) >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
+    if (good) good = crd_hdf5_size_cache(cache, creation, crd_type_size(volume->info.type), volume->cache_bytes);
+    if (good) good = (state->file = H5Fcreate(volume->write_path, H5F_ACC_TRUNC, root, access)) >= 0;
+    if (good) {
+        const char *name = volume->dataset != NULL ? volume->dataset : default_dataset;
+        state->array.memory_type = type;
+        state->array.channel = -1;
+        state->array.dataset = H5Dcreate2(state->file, name, type, space, links, creation, cache);
+        good = state->array.dataset >= 0 && crd_hdf5_write_about(state->array.dataset, &volume->info);
+    }
+    char reason[REASON];
+    if (!good) {
+        (void)crd_fail(CRD_ERR_SYSTEM, "%s can't be created: %s", volume->path, crd_hdf5_reason(reason, sizeof reason));
+    }
+    const hid_t lists[] = {access, root, links, creation, cache};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (lists[i] >= 0) (void)H5Pclose(lists[i]);
+    }
+    if (space >= 0) (void)H5Sclose(space);
+    return good;
+}
+
+static crd_status hdf5_create(crd_volume *volume, const crd_volume_options *options)
+{
+    hdf5_state *state = NULL;
+    /* Made by us first: a folder that isn't there or isn't ours to write gets a plain sentence that way. */
+    const int fd = open(volume->write_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 || close(fd) != 0) return crd_fail_errno("%s can't be created", volume->file);
+    CRD_PASS(new_state(volume, &state));
+    crd_hdf5_lock();
+    const bool good = create_locked(volume, state, options->compress);
+    crd_hdf5_unlock();
+    return good ? CRD_OK : CRD_ERR_SYSTEM;
+}
+
+static void close_ids(hdf5_state *state)
+{
+    if (state->array.dataset >= 0) (void)H5Dclose(state->array.dataset);
+    if (state->file >= 0) (void)H5Fclose(state->file);
+    state->array.dataset = state->file = H5I_INVALID_HID;
+}
+
+static crd_status hdf5_finish(crd_volume *volume)
+{
+    hdf5_state *state = volume->state;
+    char reason[REASON];
+    crd_status status = CRD_OK;
+    crd_hdf5_lock();
+    /* All that can fail happens in the flush; after it, closing has nothing left to write. */
+    if (H5Fflush(state->file, H5F_SCOPE_LOCAL) < 0) {
+        CRD_FAIL(CRD_ERR_SYSTEM, "%s can't be written: %s", volume->path, crd_hdf5_reason(reason, sizeof reason));
+    }
+    close_ids(state);
+done:
+    crd_hdf5_unlock();
+    return status;
+}
+
+/* A file that is given up still has data in libhdf5's caches, and libhdf5 can't close it while writing them fails (the
+ * disk is full): they go to memory instead, behind the same descriptor. */
+static void divert(hid_t file)
+{
+    void *handle = NULL;
+    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 || handle == NULL) return;
+    const int sink = memfd_create("credence", MFD_CLOEXEC);
+    if (sink < 0) return;
+    (void)dup2(sink, *(int *)handle);
+    (void)close(sink);
+}
+
+static void hdf5_close(crd_volume *volume)
+{
+    hdf5_state *state = volume->state;
+    if (state == NULL) return;
+    crd_hdf5_lock();
+    if (volume->write_path != NULL && state->file >= 0) divert(state->file);
+    close_ids(state);
+    crd_hdf5_unlock();
+    crd_free(&volume->state);
+}
+
+const crd_format crd_format_hdf5 = {
+    .name = "hdf5",
+    .suffixes = ".h5 .hdf5 .hdf .nxs",
+    .any_order = true,
+    .sniff = hdf5_sniff,
+    .open = hdf5_open,
+    .read = hdf5_read,
+    .create = hdf5_create,
+    .write = hdf5_write,
+    .finish = hdf5_finish,
+    .close = hdf5_close,
+};

@@ -1,0 +1,38 @@
+/* The parts of the HDF5 format: hdf5_guard.c, hdf5_find.c, hdf5_about.c, and hdf5.c, which uses them. All calls need
+ * the lock of base/hdf5_lock.h except crd_hdf5_guard. */
+#ifndef CRD_VOLUME_HDF5_FILE_H
+#define CRD_VOLUME_HDF5_FILE_H
+
+#include <hdf5.h>
+
+#include "volume/format.h"
+
+/* Is there a superblock, of a version we know, that fits the file's length? Before libhdf5 sees the file. */
+crd_status crd_hdf5_guard(const char *path);
+
+/* A dataset that can be a volume. */
+typedef struct crd_hdf5_array {
+    hid_t dataset;
+    int64_t shape[3];
+    int channel; /* which of four dimensions is the single channel, or -1 */
+    crd_type type;
+    hid_t memory_type;
+    int64_t chunk_bytes; /* 0: not chunked */
+    bool filtered;
+    bool widened; /* 64-bit integers, half or long floats, read as another type */
+} crd_hdf5_array;
+
+/* Opens the dataset `name`, or the only volume in the file where it is NULL. `cache_bytes` sizes its chunk cache. */
+crd_status crd_hdf5_find(hid_t file, const char *path, const char *name, size_t cache_bytes, crd_hdf5_array *out);
+
+/* libhdf5's own type for ours: not to be closed. */
+hid_t crd_hdf5_memory_type(crd_type type);
+
+/* Sizes the chunk cache of `access` for a dataset of `creation`'s layout, with values of `size` bytes. */
+bool crd_hdf5_size_cache(hid_t access, hid_t creation, size_t size, size_t cache_bytes);
+
+/* Spacing, unit, origin and scale, as attributes of the dataset. */
+void crd_hdf5_read_about(hid_t dataset, crd_volume_info *info);
+bool crd_hdf5_write_about(hid_t dataset, const crd_volume_info *info); /* false: libhdf5 knows the reason */
+
+#endif

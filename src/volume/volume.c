@@ -1,0 +1,248 @@
+/* The generic half of volumes: picks the format, checks boxes and descriptions, converts types, owns temporary names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "volume/choose.h"
+#include "volume/format.h"
+#include "volume/types.h"
+#include "volume/units.h"
+
+static const size_t default_cache = (size_t)256 << 20;
+static const crd_volume_options no_options;
+
+static crd_status volume_new(const char *path, bool writing, const crd_volume_options *options, crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    if (path == NULL || path[0] == '\0') CRD_FAIL(CRD_ERR_ARGUMENT, "no file name was given");
+    CRD_TRY(crd_alloc(1, sizeof *volume, "a volume", &volume));
+    CRD_TRY(crd_strdup(path, &volume->path));
+    CRD_TRY(crd_split_dataset(volume->path, writing, &volume->file, &volume->dataset));
+    volume->cache_bytes = options->cache_bytes > 0 ? options->cache_bytes : default_cache;
+    volume->info.scale = 1.0;
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+static bool all_positive(const double spacing[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (!(isfinite(spacing[i]) && spacing[i] > 0.0)) return false;
+    }
+    return true;
+}
+
+static bool all_zero(const double spacing[3])
+{
+    return spacing[0] == 0.0 && spacing[1] == 0.0 && spacing[2] == 0.0;
+}
+
+/* Shape and type must be usable; spacing, unit and scale are brought into their standard form. */
+static crd_status settle_info(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
+{
+    crd_volume_info *info = &volume->info;
+    int64_t voxels, bytes;
+    char unit[CRD_UNIT_BYTES];
+    if (!crd_type_valid(info->type)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s: %d is no voxel type", volume->path, (int)info->type);
+    }
+    if (info->shape[0] < 1 || info->shape[1] < 1 || info->shape[2] < 1 ||
+        crd_product(info->shape[0], info->shape[1], info->shape[2], &voxels) != CRD_OK ||
+        crd_product(voxels, (int64_t)crd_type_size(info->type), 1, &bytes) != CRD_OK) {
+        return crd_fail(volume->write_path == NULL ? CRD_ERR_FORMAT : CRD_ERR_ARGUMENT,
+                        "%s: a volume can't have the shape (z %lld, y %lld, x %lld)", volume->path,
+                        (long long)info->shape[0], (long long)info->shape[1], (long long)info->shape[2]);
+    }
+    if (!all_positive(info->spacing)) {
+        if (!all_zero(info->spacing)) {
+            crd_warn(monitor, "%s: its voxel spacing (%g, %g, %g) makes no sense and is ignored", volume->path,
+                     info->spacing[0], info->spacing[1], info->spacing[2]);
+        }
+        memset(info->spacing, 0, sizeof info->spacing);
+    }
+    info->unit[sizeof info->unit - 1] = '\0';
+    if (!all_zero(options->spacing)) {
+        if (!all_positive(options->spacing)) {
+            return crd_fail(CRD_ERR_ARGUMENT, "%s: the spacing must be three numbers above 0, z,y,x", volume->path);
+        }
+        memcpy(info->spacing, options->spacing, sizeof info->spacing);
+    }
+    crd_unit_normalise(options->unit != NULL ? options->unit : info->unit, unit);
+    memcpy(info->unit, unit, sizeof info->unit);
+    if (!isfinite(info->scale) || info->scale == 0.0) info->scale = 1.0;
+    memset(info->format, 0, sizeof info->format);
+    memcpy(info->format, volume->format->name, strnlen(volume->format->name, sizeof info->format - 1));
+    return CRD_OK;
+}
+
+crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                           crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    *out = NULL;
+    if (options == NULL) options = &no_options;
+    CRD_TRY(volume_new(path, false, options, &volume));
+    CRD_TRY(crd_choose_reader(volume, options, &volume->format));
+    CRD_TRY(volume->format->open(volume, options, monitor));
+    CRD_TRY(settle_info(volume, options, monitor));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                             crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    struct stat about;
+    *out = NULL;
+    if (options == NULL) options = &no_options;
+    CRD_TRY(volume_new(path, true, options, &volume));
+    CRD_TRY(crd_choose_writer(volume, options, &volume->format));
+    if (stat(volume->file, &about) == 0 && S_ISDIR(about.st_mode)) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder; give the name of a file to write", volume->file);
+    }
+    CRD_TRY(crd_temporary_name(volume->file, &volume->write_path));
+    volume->info = *info;
+    CRD_TRY(settle_info(volume, options, NULL));
+    CRD_TRY(volume->format->create(volume, options));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+const crd_volume_info *crd_volume_describe(const crd_volume *volume)
+{
+    return &volume->info;
+}
+
+const char *crd_volume_path(const crd_volume *volume)
+{
+    return volume->path;
+}
+
+static crd_status check_box(const crd_volume *volume, const crd_box *box)
+{
+    const int64_t *shape = volume->info.shape;
+    for (int i = 0; i < 3; i++) {
+        if (box->origin[i] >= 0 && box->size[i] >= 1 && box->origin[i] < shape[i] &&
+            box->size[i] <= shape[i] - box->origin[i]) {
+            continue;
+        }
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the box at (z %lld, y %lld, x %lld) of size (%lld, %lld, %lld) doesn't lie within %s, whose "
+                        "shape is (z %lld, y %lld, x %lld)",
+                        (long long)box->origin[0], (long long)box->origin[1], (long long)box->origin[2],
+                        (long long)box->size[0], (long long)box->size[1], (long long)box->size[2], volume->path,
+                        (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+    }
+    return CRD_OK;
+}
+
+/* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. */
+static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *voxels)
+{
+    enum { PIECE = 1 << 18 };
+    crd_status status = CRD_OK;
+    double *piece = NULL;
+    crd_box part = *box;
+    const int64_t width = box->size[2] < PIECE ? box->size[2] : PIECE;
+    const int64_t rows = PIECE / width < box->size[1] ? PIECE / width : box->size[1];
+    CRD_TRY(crd_alloc(rows * width, sizeof *piece, "converting voxels", &piece));
+    part.size[0] = 1;
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y += rows) {
+            for (int64_t x = 0; x < box->size[2]; x += width) {
+                part.origin[0] = box->origin[0] + z;
+                part.origin[1] = box->origin[1] + y;
+                part.origin[2] = box->origin[2] + x;
+                part.size[1] = box->size[1] - y < rows ? box->size[1] - y : rows;
+                part.size[2] = box->size[2] - x < width ? box->size[2] - x : width;
+                CRD_TRY(volume->format->read(volume, &part, piece));
+                for (int64_t row = 0; row < part.size[1]; row++) {
+                    crd_to_float(CRD_F64, piece + row * part.size[2], part.size[2], CRD_F32,
+                                 voxels + (z * box->size[1] + y + row) * box->size[2] + x);
+                }
+            }
+        }
+    }
+done:
+    crd_free(&piece);
+    return status;
+}
+
+crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, void *voxels)
+{
+    const crd_type type = volume->info.type;
+    if (volume->write_path != NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is being written and can't be read", volume->path);
+    }
+    if (as != type && as != CRD_F32 && as != CRD_F64) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s holds %s; it can be read as that, as f32 or as f64, not as %s",
+                        volume->path, crd_type_name(type), crd_type_name(as));
+    }
+    CRD_PASS(check_box(volume, box));
+    if (as == type) return volume->format->read(volume, box, voxels);
+    if (crd_type_size(as) < crd_type_size(type)) return read_narrowed(volume, box, voxels);
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    char *end = (char *)voxels + (size_t)count * (crd_type_size(as) - crd_type_size(type));
+    CRD_PASS(volume->format->read(volume, box, end));
+    crd_spread((int)type, count, as, voxels);
+    return CRD_OK;
+}
+
+crd_status crd_volume_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    if (volume->write_path == NULL || volume->committed) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is not open for writing", volume->path);
+    }
+    CRD_PASS(check_box(volume, box));
+    const crd_status status = volume->format->write(volume, box, voxels);
+    if (status != CRD_OK) volume->failed = true;
+    return status;
+}
+
+crd_status crd_volume_commit(crd_volume *volume)
+{
+    if (volume->write_path == NULL || volume->committed) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is not open for writing", volume->path);
+    }
+    if (volume->failed) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s can't be finished: writing to it failed before", volume->path);
+    }
+    volume->failed = true;
+    CRD_PASS(volume->format->finish(volume));
+    CRD_PASS(crd_replace_file(volume->write_path, volume->file));
+    volume->failed = false;
+    volume->committed = true;
+    return CRD_OK;
+}
+
+void crd_volume_close(crd_volume **volume)
+{
+    crd_volume *v = *volume;
+    if (v == NULL) return;
+    if (v->format != NULL && v->format->close != NULL) v->format->close(v);
+    if (v->write_path != NULL && !v->committed) (void)unlink(v->write_path);
+    crd_free(&v->write_path);
+    crd_free(&v->file);
+    crd_free(&v->path);
+    crd_free(volume);
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Rules of the tree that a compiler doesn't check: which folder may include which, what the library must not call, sizes.
+. "$(dirname "$0")/common.sh"
+cd "$CREDENCE_SOURCE"
+code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
+
+{
+    # A folder includes those of its own level and below; docs/ARCHITECTURE.md says the same in words.
+    grep -rnE '^ *#include "' src "${code[@]}" | awk -F: '
+        BEGIN {
+            split("credence build_config.h 0 base 1 volume 2 chunk 3 net ops backend bayes 4 predict train dist 5 " \
+                  "validate 6 report 7", words, " ")
+            for (i = 1; i in words; i++)
+                if (words[i] ~ /^[0-9]$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }
+                else waiting[words[i]]
+        }
+        {
+            split($1, path, "/")
+            split($3, quoted, "\"")
+            n = split(quoted[2], included, "/")
+            if (n == 1 && !(included[1] in level)) next # a neighbour in the same folder
+            if (!(path[2] in level) || !(included[1] in level))
+                print $1 ":" $2 ": the order of folders in this test does not know " path[2] " or " included[1]
+            else if (level[included[1]] > level[path[2]])
+                print $1 ":" $2 ": src/" path[2] " comes before src/" included[1] " and must not include it"
+        }'
+    grep -rnE '^ *#include ".*/' cli "${code[@]}" | grep -v '"credence/' |
+        sed 's/$/: the program includes only credence\/ headers and those beside it/'
+    grep -rnE '\b(printf|puts|putchar|perror|exit|_exit|abort|assert) *\(' src "${code[@]}" |
+        sed 's/$/: the library never prints, exits or aborts/'
+    find src cli include tests fuzz \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cu' -o -name '*.cuh' \) \
+        -exec wc -l {} + | awk '$2 != "total" && $1 > 600 {print $2 " has " $1 " lines: look for a natural split"}'
+} >"$folder/complaints" || true # grep found nothing: good
+
+[ ! -s "$folder/complaints" ] || fail "$(cat "$folder/complaints")"

@@ -1,0 +1,225 @@
+/* The reference numbers of an independent float64 implementation, loaded whole: f = 8, batch 2, chunk 16x32x24.
+ * tests/data/make_reference.py tells what the files in the tree hold; CREDENCE_SHARED names a folder with the full
+ * ones. */
+#ifndef CRD_TESTS_REFERENCE_DATA_H
+#define CRD_TESTS_REFERENCE_DATA_H
+
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bayes/noise.h"
+#include "net/net.h"
+
+enum { REFERENCE_BATCH = 2, REFERENCE_VOXELS = 16 * 32 * 24, REFERENCE_ADAM_STEPS = 6 };
+
+typedef struct reference_tensor { /* every `stride`-th value of a tensor, and measures of the whole of it */
+    int64_t count, stride;
+    double *values;
+    double sum, norm, largest;
+} reference_tensor;
+
+typedef struct reference_case {
+    crd_net net;
+    int64_t chunk[3];
+    float *model; /* model layout */
+    float *input; /* [batch][voxels] */
+    uint8_t *label;
+    double *mean_probability, *noisy_probability;
+    double noisy_bce;
+    crd_noise noise[REFERENCE_BATCH]; /* BCNN; one eps for the whole batch */
+    float *masks[REFERENCE_BATCH];    /* MCDN, else NULL */
+    reference_tensor gradient_bce[CRD_PARAMETERS_MAX];
+    double kl;
+    reference_tensor gradient_kl[CRD_PARAMETERS_MAX]; /* count 0 where there is none */
+    double adam_m;
+    double adam[REFERENCE_ADAM_STEPS][2]; /* bce and loss before each step */
+} reference_case;
+
+/* Reads a dataset of `count` values into a new array of the native type; ends the program where that fails: a test
+ * without its data tests nothing. */
+static void *reference_read(hid_t file, const char *path, hid_t type, int64_t count)
+{
+    const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    const hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
+    void *values = NULL;
+    if (space >= 0 && H5Sget_simple_extent_npoints(space) == count) {
+        values = malloc((size_t)count * H5Tget_size(type));
+        if (values != NULL && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+            free(values);
+            values = NULL;
+        }
+    }
+    if (space >= 0) H5Sclose(space);
+    if (dataset >= 0) H5Dclose(dataset);
+    if (values == NULL) {
+        printf("the reference data lacks %s with %lld values\n", path, (long long)count);
+        exit(1);
+    }
+    return values;
+}
+
+static double reference_attribute(hid_t object, const char *name)
+{
+    double value = 0;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0 || H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) < 0) {
+        printf("the reference data lacks the attribute %s\n", name);
+        exit(1);
+    }
+    H5Aclose(attribute);
+    return value;
+}
+
+static double reference_scalar(hid_t file, const char *path)
+{
+    double *value = reference_read(file, path, H5T_NATIVE_DOUBLE, 1), copy = *value;
+    free(value);
+    return copy;
+}
+
+static reference_tensor reference_read_tensor(hid_t file, const char *path, int64_t count)
+{
+    reference_tensor tensor = {.count = count, .stride = 1};
+    const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    if (dataset >= 0 && H5Aexists(dataset, "stride") > 0) {
+        tensor.stride = (int64_t)reference_attribute(dataset, "stride");
+        tensor.sum = reference_attribute(dataset, "sum");
+        tensor.norm = reference_attribute(dataset, "norm");
+        tensor.largest = reference_attribute(dataset, "largest");
+    }
+    if (dataset >= 0) H5Dclose(dataset);
+    tensor.values = reference_read(file, path, H5T_NATIVE_DOUBLE, (count + tensor.stride - 1) / tensor.stride);
+    if (tensor.stride > 1) return tensor;
+    for (int64_t i = 0; i < count; i++) {
+        tensor.sum += tensor.values[i];
+        tensor.norm += tensor.values[i] * tensor.values[i];
+        tensor.largest = fmax(tensor.largest, fabs(tensor.values[i]));
+    }
+    tensor.norm = sqrt(tensor.norm);
+    return tensor;
+}
+
+static void reference_read_noise(hid_t file, reference_case *c)
+{
+    char path[128];
+    for (int i = 0; i < CRD_CONV_COUNT; i++) {
+        const crd_conv_layer *layer = &c->net.layers[i];
+        if (!layer->bayesian) continue;
+        const int64_t taps = layer->kernel * layer->kernel * layer->kernel;
+        snprintf(path, sizeof path, "noisy/noise/%s/eps", layer->path);
+        const float *eps =
+            reference_read(file, path, H5T_NATIVE_FLOAT, taps * layer->channels_in * layer->channels_out);
+        snprintf(path, sizeof path, "noisy/noise/%s/sign_in", layer->path);
+        const float *in = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * layer->channels_in);
+        snprintf(path, sizeof path, "noisy/noise/%s/sign_out", layer->path);
+        const float *out = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * layer->channels_out);
+        for (int b = 0; b < REFERENCE_BATCH; b++) {
+            c->noise[b].eps[i] = eps;
+            c->noise[b].sign_in[i] = in + b * layer->channels_in;
+            c->noise[b].sign_out[i] = out + b * layer->channels_out;
+        }
+    }
+}
+
+static void reference_read_masks(hid_t file, reference_case *c)
+{
+    static const char *const sites[CRD_MASK_COUNT] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
+    for (int b = 0; b < REFERENCE_BATCH; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
+    for (int i = 0; i < CRD_MASK_COUNT; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "noisy/noise/%s/mask", sites[i]);
+        const int64_t channels = c->net.mask_channels[i];
+        float *mask = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * channels);
+        for (int b = 0; b < REFERENCE_BATCH; b++)
+            memcpy(c->masks[b] + c->net.mask_offset[i], mask + b * channels, (size_t)channels * sizeof(float));
+        free(mask);
+    }
+}
+
+/* Loads a case; ends the program where the data is missing. Memory is kept until the program ends. */
+static reference_case *reference_load(crd_kind kind)
+{
+    char path[1024];
+    const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
+    const char *name = kind == CRD_BCNN ? "bcnn_f8.h5" : "mcdn_f8.h5";
+    if (shared != NULL)
+        snprintf(path, sizeof path, "%s/reference/%s", shared, name);
+    else
+        snprintf(path, sizeof path, "%s/%s", data != NULL ? data : "../../tests/data", name);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    reference_case *c = calloc(1, sizeof *c);
+    if (file < 0 || c == NULL || crd_net_describe(kind, 8, 4, &c->net) != CRD_OK) {
+        printf("the reference data %s can't be opened\n", path);
+        exit(1);
+    }
+    c->chunk[0] = 16;
+    c->chunk[1] = 32;
+    c->chunk[2] = 24;
+    const int64_t voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
+    c->input = reference_read(file, "input", H5T_NATIVE_FLOAT, voxels);
+    c->label = reference_read(file, "label", H5T_NATIVE_UINT8, voxels);
+    c->mean_probability = reference_read(file, "mean/probability", H5T_NATIVE_DOUBLE, voxels);
+    c->noisy_probability = reference_read(file, "noisy/probability", H5T_NATIVE_DOUBLE, voxels);
+    c->noisy_bce = reference_scalar(file, "noisy/bce");
+    c->model = malloc((size_t)c->net.model.total * sizeof(float));
+    for (int i = 0; i < c->net.model.count && c->model != NULL; i++) {
+        const crd_parameter *parameter = &c->net.model.parameters[i];
+        snprintf(path, sizeof path, "model/%s", parameter->path);
+        float *values = reference_read(file, path, H5T_NATIVE_FLOAT, parameter->count);
+        memcpy(c->model + parameter->offset, values, (size_t)parameter->count * sizeof(float));
+        free(values);
+        snprintf(path, sizeof path, "noisy/gradient_bce/%s", parameter->path);
+        c->gradient_bce[i] = reference_read_tensor(file, path, parameter->count);
+        if (parameter->role != CRD_ROLE_LOC && parameter->role != CRD_ROLE_RHO) continue;
+        snprintf(path, sizeof path, "kl_gradient/%s", parameter->path);
+        c->gradient_kl[i] = reference_read_tensor(file, path, parameter->count);
+    }
+    if (kind == CRD_BCNN) {
+        c->kl = reference_scalar(file, "kl");
+        reference_read_noise(file, c);
+    } else {
+        reference_read_masks(file, c);
+    }
+    double *adam = reference_read(file, "adam/bce_loss", H5T_NATIVE_DOUBLE, 2 * REFERENCE_ADAM_STEPS);
+    memcpy(c->adam, adam, sizeof c->adam);
+    free(adam);
+    const hid_t group = H5Gopen2(file, "adam", H5P_DEFAULT);
+    c->adam_m = reference_attribute(group, "M");
+    H5Gclose(group);
+    H5Fclose(file);
+    return c;
+}
+
+/* How far a computed tensor is from the reference, of the reference's largest value: over the values that the file has,
+ * and over sum and norm of the whole tensor, which show errors in the others. */
+typedef struct reference_error {
+    double values;  /* largest |difference| / largest */
+    double measure; /* larger of |difference of norm| / norm and |difference of sum| / (largest * sqrt(count)) */
+    double cosine;
+} reference_error;
+
+static reference_error reference_compare(const reference_tensor *tensor, const double *computed)
+{
+    double sum = 0, norm = 0, dot = 0, stored = 0, own = 0;
+    reference_error error = {0};
+    for (int64_t i = 0; i < tensor->count; i++) {
+        sum += computed[i];
+        norm += computed[i] * computed[i];
+        if (i % tensor->stride != 0) continue;
+        const double expected = tensor->values[i / tensor->stride];
+        error.values = fmax(error.values, fabs(computed[i] - expected) / tensor->largest);
+        dot += computed[i] * expected;
+        stored += expected * expected;
+        own += computed[i] * computed[i];
+        if (!isfinite(computed[i])) error.values = INFINITY;
+    }
+    error.measure = fmax(fabs(sqrt(norm) - tensor->norm) / tensor->norm,
+                         fabs(sum - tensor->sum) / (tensor->largest * sqrt((double)tensor->count)));
+    error.cosine = dot / sqrt(stored * own);
+    return error;
+}
+
+#endif

@@ -1,0 +1,287 @@
+/* The engine on every instruction path of this CPU: against the reference numbers, and against the textbook network in
+ * double at other widths and sizes; the same bytes for any number of threads. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "bayes/reference_bayes.h"
+#include "harness.h"
+#include "net/engine.h"
+#include "net/reference_net.h"
+#include "reference_data.h"
+
+static const char *const paths[] = {"portable", "avx2", "avx512"};
+enum { PATHS = sizeof paths / sizeof paths[0] };
+
+typedef struct bench { /* an engine and what it stands on */
+    crd_pool *pool;
+    crd_engine *engine;
+} bench;
+
+static crd_status set_up(bench *b, const crd_net *net, const int64_t chunk[3], bool training, const char *path,
+                         int threads)
+{
+    crd_engine_plan plan = {.net = net, .chunk = {chunk[0], chunk[1], chunk[2]}, .training = training};
+    memset(b, 0, sizeof *b);
+    CRD_PASS(crd_ops_select(path, &plan.ops));
+    CRD_PASS(crd_pool_create(threads, &b->pool));
+    plan.pool = b->pool;
+    return crd_engine_create(&plan, &b->engine);
+}
+
+static void tear_down(bench *b)
+{
+    crd_engine_free(&b->engine);
+    crd_pool_free(&b->pool);
+}
+
+static void *room(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count, size);
+    if (memory == NULL) exit(1);
+    return memory;
+}
+
+static double *widen(const float *from, int64_t count)
+{
+    double *to = room(count, sizeof *to);
+    for (int64_t i = 0; i < count; i++) to[i] = from[i];
+    return to;
+}
+
+/* Point weights of example b of the reference batch, drawn by the textbook. */
+static void draw(const reference_case *c, const double *model, int b, bool noisy, float *point)
+{
+    double *exact = room(c->net.point.total, sizeof *exact);
+    crd_ref_draw(&c->net, model, noisy ? &c->noise[b] : NULL, exact);
+    for (int64_t i = 0; i < c->net.point.total; i++) point[i] = (float)exact[i];
+    free(exact);
+}
+
+static void check_probabilities(const reference_case *c, const double *model, bool noisy, const char *path)
+{
+    bench b;
+    float *point = room(c->net.point.total, sizeof *point), *probability = room(REFERENCE_VOXELS, sizeof *probability);
+    double error = 0, largest = 0;
+    CHECK_OK(set_up(&b, &c->net, c->chunk, false, path, 2));
+    for (int example = 0; example < REFERENCE_BATCH; example++) {
+        const double *expected =
+            (noisy ? c->noisy_probability : c->mean_probability) + example * REFERENCE_VOXELS;
+        draw(c, model, example, noisy, point);
+        crd_engine_encode(b.engine, point, c->input + example * REFERENCE_VOXELS);
+        /* A decode with other weights in between must leave nothing behind. */
+        const int64_t decoder = crd_decoder_offset(&c->net);
+        crd_engine_decode(b.engine, (c->net.kind == CRD_MCDN ? c->model : point) + decoder, c->masks[0], 1.0f, probability);
+        crd_engine_decode(b.engine, point + decoder, noisy ? c->masks[example] : NULL, 1.0f, probability);
+        for (int64_t i = 0; i < REFERENCE_VOXELS; i++) {
+            error = fmax(error, fabs(probability[i] - expected[i]));
+            largest = fmax(largest, expected[i]);
+        }
+    }
+    printf("       %-9s %s %-32s %.2e\n", path, c->net.kind == CRD_BCNN ? "bcnn" : "mcdn",
+           noisy ? "noisy/probability" : "mean/probability", error / largest);
+    CHECK(error / largest <= 1e-4);
+    tear_down(&b);
+    free(point);
+    free(probability);
+}
+
+static void check_gradients(const reference_case *c, const double *model, const char *path)
+{
+    bench b;
+    const crd_net *net = &c->net;
+    float *point = room(net->point.total, sizeof *point), *own = room(net->point.total, sizeof *own);
+    double *gradient = room(net->model.total, sizeof *gradient), bce = 0;
+    CHECK_OK(set_up(&b, net, c->chunk, true, path, 2));
+    for (int example = 0; example < REFERENCE_BATCH; example++) {
+        crd_loss loss;
+        draw(c, model, example, true, point);
+        crd_engine_loss(b.engine, point, c->masks[example], c->input + example * REFERENCE_VOXELS,
+                        c->label + example * REFERENCE_VOXELS, 1.0f / (REFERENCE_BATCH * REFERENCE_VOXELS), own, &loss);
+        CHECK(loss.labelled == REFERENCE_VOXELS && !loss.head_dead);
+        bce += loss.bce_sum / (REFERENCE_BATCH * REFERENCE_VOXELS);
+        double *exact = widen(own, net->point.total);
+        crd_ref_draw_backward(net, model, &c->noise[example], exact, gradient);
+        free(exact);
+    }
+    printf("       %-9s noisy/bce %.2e\n", path, fabs(bce / c->noisy_bce - 1));
+    CHECK(fabs(bce / c->noisy_bce - 1) <= 1e-4);
+    for (int i = 0; i < net->model.count; i++) {
+        const crd_parameter *parameter = &net->model.parameters[i];
+        const reference_error error = reference_compare(&c->gradient_bce[i], gradient + parameter->offset);
+        printf("       %-9s gradient_bce %-26s %.2e, norm and sum %.2e, 1 - cosine %.1e\n", path, parameter->path,
+               error.values, error.measure, 1 - error.cosine);
+        CHECK(error.values <= 1e-2);
+        CHECK(error.measure <= 1e-2);
+        CHECK(error.cosine >= 0.9999);
+    }
+    tear_down(&b);
+    free(point);
+    free(own);
+    free(gradient);
+}
+
+static void check_reference(crd_kind kind)
+{
+    const reference_case *c = reference_load(kind);
+    double *model = widen(c->model, c->net.model.total);
+    for (int i = 0; i < PATHS && !harness_failed; i++) {
+        const crd_ops *ops;
+        if (crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        check_probabilities(c, model, false, paths[i]);
+        check_probabilities(c, model, true, paths[i]);
+        check_gradients(c, model, paths[i]);
+    }
+    free(model);
+}
+
+static void test_bcnn_reference(void)
+{
+    check_reference(CRD_BCNN);
+}
+
+static void test_mcdn_reference(void)
+{
+    check_reference(CRD_MCDN);
+}
+
+/* A random network: point weights of the right spread, gammas and betas that matter, masks, partly unlabelled data. */
+typedef struct random_case {
+    crd_net net;
+    int64_t chunk[3], voxels;
+    float *weights, *masks, *input;
+    uint8_t *label;
+} random_case;
+
+static random_case make_case(int filters, int groups, int64_t depth, int64_t height, int64_t width)
+{
+    random_case c = {.chunk = {depth, height, width}, .voxels = depth * height * width};
+    const crd_stream stream = {.seed = 7, .purpose = CRD_PURPOSE_INIT_KERNEL};
+    if (crd_net_describe(CRD_MCDN, filters, groups, &c.net) != CRD_OK) exit(1);
+    c.weights = room(c.net.point.total, sizeof *c.weights);
+    crd_random_fill_normal(&stream, 0, c.net.point.total, c.weights);
+    for (int i = 0; i < c.net.point.count; i++) {
+        const crd_parameter *parameter = &c.net.point.parameters[i];
+        const double fan = parameter->rank == 5 ? (double)(parameter->count / parameter->shape[4]) : 100.0;
+        for (int64_t k = 0; k < parameter->count; k++) {
+            float *value = &c.weights[parameter->offset + k];
+            *value *= (float)(1.0 / sqrt(fan));
+            if (parameter->role == CRD_ROLE_GAMMA) *value += 1.0f;
+        }
+    }
+    c.weights[c.net.point.kernel[CRD_POINT]] = 0.7f;
+    c.masks = room(c.net.mask_total, sizeof *c.masks);
+    for (int64_t i = 0; i < c.net.mask_total; i++) c.masks[i] = i % 3 == 0 ? 0.0f : 2.0f;
+    c.input = room(c.voxels, sizeof *c.input);
+    crd_random_fill_normal(&stream, 1 << 28, c.voxels, c.input);
+    c.label = room(c.voxels, 1);
+    for (int64_t i = 0; i < c.voxels; i++) c.label[i] = i % 11 == 0 ? CRD_NO_LABEL : (uint8_t)(c.input[i] > 0.3f);
+    return c;
+}
+
+static void free_case(random_case *c)
+{
+    free(c->weights);
+    free(c->masks);
+    free(c->input);
+    free(c->label);
+}
+
+static void check_against_textbook(int filters, int groups, int64_t depth, int64_t height, int64_t width)
+{
+    random_case c = make_case(filters, groups, depth, height, width);
+    const int64_t total = c.net.point.total;
+    double *weights = widen(c.weights, total), *masks = widen(c.masks, c.net.mask_total);
+    double *input = widen(c.input, c.voxels), *expected = room(total, sizeof *expected), bce;
+    float *gradient = room(total, sizeof *gradient);
+    int64_t labelled;
+    const float scale = 1.0f / (float)c.voxels;
+    CHECK_OK(crd_ref_net_loss_d(&c.net, c.chunk, weights, masks, input, c.label, scale, expected, &bce, &labelled));
+    for (int i = 0; i < PATHS && !harness_failed; i++) {
+        const crd_ops *ops;
+        bench b;
+        crd_loss loss;
+        double worst = 0;
+        if (crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        CHECK_OK(set_up(&b, &c.net, c.chunk, true, paths[i], 2));
+        crd_engine_loss(b.engine, c.weights, c.masks, c.input, c.label, scale, gradient, &loss);
+        CHECK(loss.labelled == labelled);
+        CHECK(fabs(loss.bce_sum / bce - 1) <= 1e-4);
+        for (int k = 0; k < c.net.point.count; k++) {
+            const crd_parameter *parameter = &c.net.point.parameters[k];
+            double largest = 0, difference = 0;
+            for (int64_t n = parameter->offset; n < parameter->offset + parameter->count; n++) {
+                largest = fmax(largest, fabs(expected[n]));
+                difference = fmax(difference, fabs(expected[n] - gradient[n]));
+            }
+            worst = fmax(worst, difference / largest);
+            if (!(difference <= 1e-2 * largest)) {
+                CHECK_FAILED("%s: %s is off by %.2e of %.2e", paths[i], parameter->path, difference, largest);
+            }
+        }
+        printf("       %-9s f %d, groups %d, %lldx%lldx%lld: worst gradient tensor %.2e\n", paths[i], filters, groups,
+               (long long)depth, (long long)height, (long long)width, worst);
+        tear_down(&b);
+    }
+    free(weights);
+    free(masks);
+    free(input);
+    free(expected);
+    free(gradient);
+    free_case(&c);
+}
+
+static void test_widths_and_sizes(void)
+{
+    check_against_textbook(4, 4, 8, 24, 16);
+    check_against_textbook(16, 4, 16, 24, 40);
+    check_against_textbook(16, 1, 8, 8, 8);
+    check_against_textbook(32, 8, 8, 16, 24);
+    check_against_textbook(12, 3, 16, 8, 16); /* groups that straddle the merge */
+}
+
+static void test_same_bytes_for_any_number_of_threads(void)
+{
+    random_case c = make_case(16, 4, 16, 24, 32);
+    const size_t bytes = (size_t)c.net.point.total * sizeof(float);
+    float *first = room(c.net.point.total, sizeof *first), *other = room(c.net.point.total, sizeof *other);
+    static const int threads[] = {1, 2, 5};
+    for (int i = 0; i < PATHS; i++) {
+        const crd_ops *ops;
+        if (crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        for (int t = 0; t < 3; t++) {
+            bench b;
+            crd_loss loss;
+            CHECK_OK(set_up(&b, &c.net, c.chunk, true, paths[i], threads[t]));
+            crd_engine_loss(b.engine, c.weights, c.masks, c.input, c.label, 1e-3f, t == 0 ? first : other, &loss);
+            CHECK(t == 0 || memcmp(first, other, bytes) == 0);
+            tear_down(&b);
+        }
+    }
+    free(first);
+    free(other);
+    free_case(&c);
+}
+
+static void test_memory_within_bounds(void)
+{
+    crd_net net;
+    crd_engine_plan plan = {.net = &net, .chunk = {48, 88, 88}, .training = true};
+    crd_pool *pool = NULL;
+    int64_t bytes;
+    CHECK_OK(crd_net_describe(CRD_BCNN, 16, 4, &net));
+    CHECK_OK(crd_pool_create(2, &pool));
+    CHECK_OK(crd_ops_select(NULL, &plan.ops));
+    plan.pool = pool;
+    CHECK_OK(crd_engine_bytes(&plan, &bytes));
+    printf("       training 48x88x88: %.0f MiB\n", (double)bytes / 1048576);
+    CHECK(bytes < INT64_C(3) << 30);
+    plan.training = false;
+    CHECK_OK(crd_engine_bytes(&plan, &bytes));
+    printf("       predicting 48x88x88: %.0f MiB\n", (double)bytes / 1048576);
+    CHECK(bytes < INT64_C(1) << 30);
+    plan.chunk[1] = 172;
+    CHECK_FAILS(crd_engine_bytes(&plan, &bytes), CRD_ERR_ARGUMENT, "176");
+    crd_pool_free(&pool);
+}
+
+TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_widths_and_sizes),
+          TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))
