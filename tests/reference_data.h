@@ -139,9 +139,11 @@ static void reference_read_masks(hid_t file, reference_case *c)
     }
 }
 
-/* Loads a case; ends the program where the data is missing. Memory is kept until the program ends. */
-static reference_case *reference_load(crd_kind kind)
+/* A case, loaded at the first call and kept until the program ends, which it does where the data is missing. */
+static const reference_case *reference_load(crd_kind kind)
 {
+    static reference_case *loaded[2];
+    if (loaded[kind] != NULL) return loaded[kind];
     char path[1024];
     const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
     const char *name = kind == CRD_BCNN ? "bcnn_f8.h5" : "mcdn_f8.h5";
@@ -150,7 +152,7 @@ static reference_case *reference_load(crd_kind kind)
     else
         snprintf(path, sizeof path, "%s/%s", data != NULL ? data : "../../tests/data", name);
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    reference_case *c = calloc(1, sizeof *c);
+    reference_case *c = loaded[kind] = calloc(1, sizeof *c);
     if (file < 0 || c == NULL || crd_net_describe(kind, 8, 4, &c->net) != CRD_OK) {
         printf("the reference data %s can't be opened\n", path);
         exit(1);

@@ -157,9 +157,9 @@ static crd_status read_kind(crd_store *store, crd_kind *out)
     crd_status status = CRD_OK;
     char *kind = NULL;
     CRD_TRY(crd_store_get_text(store, "", "kind", &kind));
-    if (strcmp(kind, kind_names[CRD_BCNN]) == 0)
+    if (strcmp(kind, crd_kind_name(CRD_BCNN)) == 0)
         *out = CRD_BCNN;
-    else if (strcmp(kind, kind_names[CRD_MCDN]) == 0)
+    else if (strcmp(kind, crd_kind_name(CRD_MCDN)) == 0)
         *out = CRD_MCDN;
     else
         CRD_FAIL(CRD_ERR_FORMAT, "the model %s is of the unknown kind '%s': it must be bcnn or mcdn",
