@@ -26,12 +26,15 @@ enum crd_phantom_layer {
 };
 
 enum { CRD_MAX_POPULATIONS = 2 };
+enum { CRD_GROWTH_LIMIT = 1 }; /* voxels */
 
+/* Not to be copied: the populations point at the weld. */
 typedef struct crd_scene {
     crd_phantom_kind kind;
     crd_phantom_options options; /* a shallow copy: its strings and lists are not used */
     uint64_t seed;
     crd_population populations[CRD_MAX_POPULATIONS];
+    double share[CRD_MAX_POPULATIONS]; /* of the volume of all objects */
     int population_count;
     crd_field rough[2], texture, waver, jitter;
     float rough_scale[2];
@@ -40,8 +43,14 @@ typedef struct crd_scene {
     crd_weld weld;     /* weld only */
 } crd_scene;
 
-/* Draws the scene and fits the number of its objects to options->fraction. */
+/* Makes the scene and fits the number and the growth of its objects to options->fraction (in calibrate.c). */
 crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *options, crd_pool *pool, crd_scene *out);
+
+/* The steps of it: everything but the objects' number; the number, by the sum of the objects' volumes over the volume
+ * of space; and the growth at which each voxel of a window becomes foreground (scratch as for crd_scene_look). */
+void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options, crd_scene *out);
+void crd_scene_crowd(crd_scene *scene, double crowding);
+void crd_scene_raw(const crd_scene *scene, const crd_window *window, float *scratch, float *raw);
 
 /* Values of one window. Distances are signed, in voxels, negative in the foreground. */
 typedef struct crd_view {

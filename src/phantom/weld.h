@@ -29,7 +29,7 @@ typedef struct crd_weld {
 
 void crd_weld_make(const crd_phantom_options *options, uint64_t seed, uint32_t layer, crd_weld *out);
 
-/* Distance to the metal's surface, negative in metal, for a window. Needs 3 * columns + crd_field_scratch(1, columns)
+/* Distance to the metal's surface, negative in metal, for a window. Needs 2 * columns + crd_field_scratch(1, columns)
  * floats of scratch. */
 void crd_weld_metal(const crd_weld *weld, const crd_window *window, float *scratch, float *out);
 
