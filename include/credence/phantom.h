@@ -30,58 +30,57 @@ typedef enum crd_phantom_kind { CRD_PHANTOM_GRAPHITE = 0, CRD_PHANTOM_WELD = 1 }
 /* Lengths are in voxels, grey values are shares of the full scale (black 0, white 1), "deviation" is a standard
  * deviation. The defaults, which differ between the kinds, stand in the settings table. */
 typedef struct crd_phantom_options {
-    char *output;        /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
-    int64_t shape[3];    /* z, y, x */
+    char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
+    int64_t shape[3]; /* z, y, x */
     int64_t seed;
-    char *format;        /* of the three volumes, by name: "tiff", "npy", ... */
-    char *type;          /* of the scan: u8, u16 or f32 */
-    crd_real_list spacing; /* edge of a voxel along z, y, x; empty: not said in the files */
-    char *unit;
-    int64_t threads;     /* 0: all cores */
+    char *format;    /* of the three volumes, by name: "tiff", "npy", ... */
+    char *type;      /* of the scan: u8, u16 or f32 */
+    char *spacing;   /* "z,y,x,unit": edges of a voxel; NULL: not said in the files */
+    int64_t threads; /* 0: all cores */
 
-    double fraction;     /* share of foreground voxels in the truth */
-    double contrast;     /* light phase minus dark phase */
-    double brightness;   /* half-way between them */
-    double texture;      /* deviation of the grey value inside each phase, over a few voxels */
-    double blur;         /* deviation of the Gaussian point spread */
-    double noise;        /* deviation of the white noise */
+    double fraction;          /* share of foreground voxels in the truth */
+    double contrast;          /* light phase minus dark phase */
+    double brightness;        /* half-way between them */
+    double texture;           /* deviation of the grey value inside each phase, over a few voxels */
+    double blur;              /* deviation of the Gaussian point spread */
+    double noise;             /* deviation of the white noise */
     double noise_correlated;  /* deviation of the correlated noise */
     double noise_correlation; /* ... and the deviation of the Gaussian that correlates it */
-    double rings;        /* deviation of the ring artifacts */
-    double cupping;      /* corner minus centre of the beam-hardening bowl */
-    double drift;        /* deviation of the slow drift of the grey value */
-    int64_t drift_length; /* length over which it changes */
-    double roughness;    /* deviation of the objects' surfaces from their smooth shape */
-    double label_waver;  /* deviation of the label's boundary, smooth in 3D */
-    double label_jitter; /* ... and redrawn in every slice */
-    double label_miss;   /* probability that a small object is missing from the label */
+    double rings;             /* deviation of the ring artifacts */
+    double cupping;           /* corner minus centre of the beam-hardening bowl */
+    double drift;             /* deviation of the slow drift of the grey value */
+    int64_t drift_length;     /* length over which it changes */
+    double roughness;         /* deviation of the objects' surfaces from their smooth shape */
+    double label_waver;       /* deviation of the label's boundary, smooth in 3D */
+    double label_jitter;      /* ... and redrawn in every slice */
+    double label_miss;        /* probability that a small object is missing from the label */
 
-    double grain_size;   /* graphite: typical radius */
-    double grain_spread; /* deviation of the logarithm of the radius */
+    double grain_size;     /* graphite: typical radius */
+    double grain_spread;   /* deviation of the logarithm of the radius */
     double grain_flatness; /* long radius over short radius */
-    double grain_tilt;   /* typical angle between a grain's flat axis and z, in degrees */
-    double grain_grey;   /* deviation of the grey value from grain to grain */
-    double grain_film;   /* thickness of the matrix between two grains that touch */
+    double grain_tilt;     /* typical angle between a grain's flat axis and z, in degrees */
+    double grain_grey;     /* deviation of the grey value from grain to grain */
+    double grain_film;     /* thickness of the matrix between two grains that touch */
 
-    double void_size;    /* weld: typical radius */
-    double void_spread;  /* deviation of the logarithm of the radius */
+    double void_size;     /* weld: typical radius */
+    double void_spread;   /* deviation of the logarithm of the radius */
     double void_flatness; /* long radius over short radius */
-    double void_plates;  /* density of voids in the plates, relative to that in the weld */
-    double margin;       /* air above and below the plates, each as a share of the height */
-    double bead_height;  /* share of the height */
-    double bead_width;   /* share of the width */
-    double ripple;       /* height of the bead's ripples, as a share of the bead's height */
-    double seam_gap;     /* width of the gap under the weld, as a share of the width */
+    double void_plates;   /* density of voids in the plates, relative to that in the weld */
+    double margin;        /* air above and below the plates, each as a share of the height */
+    double bead_height;   /* share of the height */
+    double bead_width;    /* share of the width */
+    double ripple;        /* height of the bead's ripples, as a share of the bead's height */
+    double seam_gap;      /* width of the gap under the weld, as a share of the width */
 } crd_phantom_options;
 
 /* What was made. */
 typedef struct crd_phantom_result {
-    int64_t voxels, foreground;    /* of the truth */
+    int64_t voxels, foreground; /* of the truth */
     int64_t label_foreground;
-    int64_t label_errors;          /* voxels where label and truth differ */
-    double threshold;              /* grey value (stored units) that separates the two phases with the fewest errors */
-    int64_t threshold_errors;      /* voxels that it gets wrong */
-    int64_t majority_errors;       /* voxels that always answering the commoner phase gets wrong */
+    int64_t label_errors;     /* voxels where label and truth differ */
+    double threshold;         /* grey value (stored units) that separates the two phases with the fewest errors */
+    int64_t threshold_errors; /* voxels that it gets wrong */
+    int64_t majority_errors;  /* voxels that always answering the commoner phase gets wrong */
 } crd_phantom_result;
 
 /* The table of settings and defaults of one kind. Static storage. */

@@ -7,8 +7,8 @@
 #include "phantom/scene.h"
 
 enum {
-    EDGE = 64,           /* of the windows, in y and x */
-    MOST_WINDOWS = 768,  /* about 3 million voxels */
+    EDGE = 64,          /* of the windows, in y and x */
+    MOST_WINDOWS = 768, /* about 3 million voxels */
     BINS_PER_VOXEL = 256,
     BINS = 2 * CRD_GROWTH_LIMIT * BINS_PER_VOXEL,
     ROUNDS = 4
@@ -20,7 +20,7 @@ typedef struct measurement {
     bool sampled;
     int64_t windows;
     int64_t scratch_floats;
-    float *scratch; /* per worker */
+    float *scratch;  /* per worker */
     int64_t *counts; /* per worker */
 } measurement;
 
@@ -115,8 +115,8 @@ crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *opti
     m.scratch_floats = EDGE * EDGE + crd_scene_scratch(EDGE, EDGE);
     CRD_TRY(crd_alloc((int64_t)crd_pool_threads(pool) * m.scratch_floats, sizeof *m.scratch, "a sample of the phantom",
                       &m.scratch));
-    CRD_TRY(crd_alloc((int64_t)crd_pool_threads(pool) * COUNTS, sizeof *m.counts, "the phantom's histogram",
-                      &m.counts));
+    CRD_TRY(
+        crd_alloc((int64_t)crd_pool_threads(pool) * COUNTS, sizeof *m.counts, "the phantom's histogram", &m.counts));
 
     const double wanted = crowding_for(options->fraction);
     double crowding = wanted;
@@ -125,7 +125,8 @@ crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *opti
         measure(&m, pool, below);
         const double found = crowding_for(below[BINS / 2]);
         if (found > 0.98 * wanted && found < 1.02 * wanted) break;
-        if (round < ROUNDS - 1) crowding = clamp(crowding * clamp(wanted / (found + 1e-3 * wanted), 0.25, 4.0), 1e-6, 8.0);
+        if (round < ROUNDS - 1)
+            crowding = clamp(crowding * clamp(wanted / (found + 1e-3 * wanted), 0.25, 4.0), 1e-6, 8.0);
     }
     int best = 0;
     while (best < BINS && below[best] < options->fraction) best++;

@@ -130,9 +130,12 @@ static void store(const float *values, int64_t count, crd_type type, void *out)
     float *reals = out;
     for (int64_t j = 0; j < count; j++) {
         const float v = values[j] < 0.0f ? 0.0f : values[j] > 1.0f ? 1.0f : values[j];
-        if (type == CRD_U8) bytes[j] = (uint8_t)(v * 255.0f + 0.5f);
-        else if (type == CRD_U16) words[j] = (uint16_t)(v * 65535.0f + 0.5f);
-        else reals[j] = v;
+        if (type == CRD_U8)
+            bytes[j] = (uint8_t)(v * 255.0f + 0.5f);
+        else if (type == CRD_U16)
+            words[j] = (uint16_t)(v * 65535.0f + 0.5f);
+        else
+            reals[j] = v;
     }
 }
 

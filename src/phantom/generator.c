@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "phantom/camera.h"
+#include "phantom/check.h"
 #include "phantom/scene.h"
 
 enum {
@@ -14,7 +15,7 @@ enum {
 
 /* Slices that were filtered in their plane, until those above and below are there, too. */
 typedef struct crd_ring {
-    float *values;     /* slots * slice */
+    float *values; /* slots * slice */
     int64_t slots;
     int64_t low, high; /* slices [low, high) are in it */
     int radius;        /* slices needed on either side */
@@ -27,10 +28,10 @@ struct crd_generator {
     crd_type type;
     int64_t slices, slice; /* most slices of a slab; voxels of a slice */
     int64_t tiles[2], blocks;
-    crd_ring grey, noise;  /* the noise's has no slots when there is none */
+    crd_ring grey, noise;   /* the noise's has no slots when there is none */
     uint8_t *truth, *label; /* as many slots as `grey` */
-    float *rings;          /* one table per slice of a slab */
-    float *scratch;        /* per worker */
+    float *rings;           /* one table per slice of a slab */
+    float *scratch;         /* per worker */
     int64_t scratch_floats;
     int64_t bytes;
     /* The slab being made. */

@@ -1,29 +1,35 @@
 #include "phantom/objects.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "base/philox.h"
 #include "base/portable_math.h"
 
-/* Random words of one object, by what they decide. The first block of four is enough to know whether the object is
- * wanted and near, so the others are drawn only then. */
+/* Random words of one object, by what they decide. Those before WORD_NORMAL are enough to know whether it is wanted and
+ * near, so the others are drawn only then. */
 enum {
+    WORD_PLACE, /* 3 words: z, y, x */
+    WORD_SIZE = WORD_PLACE + 3,
     WORD_MISS,
-    WORD_SIZE,
-    WORD_PLACE_Z,
     WORD_CHANCE,
-    WORD_PLACE_Y,
-    WORD_PLACE_X,
     WORD_FLATNESS,
     WORD_GREY,
     WORD_NORMAL, /* 3 words: the flat axis */
+    EARLY_WORDS = WORD_NORMAL,
     WORD_TURN = WORD_NORMAL + 3, /* 3 words: the second axis */
     WORD_ELONGATION = WORD_TURN + 3,
     WORD_BOXINESS,
-    WORD_FACET,                /* 2 * 3 words */
+    WORD_FACET,                  /* 2 * 3 words */
     WORD_DEPTH = WORD_FACET + 6, /* 2 words */
-    WORDS = 32
+    WORDS = 24
 };
+
+typedef struct reach_limits {
+    double stretch;   /* longest radius of an object over its size */
+    double far_limit; /* distances are wanted this far out */
+    double largest;   /* no object of the population matters beyond this */
+} reach_limits;
 
 static const double LIMIT = 2.0; /* sizes and shapes stay within two standard deviations */
 static const double ELONGATION = 0.18;
@@ -120,14 +126,14 @@ static void shape_object(const crd_population *p, const uint32_t words[WORDS], d
 typedef struct brush {
     int64_t whole[3];
     float fraction[3];
-    float a[3][3];        /* to the scaled frame: the rows are axis / radius */
-    float inverse[3];     /* 1 / radius */
+    float a[3][3];    /* to the scaled frame: the rows are axis / radius */
+    float inverse[3]; /* 1 / radius */
     float boxiness;
     float facet[2][3], facet_depth[2];
-    float softest;        /* 1 / the smallest radius */
+    float softest; /* 1 / the smallest radius */
     float grey;
-    double span[3][3];    /* as a, with the radii grown by the far limit: outside it nothing changes */
-    double extent[3];     /* half the edges of the box around that ellipsoid, along z, y, x */
+    double span[3][3]; /* as a, with the radii grown by the far limit: outside it nothing changes */
+    double extent[3];  /* half the edges of the box around that ellipsoid, along z, y, x */
 } brush;
 
 static void make_brush(const crd_object *o, float far_limit, brush *b)
@@ -205,10 +211,10 @@ static void paint_row(const brush *b, float dz, float dy, int64_t offset, int64_
         const float gradient = sqrtf(e0 * i0 + e1 * i1 + e2 * i2);
         const float exact = (k - 1.0f) * ((sqrtf(round) + 1e-4f) / (gradient + soft));
         const float d = exact < far_limit ? exact : far_limit;
-        const float d1 = nearest[n], d2 = second[n], g = grey[n];
-        const float later = d2 < d ? d2 : d;
-        second[n] = d < d1 ? d1 : later;
-        grey[n] = d < d1 ? own : g;
+        const float d1 = nearest[n], d2 = second[n], g = grey[n], larger = d < d1 ? d1 : d;
+        const float chosen = d < d1 ? own : g;
+        second[n] = larger < d2 ? larger : d2;
+        grey[n] = chosen;
         nearest[n] = d < d1 ? d : d1;
     }
 }
@@ -243,21 +249,43 @@ void crd_distances_clear(const crd_distances *distances, int64_t count, float fa
     }
 }
 
-/* The cell's object, unless it is out of reach of the window or of the other sort (missed or not). */
+/* Where in cell `index` of that edge the centre lies. */
+static double place(int64_t index, double edge, double scatter, uint32_t word)
+{
+    return ((double)index + 0.5 + scatter * (uniform(word) - 0.5)) * edge;
+}
+
+static double beyond(double v, double low, double high)
+{
+    return v < low ? low - v : v > high ? v - high : 0.0;
+}
+
+/* How far a point lies from the window, along the axis where it is farthest. */
+static double distance_to(const crd_window *w, const double point[3])
+{
+    const double z = fabs(point[0] - (double)w->z);
+    const double y = beyond(point[1], (double)w->y0, (double)(w->y0 + w->rows - 1));
+    const double x = beyond(point[2], (double)w->x0, (double)(w->x0 + w->columns - 1));
+    const double yx = y > x ? y : x;
+    return z > yx ? z : yx;
+}
+
+/* The cell's object, unless it is out of reach of the window or of the other sort (missed or not). Most cells drop out
+ * at the first test, so what costs time comes after it. */
 static bool draw_object(const crd_population *p, const crd_stream *stream, const int64_t cell[3],
-                        const crd_window *window, bool missed, double stretch, double far_limit, crd_object *object)
+                        const crd_window *window, bool missed, const reach_limits *reach, crd_object *object)
 {
     uint32_t words[WORDS];
     const uint64_t element = (uint64_t)(cell[2] + CRD_PHANTOM_BIAS) * WORDS;
-    crd_random_fill_u32(stream, element, 4, words);
+    crd_random_fill_u32(stream, element, EARLY_WORDS, words);
+    for (int i = 0; i < 3; i++) object->centre[i] = place(cell[i], p->cell[i], p->scatter, words[WORD_PLACE + i]);
+    const double away = distance_to(window, object->centre);
+    if (away > reach->largest) return false;
     const double size = p->size * crd_exp(p->spread * limited_normal(words[WORD_SIZE]));
+    if (away > size * reach->stretch + reach->far_limit) return false;
     const bool is_missed = size < p->small && uniform(words[WORD_MISS]) < p->miss;
     if (is_missed != missed) return false;
-    object->centre[0] = ((double)cell[0] + uniform(words[WORD_PLACE_Z])) * p->cell[0];
-    if (fabs(object->centre[0] - (double)window->z) > size * stretch + far_limit) return false;
-    crd_random_fill_u32(stream, element + 4, WORDS - 4, words + 4);
-    object->centre[1] = ((double)cell[1] + uniform(words[WORD_PLACE_Y])) * p->cell[1];
-    object->centre[2] = ((double)cell[2] + uniform(words[WORD_PLACE_X])) * p->cell[2];
+    crd_random_fill_u32(stream, element + EARLY_WORDS, WORDS - EARLY_WORDS, words + EARLY_WORDS);
     shape_object(p, words, size, object);
     return p->accept == NULL || p->accept(p->scene, object, uniform(words[WORD_CHANCE]));
 }
@@ -266,7 +294,9 @@ void crd_population_draw(const crd_population *p, const crd_window *window, bool
                          const crd_distances *distances)
 {
     if (missed && !(p->miss > 0.0)) return;
-    const double stretch = longest(p), reach = p->size * crd_exp(LIMIT * p->spread) * stretch + (double)far_limit;
+    reach_limits limits = {.stretch = longest(p), .far_limit = (double)far_limit};
+    limits.largest = p->size * crd_exp(LIMIT * p->spread) * limits.stretch + limits.far_limit;
+    const double reach = limits.largest;
     const double low[3] = {(double)window->z - reach, (double)window->y0 - reach, (double)window->x0 - reach};
     const double high[3] = {(double)window->z + reach, (double)(window->y0 + window->rows - 1) + reach,
                             (double)(window->x0 + window->columns - 1) + reach};
@@ -285,7 +315,7 @@ void crd_population_draw(const crd_population *p, const crd_window *window, bool
             for (cell[2] = first[2]; cell[2] <= last[2]; cell[2]++) {
                 crd_object object;
                 brush b;
-                if (!draw_object(p, &stream, cell, window, missed, stretch, (double)far_limit, &object)) continue;
+                if (!draw_object(p, &stream, cell, window, missed, &limits, &object)) continue;
                 make_brush(&object, far_limit, &b);
                 if (fabs(object.centre[0] - (double)window->z) > b.extent[0]) continue;
                 paint(&b, window, far_limit, distances);

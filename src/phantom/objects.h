@@ -13,9 +13,9 @@
 /* A rounded box turned in space: between an ellipsoid (boxiness 0) and a superellipsoid of power 4 (boxiness 1), cut
  * by two flat faces. */
 typedef struct crd_object {
-    double centre[3];      /* z, y, x, in voxels */
-    double radius[3];      /* semi-axes, in voxels: the object's own axes, flat one first */
-    double axis[3][3];     /* unit vectors of those axes, in z, y, x */
+    double centre[3];  /* z, y, x, in voxels */
+    double radius[3];  /* semi-axes, in voxels: the object's own axes, flat one first */
+    double axis[3][3]; /* unit vectors of those axes, in z, y, x */
     double boxiness;
     double facet[2][3];    /* unit vectors in the scaled frame (where the ellipsoid is a ball of radius 1) */
     double facet_depth[2]; /* 1: touches the ball, does not cut it; 0.7: takes a slice off */
@@ -26,6 +26,7 @@ typedef struct crd_population {
     uint64_t seed;
     uint32_t layer;
     double cell[3];         /* edges, z, y, x; the number of objects follows from them */
+    double scatter;         /* share of its cell that an object's centre may lie in: 1 is random, 0 a lattice */
     double size;            /* typical radius (geometric mean of the three) */
     double spread;          /* standard deviation of the logarithm of the size */
     double flatness;        /* long radius over short radius */

@@ -44,6 +44,7 @@ static void make_grains(crd_scene *s)
     s->populations[0] = (crd_population){
         .seed = s->seed,
         .layer = CRD_LAYER_OBJECTS,
+        .scatter = 0.7,
         .size = o->grain_size,
         .spread = o->grain_spread,
         .flatness = o->grain_flatness,
@@ -51,14 +52,15 @@ static void make_grains(crd_scene *s)
         .slope = tangent(o->grain_tilt),
         .boxiness = 0.8,
         .facets = 0.45,
-        .small = 0.85 * o->grain_size,
-        .miss = o->label_miss,
     };
     /* Fines between the grains: a real powder is never of one size. */
     s->populations[1] = s->populations[0];
     s->populations[1].layer = CRD_LAYER_FINES;
+    s->populations[1].scatter = 1.0;
     s->populations[1].size = 0.45 * o->grain_size;
     s->populations[1].slope = 2.0 * s->populations[0].slope;
+    s->populations[1].small = 0.45 * o->grain_size;
+    s->populations[1].miss = o->label_miss;
     s->population_count = 2;
     s->share[0] = 0.8;
     s->share[1] = 0.2;
@@ -71,6 +73,7 @@ static void make_voids(crd_scene *s)
     s->populations[0] = (crd_population){
         .seed = s->seed,
         .layer = CRD_LAYER_OBJECTS,
+        .scatter = 1.0,
         .size = o->void_size,
         .spread = o->void_spread,
         .flatness = o->void_flatness,
@@ -94,8 +97,10 @@ void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options
     s->options = *options;
     s->seed = (uint64_t)options->seed;
     s->far_limit = far_limit_of(options);
-    if (kind == CRD_PHANTOM_GRAPHITE) make_grains(s);
-    else make_voids(s);
+    if (kind == CRD_PHANTOM_GRAPHITE)
+        make_grains(s);
+    else
+        make_voids(s);
     const double size = s->populations[0].size;
     const int64_t coarse = spacing_of(0.7 * size), fine = spacing_of(0.25 * size);
     s->rough[0] = field_of(s->seed, CRD_LAYER_ROUGH_COARSE, coarse, coarse);
@@ -118,24 +123,32 @@ void crd_scene_crowd(crd_scene *s, double crowding)
     }
 }
 
-int64_t crd_scene_scratch(int64_t rows, int64_t columns)
+/* Two grains that touch keep a film of matrix between them. It thins out where they overlap deeply: those are one grain
+ * of a less simple shape. */
+static void part_grains(const crd_scene *s, const crd_distances *d, int64_t count)
 {
-    return 8 * rows * columns + 2 * columns + crd_field_scratch(rows, columns);
+    const float film = (float)s->options.grain_film, depth = (float)(0.25 * s->options.grain_size);
+    for (int64_t i = 0; i < count; i++) {
+        const float shallow = 1.0f + d->second[i] / depth, share = shallow < 1.0f ? shallow : 1.0f;
+        const float between = 0.5f * (d->nearest[i] - d->second[i] + film * share);
+        d->nearest[i] = between > d->nearest[i] ? between : d->nearest[i];
+    }
 }
 
-/* raw: distance to the objects before growth. Two grains that overlap keep a film of matrix between them. */
-static void object_distance(const crd_scene *s, const float *nearest, const float *second, const float *rough,
-                            int64_t count, float *restrict raw)
+/* All objects but those that are missing from the label. Only the last population has such. */
+static void draw_kept(const crd_scene *s, const crd_window *w, const crd_distances *d)
 {
-    if (s->kind == CRD_PHANTOM_GRAPHITE) {
-        const float film = (float)s->options.grain_film;
-        for (int64_t i = 0; i < count; i++) {
-            const float between = 0.5f * (nearest[i] - second[i] + film);
-            raw[i] = (between > nearest[i] ? between : nearest[i]) + rough[i];
-        }
-    } else {
-        for (int64_t i = 0; i < count; i++) raw[i] = nearest[i] + rough[i];
+    const int64_t count = w->rows * w->columns;
+    crd_distances_clear(d, count, s->far_limit);
+    for (int i = 0; i < s->population_count; i++) {
+        crd_population_draw(&s->populations[i], w, false, s->far_limit, d);
+        if (i == 0 && s->kind == CRD_PHANTOM_GRAPHITE && s->options.grain_film > 0.0) part_grains(s, d, count);
     }
+}
+
+static void draw_missed(const crd_scene *s, const crd_window *w, const crd_distances *d)
+{
+    crd_population_draw(&s->populations[s->population_count - 1], w, true, s->far_limit, d);
 }
 
 static float clamp01(float v)
@@ -164,36 +177,43 @@ static void shade(const crd_scene *s, const float *distance, const float *metal,
     }
 }
 
-/* distance = max(raw - growth, metal + skin): a void ends where the metal that covers it begins. */
-static void close_distance(const crd_scene *s, const float *metal, int64_t count, float *restrict distance)
+/* distance = max(objects + roughness - growth, metal + skin): a void ends where the metal that covers it begins. */
+static void join_distance(const crd_scene *s, const float *objects, const float *rough, const float *metal,
+                          int64_t count, float *restrict distance)
 {
     const float growth = s->growth, skin = (float)s->weld.skin;
     if (s->kind == CRD_PHANTOM_GRAPHITE) {
-        for (int64_t i = 0; i < count; i++) distance[i] -= growth;
+        for (int64_t i = 0; i < count; i++) distance[i] = objects[i] + rough[i] - growth;
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        const float inside = distance[i] - growth, cover = metal[i] + skin;
+        const float inside = objects[i] + rough[i] - growth, cover = metal[i] + skin;
         distance[i] = inside > cover ? inside : cover;
     }
 }
 
-typedef struct parts { /* how crd_scene_look divides its scratch */
+typedef struct parts { /* how the scratch is divided */
     crd_distances objects;
-    float *kept_nearest, *kept_second, *rough, *texture, *metal, *rest;
+    float *kept, *rough, *texture, *metal, *rest;
 } parts;
+
+enum { PARTS = 7 };
 
 static parts divide(float *scratch, int64_t count)
 {
     return (parts){
         .objects = {scratch, scratch + count, scratch + 2 * count},
-        .kept_nearest = scratch + 3 * count,
-        .kept_second = scratch + 4 * count,
-        .rough = scratch + 5 * count,
-        .texture = scratch + 6 * count,
-        .metal = scratch + 7 * count,
-        .rest = scratch + 8 * count,
+        .kept = scratch + 3 * count,
+        .rough = scratch + 4 * count,
+        .texture = scratch + 5 * count,
+        .metal = scratch + 6 * count,
+        .rest = scratch + PARTS * count,
     };
+}
+
+int64_t crd_scene_scratch(int64_t rows, int64_t columns)
+{
+    return PARTS * rows * columns + 2 * columns + crd_field_scratch(rows, columns);
 }
 
 static void add_roughness(const crd_scene *s, const crd_window *w, const parts *p)
@@ -208,13 +228,10 @@ void crd_scene_raw(const crd_scene *s, const crd_window *w, float *scratch, floa
 {
     const int64_t count = w->rows * w->columns;
     const parts p = divide(scratch, count);
-    crd_distances_clear(&p.objects, count, s->far_limit);
-    for (int i = 0; i < s->population_count; i++) {
-        crd_population_draw(&s->populations[i], w, false, s->far_limit, &p.objects);
-        crd_population_draw(&s->populations[i], w, true, s->far_limit, &p.objects);
-    }
+    draw_kept(s, w, &p.objects);
+    draw_missed(s, w, &p.objects);
     add_roughness(s, w, &p);
-    object_distance(s, p.objects.nearest, p.objects.second, p.rough, count, raw);
+    for (int64_t i = 0; i < count; i++) raw[i] = p.objects.nearest[i] + p.rough[i];
     if (s->kind != CRD_PHANTOM_WELD) return;
     crd_weld_metal(&s->weld, w, p.rest, p.metal);
     for (int64_t i = 0; i < count; i++) {
@@ -228,22 +245,13 @@ void crd_scene_look(const crd_scene *s, const crd_window *w, float *scratch, con
     const size_t bytes = (size_t)count * sizeof(float);
     const parts p = divide(scratch, count);
 
-    crd_distances_clear(&p.objects, count, s->far_limit);
-    for (int i = 0; i < s->population_count; i++) {
-        crd_population_draw(&s->populations[i], w, false, s->far_limit, &p.objects);
-    }
-    memcpy(p.kept_nearest, p.objects.nearest, bytes);
-    memcpy(p.kept_second, p.objects.second, bytes);
-    for (int i = 0; i < s->population_count; i++) {
-        crd_population_draw(&s->populations[i], w, true, s->far_limit, &p.objects);
-    }
-
+    draw_kept(s, w, &p.objects);
+    memcpy(p.kept, p.objects.nearest, bytes);
+    draw_missed(s, w, &p.objects);
     add_roughness(s, w, &p);
     if (s->kind == CRD_PHANTOM_WELD) crd_weld_metal(&s->weld, w, p.rest, p.metal);
-    object_distance(s, p.objects.nearest, p.objects.second, p.rough, count, out->truth);
-    close_distance(s, p.metal, count, out->truth);
-    object_distance(s, p.kept_nearest, p.kept_second, p.rough, count, out->label);
-    close_distance(s, p.metal, count, out->label);
+    join_distance(s, p.objects.nearest, p.rough, p.metal, count, out->truth);
+    join_distance(s, p.kept, p.rough, p.metal, count, out->label);
     if (s->options.label_waver > 0.0) {
         crd_field_add(&s->waver, w, (float)s->options.label_waver, p.rest, out->label);
     }

@@ -38,9 +38,9 @@ typedef struct crd_scene {
     int population_count;
     crd_field rough[2], texture, waver, jitter;
     float rough_scale[2];
-    float far_limit;   /* distances are known up to here */
-    float growth;      /* all objects grow by this many voxels, so that the fraction is met */
-    crd_weld weld;     /* weld only */
+    float far_limit; /* distances are known up to here */
+    float growth;    /* all objects grow by this many voxels, so that the fraction is met */
+    crd_weld weld;   /* weld only */
 } crd_scene;
 
 /* Makes the scene and fits the number and the growth of its objects to options->fraction (in calibrate.c). */

@@ -35,7 +35,8 @@ void crd_weld_make(const crd_phantom_options *o, uint64_t seed, uint32_t layer, 
     out->root = out->top + 0.72 * (out->bottom - out->top);
 }
 
-/* How far the bead stands above (and the undercut at its toes lies below) the plates at u = (x - centre) / half width. */
+/* How far the bead stands above (and the undercut at its toes lies below) the plates at u = (x - centre) / half width.
+ */
 static double crown(const crd_weld *w, double z, double u)
 {
     const double v = u * u;

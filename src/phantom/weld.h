@@ -15,14 +15,14 @@
 #include "phantom/objects.h"
 
 typedef struct crd_weld {
-    double top, bottom;      /* the plates' surfaces */
-    double step;             /* the right plate sits this much lower */
-    double centre;           /* the seam */
+    double top, bottom; /* the plates' surfaces */
+    double step;        /* the right plate sits this much lower */
+    double centre;      /* the seam */
     double bead_height, bead_half, ripple, ripple_period;
     double root, root_height; /* depth the melt reaches; bulge on the underside */
     double gap_half;
-    double plates;           /* density of voids outside the weld */
-    double skin;             /* metal that covers every void */
+    double plates; /* density of voids outside the weld */
+    double skin;   /* metal that covers every void */
     crd_field surface;
     float surface_scale;
 } crd_weld;
