@@ -83,8 +83,11 @@ typedef struct crd_phantom_result {
     int64_t majority_errors;  /* voxels that always answering the commoner phase gets wrong */
 } crd_phantom_result;
 
-/* The table of settings and defaults of one kind. Static storage. */
+/* The table of settings and defaults of one kind, without those that only the other kind has. Static storage. */
 CRD_API const crd_settings *crd_phantom_settings(crd_phantom_kind kind);
+/* The settings of both kinds in one table, with graphite's defaults: for a program that learns the kind last. */
+CRD_API extern const crd_settings crd_phantom_all_settings;
+CRD_API const char *crd_phantom_kind_name(crd_phantom_kind kind); /* "graphite" */
 
 /* Writes options->output/{scan,label,truth}.EXT and phantom.json, slab by slab. `monitor` and `out` may be NULL. */
 CRD_API crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options,

@@ -60,7 +60,7 @@ void crd_kernel_plane(const crd_kernel *kernel, const float *in, int64_t rows, i
 void crd_camera_make(const crd_phantom_options *o, crd_camera *out)
 {
     const uint64_t seed = (uint64_t)o->seed;
-    const int64_t length = o->drift_length;
+    const int64_t length = (int64_t)(o->drift_length + 0.5);
     memset(out, 0, sizeof *out);
     crd_kernel_gaussian(o->blur, 0, &out->blur);
     crd_kernel_gaussian(o->noise_correlation, 1, &out->noise);
