@@ -49,7 +49,7 @@ typedef struct crd_phantom_options {
     double rings;             /* deviation of the ring artifacts */
     double cupping;           /* corner minus centre of the beam-hardening bowl */
     double drift;             /* deviation of the slow drift of the grey value */
-    int64_t drift_length;     /* length over which it changes */
+    double drift_length;      /* length over which it changes */
     double roughness;         /* deviation of the objects' surfaces from their smooth shape */
     double label_waver;       /* deviation of the label's boundary, smooth in 3D */
     double label_jitter;      /* ... and redrawn in every slice */
