@@ -44,6 +44,10 @@ CRD_API const char *crd_type_name(crd_type type); /* "u16" */
 /* "u16", "u16le", "u16be", "float32", "uint8", ...; *big_endian may be NULL. */
 CRD_API crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian);
 
+/* "0.65,0.65,0.65,um": three positive edges along z, y, x and a unit, which may be missing; normalised as in
+ * crd_volume_info. On failure nothing is changed. */
+CRD_API crd_status crd_spacing_parse(const char *text, double spacing[3], char unit[16]);
+
 typedef struct crd_box {
     int64_t origin[3];
     int64_t size[3];

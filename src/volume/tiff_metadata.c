@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/report.h"
+#include "credence/number.h"
 #include "volume/tiff.h"
 #include "volume/units.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/report.h"
+#include "credence/number.h"
 #include "volume/tiff.h"
 #include "volume/units.h"
 
