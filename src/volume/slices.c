@@ -287,7 +287,7 @@ crd_status crd_slices_list(const char *path, const crd_format *format, const crd
     list l = {0};
     CRD_TRY(list_any(path, format, &l));
     if (l.count == 0) {
-        CRD_FAIL(CRD_ERR_ARGUMENT, "%s holds no slices: no file there ends in %s", path, format);
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s holds no slices: no file there ends in %s", path, format->suffixes);
     }
     qsort(l.names, (size_t)l.count, sizeof *l.names, compare_entries);
     if (l.count > 1) CRD_TRY(check_sequence(path, l.names, l.count, monitor));

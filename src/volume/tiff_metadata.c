@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/number.h"
+#include "credence/number.h"
 #include "base/report.h"
 #include "volume/tiff.h"
 #include "volume/units.h"

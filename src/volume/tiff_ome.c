@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "credence/number.h"
 #include "base/report.h"
 #include "volume/tiff.h"
 #include "volume/units.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/number.h"
+#include "credence/number.h"
 #include "volume/tiff.h"
 #include "volume/types.h"
 #include "volume/units.h"
