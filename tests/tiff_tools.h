@@ -122,6 +122,7 @@ static inline bool tools_put_page(TIFF *t, const tiff_spec *s, const unsigned ch
 static inline bool tools_make_tiff(const char *path, const tiff_spec *s, const void *voxels)
 {
     const int64_t row = (s->shape[2] * (s->bits > 0 ? s->bits : (int64_t)(8 * crd_type_size(s->type))) + 7) / 8;
+    const TIFFErrorHandler before = TIFFSetWarningHandler(NULL); /* quiet for making, not for reading */
     TIFF *t = TIFFOpen(path, s->mode != NULL ? s->mode : "w");
     bool good = t != NULL;
     for (int64_t z = 0; good && z < s->shape[0]; z++) {
@@ -129,6 +130,7 @@ static inline bool tools_make_tiff(const char *path, const tiff_spec *s, const v
         good = tools_put_page(t, s, (const unsigned char *)voxels + z * s->shape[1] * row) && TIFFWriteDirectory(t);
     }
     if (t != NULL) TIFFClose(t);
+    TIFFSetWarningHandler(before);
     return good;
 }
 
