@@ -192,7 +192,8 @@ static inline void make_page(maker *m, const page_spec *p)
 /* Writes bytes to a file, `length` bytes long in the end (a hole follows), 0: as long as they are. */
 static inline bool tools_save(const char *path, const void *bytes, size_t count, int64_t length)
 {
-    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    (void)unlink(path); /* a file system may bring a truncated file onto the disk first */
+    const int fd = open(path, O_RDWR | O_CREAT, 0666);
     bool good = fd >= 0 && write(fd, bytes, count) == (ssize_t)count;
     if (good && length > 0) good = ftruncate(fd, (off_t)length) == 0;
     if (fd >= 0) good = close(fd) == 0 && good;
