@@ -206,14 +206,14 @@ static void put_real(hid_t file, const char *name, double value)
     (void)H5Sclose(space);
 }
 
-/* Of variable length, as h5py does it. */
+/* Of fixed length, as we don't do it. */
 static void put_text(hid_t file, const char *name, const char *text)
 {
     if (H5Aexists(file, name) > 0) (void)H5Adelete(file, name);
     const hid_t space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
-    (void)H5Tset_size(type, H5T_VARIABLE);
+    (void)H5Tset_size(type, strlen(text));
     const hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    (void)H5Awrite(attribute, type, &text);
+    (void)H5Awrite(attribute, type, text);
     (void)H5Aclose(attribute);
     (void)H5Tclose(type);
     (void)H5Sclose(space);
@@ -324,6 +324,10 @@ static void changed_value(hid_t file)
 {
     put_value(file, "encoder/2/b/gamma", 1.5f);
 }
+static void changed_norm(hid_t file)
+{
+    put_text(file, "norm", "912.5,96.25");
+}
 static void record_in_pieces(hid_t file)
 {
     (void)H5Ldelete(file, "training/histogram", H5P_DEFAULT);
@@ -361,6 +365,7 @@ static void test_refusals(void)
         {not_a_number, CRD_ERR_NUMERIC, "encoder/2/b/gamma of the model"},
         {infinite, CRD_ERR_NUMERIC, "isn't a finite number (number 1)"},
         {changed_value, CRD_ERR_FORMAT, "checksum"},
+        {changed_norm, CRD_ERR_FORMAT, "checksum"},
         {record_in_pieces, CRD_ERR_MISMATCH, "training/histogram"},
     };
     crd_model *model = NULL, *loaded = NULL;
@@ -444,7 +449,7 @@ static void test_damage(void)
     crd_model_free(&model);
 }
 
-/* The model inside the reference file was written by h5py. */
+/* The datasets were written by h5py, the attributes lack what may be absent and are of other types. */
 static void test_file_of_another_program(void)
 {
     const reference_case *c = reference_load(CRD_BCNN);

@@ -11,14 +11,28 @@
 static const char format_name[] = "credence-model";
 enum { FORMAT_VERSION = 1, CHECKSUM_TEXT = 32 };
 
-/* FNV-1a over the bits of all values in the order of the layout: shows a damaged file. */
+static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* FNV-1a over the norm, the config and all values (little-endian) in the order of the layout: what libhdf5 keeps no
+ * checksum of. Shows a damaged file. */
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
+    const crd_model_info *info = &model->info;
     uint64_t hash = UINT64_C(14695981039346656037);
+    hash = fnv1a(hash, info->norm, strlen(info->norm));
+    if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
     for (int64_t i = 0; i < model->net.model.total; i++) {
         uint32_t bits;
         memcpy(&bits, &model->parameters[i], sizeof bits);
-        for (int byte = 0; byte < 4; byte++) hash = (hash ^ (bits >> (8 * byte) & 0xff)) * UINT64_C(1099511628211);
+        for (int shift = 0; shift < 32; shift += 8) {
+            const unsigned char byte = (unsigned char)(bits >> shift);
+            hash = fnv1a(hash, &byte, 1);
+        }
     }
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
 }
@@ -231,7 +245,7 @@ static crd_status check_checksum(crd_store *store, const crd_model *model)
     checksum_of(model, found);
     if (strcmp(stated, found) != 0)
         CRD_FAIL(CRD_ERR_FORMAT,
-                 "the parameters of the model %s don't have the checksum that it states: the file is damaged, or was "
+                 "the content of the model %s doesn't have the checksum that it states: the file is damaged, or was "
                  "changed by another program (which then has to remove the attribute 'checksum')",
                  crd_store_path(store));
 done:
