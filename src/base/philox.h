@@ -10,18 +10,18 @@
 
 /* Only ever added to; values are fixed for ever. */
 enum crd_purpose {
-    CRD_PURPOSE_WEIGHT_NOISE = 1,  /* eps of a Bayesian convolution's weights */
-    CRD_PURPOSE_SIGN_IN = 2,       /* flipout's sign per input channel */
-    CRD_PURPOSE_SIGN_OUT = 3,      /* flipout's sign per output channel */
-    CRD_PURPOSE_DROPOUT = 4,       /* spatial dropout masks */
+    CRD_PURPOSE_WEIGHT_NOISE = 1, /* eps of a Bayesian convolution's weights */
+    CRD_PURPOSE_SIGN_IN = 2,      /* flipout's sign per input channel */
+    CRD_PURPOSE_SIGN_OUT = 3,     /* flipout's sign per output channel */
+    CRD_PURPOSE_DROPOUT = 4,      /* spatial dropout masks */
     CRD_PURPOSE_INIT_LOC = 5,
     CRD_PURPOSE_INIT_RHO = 6,
     CRD_PURPOSE_INIT_BIAS = 7,
-    CRD_PURPOSE_INIT_KERNEL = 8,   /* Glorot uniform of plain convolutions */
-    CRD_PURPOSE_SHUFFLE = 9,       /* order of chunks in an epoch */
+    CRD_PURPOSE_INIT_KERNEL = 8, /* Glorot uniform of plain convolutions */
+    CRD_PURPOSE_SHUFFLE = 9,     /* order of chunks in an epoch */
     CRD_PURPOSE_AUGMENT = 10,
-    CRD_PURPOSE_PROBE = 11,        /* voxels kept for convergence plots */
-    CRD_PURPOSE_PHANTOM = 12       /* phantoms; `layer` numbers the ingredient */
+    CRD_PURPOSE_PROBE = 11,  /* voxels kept for convergence plots */
+    CRD_PURPOSE_PHANTOM = 12 /* phantoms; `layer` numbers the ingredient */
 };
 
 typedef struct crd_stream { /* one sequence of random numbers, addressed by element */

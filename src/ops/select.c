@@ -1,10 +1,16 @@
 #include "ops/portable.h"
 
+#include "backend/cpu/tables.h"
+
 #include <pthread.h>
 #include <string.h>
 
 /* Best first. */
 static const crd_ops *const tables[] = {
+#ifdef CRD_HAVE_X86
+    &crd_ops_avx512,
+    &crd_ops_avx2,
+#endif
     &crd_ops_portable,
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };

@@ -1,0 +1,95 @@
+/* credence convert: from one format to another, of any size. */
+#include <string.h>
+
+#include "command.h"
+#include "reading.h"
+
+typedef struct convert_options {
+    char *dtype;
+    char *format;
+    int64_t compress;
+    cli_reading reading;
+} convert_options;
+
+static const crd_setting rows[] = {
+    {.name = "dtype",
+     .kind = CRD_SETTING_TEXT,
+     .offset = offsetof(convert_options, dtype),
+     .argument = "TYPE",
+     .help =
+         "type of the voxels in OUT: u8, i8, u16, i16, u32, i32, f32 or f64; whole numbers are rounded and clamped. "
+         "Without it IN's type stays",
+     .group = "Output"},
+    {.name = "format",
+     .kind = CRD_SETTING_TEXT,
+     .offset = offsetof(convert_options, format),
+     .argument = "NAME",
+     .help = "format of OUT, such as tiff, hdf5, npy or raw, where the suffix doesn't say it"},
+    {.name = "compress",
+     .kind = CRD_SETTING_INT,
+     .offset = offsetof(convert_options, compress),
+     .initial = "0",
+     .low = 0,
+     .high = 9,
+     .argument = "N",
+     .help = "0: no compression; 1 (fast) to 9 (small) where the format can"},
+    CLI_READING_ROWS(convert_options, reading),
+};
+static const crd_settings settings = {.title = "convert", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+
+/* For raw input --type says what IN holds; all other formats say that themselves, so there it can only mean OUT. */
+static const char *type_of_output(const convert_options *options, const crd_volume *in)
+{
+    if (options->dtype != NULL) return options->dtype;
+    return strcmp(crd_volume_describe(in)->format, "raw") != 0 ? options->reading.type : NULL;
+}
+
+static int convert(const cli_context *context, crd_volume *in, const char *path)
+{
+    const convert_options *options = context->options;
+    crd_volume_info info = *crd_volume_describe(in);
+    crd_volume_options writing = {.compress = (int)options->compress, .format = options->format};
+    writing.type = type_of_output(options, in);
+    if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
+    if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
+    return CLI_DONE;
+}
+
+static int run(cli_context *context)
+{
+    const convert_options *options = context->options;
+    crd_volume_options reading;
+    cli_reading_space space;
+    crd_volume *in = NULL;
+    int code = cli_reading_options(context, &options->reading, &space, &reading);
+    if (code != CLI_DONE) return code;
+    crd_type type;
+    if (options->dtype != NULL && crd_type_parse(options->dtype, &type, NULL) != CRD_OK) {
+        return cli_usage(context->command, "--dtype: %s", crd_last_error()->message);
+    }
+    if (crd_volume_open(context->arguments[0], &reading, context->monitor, &in) != CRD_OK) return cli_library_failed();
+    code = convert(context, in, context->arguments[1]);
+    crd_volume_close(&in);
+    return code;
+}
+
+const cli_command cli_convert = {
+    .name = "convert",
+    .summary = "copy a volume into another format, type or compression, of any size",
+    .arguments = "IN OUT",
+    .least = 2,
+    .most = 2,
+    .settings = &settings,
+    .options_size = sizeof(convert_options),
+    .details =
+        "IN is a file, a folder of slices, a quoted pattern such as 'slices/*.tif', or file.h5:/path/to/dataset. "
+        "The format of OUT follows its suffix: .tif, .h5 (OUT.h5:/path names the dataset), .npy, .raw and others "
+        "that this build can write. OUT appears under its name when it is complete.\n"
+        "For raw input --type is the type of IN; for all other formats it means the same as --dtype.",
+    .examples = "credence convert scan.tif scan.h5:/raw --compress 4\n"
+                "credence convert 'slices/*.tif' scan.npy --spacing 0.65,0.65,0.65,um\n"
+                "# raw data, 512 slices of 1024 x 1024\n"
+                "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
+                "credence convert scan_prob.tif scan_prob_8bit.tif --dtype u8",
+    .run = run,
+};

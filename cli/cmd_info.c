@@ -1,0 +1,225 @@
+/* credence info: what is in a file, for people and as JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "command.h"
+#include "credence/number.h"
+#include "json.h"
+#include "reading.h"
+
+typedef struct info_options {
+    cli_reading reading;
+    int header;
+} info_options;
+
+static const crd_setting rows[] = {
+    {.name = "header",
+     .kind = CRD_SETTING_FLAG,
+     .offset = offsetof(info_options, header),
+     .help = "read the header only: no range, no histogram, but at once for any size"},
+    CLI_READING_ROWS(info_options, reading),
+};
+static const crd_settings settings = {.title = "info", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+
+enum { HISTOGRAM_ROWS = 16, BAR_CELLS = 40 };
+
+/* Where one file's description goes: to `json`, or as text when that is NULL. */
+typedef struct output {
+    const cli_context *context;
+    const crd_volume_options *reading;
+    bool header;
+    cli_json *json;
+} output;
+
+static double unit_name(int64_t bytes, const char **name)
+{
+    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double amount = (double)bytes;
+    size_t i = 0;
+    for (; amount >= 1024 && i + 1 < sizeof names / sizeof names[0]; i++) amount /= 1024;
+    *name = names[i];
+    return amount;
+}
+
+static bool has_spacing(const crd_volume_info *info)
+{
+    return info->spacing[0] > 0 && info->spacing[1] > 0 && info->spacing[2] > 0;
+}
+
+static void print_header(const char *path, const crd_volume_info *info)
+{
+    const char *size_unit = NULL;
+    const double voxels = (double)info->shape[0] * (double)info->shape[1] * (double)info->shape[2];
+    const double size = unit_name((int64_t)(voxels * (double)crd_type_size(info->type)), &size_unit);
+    printf("%s\n", path);
+    printf("  format     %s\n", info->format);
+    printf("  shape      z %" PRId64 ", y %" PRId64 ", x %" PRId64 " (%.0f voxels, %.4g %s)\n", info->shape[0],
+           info->shape[1], info->shape[2], voxels, size, size_unit);
+    printf("  type       %s\n", crd_type_name(info->type));
+    if (has_spacing(info)) {
+        printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", info->spacing[0], info->spacing[1], info->spacing[2],
+               info->unit[0] != '\0' ? info->unit : "(unit not given)");
+    } else {
+        printf("  spacing    not given\n");
+    }
+    if (info->origin[0] != 0 || info->origin[1] != 0 || info->origin[2] != 0) {
+        printf("  origin     z %" PRId64 ", y %" PRId64 ", x %" PRId64 " (voxels, in a larger volume)\n",
+               info->origin[0], info->origin[1], info->origin[2]);
+    }
+    if (info->scale != 1) printf("  scale      value = stored number x %.9g\n", info->scale);
+}
+
+static void json_header(cli_json *json, const char *path, const crd_volume_info *info)
+{
+    cli_json_text(json, "path", path);
+    cli_json_text(json, "format", info->format);
+    cli_json_ints(json, "shape", info->shape, 3);
+    cli_json_text(json, "type", crd_type_name(info->type));
+    if (has_spacing(info)) {
+        cli_json_reals(json, "spacing", info->spacing, 3);
+    } else {
+        cli_json_text(json, "spacing", NULL);
+    }
+    cli_json_text(json, "unit", info->unit[0] != '\0' ? info->unit : NULL);
+    cli_json_ints(json, "origin", info->origin, 3);
+    cli_json_real(json, "scale", info->scale);
+}
+
+/* A row for each value of a label, else the bins in at most HISTOGRAM_ROWS groups of equal width. */
+static void print_histogram(const crd_volume_info *info, const crd_volume_statistics *statistics)
+{
+    const bool whole = info->type != CRD_F32 && info->type != CRD_F64;
+    const double low = statistics->histogram_low;
+    const double width = (statistics->histogram_high - low) / CRD_HISTOGRAM_BINS;
+    int used = CRD_HISTOGRAM_BINS;
+    while (used > 1 && statistics->histogram[used - 1] == 0) used--;
+    const int group = (used + HISTOGRAM_ROWS - 1) / HISTOGRAM_ROWS;
+    int64_t counts[HISTOGRAM_ROWS] = {0}, highest = 1;
+    for (int i = 0; i < used; i++) counts[i / group] += statistics->histogram[i];
+    for (int i = 0; i < HISTOGRAM_ROWS; i++) highest = counts[i] > highest ? counts[i] : highest;
+    for (int i = 0; i * group < used; i++) {
+        char bar[BAR_CELLS + 1], label[64];
+        const double from = low + width * group * i, to = from + width * group;
+        const int cells = (int)ceil((double)BAR_CELLS * (double)counts[i] / (double)highest);
+        memset(bar, '#', sizeof bar);
+        bar[cells] = '\0';
+        if (whole && width * group <= 1) {
+            snprintf(label, sizeof label, "%.0f", statistics->minimum + i);
+        } else if (whole) {
+            snprintf(label, sizeof label, "%.0f to %.0f", from, to - 1);
+        } else {
+            snprintf(label, sizeof label, "%.4g to %.4g", from, to);
+        }
+        printf("  %-10s %22s  %5.1f %%%s%s\n", i == 0 ? "histogram" : "", label,
+               100.0 * (double)counts[i] / (double)statistics->count, cells > 0 ? "  " : "", bar);
+    }
+}
+
+static void print_statistics(const crd_volume_info *info, const crd_volume_statistics *statistics)
+{
+    if (statistics->count > 0) {
+        printf("  range      %.7g to %.7g\n", statistics->minimum, statistics->maximum);
+        printf("  mean       %.7g\n", statistics->mean);
+        printf("  std        %.7g\n", sqrt(statistics->variance));
+    }
+    printf("  nonfinite  %" PRId64 "%s\n", statistics->nonfinite,
+           statistics->count == 0 ? ": not one voxel is a finite number" : "");
+    if (statistics->count > 0) print_histogram(info, statistics);
+}
+
+/* `statistics` is NULL when only the header was read. */
+static void json_statistics(cli_json *json, const crd_volume_statistics *statistics)
+{
+    const bool known = statistics != NULL && statistics->count > 0;
+    cli_json_real(json, "min", known ? statistics->minimum : NAN);
+    cli_json_real(json, "max", known ? statistics->maximum : NAN);
+    cli_json_real(json, "mean", known ? statistics->mean : NAN);
+    cli_json_real(json, "variance", known ? statistics->variance : NAN);
+    if (statistics == NULL) {
+        cli_json_text(json, "nonfinite", NULL);
+        return;
+    }
+    cli_json_int(json, "nonfinite", statistics->nonfinite);
+    cli_json_open(json, "histogram", '{');
+    cli_json_real(json, "low", statistics->histogram_low);
+    cli_json_real(json, "high", statistics->histogram_high);
+    cli_json_ints(json, "counts", statistics->histogram, CRD_HISTOGRAM_BINS);
+    cli_json_close(json);
+}
+
+static int describe_volume(const char *path, const output *sheet)
+{
+    crd_volume *volume = NULL;
+    crd_volume_statistics statistics;
+    int code = CLI_DONE;
+    if (crd_volume_open(path, sheet->reading, sheet->context->monitor, &volume) != CRD_OK ||
+        (!sheet->header && crd_volume_measure(volume, sheet->context->monitor, &statistics) != CRD_OK)) {
+        code = cli_library_failed();
+    } else if (sheet->json != NULL) {
+        cli_json_open(sheet->json, NULL, '{');
+        json_header(sheet->json, path, crd_volume_describe(volume));
+        json_statistics(sheet->json, sheet->header ? NULL : &statistics);
+        cli_json_close(sheet->json);
+    } else {
+        print_header(path, crd_volume_describe(volume));
+        if (!sheet->header) print_statistics(crd_volume_describe(volume), &statistics);
+    }
+    crd_volume_close(&volume);
+    return code;
+}
+
+/* The kinds of files that can be described, tried in this order; the last takes whatever is left. */
+static const struct describer {
+    bool (*recognises)(const char *path); /* NULL: everything */
+    int (*describe)(const char *path, const output *sheet);
+} describers[] = {{NULL, describe_volume}};
+
+static int describe(const char *path, const output *sheet)
+{
+    size_t i = 0;
+    while (describers[i].recognises != NULL && !describers[i].recognises(path)) i++;
+    return describers[i].describe(path, sheet);
+}
+
+/* One file that can't be read doesn't keep the others from being shown. */
+static int run(cli_context *context)
+{
+    const info_options *options = context->options;
+    crd_volume_options reading;
+    cli_reading_space space;
+    cli_json json = {.out = stdout};
+    const bool list = context->argument_count > 1;
+    int code = cli_reading_options(context, &options->reading, &space, &reading);
+    if (code != CLI_DONE) return code;
+    const output sheet = {.context = context,
+                          .reading = &reading,
+                          .header = options->header != 0,
+                          .json = context->common->json ? &json : NULL};
+    if (sheet.json != NULL && list) cli_json_open(&json, NULL, '[');
+    for (int i = 0; i < context->argument_count; i++) {
+        if (i > 0 && sheet.json == NULL) printf("\n");
+        const int one = describe(context->arguments[i], &sheet);
+        if (one != CLI_DONE) code = one;
+    }
+    if (sheet.json != NULL && list) cli_json_close(&json);
+    return code;
+}
+
+const cli_command cli_info = {
+    .name = "info",
+    .summary = "shape, type, spacing, range and histogram of a scan; or a model's settings",
+    .arguments = "FILE...",
+    .least = 1,
+    .most = -1,
+    .settings = &settings,
+    .options_size = sizeof(info_options),
+    .uses = CLI_USES_JSON,
+    .details = "FILE is a volume in any format that credence reads: a file, a folder of slices, a quoted pattern such "
+               "as 'slices/*.tif', or file.h5:/path/to/dataset.",
+    .examples = "credence info scan.tif\n"
+                "credence info --header scan.h5:/exchange/data\n"
+                "credence info scan.raw --shape 512,1024,1024 --type u16le\n"
+                "credence info --json scan.tif label.tif > both.json",
+    .run = run,
+};

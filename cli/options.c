@@ -1,0 +1,319 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "credence/number.h"
+
+#define AT(field) offsetof(cli_common, field)
+
+typedef struct common_row {
+    crd_setting row;
+    unsigned shown_with; /* CLI_USES_... any of which makes help show it; 0: always shown */
+    bool needs;          /* refused, not only hidden, without them */
+} common_row;
+
+static const common_row common_rows[] = {
+    {.row = {.name = "device",
+             .kind = CRD_SETTING_TEXT,
+             .offset = AT(device),
+             .initial = "auto",
+             .argument = "auto|cpu|cuda[:N]",
+             .help = "where the network runs",
+             .group = "Common options"},
+     .shown_with = CLI_USES_NETWORK},
+    {.row = {.name = "precision",
+             .kind = CRD_SETTING_CHOICE,
+             .offset = AT(precision),
+             .initial = "auto",
+             .choices = "auto|f32|bf16|fp16",
+             .help = "arithmetic of the network; auto: what suits the device",
+             .group = "Common options"},
+     .shown_with = CLI_USES_NETWORK,
+     .needs = true},
+    {.row = {.name = "isa",
+             .kind = CRD_SETTING_TEXT,
+             .offset = AT(isa),
+             .initial = "auto",
+             .argument = "NAME",
+             .help = "instruction path on the CPU; the same path gives the same bytes on any machine",
+             .group = "Common options"},
+     .shown_with = CLI_USES_NETWORK,
+     .needs = true},
+    {.row = {.name = "threads",
+             .kind = CRD_SETTING_INT,
+             .offset = AT(threads),
+             .initial = "0",
+             .low = 0,
+             .high = 4096,
+             .argument = "N",
+             .help = "threads on the CPU; 0: one per core that this process may use. The result "
+                     "doesn't depend on it",
+             .group = "Common options"},
+     .shown_with = CLI_USES_NETWORK | CLI_USES_THREADS},
+    {.row = {.name = "seed",
+             .kind = CRD_SETTING_INT,
+             .offset = AT(seed),
+             .initial = "0",
+             .low = 0,
+             .high = 9007199254740991.0,
+             .argument = "N",
+             .help = "start of all random numbers, below 2^53: the same seed gives the same result",
+             .group = "Common options"},
+     .shown_with = CLI_USES_SEED},
+    {.row = {.name = "json",
+             .kind = CRD_SETTING_FLAG,
+             .offset = AT(json),
+             .help = "print the result as JSON on standard output",
+             .group = "Common options"},
+     .shown_with = CLI_USES_JSON},
+    {.row = {.name = "quiet",
+             .kind = CRD_SETTING_FLAG,
+             .offset = AT(quiet),
+             .short_name = 'q',
+             .help = "say nothing but warnings and errors",
+             .group = "Common options"}},
+    {.row = {.name = "config",
+             .kind = CRD_SETTING_TEXT,
+             .offset = AT(config),
+             .argument = "FILE.json",
+             .help = "options from a JSON object that takes their names as keys; flags win over it",
+             .group = "Common options"}},
+    {.row = {.name = "help",
+             .kind = CRD_SETTING_FLAG,
+             .offset = AT(help),
+             .short_name = 'h',
+             .help = "show this help",
+             .group = "Common options"}},
+};
+enum {
+    COMMON_COUNT = sizeof common_rows / sizeof common_rows[0],
+    /* The command's struct follows the common one; 16 bytes suit every member it can have. */
+    OWN_OFFSET = (sizeof(cli_common) + 15) / 16 * 16,
+    CONFIG_LIMIT = 16 << 20
+};
+
+static int out_of_memory(void)
+{
+    return cli_fail("not enough memory to start");
+}
+
+static void build_rows(cli_options *options)
+{
+    const cli_command *command = options->command;
+    size_t count = 0;
+    for (size_t i = 0; command->settings != NULL && i < command->settings->count; i++) {
+        options->rows[count] = command->settings->rows[i];
+        options->rows[count++].offset += OWN_OFFSET;
+    }
+    options->own = count;
+    for (size_t i = 0; i < COMMON_COUNT; i++) {
+        const common_row *common = &common_rows[i];
+        const bool wanted = common->shown_with == 0 || (common->shown_with & command->uses) != 0;
+        const bool replaced =
+            command->settings != NULL && crd_settings_find(command->settings, common->row.name) != NULL;
+        if (replaced || (common->needs && !wanted)) continue;
+        options->hidden[count] = !wanted;
+        options->rows[count++] = common->row;
+    }
+    options->table = (crd_settings){.title = command->name, .rows = options->rows, .count = count};
+    if (command->settings != NULL) {
+        options->table.aliases = command->settings->aliases;
+        options->table.alias_count = command->settings->alias_count;
+    }
+}
+
+int cli_options_open(const cli_command *command, cli_options *options)
+{
+    const size_t own = command->settings != NULL ? command->settings->count : 0;
+    memset(options, 0, sizeof *options);
+    options->command = command;
+    options->rows = calloc(own + COMMON_COUNT, sizeof *options->rows);
+    options->given = calloc(own + COMMON_COUNT, 1);
+    options->hidden = calloc(own + COMMON_COUNT, 1);
+    options->block = calloc(1, OWN_OFFSET + command->options_size);
+    if (options->rows == NULL || options->given == NULL || options->hidden == NULL || options->block == NULL) {
+        return out_of_memory();
+    }
+    options->common = options->block;
+    options->own_options = (char *)options->block + OWN_OFFSET;
+    build_rows(options);
+    return crd_settings_default(&options->table, options->block) == CRD_OK ? CLI_DONE : cli_library_failed();
+}
+
+void cli_options_close(cli_options *options)
+{
+    if (options->block != NULL && options->table.rows != NULL) crd_settings_clear(&options->table, options->block);
+    free(options->rows);
+    free(options->given);
+    free(options->hidden);
+    free(options->block);
+    free(options->arguments);
+    memset(options, 0, sizeof *options);
+}
+
+static int unknown_option(const cli_options *options, const char *word)
+{
+    const char *names[512];
+    size_t count = 0;
+    for (size_t i = 0; i < options->table.count && count < sizeof names / sizeof names[0]; i++) {
+        if (!options->hidden[i]) names[count++] = options->rows[i].name;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    const char *nearest = word[1] == '-' ? crd_nearest_name(name, names, count) : NULL;
+    if (nearest == NULL) return cli_usage(options->command, "%s has no option %s", options->command->name, word);
+    return cli_usage(options->command, "%s has no option --%s; did you mean --%s?", options->command->name, name,
+                     nearest);
+}
+
+static const crd_setting *find_long(const cli_options *options, const char *name, size_t length)
+{
+    for (size_t i = 0; i < options->table.count; i++) {
+        const char *row = options->rows[i].name;
+        if (strlen(row) == length && memcmp(row, name, length) == 0) return &options->rows[i];
+    }
+    return NULL;
+}
+
+static const crd_setting *find_short(const cli_options *options, char letter)
+{
+    for (size_t i = 0; i < options->table.count; i++) {
+        if (options->rows[i].short_name == letter) return &options->rows[i];
+    }
+    return NULL;
+}
+
+/* Whether a word that follows an option is itself one, so that the option's value was forgotten. */
+static bool is_option(const cli_options *options, const char *word)
+{
+    return strncmp(word, "--", 2) == 0 && find_long(options, word + 2, strcspn(word + 2, "=")) != NULL;
+}
+
+static int set_option(cli_options *options, const crd_setting *row, const char *value)
+{
+    /* A sentence about a value begins with the setting's name: with the dashes before it, it is about the flag. */
+    if (crd_settings_set(&options->table, options->block, row->name, value) != CRD_OK) {
+        return cli_usage(options->command, "--%s", crd_last_error()->message);
+    }
+    options->given[row - options->rows] = 1;
+    return CLI_DONE;
+}
+
+/* Reads the option at words[*at], and its value from the same word or the next. */
+static int parse_option(cli_options *options, int count, char **words, int *at)
+{
+    const char *word = words[*at], *value = NULL;
+    const crd_setting *row = NULL;
+    if (word[1] == '-') {
+        const size_t length = strcspn(word + 2, "=");
+        row = find_long(options, word + 2, length);
+        if (word[2 + length] == '=') value = word + 2 + length + 1;
+    } else {
+        row = find_short(options, word[1]);
+        if (row != NULL && row->kind == CRD_SETTING_FLAG && word[2] != '\0') row = NULL;
+        if (row != NULL && word[2] != '\0') value = word + 2;
+    }
+    if (row == NULL) return unknown_option(options, word);
+    if (value == NULL && row->kind != CRD_SETTING_FLAG) {
+        if (*at + 1 >= count || is_option(options, words[*at + 1])) {
+            return cli_usage(options->command, "--%s needs a value", row->name);
+        }
+        value = words[++*at];
+    }
+    return set_option(options, row, value);
+}
+
+static int parse_words(cli_options *options, int count, char **words)
+{
+    bool only_arguments = false;
+    options->arguments = calloc((size_t)count + 1, sizeof *options->arguments);
+    if (options->arguments == NULL) return out_of_memory();
+    for (int i = 0; i < count; i++) {
+        if (only_arguments || words[i][0] != '-' || words[i][1] == '\0') {
+            options->arguments[options->argument_count++] = words[i];
+        } else if (strcmp(words[i], "--") == 0) {
+            only_arguments = true;
+        } else {
+            const int code = parse_option(options, count, words, &i);
+            if (code != CLI_DONE) return code;
+        }
+    }
+    return CLI_DONE;
+}
+
+static int read_config(const char *path, char **out)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return cli_fail("can't open %s: %s", path, strerror(errno));
+    char *text = malloc(CONFIG_LIMIT + 1);
+    if (text == NULL) {
+        (void)fclose(file);
+        return out_of_memory();
+    }
+    const size_t bytes = fread(text, 1, CONFIG_LIMIT, file);
+    const bool bad = ferror(file) != 0, too_large = bytes == CONFIG_LIMIT;
+    const int cause = errno;
+    (void)fclose(file);
+    if (bad || too_large) {
+        free(text);
+        if (bad) return cli_fail("can't read %s: %s", path, strerror(cause));
+        return cli_fail("%s is too large to be a config file", path);
+    }
+    text[bytes] = '\0';
+    *out = text;
+    return CLI_DONE;
+}
+
+static int apply_config(cli_options *options)
+{
+    char *text = NULL;
+    const char *path = options->common->config;
+    const int code = read_config(path, &text);
+    if (code != CLI_DONE) return code;
+    /* A file can't name another file, or ask for help. */
+    options->given[find_long(options, "config", 6) - options->rows] = 1;
+    options->given[find_long(options, "help", 4) - options->rows] = 1;
+    const crd_status status = crd_settings_from_json(&options->table, options->block, text, path, options->given);
+    free(text);
+    return status == CRD_OK ? CLI_DONE : cli_usage(options->command, "%s", crd_last_error()->message);
+}
+
+static int check_device(const cli_options *options)
+{
+    const char *device = options->common->device;
+    int64_t number = 0;
+    if (device == NULL || strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0) {
+        return CLI_DONE;
+    }
+    if (strncmp(device, "cuda:", 5) == 0 && strspn(device + 5, "0123456789") == strlen(device + 5) &&
+        crd_parse_int(device + 5, strlen(device + 5), &number)) {
+        return CLI_DONE;
+    }
+    return cli_usage(options->command, "--device must be auto, cpu, cuda or cuda:N, not '%s'", device);
+}
+
+static int check_arguments(const cli_options *options)
+{
+    const cli_command *command = options->command;
+    const int count = options->argument_count;
+    if (count < command->least) {
+        return cli_usage(command, "%s needs %s%s", command->name, command->arguments,
+                         count > 0 ? "; some are missing" : "");
+    }
+    if (command->most >= 0 && count > command->most) {
+        return cli_usage(command, "%s can't use '%s': it takes %s%s", command->name, options->arguments[command->most],
+                         command->most > 0 ? "only " : "", command->most > 0 ? command->arguments : "options only");
+    }
+    return CLI_DONE;
+}
+
+int cli_options_parse(cli_options *options, int count, char **words)
+{
+    int code = parse_words(options, count, words);
+    if (code != CLI_DONE || options->common->help) return code;
+    if (options->common->config != NULL) code = apply_config(options);
+    if (code == CLI_DONE) code = check_device(options);
+    return code == CLI_DONE ? check_arguments(options) : code;
+}

@@ -1,0 +1,181 @@
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "signals.h"
+
+/* Seconds between two drawings of the bar; between two lines at least, and at most while the share hardly moves. */
+static const double bar_interval = 0.1, line_interval = 3, line_patience = 60;
+static const double line_share = 0.05;
+enum { WIDEST = 200, BAR_CELLS = 24 };
+
+static struct {
+    bool quiet, terminal, colour;
+    bool bar_drawn;
+    char stage[64];
+    double started, drawn; /* when the stage began, when something of it was last shown */
+    int64_t first;         /* what was done already when it began: a resumed run */
+    double shown_share;
+} state;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void cli_progress_setup(bool quiet)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    state.quiet = quiet;
+    state.terminal = isatty(STDERR_FILENO) != 0 && term != NULL && strcmp(term, "dumb") != 0;
+    state.colour = state.terminal && (no_color == NULL || no_color[0] == '\0');
+}
+
+static void erase_bar(void)
+{
+    if (state.bar_drawn) fputs("\r\033[K", stderr);
+    state.bar_drawn = false;
+}
+
+void cli_progress_line(cli_line kind, const char *text)
+{
+    static const char *const lead[] = {
+        [CLI_INFO] = "", [CLI_WARNING] = "credence: warning: ", [CLI_ERROR] = "credence: "};
+    static const char *const colours[] = {[CLI_INFO] = "", [CLI_WARNING] = "\033[33m", [CLI_ERROR] = "\033[31m"};
+    if (state.quiet && kind == CLI_INFO) return;
+    erase_bar();
+    const char *on = state.colour ? colours[kind] : "", *off = on[0] != '\0' ? "\033[0m" : "";
+    fprintf(stderr, "%s%s%s%s\n", on, lead[kind], off, text);
+    fflush(stderr);
+}
+
+/* "0:07", "12:40", "3:05:00" */
+static void format_time(double seconds, char *text, size_t bytes)
+{
+    const int64_t whole = seconds < 3.6e6 ? (int64_t)(seconds + 0.5) : 3600000;
+    const int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+    if (hours > 0) {
+        snprintf(text, bytes, "%" PRId64 ":%02" PRId64 ":%02" PRId64, hours, minutes, rest);
+    } else {
+        snprintf(text, bytes, "%" PRId64 ":%02" PRId64, minutes, rest);
+    }
+}
+
+/* "12/96 slices, 3.1 slices/s, 0:27 left, loss 0.231" */
+static void format_state(const crd_progress *progress, double elapsed, char *text, size_t bytes)
+{
+    char rate[64] = "", left[48] = "", clock[24];
+    const double moved = (double)(progress->done - state.first);
+    if (moved > 0 && elapsed > 0) {
+        const double per_second = moved / elapsed;
+        if (per_second >= 1) {
+            snprintf(rate, sizeof rate, ", %.3g %s/s", per_second, progress->unit);
+        } else {
+            snprintf(rate, sizeof rate, ", %.3g s each", 1 / per_second);
+        }
+        if (progress->done < progress->total) {
+            format_time((double)(progress->total - progress->done) / per_second, clock, sizeof clock);
+            snprintf(left, sizeof left, ", %s left", clock);
+        }
+    }
+    if (progress->done >= progress->total) {
+        format_time(elapsed, clock, sizeof clock);
+        snprintf(left, sizeof left, ", took %s", clock);
+    }
+    snprintf(text, bytes, "%" PRId64 "/%" PRId64 " %s%s%s%s%s", progress->done, progress->total, progress->unit, rate,
+             left, progress->note != NULL ? ", " : "", progress->note != NULL ? progress->note : "");
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+    return size.ws_col < WIDEST ? size.ws_col : WIDEST;
+}
+
+static void draw_bar(const crd_progress *progress, double share, double elapsed)
+{
+    char line[WIDEST + 1], cells[BAR_CELLS + 1], about[WIDEST];
+    const int filled = (int)(share * BAR_CELLS + 1e-9);
+    for (int i = 0; i < BAR_CELLS; i++) cells[i] = i < filled ? '#' : '.';
+    cells[BAR_CELLS] = '\0';
+    format_state(progress, elapsed, about, sizeof about);
+    int used =
+        snprintf(line, sizeof line, "%s [%s] %3d %%  %s", progress->stage, cells, (int)(share * 100 + 1e-9), about);
+    /* One column stays free: a full line would wrap, and the next bar would not cover it. */
+    const size_t width = terminal_width();
+    if (used > 0 && (size_t)used >= width) line[width - 1] = '\0';
+    fprintf(stderr, "\r%s\033[K", line);
+    state.bar_drawn = true;
+    if (progress->done >= progress->total) cli_progress_finish();
+    fflush(stderr);
+}
+
+static void write_line(const crd_progress *progress, double share, double elapsed)
+{
+    char about[WIDEST];
+    format_state(progress, elapsed, about, sizeof about);
+    fprintf(stderr, "%s: %d %%, %s\n", progress->stage, (int)(share * 100 + 1e-9), about);
+}
+
+void cli_progress_finish(void)
+{
+    if (state.bar_drawn) fputc('\n', stderr);
+    state.bar_drawn = false;
+}
+
+static void begin_stage(const crd_progress *progress, double time)
+{
+    cli_progress_finish();
+    snprintf(state.stage, sizeof state.stage, "%s", progress->stage);
+    state.started = time;
+    state.drawn = state.terminal ? time - bar_interval : time;
+    state.first = progress->done;
+    state.shown_share = 0;
+}
+
+static bool on_progress(void *context, const crd_progress *progress)
+{
+    (void)context;
+    if (cli_signals_received() != 0) return false;
+    if (state.quiet || progress->total <= 0) return true;
+    const double time = now();
+    const double share = (double)progress->done / (double)progress->total;
+    if (strncmp(state.stage, progress->stage, sizeof state.stage - 1) != 0 || share < state.shown_share) {
+        begin_stage(progress, time);
+    }
+    const double waited = time - state.drawn, elapsed = time - state.started;
+    const bool complete = progress->done >= progress->total && state.shown_share < 1;
+    if (state.terminal) {
+        if (waited < bar_interval && !complete) return true;
+        draw_bar(progress, share, elapsed);
+    } else {
+        /* What is over within moments needs no line at all. */
+        const bool due = waited >= line_interval && share - state.shown_share >= line_share;
+        if (!due && waited < line_patience && !(complete && elapsed >= line_interval)) return true;
+        write_line(progress, share, elapsed);
+    }
+    state.drawn = time;
+    state.shown_share = share;
+    return true;
+}
+
+static void on_message(void *context, crd_level level, const char *text)
+{
+    (void)context;
+    cli_progress_line(level == CRD_LEVEL_WARNING ? CLI_WARNING : CLI_INFO, text);
+}
+
+const crd_monitor *cli_progress_monitor(void)
+{
+    static const crd_monitor monitor = {.message = on_message, .progress = on_progress};
+    return &monitor;
+}

@@ -1,0 +1,20 @@
+/* How the program draws what the library reports: a bar on a terminal, a line now and then elsewhere. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdbool.h>
+
+#include "credence/monitor.h"
+
+typedef enum cli_line { CLI_INFO, CLI_WARNING, CLI_ERROR } cli_line;
+
+/* Looks at stderr, TERM and NO_COLOR. */
+void cli_progress_setup(bool quiet);
+/* Borrowed; stays valid. Also turns a signal into a cancelled call. */
+const crd_monitor *cli_progress_monitor(void);
+/* One line of talk on stderr, above a bar that is being drawn. Without an earlier setup it is plain. */
+void cli_progress_line(cli_line kind, const char *text);
+/* Ends a bar that is still there. */
+void cli_progress_finish(void);
+
+#endif

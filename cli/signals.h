@@ -1,0 +1,11 @@
+/* SIGINT and SIGTERM ask the running command to stop; the progress callback passes that on to the library. */
+#ifndef CLI_SIGNALS_H
+#define CLI_SIGNALS_H
+
+#include <stdbool.h>
+
+void cli_signals_install(void);
+/* The signal that asked to stop, or 0. */
+int cli_signals_received(void);
+
+#endif

@@ -1,0 +1,61 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "command.h"
+#include "progress.h"
+
+static void say(const char *format, va_list arguments)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, format, arguments);
+    cli_progress_line(CLI_ERROR, text);
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    return CLI_FAILED;
+}
+
+int cli_usage(const cli_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    if (command != NULL) {
+        fprintf(stderr, "try 'credence %s --help'\n", command->name);
+    } else {
+        fprintf(stderr, "try 'credence --help'\n");
+    }
+    return CLI_USAGE;
+}
+
+int cli_library_failed(void)
+{
+    return cli_fail("%s", crd_last_error()->message);
+}
+
+bool cli_given(const cli_context *context, const char *name)
+{
+    const crd_setting *row = crd_settings_find(context->table, name);
+    return row != NULL && context->given[row - context->table->rows] != 0;
+}
+
+int cli_require(const cli_context *context, const char *name)
+{
+    if (cli_given(context, name)) return CLI_DONE;
+    const crd_setting *row = crd_settings_find(context->table, name);
+    const char *argument = row != NULL && row->argument != NULL ? row->argument : "VALUE";
+    return cli_usage(context->command, "%s needs --%s %s", context->command->name, name, argument);
+}
+
+int cli_finish_output(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    return cli_fail("can't write to standard output: %s", strerror(errno));
+}

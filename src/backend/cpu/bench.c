@@ -1,0 +1,243 @@
+#include "credence/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/cpu/tables.h"
+#include "base/memory.h"
+#include "ops/cases.h"
+
+typedef struct bench {
+    const crd_ops *ops;
+    crd_pool *pool;
+    double seconds, peak_gflops;
+    const char *only;
+    void (*row)(void *context, const crd_bench_row *row);
+    void *context;
+} bench;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The fastest of as many calls as fit into `seconds`, at least three. */
+static double fastest(double seconds, void (*call)(void *context), void *context)
+{
+    call(context);
+    const double start = now();
+    double best = 1e30;
+    for (int i = 0; i < 3 || now() - start < seconds; i++) {
+        const double before = now();
+        call(context);
+        const double took = now() - before;
+        if (took < best) best = took;
+    }
+    return best;
+}
+
+/* ---- what the machine can do ---- */
+
+static float scalar_loop(int64_t rounds)
+{
+    float sum[32] = {0};
+    for (int64_t r = 0; r < rounds; r++)
+        for (int i = 0; i < 32; i++) sum[i] = sum[i] * 0.9999f + 1e-4f;
+    float total = 0;
+    for (int i = 0; i < 32; i++) total += sum[i];
+    return total;
+}
+static const crd_peak peak_portable = {scalar_loop, 64};
+
+enum { PEAK_ROUNDS = 1 << 16, COPY_ITEMS = 64 };
+static const int64_t copy_floats = INT64_C(1) << 25;
+
+typedef struct machine_work {
+    crd_pool *pool;
+    const crd_peak *peak;
+    float sink[256];
+    float *from, *to;
+} machine_work;
+
+static void peak_item(void *context, int64_t item, int worker)
+{
+    machine_work *work = context;
+    (void)worker;
+    work->sink[item % 256] = work->peak->loop(PEAK_ROUNDS);
+}
+
+static void peak_call(void *context)
+{
+    machine_work *work = context;
+    crd_pool_run(work->pool, crd_pool_threads(work->pool), peak_item, work);
+}
+
+static void copy_item(void *context, int64_t item, int worker)
+{
+    const machine_work *work = context;
+    (void)worker;
+    const int64_t part = copy_floats / COPY_ITEMS;
+    memcpy(work->to + item * part, work->from + item * part, (size_t)part * sizeof *work->to);
+}
+
+static void copy_call(void *context)
+{
+    machine_work *work = context;
+    crd_pool_run(work->pool, COPY_ITEMS, copy_item, work);
+}
+
+static crd_status measure_machine(const bench *b, crd_bench_machine *machine)
+{
+    crd_status status = CRD_OK;
+    machine_work work = {.pool = b->pool, .peak = &peak_portable};
+#ifdef CRD_HAVE_X86
+    if (strcmp(b->ops->name, "avx512") == 0) work.peak = &crd_peak_avx512;
+    if (strcmp(b->ops->name, "avx2") == 0) work.peak = &crd_peak_avx2;
+#endif
+    *machine = (crd_bench_machine){.isa = b->ops->name, .threads = crd_pool_threads(b->pool)};
+    machine->peak_gflops =
+        1e-9 * work.peak->flops_per_round * PEAK_ROUNDS * machine->threads / fastest(b->seconds, peak_call, &work);
+    CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.from));
+    CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.to));
+    machine->copy_gigabytes = 1e-9 * 8 * (double)copy_floats / fastest(b->seconds, copy_call, &work);
+done:
+    crd_free(&work.from);
+    crd_free(&work.to);
+    return status;
+}
+
+static void report(const bench *b, const char *operation, const char *size, double seconds, double flops, double bytes)
+{
+    crd_bench_row row = {.operation = operation, .milliseconds = 1e3 * seconds};
+    snprintf(row.size, sizeof row.size, "%s", size);
+    row.gflops = 1e-9 * flops / seconds;
+    row.peak_share = row.gflops / b->peak_gflops;
+    row.gigabytes = 1e-9 * bytes / seconds;
+    if (b->row != NULL) b->row(b->context, &row);
+}
+
+static bool wanted(const bench *b, const char *operation)
+{
+    return b->only == NULL || strstr(operation, b->only) != NULL;
+}
+
+/* ---- convolutions ---- */
+
+typedef struct conv_work {
+    const bench *b;
+    crd_op op;
+    crd_tensor x[2], y;
+    float *x_storage[2], *y_storage, *kernel, *bias;
+    void *scratch;
+    double *sums;
+} conv_work;
+
+static crd_status make_tensor(int64_t depth, int64_t height, int64_t width, int64_t channels, float **storage,
+                              crd_tensor *out)
+{
+    CRD_PASS(crd_alloc(crd_tensor_floats(depth, height, width, channels), sizeof(float), "a tensor", storage));
+    *out = crd_tensor_in(*storage, depth, height, width, channels);
+    uint32_t state = 1;
+    for (int64_t z = 0; z < depth; z++)
+        for (int64_t y = 0; y < height; y++)
+            for (int64_t i = 0; i < width * channels; i++) {
+                state = state * 1664525u + 1013904223u;
+                out->data[z * out->plane + y * out->row + i] = (float)(state >> 8) * 0x1p-23f - 1;
+            }
+    return CRD_OK;
+}
+
+static void conv_call(void *context)
+{
+    const conv_work *w = context;
+    const crd_ops *ops = w->b->ops;
+    crd_pool *pool = w->b->pool;
+    crd_tensor y = w->y, dx = w->x[0];
+    const crd_tensor *x1 = w->x[1].channels > 0 ? &w->x[1] : NULL;
+    const crd_conv conv = {{&w->x[0], x1}, w->kernel, w->bias, true, &y, w->sums, w->scratch};
+    const crd_up up = {&w->x[0], w->kernel, w->bias, true, &y, w->sums, w->scratch};
+    switch (w->op) {
+    case CRD_OP_CONV:
+        ops->conv_forward(pool, &conv);
+        break;
+    case CRD_OP_CONV_KERNEL:
+        ops->conv_kernel_gradient(pool, &w->x[0], x1, &w->y, w->kernel, w->scratch);
+        break;
+    case CRD_OP_UP:
+        ops->up_forward(pool, &up);
+        break;
+    case CRD_OP_UP_DATA:
+        ops->up_data_gradient(pool, &w->y, w->kernel, &dx, w->scratch);
+        break;
+    case CRD_OP_UP_KERNEL:
+        ops->up_kernel_gradient(pool, &w->x[0], &w->y, w->kernel, w->scratch);
+        break;
+    }
+}
+
+static crd_status bench_conv(const bench *b, crd_op op, const char *name, const crd_conv_size *size)
+{
+    if (!wanted(b, name)) return CRD_OK;
+    crd_status status = CRD_OK;
+    conv_work w = {.b = b, .op = op};
+    const bool up = op == CRD_OP_UP || op == CRD_OP_UP_DATA || op == CRD_OP_UP_KERNEL;
+    const int64_t part = up ? 2 : 1, in = size->channels_in[0] + size->channels_in[1], out = size->channels_out;
+    const int64_t taps = up ? 8 : 27, voxels = size->depth * size->height * size->width;
+    for (int i = 0; i < 2 && size->channels_in[i] > 0; i++)
+        CRD_TRY(make_tensor(size->depth / part, size->height / part, size->width / part, size->channels_in[i],
+                            &w.x_storage[i], &w.x[i]));
+    CRD_TRY(make_tensor(size->depth, size->height, size->width, out, &w.y_storage, &w.y));
+    CRD_TRY(crd_alloc(taps * in * out, sizeof(float), "a kernel", &w.kernel));
+    CRD_TRY(crd_alloc(CRD_BORDER_CLASSES * out, sizeof(float), "a bias", &w.bias));
+    CRD_TRY(crd_alloc(2 * out, sizeof(double), "sums", &w.sums));
+    CRD_TRY(crd_alloc((int64_t)b->ops->scratch_bytes(op, size, crd_pool_threads(b->pool)), 1, "scratch", &w.scratch));
+    const double seconds = fastest(b->seconds, conv_call, &w);
+    char text[64];
+    if (size->channels_in[1] > 0)
+        snprintf(text, sizeof text, "%dx%dx%d %d+%d->%d", (int)size->depth, (int)size->height, (int)size->width,
+                 (int)size->channels_in[0], (int)size->channels_in[1], (int)out);
+    else
+        snprintf(text, sizeof text, "%dx%dx%d %d->%d", (int)size->depth, (int)size->height, (int)size->width, (int)in,
+                 (int)out);
+    const double bytes = 4.0 * (double)(voxels * out + voxels / (up ? 8 : 1) * in);
+    report(b, name, text, seconds, 2.0 * (double)(taps * in * out) * (double)voxels, bytes);
+done:
+    crd_free(&w.x_storage[0]);
+    crd_free(&w.x_storage[1]);
+    crd_free(&w.y_storage);
+    crd_free(&w.kernel);
+    crd_free(&w.bias);
+    crd_free(&w.sums);
+    crd_free(&w.scratch);
+    return status;
+}
+
+crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
+                         void (*machine)(void *context, const crd_bench_machine *machine),
+                         void (*row)(void *context, const crd_bench_row *row), void *context)
+{
+    crd_status status = CRD_OK;
+    bench b = {.only = settings->only, .row = row, .context = context};
+    b.seconds = settings->seconds > 0 ? settings->seconds : 0.2;
+    CRD_PASS(crd_ops_select(settings->isa, &b.ops));
+    CRD_PASS(crd_pool_create(settings->threads, &b.pool));
+    crd_bench_machine found;
+    CRD_TRY(measure_machine(&b, &found));
+    b.peak_gflops = found.peak_gflops;
+    if (machine != NULL) machine(context, &found);
+    for (size_t i = 0; i < CRD_COUNT(crd_conv_timings); i++) {
+        CRD_TRY(bench_conv(&b, CRD_OP_CONV, "conv", &crd_conv_timings[i]));
+        CRD_TRY(bench_conv(&b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &crd_conv_timings[i]));
+    }
+    for (size_t i = 0; i < CRD_COUNT(crd_up_timings); i++) {
+        CRD_TRY(bench_conv(&b, CRD_OP_UP, "up", &crd_up_timings[i]));
+        CRD_TRY(bench_conv(&b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
+        CRD_TRY(bench_conv(&b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
+    }
+done:
+    crd_pool_free(&b.pool);
+    return status;
+}

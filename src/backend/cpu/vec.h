@@ -1,0 +1,120 @@
+/* One vector of floats, under the same names for AVX-512 and AVX2: the kernels (*.inc) are written once and compiled
+ * by avx512.c and avx2.c with the flags of their instructions. Loads and stores need no alignment. */
+#ifndef CRD_BACKEND_CPU_VEC_H
+#define CRD_BACKEND_CPU_VEC_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+/* Loops whose bounds are constants and whose arrays must become registers. */
+#define UNROLLED _Pragma("GCC unroll 32")
+
+#if defined(__AVX512F__)
+
+enum { LANES = 16, REGISTERS = 32 };
+typedef __m512 vec;
+
+INLINE vec vec_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+INLINE void vec_store(float *p, vec a)
+{
+    _mm512_storeu_ps(p, a);
+}
+INLINE vec vec_all(float a)
+{
+    return _mm512_set1_ps(a);
+}
+INLINE vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+/* a * b + c and c - a * b, rounded once. */
+INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+INLINE vec vec_fnma(vec a, vec b, vec c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+/* sum[i] += a[i] in double. */
+INLINE void vec_add_to_doubles(double *sum, vec a)
+{
+    const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+    const __m512d high = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_shuffle_f32x4(a, a, 0xee)));
+    _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), low));
+    _mm512_storeu_pd(sum + 8, _mm512_add_pd(_mm512_loadu_pd(sum + 8), high));
+}
+
+#elif defined(__AVX2__)
+
+enum { LANES = 8, REGISTERS = 16 };
+typedef __m256 vec;
+
+INLINE vec vec_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+INLINE void vec_store(float *p, vec a)
+{
+    _mm256_storeu_ps(p, a);
+}
+INLINE vec vec_all(float a)
+{
+    return _mm256_set1_ps(a);
+}
+INLINE vec vec_add(vec a, vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm256_sub_ps(a, b);
+}
+INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+INLINE vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+INLINE vec vec_fnma(vec a, vec b, vec c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+INLINE void vec_add_to_doubles(double *sum, vec a)
+{
+    const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
+    const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), low));
+    _mm256_storeu_pd(sum + 4, _mm256_add_pd(_mm256_loadu_pd(sum + 4), high));
+}
+
+#endif
+
+INLINE vec vec_zero(void)
+{
+    return vec_all(0);
+}
+
+#endif

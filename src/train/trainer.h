@@ -1,0 +1,65 @@
+/* One optimisation step on the CPU: per-example gradients summed in batch order, the KL's gradient, Adam.
+ *
+ *     crd_trainer_begin(trainer, step);
+ *     for each example of the mini-batch, in order:
+ *         crd_trainer_add(trainer, example, input, label, scale, &loss);
+ *     crd_trainer_finish(trainer, kl_scale, rate, &kl);
+ *
+ * Everything is allocated by crd_trainer_create. The same bits for any number of threads. */
+#ifndef CRD_TRAIN_TRAINER_H
+#define CRD_TRAIN_TRAINER_H
+
+#include "bayes/noise.h"
+#include "bayes/posterior.h"
+#include "net/engine.h"
+
+typedef struct crd_trainer crd_trainer;
+
+typedef struct crd_trainer_plan {
+    const crd_net *net;        /* borrowed */
+    int64_t chunk[3];
+    crd_estimator estimator;
+    double prior_std;
+    uint64_t seed;
+    int threads;               /* 0: one per core */
+    const char *isa;           /* NULL: the best */
+} crd_trainer_plan;
+
+/* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
+ * the caller may read them between steps, and fill them before the first or to resume. After a change call
+ * crd_trainer_parameters_changed. */
+typedef struct crd_trainer_state {
+    float *parameters, *m, *v;
+    int64_t count;
+    int64_t steps;
+} crd_trainer_state;
+
+crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out);
+void crd_trainer_free(crd_trainer **trainer);
+crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes);
+
+crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
+void crd_trainer_parameters_changed(crd_trainer *trainer);
+const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer);
+crd_pool *crd_trainer_pool(const crd_trainer *trainer);
+const char *crd_trainer_isa(const crd_trainer *trainer);
+
+/* Starts mini-batch number state.steps (from 0): the gradient is zero. */
+void crd_trainer_begin(crd_trainer *trainer);
+/* Adds the gradient of scale * (sum of BCE over the example's labelled voxels). `example` is its place in the batch. */
+void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
+                     crd_loss *loss);
+/* Adds kl_scale * the KL's gradient, updates the parameters with Adam, and counts the step. *kl is the KL before it. */
+void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl);
+/* The gradient so far, model layout: for checks, and for sums over several processes. */
+float *crd_trainer_gradient(crd_trainer *trainer);
+
+/* Loss of one example without gradient: kernels at their means and no dropout, or sample number `sample`, drawn from
+ * streams that training never uses. */
+enum { CRD_TRAINER_MEAN = -1 };
+void crd_trainer_evaluate(crd_trainer *trainer, int64_t sample, const float *input, const uint8_t *label,
+                          crd_loss *loss);
+/* The same, giving the probability of every voxel. */
+void crd_trainer_predict(crd_trainer *trainer, int64_t sample, const float *input, float *probability);
+
+#endif

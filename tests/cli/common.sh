@@ -1,0 +1,40 @@
+# Shared by the scripts beside it: sourced, not run.
+#
+#   run WORDS...          runs the program; $code, $folder/out and $folder/err hold what came of it
+#   expect CODE           the exit code must be that
+#   out REGEX, err REGEX  a line of stdout or stderr must match (extended)
+#   no_out, no_err        nothing was written there
+set -uo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+[ -x "$CREDENCE_PROGRAM" ] || { echo "there is no program $CREDENCE_PROGRAM"; exit 1; }
+
+complain() {
+    failures=$((failures + 1))
+    echo "line ${BASH_LINENO[-2]}: $*"
+    echo "  command: credence ${last[*]:-}"
+    sed 's/^/  stdout: /' "$folder/out" | head -n 30
+    sed 's/^/  stderr: /' "$folder/err" | head -n 30
+}
+
+run() {
+    last=("$@")
+    code=0
+    "$CREDENCE_PROGRAM" "$@" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+}
+
+expect() { [ "$code" -eq "$1" ] || complain "exit code $code, not $1"; }
+out() { grep -qE -- "$1" "$folder/out" || complain "stdout lacks: $1"; }
+err() { grep -qE -- "$1" "$folder/err" || complain "stderr lacks: $1"; }
+no_out() { [ ! -s "$folder/out" ] || complain "stdout is not empty"; }
+no_err() { [ ! -s "$folder/err" ] || complain "stderr is not empty"; }
+same() { [ "$1" = "$2" ] || complain "'$1' is not '$2'"; }
+
+# json EXPRESSION: what Python makes of stdout, as `d`
+json() { /usr/bin/python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "$folder/out"; }
+
+finish() {
+    [ "$failures" -eq 0 ] || { echo "$failures failed"; exit 1; }
+    exit 0
+}

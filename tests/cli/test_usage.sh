@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Help, wrong usage, exit codes, and what goes to which stream.
+. "$(dirname "$0")/common.sh"
+
+printf '\0\1\2\3\4\5\6\7' >"$folder/small.raw"
+
+# Help is data that was asked for: stdout, 0. Help instead of work: stderr, 2.
+run --help;      expect 0; no_err; out '^  info '; out '^  convert '; out '^Usage: credence COMMAND'; out '^  credence info '
+run -h;          expect 0; no_err; out '^  info '
+run help;        expect 0; no_err; out '^  info '
+run;             expect 2; no_out; err '^  info '
+run help info;   expect 0; no_err; out '^Usage: credence info \[options\] FILE'; out '--header'; out '^Examples:'
+cp "$folder/out" "$folder/help"
+run info --help; expect 0; no_err; cmp -s "$folder/out" "$folder/help" || complain "two kinds of help"
+run info -h;     expect 0; cmp -s "$folder/out" "$folder/help" || complain "two kinds of help"
+run info --help --no-such-flag; expect 2
+run convert --help; expect 0; out '^Output:'; out '^Common options:'; out '--compress N .*0: no compression'; out '\[default: 0\]'
+awk 'length > 100 {exit 1}' "$folder/out" || complain "a line of help is too long"
+
+run --version; expect 0; no_err; out '^credence [0-9]+\.[0-9]+\.[0-9]+$'; out '^TIFF volumes: '
+
+# Each command has help and a man page.
+for command in $("$CREDENCE_PROGRAM" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'); do
+    run "$command" --help; expect 0; no_err; out "^Usage: credence $command "; out '^Common options:'; out '^Examples:'
+    run --help-man "$command"; expect 0; no_err; out '^\.TH CREDENCE'; out '^\.SH OPTIONS'; out '^\.SH EXAMPLES'
+    if command -v groff >/dev/null; then
+        groff -man -Tutf8 -ww -z "$folder/out" >"$folder/complaints" 2>&1 || true
+        [ ! -s "$folder/complaints" ] || complain "groff: $(head -n 3 "$folder/complaints")"
+    fi
+done
+run --help-man; expect 0; no_err; out '^\.TH CREDENCE 1'
+run --help-man nonsense; expect 2; no_out
+
+# Unknown words, with what was probably meant.
+run ifno;               expect 2; no_out; err "^credence: there is no command 'ifno'; did you mean 'info'\?"; err "^try 'credence --help'"
+run segment;            expect 2; err "^credence: there is no command 'segment'$"
+run --quiet info;       expect 2; err '^credence: the command comes first'
+run --verison;          expect 2; err "did you mean '--version'"
+run help ifno;          expect 2; err "did you mean 'info'"
+run info --headr x;     expect 2; no_out; err '^credence: info has no option --headr; did you mean --header\?$'; err "^try 'credence info --help'"
+run info --headr=1 x;   expect 2; err 'did you mean --header\?$'
+run info --zebra x;     expect 2; err '^credence: info has no option --zebra$'
+run info -z x;          expect 2; err '^credence: info has no option -z$'
+run info --precision f32 x; expect 2; err 'has no option --precision'
+
+# Wrong values and counts.
+run info;                           expect 2; no_out; err '^credence: info needs FILE'
+run convert one.tif;                expect 2; err '^credence: convert needs IN OUT; some are missing'
+run convert a b c;                  expect 2; err "^credence: convert can't use 'c': it takes only IN OUT"
+run convert a b --compress 10;      expect 2; err '^credence: --compress must lie between 0 and 9, not be 10'
+run convert a b --compress=ten;     expect 2; err "^credence: --compress must be a whole number, not 'ten'"
+run convert a b --compress;         expect 2; err '^credence: --compress needs a value'
+run convert a b --compress --quiet; expect 2; err '^credence: --compress needs a value'
+run info x --shape 1,2;             expect 2; err '^credence: --shape must be three whole numbers z,y,x'
+run info x --device gpu;            expect 2; err "^credence: --device must be auto, cpu, cuda or cuda:N, not 'gpu'"
+run info x --device cuda:;          expect 2
+run info x --seed 9007199254740992; expect 2; err 'must lie between 0 and 9007199254740991'
+run info x --header=maybe;          expect 2; err "^credence: --header must be true or false, not 'maybe'"
+run info x --spacing 1,2;           expect 2; err '^credence: --spacing must be three positive numbers and a unit'
+run info x --spacing 1,0,2,um;      expect 2
+run info x --type u7;               expect 2; err '^credence: --type: '
+run convert a b --dtype u7;         expect 2; err '^credence: --dtype: ' 
+
+# What fails at work is 1, in one line.
+run info "$folder/absent.tif"; expect 1; no_out; err "^credence: .*absent\.tif"
+same "$(wc -l <"$folder/err")" 1
+
+# Spellings that mean the same.
+raw=("$folder/small.raw" --type u8 --header)
+for words in "--shape 2,2,2" "--shape=2,2,2" "--device cpu --shape 2,2,2" "--device cuda:1 --shape 2,2,2" \
+             "--threads 1 --seed 9007199254740991 --shape 2,2,2"; do
+    # shellcheck disable=SC2086
+    run info "${raw[@]}" $words; expect 0; no_err; out 'shape +z 2, y 2, x 2 \(8 voxels, 8 bytes\)'
+done
+run info --header --shape 1,1,1 --shape 2,2,2 --type u8 "$folder/small.raw"; expect 0; out 'z 2, y 2, x 2'
+run info --header --shape 2,2,2 --type u8 -- "$folder/small.raw"; expect 0
+cp "$folder/small.raw" "$folder/--odd.raw"
+(cd "$folder" && "$CREDENCE_PROGRAM" info --header --shape 2,2,2 --type u8 -- --odd.raw >out 2>err) || complain "-- doesn't end the options"
+run info --header --shape 2,2,2 --type u8 --header=false --quiet "$folder/small.raw"; expect 0; out '^  range '
+
+# Output that can't be written is a failure.
+if [ -e /dev/full ]; then
+    code=0
+    "$CREDENCE_PROGRAM" --help >/dev/full 2>"$folder/err" || code=$?
+    expect 1; err "^credence: can't write to standard output: "
+fi
+
+# No escape sequences outside a terminal, in whatever is printed.
+for words in "--help" "info --headr" "info $folder/absent.tif" "info --shape 2,2,2 --type u8 $folder/small.raw"; do
+    # shellcheck disable=SC2086
+    TERM=xterm run $words
+    ! grep -q $'\033' "$folder/out" "$folder/err" || complain "escape sequences without a terminal"
+done
+finish
