@@ -37,18 +37,16 @@ macro(credence_optional NAME MODULE PURPOSE)
     if(${NAME}_FOUND)
       set(CRD_HAVE_${NAME} 1)
       target_link_libraries(credence_dependencies INTERFACE PkgConfig::${NAME})
-      credence_part("${PURPOSE}" ON "${MODULE} ${${NAME}_VERSION}")
+      string(REGEX REPLACE ">=.*" "" name "${MODULE}")
+      credence_part("${PURPOSE}" ON "${name} ${${NAME}_VERSION}")
     else()
       credence_part("${PURPOSE}" OFF "${MODULE} was not found when credence was built")
     endif()
   endif()
 endmacro()
 
-credence_optional(TIFF libtiff-4 "TIFF volumes")
+credence_optional(TIFF libtiff-4>=4.5 "TIFF volumes")
 credence_optional(PNG libpng "PNG pictures")
-if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/volume/tiff.c)
-  set(CRD_HAVE_TIFF 0) # not written yet
-endif()
 
 # Parts that this version does not have yet: whoever adds one moves it up.
 foreach(purpose "NIfTI volumes" "OME-Zarr volumes" "GPU (CUDA)" "clusters (MPI)")

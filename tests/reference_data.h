@@ -40,7 +40,7 @@ typedef struct reference_case {
 
 /* Reads a dataset of `count` values into a new array of the native type; ends the program where that fails: a test
  * without its data tests nothing. */
-static void *reference_read(hid_t file, const char *path, hid_t type, int64_t count)
+static inline void *reference_read(hid_t file, const char *path, hid_t type, int64_t count)
 {
     const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     const hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
@@ -61,7 +61,7 @@ static void *reference_read(hid_t file, const char *path, hid_t type, int64_t co
     return values;
 }
 
-static double reference_attribute(hid_t object, const char *name)
+static inline double reference_attribute(hid_t object, const char *name)
 {
     double value = 0;
     const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
@@ -73,14 +73,14 @@ static double reference_attribute(hid_t object, const char *name)
     return value;
 }
 
-static double reference_scalar(hid_t file, const char *path)
+static inline double reference_scalar(hid_t file, const char *path)
 {
     double *value = reference_read(file, path, H5T_NATIVE_DOUBLE, 1), copy = *value;
     free(value);
     return copy;
 }
 
-static reference_tensor reference_read_tensor(hid_t file, const char *path, int64_t count)
+static inline reference_tensor reference_read_tensor(hid_t file, const char *path, int64_t count)
 {
     reference_tensor tensor = {.count = count, .stride = 1};
     const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
@@ -102,7 +102,7 @@ static reference_tensor reference_read_tensor(hid_t file, const char *path, int6
     return tensor;
 }
 
-static void reference_read_noise(hid_t file, reference_case *c)
+static inline void reference_read_noise(hid_t file, reference_case *c)
 {
     char path[128];
     for (int i = 0; i < CRD_CONV_COUNT; i++) {
@@ -124,7 +124,7 @@ static void reference_read_noise(hid_t file, reference_case *c)
     }
 }
 
-static void reference_read_masks(hid_t file, reference_case *c)
+static inline void reference_read_masks(hid_t file, reference_case *c)
 {
     static const char *const sites[CRD_MASK_COUNT] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
     for (int b = 0; b < REFERENCE_BATCH; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
@@ -140,7 +140,7 @@ static void reference_read_masks(hid_t file, reference_case *c)
 }
 
 /* A case, loaded at the first call and kept until the program ends, which it does where the data is missing. */
-static const reference_case *reference_load(crd_kind kind)
+static inline const reference_case *reference_load(crd_kind kind)
 {
     static reference_case *loaded[2];
     if (loaded[kind] != NULL) return loaded[kind];
@@ -203,7 +203,7 @@ typedef struct reference_error {
     double cosine;
 } reference_error;
 
-static reference_error reference_compare(const reference_tensor *tensor, const double *computed)
+static inline reference_error reference_compare(const reference_tensor *tensor, const double *computed)
 {
     double sum = 0, norm = 0, dot = 0, stored = 0, own = 0;
     reference_error error = {0};

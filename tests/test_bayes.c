@@ -4,6 +4,7 @@
 #include "bayes/draw.h"
 #include "bayes/prior.h"
 #include "bayes/reference_bayes.h"
+#include "bayes/weight_math.h"
 #include "harness.h"
 #include "net/init.h"
 #include "ops/reference.h"
@@ -91,6 +92,27 @@ static void test_sigma(void)
     CHECK(f.posterior->sigma[0] > 0); /* never zero, so that 1 / sigma stays finite */
     CHECK(f.posterior->weights == 482292 - 351707);
     tear_down(&f);
+}
+
+/* All instruction paths of this CPU give the same bits, at any place of a vector. */
+static void test_paths_agree(void)
+{
+    enum { VALUES = 1003 };
+    float rho[VALUES], sigma[2][VALUES], slope[2][VALUES];
+    double logarithm[2][VALUES];
+    for (int i = 0; i < VALUES; i++) rho[i] = (float)(i - 500) * 0.05f;
+    crd_weight_maths[0].sigmas(VALUES, rho, sigma[0], slope[0]);
+    crd_weight_maths[0].logarithms(VALUES, sigma[0], logarithm[0]);
+    for (int p = 1; p < crd_weight_math_count; p++) {
+        const crd_weight_math *path = &crd_weight_maths[p];
+        if (!path->supported()) continue;
+        path->sigmas(VALUES, rho, sigma[1], slope[1]);
+        path->logarithms(VALUES, sigma[0], logarithm[1]);
+        CHECK(memcmp(sigma[0], sigma[1], sizeof sigma[0]) == 0);
+        CHECK(memcmp(slope[0], slope[1], sizeof slope[0]) == 0);
+        CHECK(memcmp(logarithm[0], logarithm[1], sizeof logarithm[0]) == 0);
+        printf("       %s\n", path->name);
+    }
 }
 
 /* The reference file's noise, and the reverse: with signs, without, and without any noise. */
@@ -416,7 +438,7 @@ static void test_same_bytes_for_any_threads(void)
     }
 }
 
-TEST_MAIN(TEST(test_sigma), TEST(test_draw_with_given_noise), TEST(test_kl), TEST(test_kl_at_the_prior),
-          TEST(test_moments_of_flipout), TEST(test_moments_of_independent), TEST(test_flipout_over_examples),
-          TEST(test_flipout_is_exact), TEST(test_streams), TEST(test_dropout), TEST(test_summary),
-          TEST(test_mcdn_is_a_copy), TEST(test_same_bytes_for_any_threads))
+TEST_MAIN(TEST(test_sigma), TEST(test_paths_agree), TEST(test_draw_with_given_noise), TEST(test_kl),
+          TEST(test_kl_at_the_prior), TEST(test_moments_of_flipout), TEST(test_moments_of_independent),
+          TEST(test_flipout_over_examples), TEST(test_flipout_is_exact), TEST(test_streams), TEST(test_dropout),
+          TEST(test_summary), TEST(test_mcdn_is_a_copy), TEST(test_same_bytes_for_any_threads))

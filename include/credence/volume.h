@@ -44,6 +44,10 @@ CRD_API const char *crd_type_name(crd_type type); /* "u16" */
 /* "u16", "u16le", "u16be", "float32", "uint8", ...; *big_endian may be NULL. */
 CRD_API crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian);
 
+/* "0.65,0.65,0.65,um": three positive edges along z, y, x and a unit, which may be missing; normalised as in
+ * crd_volume_info. On failure nothing is changed. */
+CRD_API crd_status crd_spacing_parse(const char *text, double spacing[3], char unit[16]);
+
 typedef struct crd_box {
     int64_t origin[3];
     int64_t size[3];
@@ -100,12 +104,12 @@ CRD_API crd_status crd_volume_commit(crd_volume *volume);
 /* Frees the handle and sets it to NULL; a volume that was created and not committed is removed. NULL is fine. */
 CRD_API void crd_volume_close(crd_volume **volume);
 
-/* Statistics over the whole volume, over fixed blocks of 2^20 voxels in (z, y, x) order: the same bits however the file
- * is laid out. Histogram bins of integer types are whole numbers wide and begin at the minimum; those of other types
- * divide [minimum, maximum] evenly, the last bin being closed. A constant volume has edges at -0.5 and +0.5 around it. */
+/* Statistics over the whole volume, over fixed blocks of 2^20 voxels in file order: the same bits for any number of
+ * threads. Histogram bins of integer types are a whole number wide and begin at the minimum; those of floats divide
+ * [minimum, maximum] evenly, the last one closed, or lie within 0.5 of the only value. */
 enum { CRD_HISTOGRAM_BINS = 256 };
 typedef struct crd_volume_statistics {
-    double minimum, maximum, mean, variance; /* of the finite voxels; variance is the population's */
+    double minimum, maximum, mean, variance; /* of the finite voxels (NaN without any); variance is the population's */
     int64_t count;                           /* finite voxels */
     int64_t nonfinite;                       /* NaN and Inf */
     double histogram_low, histogram_high;    /* outer edges */

@@ -3,10 +3,9 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "base/portable_math_inline.h"
+#include "bayes/weight_math.h"
 
 enum { BLOCK = 4096, POINT_BLOCK = 32768 };
-static const double sigma_floor = 1.1920929e-7;
 
 static void find_layers(crd_posterior *posterior)
 {
@@ -121,13 +120,10 @@ static void update_block(void *context, int64_t item, int worker)
     (void)worker;
     const update_job *job = context;
     const crd_bayes_block *block = &job->posterior->blocks[item];
-    const float *restrict rho = job->model + block->layer->rho + block->first;
-    float *restrict sigma = job->posterior->sigma + block->layer->first + block->first;
-    float *restrict slope = job->posterior->slope + block->layer->first + block->first;
-    for (int64_t i = 0; i < block->count; i++) {
-        sigma[i] = (float)(crd_softplus_inline(rho[i]) + sigma_floor);
-        slope[i] = (float)crd_sigmoid_inline(rho[i]);
-    }
+    const float *rho = job->model + block->layer->rho + block->first;
+    float *sigma = job->posterior->sigma + block->layer->first + block->first;
+    float *slope = job->posterior->slope + block->layer->first + block->first;
+    crd_weight_math_best()->sigmas(block->count, rho, sigma, slope);
 }
 
 void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const float *model)

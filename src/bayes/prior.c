@@ -3,16 +3,23 @@
 #include <stddef.h>
 
 #include "base/portable_math.h"
-#include "base/portable_math_inline.h"
+#include "bayes/weight_math.h"
+
+enum { TILE = 512 };
 
 /* ln(s / sigma) + (sigma^2 + loc^2) / (2 s^2) - 1/2 */
 static double normal_value(const crd_prior_settings *settings, const crd_prior_weights *weights)
 {
     const double precision = 1 / (settings->std * settings->std), log_std = crd_log(settings->std);
-    double sum = 0;
-    for (int64_t i = 0; i < weights->count; i++) {
-        const double loc = weights->loc[i], sigma = weights->sigma[i];
-        sum += log_std - crd_log_inline(sigma) + (sigma * sigma + loc * loc) * precision / 2 - 0.5;
+    const crd_weight_math *math = crd_weight_math_best();
+    double logarithms[TILE], sum = 0;
+    for (int64_t first = 0; first < weights->count; first += TILE) {
+        const int64_t left = weights->count - first, count = left < TILE ? left : TILE;
+        math->logarithms(count, weights->sigma + first, logarithms);
+        for (int64_t i = 0; i < count; i++) {
+            const double loc = weights->loc[first + i], sigma = weights->sigma[first + i];
+            sum += log_std - logarithms[i] + (sigma * sigma + loc * loc) * precision / 2 - 0.5;
+        }
     }
     return sum;
 }

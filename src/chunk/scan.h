@@ -39,7 +39,8 @@ const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);
 /* The mean and standard deviation that are in force (0 and 1 for CRD_NORM_NONE). */
 void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
 
-/* The normalised box. Voxels that are not numbers, and voxels outside the mask, are the mean (0 after normalising). */
+/* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean (0 in the default
+ * normalisation). */
 crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels);
 /* 1 inside the mask, 0 outside; all 1 without a mask. */
 crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside);

@@ -221,10 +221,9 @@ void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const f
     const crd_layout *layout = &engine->plan.net->point;
     const int64_t first = crd_decoder_offset(engine->plan.net);
     crd_engine_forward_decoder(engine, decoder_weights, masks);
-    engine->plan.ops->head_probability(engine->plan.pool, &engine->nodes[CRD_SPATIAL].y,
-                                       decoder_weights[layout->kernel[CRD_POINT] - first],
-                                       decoder_weights[layout->bias[CRD_POINT] - first], inverse_temperature,
-                                       probability);
+    engine->plan.ops->head_probability(
+        engine->plan.pool, &engine->nodes[CRD_SPATIAL].y, decoder_weights[layout->kernel[CRD_POINT] - first],
+        decoder_weights[layout->bias[CRD_POINT] - first], inverse_temperature, probability);
 }
 
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,

@@ -23,12 +23,22 @@ static void convolve(crd_engine *engine, int layer, weights_from weights, const 
     crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), scale,
              shift, engine->folded, engine->bias_classes, engine->tap_shift);
     if (shape.edge == 2) {
-        const crd_up up = {.x = x0, .kernel = engine->folded, .bias = engine->bias_classes, .relu = true,
-                           .y = &node->y, .sums = node->norm.sum, .scratch = engine->scratch};
+        const crd_up up = {.x = x0,
+                           .kernel = engine->folded,
+                           .bias = engine->bias_classes,
+                           .relu = true,
+                           .y = &node->y,
+                           .sums = node->norm.sum,
+                           .scratch = engine->scratch};
         engine->plan.ops->up_forward(engine->plan.pool, &up);
     } else {
-        const crd_conv conv = {.x = {x0, x1}, .kernel = engine->folded, .bias = engine->bias_classes, .relu = true,
-                               .y = &node->y, .sums = node->norm.sum, .scratch = engine->scratch};
+        const crd_conv conv = {.x = {x0, x1},
+                               .kernel = engine->folded,
+                               .bias = engine->bias_classes,
+                               .relu = true,
+                               .y = &node->y,
+                               .sums = node->norm.sum,
+                               .scratch = engine->scratch};
         engine->plan.ops->conv_forward(engine->plan.pool, &conv);
     }
     if (!engine->plan.net->layers[layer].norm) return;

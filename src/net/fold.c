@@ -56,8 +56,8 @@ static void fold_tap(void *context, int64_t tap, int worker)
     }
 }
 
-void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, const float *bias,
-              const float *scale, const float *shift, float *folded, float *bias_classes, float *tap_shift)
+void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, const float *bias, const float *scale,
+              const float *shift, float *folded, float *bias_classes, float *tap_shift)
 {
     const int taps = shape->edge * shape->edge * shape->edge;
     const int64_t out = shape->channels_out;

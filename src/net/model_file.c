@@ -1,6 +1,7 @@
 /* The model file: the network's parameters as datasets, settings as attributes of the root. */
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,18 +9,32 @@
 #include "net/model.h"
 
 static const char format_name[] = "credence-model";
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 1, CHECKSUM_TEXT = 32 };
 
-/* FNV-1a over the bits of all values in the order of the layout: shows a damaged file, whatever program damaged it. */
-static uint64_t checksum_of(const crd_model *model)
+static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
 {
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* FNV-1a over the norm, the config and all values (little-endian) in the order of the layout: what libhdf5 keeps no
+ * checksum of. Shows a damaged file. */
+static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
+{
+    const crd_model_info *info = &model->info;
     uint64_t hash = UINT64_C(14695981039346656037);
+    hash = fnv1a(hash, info->norm, strlen(info->norm));
+    if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
     for (int64_t i = 0; i < model->net.model.total; i++) {
         uint32_t bits;
         memcpy(&bits, &model->parameters[i], sizeof bits);
-        for (int byte = 0; byte < 4; byte++) hash = (hash ^ (bits >> (8 * byte) & 0xff)) * UINT64_C(1099511628211);
+        for (int shift = 0; shift < 32; shift += 8) {
+            const unsigned char byte = (unsigned char)(bits >> shift);
+            hash = fnv1a(hash, &byte, 1);
+        }
     }
-    return hash;
+    snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
 }
 
 static crd_status check_finite(const crd_model *model, const char *path)
@@ -36,36 +51,50 @@ static crd_status check_finite(const crd_model *model, const char *path)
     return CRD_OK;
 }
 
+/* The record's reals, as attributes of /training. */
+typedef struct record_field {
+    const char *name;
+    size_t offset;
+    int64_t count;
+} record_field;
+
+static const record_field record_fields[] = {
+    {"minimum", offsetof(crd_training_record, minimum), 1},
+    {"maximum", offsetof(crd_training_record, maximum), 1},
+    {"mean", offsetof(crd_training_record, mean), 1},
+    {"std", offsetof(crd_training_record, std), 1},
+    {"histogram_low", offsetof(crd_training_record, histogram_low), 1},
+    {"histogram_high", offsetof(crd_training_record, histogram_high), 1},
+    {"spacing", offsetof(crd_training_record, spacing), 3},
+};
+enum { RECORD_FIELDS = sizeof record_fields / sizeof record_fields[0] };
+static const char record_group[] = "training", record_histogram[] = "training/histogram";
+
 static crd_status write_training(crd_store *store, const crd_training_record *record)
 {
-    const double moments[4] = {record->minimum, record->maximum, record->mean, record->std};
-    const double range[2] = {record->histogram_low, record->histogram_high};
-    CRD_PASS(crd_store_put_integers(store, "training/histogram", CRD_HISTOGRAM_BINS, record->histogram));
-    CRD_PASS(crd_store_put_reals(store, "training", "histogram_range", 2, range));
-    CRD_PASS(crd_store_put_numbers(store, "training", "voxels", 1, &record->voxels));
-    CRD_PASS(crd_store_put_reals(store, "training", "min_max_mean_std", 4, moments));
-    CRD_PASS(crd_store_put_reals(store, "training", "spacing", 3, record->spacing));
-    return crd_store_put_text(store, "training", "unit", record->unit);
+    CRD_PASS(crd_store_put_integers(store, record_histogram, CRD_HISTOGRAM_BINS, record->histogram));
+    CRD_PASS(crd_store_put_numbers(store, record_group, "voxels", 1, &record->voxels));
+    for (int i = 0; i < RECORD_FIELDS; i++) {
+        const record_field *field = &record_fields[i];
+        const double *values = (const double *)((const char *)record + field->offset);
+        CRD_PASS(crd_store_put_reals(store, record_group, field->name, field->count, values));
+    }
+    return crd_store_put_text(store, record_group, "unit", record->unit);
 }
 
 static crd_status read_training(crd_store *store, crd_training_record *record)
 {
     crd_status status = CRD_OK;
-    double moments[4], range[2];
     char *unit = NULL;
-    CRD_TRY(crd_store_get_integers(store, "training/histogram", CRD_HISTOGRAM_BINS, "a training record",
-                                   record->histogram));
-    CRD_TRY(crd_store_get_reals(store, "training", "histogram_range", 2, range));
-    CRD_TRY(crd_store_get_numbers(store, "training", "voxels", 1, &record->voxels));
-    CRD_TRY(crd_store_get_reals(store, "training", "min_max_mean_std", 4, moments));
-    CRD_TRY(crd_store_get_reals(store, "training", "spacing", 3, record->spacing));
-    CRD_TRY(crd_store_get_text(store, "training", "unit", &unit));
-    record->minimum = moments[0];
-    record->maximum = moments[1];
-    record->mean = moments[2];
-    record->std = moments[3];
-    record->histogram_low = range[0];
-    record->histogram_high = range[1];
+    CRD_TRY(
+        crd_store_get_integers(store, record_histogram, CRD_HISTOGRAM_BINS, "a training record", record->histogram));
+    CRD_TRY(crd_store_get_numbers(store, record_group, "voxels", 1, &record->voxels));
+    for (int i = 0; i < RECORD_FIELDS; i++) {
+        const record_field *field = &record_fields[i];
+        double *values = (double *)((char *)record + field->offset);
+        CRD_TRY(crd_store_get_reals(store, record_group, field->name, field->count, values));
+    }
+    CRD_TRY(crd_store_get_text(store, record_group, "unit", &unit));
     snprintf(record->unit, sizeof record->unit, "%s", unit);
 done:
     crd_free(&unit);
@@ -80,6 +109,8 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
 static crd_status write_model(crd_store *store, const crd_model *model)
 {
     const crd_model_info *info = &model->info;
+    char checksum[CHECKSUM_TEXT];
+    checksum_of(model, checksum);
     CRD_PASS(crd_store_put_text(store, "", "format", format_name));
     CRD_PASS(put_integer(store, "version", FORMAT_VERSION));
     CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
@@ -89,7 +120,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_reals(store, "", "calibration", 1, &info->calibration));
     CRD_PASS(crd_store_put_text(store, "", "norm", info->norm));
     if (info->config != NULL) CRD_PASS(crd_store_put_text(store, "", "config", info->config));
-    CRD_PASS(put_integer(store, "checksum", (int64_t)checksum_of(model)));
+    CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     return crd_store_put_layout(store, "", &model->net.model, model->parameters);
 }
@@ -205,21 +236,31 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 
+static crd_status check_checksum(crd_store *store, const crd_model *model)
+{
+    crd_status status = CRD_OK;
+    char found[CHECKSUM_TEXT], *stated = NULL;
+    if (!crd_store_has_attribute(store, "", "checksum")) return CRD_OK;
+    CRD_TRY(crd_store_get_text(store, "", "checksum", &stated));
+    checksum_of(model, found);
+    if (strcmp(stated, found) != 0)
+        CRD_FAIL(CRD_ERR_FORMAT,
+                 "the content of the model %s doesn't have the checksum that it states: the file is damaged, or was "
+                 "changed by another program (which then has to remove the attribute 'checksum')",
+                 crd_store_path(store));
+done:
+    crd_free(&stated);
+    return status;
+}
+
 static crd_status read_parameters(crd_store *store, crd_model *model)
 {
     char needed_by[96];
-    int64_t checksum = 0;
     snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups", crd_kind_name(model->info.kind),
              model->info.filters, model->info.groups);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
     CRD_PASS(check_finite(model, crd_store_path(store)));
-    if (!crd_store_has_attribute(store, "", "checksum")) return CRD_OK;
-    CRD_PASS(get_integer(store, "checksum", &checksum));
-    if ((uint64_t)checksum == checksum_of(model)) return CRD_OK;
-    return crd_fail(CRD_ERR_FORMAT,
-                    "the parameters of the model %s don't have the checksum that it states: the file is damaged, or "
-                    "was changed by another program (which then has to remove the attribute 'checksum')",
-                    crd_store_path(store));
+    return check_checksum(store, model);
 }
 
 /* Settings that don't go together are the file's fault here, so the sentence names it. */

@@ -41,12 +41,13 @@ crd_status crd_store_put_reals(crd_store *store, const char *group, const char *
     return put_array(store, group, name, count, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values);
 }
 
+/* Of variable length, which other programs read as text, and which may be longer than 64 KiB. */
 crd_status crd_store_put_text(crd_store *store, const char *group, const char *name, const char *text)
 {
-    crd_status status = CRD_ERR_SYSTEM;
+    crd_status status = CRD_OK;
     const hid_t space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
-    if (type >= 0 && H5Tset_size(type, strlen(text) + 1) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
-        status = put(store, group, name, space, type, type, text);
+    if (type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+        status = put(store, group, name, space, type, type, &text);
     else
         status = crd_store_broken(store, name);
     if (type >= 0) (void)H5Tclose(type);
@@ -113,7 +114,7 @@ crd_status crd_store_get_reals(crd_store *store, const char *group, const char *
     return get_array(store, group, name, count, true, values);
 }
 
-/* h5py writes text of variable length, we write it with its own: both are read. */
+/* Other programs may write text of a fixed length: both are read. */
 static crd_status read_variable(const crd_store *store, const char *name, hid_t attribute, hid_t type, char **out)
 {
     char *text = NULL;

@@ -18,6 +18,7 @@ struct crd_volume {
     const char *dataset; /* the "/dataset" behind it, inside `path`, or NULL */
     char *write_path;    /* temporary file or folder while writing, NULL while reading */
     size_t cache_bytes;  /* limit for decoded data, always > 0 */
+    bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
@@ -44,6 +45,9 @@ struct crd_format {
     crd_status (*write)(crd_volume *volume, const crd_box *box, const void *voxels);
     /* Everything on disk under write_path, synced; volume.c renames it afterwards. Sidecars are written here, too. */
     crd_status (*finish)(crd_volume *volume);
+    /* Only needed where z_fastest may be set: shows the volume with its axes reversed, as the file has them; a second
+     * call turns it back. */
+    void (*reverse_axes)(crd_volume *volume);
     /* Frees the state; removes nothing. Accepts a state that was only partly built. */
     void (*close)(crd_volume *volume);
 };

@@ -1,11 +1,8 @@
 /* HDF5: `file.h5:/dataset`, or the only volume in the file. See hdf5_find.c for what is a volume. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/hdf5_lock.h"
+#include "base/hdf5_sink.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "volume/hdf5_file.h"
@@ -15,7 +12,8 @@ enum { REASON = 256, CHUNK_DEPTH = 16, CHUNK_EDGE = 128 };
 static const char default_dataset[] = "/data";
 
 typedef struct hdf5_state {
-    hid_t file;
+    hid_t file;          /* while writing it belongs to the sink */
+    crd_hdf5_sink *sink; /* NULL while reading */
     crd_hdf5_array array;
 } hdf5_state;
 
@@ -87,7 +85,8 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
 static crd_status transfer(const crd_volume *volume, const crd_box *box, void *in, const void *out)
 {
     crd_status status = CRD_OK;
-    const crd_hdf5_array *array = &((const hdf5_state *)volume->state)->array;
+    const hdf5_state *state = volume->state;
+    const crd_hdf5_array *array = &state->array;
     hsize_t start[4] = {0}, count[4] = {1, 1, 1, 1};
     hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
     char reason[REASON];
@@ -98,11 +97,16 @@ static crd_status transfer(const crd_volume *volume, const crd_box *box, void *i
     crd_hdf5_lock();
     memory = H5Screate_simple(array->channel < 0 ? 3 : 4, count, NULL);
     file = H5Dget_space(array->dataset);
-    if (memory < 0 || file < 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        (in != NULL ? H5Dread(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, in)
-                    : H5Dwrite(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, out)) < 0) {
-        CRD_FAIL(in != NULL ? CRD_ERR_FORMAT : CRD_ERR_SYSTEM, "%s can't be %s: %s", volume->path,
-                 in != NULL ? "read; it may be damaged" : "written", crd_hdf5_reason(reason, sizeof reason));
+    herr_t result = memory < 0 || file < 0 ? -1 : H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL);
+    if (out != NULL) {
+        if (result >= 0) result = H5Dwrite(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, out);
+        CRD_TRY(crd_hdf5_sink_check(state->sink, result));
+        goto done;
+    }
+    if (result >= 0) result = H5Dread(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, in);
+    if (result < 0) {
+        CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read and may be damaged: %s", volume->path,
+                 crd_hdf5_reason(reason, sizeof reason));
     }
 done:
     if (memory >= 0) (void)H5Sclose(memory);
@@ -152,82 +156,56 @@ static hid_t creation_properties(const crd_volume *volume, int compress)
     return H5I_INVALID_HID;
 }
 
-static bool create_locked(crd_volume *volume, hdf5_state *state, int compress)
+static crd_status create_locked(crd_volume *volume, hdf5_state *state, int compress)
 {
+    crd_status status = CRD_OK;
     hsize_t dims[3];
     for (int i = 0; i < 3; i++) dims[i] = (hsize_t)volume->info.shape[i];
-    const hid_t access = file_access(), root = H5Pcreate(H5P_FILE_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
-    const hid_t creation = creation_properties(volume, compress), cache = H5Pcreate(H5P_DATASET_ACCESS);
-    const hid_t space = H5Screate_simple(3, dims, NULL), type = crd_hdf5_memory_type(volume->info.type);
-    bool good = access >= 0 && root >= 0 && links >= 0 && creation >= 0 && cache >= 0 && space >= 0;
-    good = good && H5Pset_obj_track_times(root, false) >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
-    if (good) good = crd_hdf5_size_cache(cache, creation, crd_type_size(volume->info.type), volume->cache_bytes);
-    if (good) good = (state->file = H5Fcreate(volume->write_path, H5F_ACC_TRUNC, root, access)) >= 0;
-    if (good) {
-        const char *name = volume->dataset != NULL ? volume->dataset : default_dataset;
-        state->array.memory_type = type;
-        state->array.channel = -1;
-        state->array.dataset = H5Dcreate2(state->file, name, type, space, links, creation, cache);
-        good = state->array.dataset >= 0 && crd_hdf5_write_about(state->array.dataset, &volume->info);
+    const char *name = volume->dataset != NULL ? volume->dataset : default_dataset;
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = creation_properties(volume, compress);
+    const hid_t access = H5Pcreate(H5P_DATASET_ACCESS), space = H5Screate_simple(3, dims, NULL);
+    const hid_t type = crd_hdf5_memory_type(volume->info.type);
+    state->array.memory_type = type;
+    state->array.channel = -1;
+    CRD_TRY(crd_hdf5_sink_create(volume->write_path, volume->file, &state->sink, &state->file));
+    if (links < 0 || creation < 0 || access < 0 || space < 0 || H5Pset_create_intermediate_group(links, 1) < 0 ||
+        !crd_hdf5_size_cache(access, creation, crd_type_size(volume->info.type), volume->cache_bytes) ||
+        (state->array.dataset = H5Dcreate2(state->file, name, type, space, links, creation, access)) < 0 ||
+        !crd_hdf5_write_about(state->array.dataset, &volume->info)) {
+        status = crd_hdf5_sink_check(state->sink, -1);
     }
-    char reason[REASON];
-    if (!good) {
-        (void)crd_fail(CRD_ERR_SYSTEM, "%s can't be created: %s", volume->path, crd_hdf5_reason(reason, sizeof reason));
-    }
-    const hid_t lists[] = {access, root, links, creation, cache};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        if (lists[i] >= 0) (void)H5Pclose(lists[i]);
-    }
+done:
+    if (links >= 0) (void)H5Pclose(links);
+    if (creation >= 0) (void)H5Pclose(creation);
+    if (access >= 0) (void)H5Pclose(access);
     if (space >= 0) (void)H5Sclose(space);
-    return good;
+    return status;
 }
 
 static crd_status hdf5_create(crd_volume *volume, const crd_volume_options *options)
 {
     hdf5_state *state = NULL;
-    /* Made by us first: a folder that isn't there or isn't ours to write gets a plain sentence that way. */
-    const int fd = open(volume->write_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 || close(fd) != 0) return crd_fail_errno("%s can't be created", volume->file);
     CRD_PASS(new_state(volume, &state));
     crd_hdf5_lock();
-    const bool good = create_locked(volume, state, options->compress);
-    crd_hdf5_unlock();
-    return good ? CRD_OK : CRD_ERR_SYSTEM;
-}
-
-static void close_ids(hdf5_state *state)
-{
-    if (state->array.dataset >= 0) (void)H5Dclose(state->array.dataset);
-    if (state->file >= 0) (void)H5Fclose(state->file);
-    state->array.dataset = state->file = H5I_INVALID_HID;
-}
-
-static crd_status hdf5_finish(crd_volume *volume)
-{
-    hdf5_state *state = volume->state;
-    char reason[REASON];
-    crd_status status = CRD_OK;
-    crd_hdf5_lock();
-    /* All that can fail happens in the flush; after it, closing has nothing left to write. */
-    if (H5Fflush(state->file, H5F_SCOPE_LOCAL) < 0) {
-        CRD_FAIL(CRD_ERR_SYSTEM, "%s can't be written: %s", volume->path, crd_hdf5_reason(reason, sizeof reason));
-    }
-    close_ids(state);
-done:
+    const crd_status status = create_locked(volume, state, options->compress);
     crd_hdf5_unlock();
     return status;
 }
 
-/* A file that is given up still has data in libhdf5's caches, and libhdf5 can't close it while writing them fails (the
- * disk is full): they go to memory instead, behind the same descriptor. */
-static void divert(hid_t file)
+static crd_status finish_locked(hdf5_state *state)
 {
-    void *handle = NULL;
-    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 || handle == NULL) return;
-    const int sink = memfd_create("credence", MFD_CLOEXEC);
-    if (sink < 0) return;
-    (void)dup2(sink, *(int *)handle);
-    (void)close(sink);
+    const herr_t closed = H5Dclose(state->array.dataset);
+    state->array.dataset = H5I_INVALID_HID;
+    CRD_PASS(crd_hdf5_sink_check(state->sink, closed));
+    return crd_hdf5_sink_finish(state->sink);
+}
+
+static crd_status hdf5_finish(crd_volume *volume)
+{
+    crd_hdf5_lock();
+    const crd_status status = finish_locked(volume->state);
+    crd_hdf5_unlock();
+    return status;
 }
 
 static void hdf5_close(crd_volume *volume)
@@ -235,8 +213,10 @@ static void hdf5_close(crd_volume *volume)
     hdf5_state *state = volume->state;
     if (state == NULL) return;
     crd_hdf5_lock();
-    if (volume->write_path != NULL && state->file >= 0) divert(state->file);
-    close_ids(state);
+    if (state->sink != NULL) crd_hdf5_sink_drop(state->sink);
+    if (state->array.dataset >= 0) (void)H5Dclose(state->array.dataset);
+    if (state->sink == NULL && state->file >= 0) (void)H5Fclose(state->file);
+    crd_hdf5_sink_close(&state->sink);
     crd_hdf5_unlock();
     crd_free(&volume->state);
 }

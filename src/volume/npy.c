@@ -75,6 +75,7 @@ static crd_status npy_open(crd_volume *volume, const crd_volume_options *options
     crd_sidecar_apply(&sidecar, &volume->info);
     memcpy(volume->info.shape, flat->shape, sizeof volume->info.shape);
     volume->info.type = crd_stored_widened(header.stored);
+    volume->z_fastest = header.fortran;
     volume->state = flat;
     flat = NULL;
 done:
@@ -114,6 +115,15 @@ static crd_status npy_finish(crd_volume *volume)
     return crd_sidecar_write(volume->file, &volume->info, NULL);
 }
 
+static void npy_reverse_axes(crd_volume *volume)
+{
+    crd_flat *flat = volume->state;
+    const int64_t first = flat->shape[0];
+    flat->shape[0] = volume->info.shape[0] = flat->shape[2];
+    flat->shape[2] = volume->info.shape[2] = first;
+    flat->fortran = !flat->fortran;
+}
+
 static void npy_close(crd_volume *volume)
 {
     crd_flat *flat = volume->state;
@@ -131,5 +141,6 @@ const crd_format crd_format_npy = {
     .create = npy_create,
     .write = npy_write,
     .finish = npy_finish,
+    .reverse_axes = npy_reverse_axes,
     .close = npy_close,
 };

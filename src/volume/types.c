@@ -1,6 +1,6 @@
 #include "volume/types.h"
 
-#include <float.h>
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -47,23 +47,29 @@ static bool names_type(const struct type_row *row, const char *text, size_t leng
     return false;
 }
 
-crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian)
+static bool find_type(const char *text, size_t length, crd_type *type)
 {
-    if (text == NULL) return crd_fail(CRD_ERR_ARGUMENT, "no voxel type was given");
-    size_t length = strlen(text);
-    bool big = false;
-    if (length > 2 && strcasecmp(text + length - 2, "le") == 0) {
-        length -= 2;
-    } else if (length > 2 && strcasecmp(text + length - 2, "be") == 0) {
-        length -= 2;
-        big = true;
-    }
     for (int i = 0; i < CRD_TYPE_COUNT; i++) {
         if (!names_type(&type_rows[i], text, length)) continue;
         *type = (crd_type)i;
-        if (big_endian != NULL) *big_endian = big;
-        return CRD_OK;
+        return true;
     }
+    return false;
+}
+
+crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian)
+{
+    if (text == NULL) return crd_fail(CRD_ERR_ARGUMENT, "no voxel type was given");
+    const size_t length = strlen(text);
+    const char *order = length > 2 ? text + length - 2 : "";
+    bool big = false;
+    bool found = find_type(text, length, type); /* the whole text first: "double" ends in "le" */
+    if (!found && (strcasecmp(order, "le") == 0 || strcasecmp(order, "be") == 0)) {
+        found = find_type(text, length - 2, type);
+        big = tolower((unsigned char)order[0]) == 'b';
+    }
+    if (found && big_endian != NULL) *big_endian = big;
+    if (found) return CRD_OK;
     return crd_fail(CRD_ERR_ARGUMENT,
                     "'%.40s' is no voxel type; known are u8, i8, u16, i16, u32, i32, f32 and f64, with 'le' or 'be' "
                     "behind for the byte order (u16be)",
@@ -217,15 +223,16 @@ static inline double round_even(double v)
     return (v + 0x1.8p52) - 0x1.8p52;
 }
 
+/* The lowest value of each type is even and the highest odd, which decides where a tie at either end goes. */
 #define CLAMP_LOOP(OUT, LOW, HIGH)                                                                                     \
     do {                                                                                                               \
         OUT *restrict out = to;                                                                                        \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             double v = in[i];                                                                                          \
-            v = v >= (LOW) ? v : (LOW);                                                                                \
+            changed += !(v >= (LOW)-0.5 && v < (HIGH) + 0.5);                                                          \
+            v = v >= (LOW) ? v : (LOW); /* NaN as well, put right below */                                             \
             v = v <= (HIGH) ? v : (HIGH);                                                                              \
             v = round_even(v);                                                                                         \
-            changed += !(fabs(v - in[i]) <= 0.5);                                                                      \
             v = in[i] == in[i] ? v : 0.0;                                                                              \
             out[i] = (OUT)v;                                                                                           \
         }                                                                                                              \

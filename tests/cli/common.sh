@@ -8,10 +8,11 @@ set -uo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
+[ -x "$CREDENCE_PROGRAM" ] || { echo "there is no program $CREDENCE_PROGRAM"; exit 1; }
 
 complain() {
     failures=$((failures + 1))
-    echo "line ${BASH_LINENO[1]}: $*"
+    echo "line ${BASH_LINENO[-2]}: $*"
     echo "  command: credence ${last[*]:-}"
     sed 's/^/  stdout: /' "$folder/out" | head -n 30
     sed 's/^/  stderr: /' "$folder/err" | head -n 30

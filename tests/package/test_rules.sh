@@ -8,7 +8,7 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
     # A folder includes those of its own level and below; docs/ARCHITECTURE.md says the same in words.
     grep -rnE '^ *#include "' src "${code[@]}" | awk -F: '
         BEGIN {
-            split("credence build_config.h 0 base 1 volume 2 chunk 3 net ops backend bayes 4 predict train dist 5 " \
+            split("credence build_config.h 0 base 1 volume 2 phantom chunk 3 net ops backend bayes 4 predict train dist 5 " \
                   "validate 6 report 7", words, " ")
             for (i = 1; i in words; i++)
                 if (words[i] ~ /^[0-9]$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }

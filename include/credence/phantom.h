@@ -1,0 +1,99 @@
+/* Phantoms: simulated CT scans with exact truth and an imperfect hand label, for trying, teaching and testing.
+ *
+ * graphite is a battery electrode: flat, tilted, overlapping dark grains in a light matrix; foreground (1) is grain.
+ * weld is two plates joined by a weld with pores: voids are light in dark metal, as light as the air around it;
+ * foreground (1) is void.
+ *
+ * Everything follows from the options and the seed: the same bytes on every machine, for any number of threads.
+ *
+ *     crd_phantom_options options;
+ *     crd_settings_default(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), &options);
+ *     crd_settings_set(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), &options, "output", "phantom");
+ *     crd_phantom_write(CRD_PHANTOM_GRAPHITE, &options, NULL, NULL);
+ *     crd_settings_clear(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), &options);
+ */
+#ifndef CREDENCE_PHANTOM_H
+#define CREDENCE_PHANTOM_H
+
+#include <stdint.h>
+
+#include "credence/monitor.h"
+#include "credence/settings.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum crd_phantom_kind { CRD_PHANTOM_GRAPHITE = 0, CRD_PHANTOM_WELD = 1 } crd_phantom_kind;
+
+/* Lengths are in voxels, grey values are shares of the full scale (black 0, white 1), "deviation" is a standard
+ * deviation. The defaults, which differ between the kinds, stand in the settings table. */
+typedef struct crd_phantom_options {
+    char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
+    int64_t shape[3]; /* z, y, x */
+    int64_t seed;
+    char *format;    /* of the three volumes, by name: "tiff", "npy", ... */
+    char *type;      /* of the scan: u8, u16 or f32 */
+    char *spacing;   /* "z,y,x,unit": edges of a voxel; NULL: not said in the files */
+    int64_t threads; /* 0: all cores */
+
+    double fraction;          /* share of foreground voxels in the truth */
+    double contrast;          /* light phase minus dark phase */
+    double brightness;        /* half-way between them */
+    double texture;           /* deviation of the grey value inside each phase, over a few voxels */
+    double blur;              /* deviation of the Gaussian point spread */
+    double noise;             /* deviation of the white noise */
+    double noise_correlated;  /* deviation of the correlated noise */
+    double noise_correlation; /* ... and the deviation of the Gaussian that correlates it */
+    double rings;             /* deviation of the ring artifacts */
+    double cupping;           /* corner minus centre of the beam-hardening bowl */
+    double drift;             /* deviation of the slow drift of the grey value */
+    double drift_length;      /* length over which it changes */
+    double roughness;         /* deviation of the objects' surfaces from their smooth shape */
+    double label_waver;       /* deviation of the label's boundary, smooth in 3D */
+    double label_jitter;      /* ... and redrawn in every slice */
+    double label_miss;        /* probability that a small object is missing from the label */
+
+    double grain_size;     /* graphite: typical radius */
+    double grain_spread;   /* deviation of the logarithm of the radius */
+    double grain_flatness; /* long radius over short radius */
+    double grain_tilt;     /* typical angle between a grain's flat axis and z, in degrees */
+    double grain_grey;     /* deviation of the grey value from grain to grain */
+    double grain_film;     /* thickness of the matrix between two grains that touch */
+
+    double void_size;     /* weld: typical radius */
+    double void_spread;   /* deviation of the logarithm of the radius */
+    double void_flatness; /* long radius over short radius */
+    double void_plates;   /* density of voids in the plates, relative to that in the weld */
+    double margin;        /* air above and below the plates, each as a share of the height */
+    double bead_height;   /* share of the height */
+    double bead_width;    /* share of the width */
+    double ripple;        /* height of the bead's ripples, as a share of the bead's height */
+    double seam_gap;      /* width of the gap under the weld, as a share of the width */
+} crd_phantom_options;
+
+/* What was made. */
+typedef struct crd_phantom_result {
+    int64_t voxels, foreground; /* of the truth */
+    int64_t label_foreground;
+    int64_t label_errors;     /* voxels where label and truth differ */
+    double threshold;         /* grey value (stored units) that separates the two phases with the fewest errors */
+    int64_t threshold_errors; /* voxels that it gets wrong */
+    int64_t majority_errors;  /* voxels that always answering the commoner phase gets wrong */
+} crd_phantom_result;
+
+/* The table of settings and defaults of one kind, without those that only the other kind has. Static storage. */
+CRD_API const crd_settings *crd_phantom_settings(crd_phantom_kind kind);
+/* The settings of both kinds in one table, with graphite's defaults: for a program that learns the kind last. */
+CRD_API extern const crd_settings crd_phantom_all_settings;
+CRD_API const char *crd_phantom_kind_name(crd_phantom_kind kind); /* "graphite" */
+
+/* Writes options->output/{scan,label,truth}.EXT and phantom.json, slab by slab. `monitor` and `out` may be NULL. */
+CRD_API crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options,
+                                     const crd_monitor *monitor, crd_phantom_result *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,81 @@
+#include "chunk/mask.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+struct crd_mask {
+    char *text;
+    int64_t shape[3];
+    crd_volume *volume; /* NULL for the cylinder */
+};
+
+crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **out)
+{
+    crd_status status = CRD_OK;
+    crd_mask *mask = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *mask, "the mask", &mask));
+    CRD_TRY(crd_strdup(text, &mask->text));
+    memcpy(mask->shape, shape, sizeof mask->shape);
+    if (strcmp(text, "cylinder") != 0) {
+        CRD_TRY(crd_volume_open(text, NULL, NULL, &mask->volume));
+        const int64_t *own = crd_volume_describe(mask->volume)->shape;
+        if (memcmp(own, shape, sizeof mask->shape) != 0) {
+            CRD_FAIL(CRD_ERR_MISMATCH,
+                     "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal", text,
+                     (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0], (long long)shape[1],
+                     (long long)shape[2]);
+        }
+    }
+    *out = mask;
+    mask = NULL;
+done:
+    crd_mask_close(&mask);
+    return status;
+}
+
+crd_status crd_mask_reopen(const crd_mask *mask, crd_mask **out)
+{
+    return crd_mask_open(mask->text, mask->shape, out);
+}
+
+void crd_mask_close(crd_mask **mask)
+{
+    if (*mask == NULL) return;
+    crd_volume_close(&(*mask)->volume);
+    crd_free(&(*mask)->text);
+    crd_free(mask);
+}
+
+/* A voxel counts when its centre lies in the circle of diameter min(height, width); in doubled coordinates, exactly. */
+static void read_cylinder(const int64_t shape[3], const crd_box *box, uint8_t *inside)
+{
+    const int64_t diameter = shape[1] < shape[2] ? shape[1] : shape[2];
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            const int64_t dy = 2 * (box->origin[1] + y) + 1 - shape[1];
+            for (int64_t x = 0; x < box->size[2]; x++) {
+                const int64_t dx = 2 * (box->origin[2] + x) + 1 - shape[2];
+                *inside++ = dy * dy + dx * dx <= diameter * diameter;
+            }
+        }
+    }
+}
+
+crd_status crd_mask_read(crd_mask *mask, const crd_box *box, uint8_t *inside)
+{
+    crd_status status = CRD_OK;
+    float *values = NULL;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    if (mask->volume == NULL) {
+        read_cylinder(mask->shape, box, inside);
+        return CRD_OK;
+    }
+    CRD_TRY(crd_alloc(count, sizeof *values, "a part of the mask", &values));
+    CRD_TRY(crd_volume_read(mask->volume, box, CRD_F32, values));
+    for (int64_t i = 0; i < count; i++) inside[i] = values[i] != 0.0f;
+done:
+    crd_free(&values);
+    return status;
+}

@@ -1,0 +1,253 @@
+#include "chunk/scan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "chunk/mask.h"
+#include "credence/number.h"
+#include "volume/format.h"
+
+struct crd_scan {
+    char *path;
+    crd_volume *volume;
+    crd_mask *mask; /* NULL for none */
+    crd_volume_statistics statistics;
+    double mean, std;
+    float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
+    crd_volume_options options; /* its strings are copies */
+    char *type, *unit, *format;
+};
+
+crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
+{
+    const char *comma = strchr(text, ',');
+    memset(out, 0, sizeof *out);
+    if (strcmp(text, "scan") == 0) return CRD_OK;
+    out->mode = CRD_NORM_NONE;
+    if (strcmp(text, "none") == 0) return CRD_OK;
+    out->mode = CRD_NORM_FIXED;
+    if (comma != NULL && crd_parse_real(text, (size_t)(comma - text), &out->mean) &&
+        crd_parse_real(comma + 1, strlen(comma + 1), &out->std) && out->std > 0.0) {
+        return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "the normalisation is scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
+}
+
+void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
+{
+    if (norm->mode == CRD_NORM_FIXED) {
+        snprintf(text, size, "%.17g,%.17g", norm->mean, norm->std);
+    } else {
+        snprintf(text, size, "%s", norm->mode == CRD_NORM_SCAN ? "scan" : "none");
+    }
+}
+
+/* The scan with everything outside the mask turned into NaN, as a volume: so that the one way of measuring a volume
+ * serves here, too. */
+typedef struct masked_state {
+    crd_volume *inner;
+    crd_mask *mask;
+} masked_state;
+
+static crd_status read_masked(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    crd_status status = CRD_OK;
+    masked_state *state = volume->state;
+    double *values = voxels;
+    uint8_t *inside = NULL;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
+    CRD_TRY(crd_volume_read(state->inner, box, CRD_F64, values));
+    CRD_TRY(crd_mask_read(state->mask, box, inside));
+    for (int64_t i = 0; i < count; i++) values[i] = inside[i] ? values[i] : (double)NAN;
+done:
+    crd_free(&inside);
+    return status;
+}
+
+static crd_status count_outside(crd_mask *mask, const int64_t shape[3], int64_t *outside)
+{
+    crd_status status = CRD_OK;
+    uint8_t *inside = NULL;
+    const int64_t count = shape[1] * shape[2];
+    *outside = 0;
+    CRD_TRY(crd_alloc(count, 1, "a slice of the mask", &inside));
+    for (int64_t z = 0; z < shape[0]; z++) {
+        const crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
+        CRD_TRY(crd_mask_read(mask, &slice, inside));
+        for (int64_t i = 0; i < count; i++) *outside += !inside[i];
+    }
+done:
+    crd_free(&inside);
+    return status;
+}
+
+static crd_status measure(crd_scan *scan, const crd_monitor *monitor)
+{
+    int64_t outside;
+    if (scan->mask == NULL) return crd_volume_measure(scan->volume, monitor, &scan->statistics);
+    const crd_format format = {.name = "masked", .read = read_masked};
+    masked_state state = {scan->volume, scan->mask};
+    crd_volume masked = *scan->volume;
+    masked.format = &format;
+    masked.info.type = CRD_F64;
+    masked.state = &state;
+    CRD_PASS(crd_volume_measure(&masked, monitor, &scan->statistics));
+    CRD_PASS(count_outside(scan->mask, masked.info.shape, &outside));
+    scan->statistics.nonfinite -= outside;
+    return CRD_OK;
+}
+
+static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm, const crd_monitor *monitor)
+{
+    const crd_volume_statistics *statistics = &scan->statistics;
+    if (statistics->nonfinite > 0) {
+        crd_warn(monitor, "%s holds %" PRId64 " voxels that are not finite numbers; they count as the mean", scan->path,
+                 statistics->nonfinite);
+    }
+    if (statistics->count == 0) {
+        return crd_fail(CRD_ERR_FORMAT, "%s has no voxel with a finite value%s", scan->path,
+                        scan->mask != NULL ? " inside the mask" : "");
+    }
+    if (norm->mode == CRD_NORM_NONE) {
+        scan->mean = 0.0;
+        scan->std = 1.0;
+    } else if (norm->mode == CRD_NORM_FIXED) {
+        scan->mean = norm->mean;
+        scan->std = norm->std;
+    } else {
+        scan->mean = statistics->mean;
+        scan->std = sqrt(statistics->variance);
+        if (!(scan->std > 0.0)) {
+            scan->std = 1.0; /* every voxel becomes 0 */
+            crd_warn(monitor, "%s is constant: every voxel is %g", scan->path, statistics->mean);
+        }
+    }
+    scan->fill = (float)((statistics->mean - scan->mean) / scan->std);
+    return CRD_OK;
+}
+
+static crd_status copy_options(crd_scan *scan, const crd_volume_options *options)
+{
+    if (options == NULL) return CRD_OK;
+    scan->options = *options;
+    CRD_PASS(crd_strdup(options->type, &scan->type));
+    CRD_PASS(crd_strdup(options->unit, &scan->unit));
+    CRD_PASS(crd_strdup(options->format, &scan->format));
+    scan->options.type = scan->type;
+    scan->options.unit = scan->unit;
+    scan->options.format = scan->format;
+    return CRD_OK;
+}
+
+/* Everything but measuring. */
+static crd_status open_files(const char *path, const crd_volume_options *options, const char *mask,
+                             const crd_monitor *monitor, crd_scan *scan)
+{
+    CRD_PASS(crd_strdup(path, &scan->path));
+    CRD_PASS(copy_options(scan, options));
+    CRD_PASS(crd_volume_open(path, &scan->options, monitor, &scan->volume));
+    if (mask == NULL) return CRD_OK;
+    return crd_mask_open(mask, crd_volume_describe(scan->volume)->shape, &scan->mask);
+}
+
+crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out)
+{
+    crd_status status = CRD_OK;
+    crd_scan *scan = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
+    CRD_TRY(open_files(path, options->volume, options->mask, monitor, scan));
+    CRD_TRY(measure(scan, monitor));
+    CRD_TRY(set_normalisation(scan, &options->norm, monitor));
+    *out = scan;
+    scan = NULL;
+done:
+    crd_scan_close(&scan);
+    return status;
+}
+
+crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)
+{
+    crd_status status = CRD_OK;
+    crd_scan *copy = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *copy, "the scan", &copy));
+    CRD_TRY(open_files(scan->path, &scan->options, NULL, NULL, copy));
+    if (scan->mask != NULL) CRD_TRY(crd_mask_reopen(scan->mask, &copy->mask));
+    copy->statistics = scan->statistics;
+    copy->mean = scan->mean;
+    copy->std = scan->std;
+    copy->fill = scan->fill;
+    *out = copy;
+    copy = NULL;
+done:
+    crd_scan_close(&copy);
+    return status;
+}
+
+void crd_scan_close(crd_scan **pointer)
+{
+    crd_scan *scan = *pointer;
+    if (scan == NULL) return;
+    crd_volume_close(&scan->volume);
+    crd_mask_close(&scan->mask);
+    crd_free(&scan->path);
+    crd_free(&scan->type);
+    crd_free(&scan->unit);
+    crd_free(&scan->format);
+    crd_free(pointer);
+}
+
+const crd_volume_info *crd_scan_info(const crd_scan *scan)
+{
+    return crd_volume_describe(scan->volume);
+}
+
+const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan)
+{
+    return &scan->statistics;
+}
+
+void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std)
+{
+    *mean = scan->mean;
+    *std = scan->std;
+}
+
+bool crd_scan_masked(const crd_scan *scan)
+{
+    return scan->mask != NULL;
+}
+
+crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside)
+{
+    if (scan->mask != NULL) return crd_mask_read(scan->mask, box, inside);
+    memset(inside, 1, (size_t)(box->size[0] * box->size[1] * box->size[2]));
+    return CRD_OK;
+}
+
+crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
+{
+    crd_status status = CRD_OK;
+    uint8_t *inside = NULL;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    const double mean = scan->mean, factor = 1.0 / scan->std;
+    CRD_TRY(crd_volume_read(scan->volume, box, CRD_F32, voxels));
+    for (int64_t i = 0; i < count; i++) {
+        const float value = (float)(((double)voxels[i] - mean) * factor);
+        voxels[i] = value - value == 0.0f ? value : scan->fill; /* not finite */
+    }
+    if (scan->mask != NULL) {
+        CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
+        CRD_TRY(crd_mask_read(scan->mask, box, inside));
+        for (int64_t i = 0; i < count; i++) voxels[i] = inside[i] ? voxels[i] : scan->fill;
+    }
+done:
+    crd_free(&inside);
+    return status;
+}

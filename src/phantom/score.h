@@ -1,0 +1,21 @@
+/* How hard a phantom is: what the best global threshold gets wrong. Counted while the slices pass by. */
+#ifndef CRD_PHANTOM_SCORE_H
+#define CRD_PHANTOM_SCORE_H
+
+#include "credence/phantom.h"
+#include "credence/volume.h"
+
+enum { CRD_SCORE_BINS = 65536 };
+
+typedef struct crd_score {
+    int64_t bins[2][CRD_SCORE_BINS]; /* voxels by truth and grey value; f32 in steps of 1/65535 */
+    int64_t label_foreground, label_errors;
+} crd_score;
+
+void crd_score_add(crd_score *score, crd_type type, const void *scan, const uint8_t *label, const uint8_t *truth,
+                   int64_t count);
+
+/* The foreground of graphite is what is darker than the threshold, that of weld what is at least as light. */
+void crd_score_finish(const crd_score *score, crd_phantom_kind kind, crd_type type, crd_phantom_result *out);
+
+#endif

@@ -1,0 +1,186 @@
+/* The settings of both kinds, from one list. The defaults are what makes a kind look like itself, and hard enough that
+ * no global threshold does the work (docs/PHANTOMS.md has the figures). */
+#include <stddef.h>
+
+#include "base/error.h"
+#include "phantom/check.h"
+
+#define AT(FIELD) offsetof(crd_phantom_options, FIELD)
+
+#define REAL(GROUP, NAME, FIELD, DEFAULT, LOW, HIGH, ARGUMENT, HELP)                                                   \
+    {.name = NAME,                                                                                                     \
+     .kind = CRD_SETTING_REAL,                                                                                         \
+     .offset = AT(FIELD),                                                                                              \
+     .initial = DEFAULT,                                                                                               \
+     .low = LOW,                                                                                                       \
+     .high = HIGH,                                                                                                     \
+     .argument = ARGUMENT,                                                                                             \
+     .help = HELP,                                                                                                     \
+     .group = GROUP},
+
+/* Where the result goes, and how fast: not part of what it is. */
+#define PLACE_ROWS                                                                                                     \
+    {.name = "output",                                                                                                 \
+     .kind = CRD_SETTING_TEXT,                                                                                         \
+     .offset = AT(output),                                                                                             \
+     .argument = "DIR",                                                                                                \
+     .short_name = 'o',                                                                                                \
+     .help = "folder for scan, label, truth and phantom.json; made where it is missing",                               \
+     .group = "Files"},                                                                                                \
+        {.name = "threads",                                                                                            \
+         .kind = CRD_SETTING_INT,                                                                                      \
+         .offset = AT(threads),                                                                                        \
+         .initial = "0",                                                                                               \
+         .low = 0,                                                                                                     \
+         .high = 4096,                                                                                                 \
+         .argument = "N",                                                                                              \
+         .help = "threads to use; 0: one per core. The result doesn't depend on it",                                   \
+         .group = "Files"},
+enum { PLACE_COUNT = 2 };
+
+#define FILE_ROWS                                                                                                      \
+    {.name = "shape",                                                                                                  \
+     .kind = CRD_SETTING_TRIPLE,                                                                                       \
+     .offset = AT(shape),                                                                                              \
+     .initial = "64,128,128",                                                                                          \
+     .low = 8,                                                                                                         \
+     .high = 1000000,                                                                                                  \
+     .argument = "z,y,x",                                                                                              \
+     .help = "voxels along each axis",                                                                                 \
+     .group = "Files"},                                                                                                \
+        {.name = "seed",                                                                                               \
+         .kind = CRD_SETTING_INT,                                                                                      \
+         .offset = AT(seed),                                                                                           \
+         .initial = "1",                                                                                               \
+         .low = 0,                                                                                                     \
+         .high = 9007199254740991.0,                                                                                   \
+         .argument = "N",                                                                                              \
+         .help = "another seed gives another sample of the same material",                                             \
+         .group = "Files"},                                                                                            \
+        {.name = "format",                                                                                             \
+         .kind = CRD_SETTING_TEXT,                                                                                     \
+         .offset = AT(format),                                                                                         \
+         .initial = "tiff",                                                                                            \
+         .argument = "NAME",                                                                                           \
+         .help = "format of the three volumes, such as tiff, hdf5, npy or raw",                                        \
+         .group = "Files"},                                                                                            \
+        {.name = "type",                                                                                               \
+         .kind = CRD_SETTING_CHOICE,                                                                                   \
+         .offset = AT(type),                                                                                           \
+         .initial = "u16",                                                                                             \
+         .choices = "u8|u16|f32",                                                                                      \
+         .help = "type of the scan's voxels; f32 runs from 0 to 1",                                                    \
+         .group = "Files"},                                                                                            \
+        {.name = "spacing",                                                                                            \
+         .kind = CRD_SETTING_TEXT,                                                                                     \
+         .offset = AT(spacing),                                                                                        \
+         .argument = "z,y,x,UNIT",                                                                                     \
+         .help = "edges of a voxel, to be written into the files: 0.65,0.65,0.65,um",                                  \
+         .group = "Files"},
+
+/* BOTH has a default for graphite and one for weld. */
+#define STRENGTHS(BOTH, GRAPHITE, WELD)                                                                                \
+    BOTH("Objects", "fraction", fraction, "0.5", "0.18", 0.01, 0.8, "F", "share of all voxels that are foreground")    \
+    BOTH("Objects", "roughness", roughness, "0.6", "0.35", 0.0, 5.0, "V",                                              \
+         "standard deviation of the objects' surfaces from smooth ones, in voxels")                                    \
+    GRAPHITE("grain-size", grain_size, "11", 2.0, 200.0, "V", "typical radius of a grain, in voxels")                  \
+    GRAPHITE("grain-spread", grain_spread, "0.22", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius") \
+    GRAPHITE("grain-flatness", grain_flatness, "2.8", 1.0, 8.0, "R", "long radius over short radius")                  \
+    GRAPHITE("grain-tilt", grain_tilt, "22", 0.0, 60.0, "DEG", "typical angle between a grain's flat axis and z")      \
+    GRAPHITE("grain-grey", grain_grey, "0.012", 0.0, 1.0, "G", "standard deviation of the grey value between grains")  \
+    GRAPHITE("grain-film", grain_film, "1.6", 0.0, 5.0, "V", "matrix between grains that touch, in voxels")            \
+    WELD("void-size", void_size, "5", 1.0, 200.0, "V", "typical radius of a void, in voxels")                          \
+    WELD("void-spread", void_spread, "0.35", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius")       \
+    WELD("void-flatness", void_flatness, "1.3", 1.0, 8.0, "R", "long radius over short radius")                        \
+    WELD("void-plates", void_plates, "0.3", 0.0, 1.0, "R", "density of voids in the plates, relative to the weld's")   \
+    WELD("margin", margin, "0.015", 0.0, 0.3, "F", "air above and below, each as a share of the height")               \
+    WELD("bead-height", bead_height, "0.03", 0.0, 0.3, "F", "height of the bead, as a share of the height")            \
+    WELD("bead-width", bead_width, "0.7", 0.1, 1.5, "F", "width of the bead, as a share of the width")                 \
+    WELD("ripple", ripple, "0.25", 0.0, 1.0, "F", "height of the ripples, as a share of the bead's")                   \
+    WELD("seam-gap", seam_gap, "0.03", 0.0, 0.3, "F", "width of the open seam, as a share of the width")               \
+    BOTH("Scan (G: share of full scale)", "contrast", contrast, "0.2", "0.2", 0.0, 1.0, "G",                           \
+         "light phase minus dark phase")                                                                               \
+    BOTH(NULL, "brightness", brightness, "0.45", "0.4", 0.0, 1.0, "G", "grey value half-way between the phases")       \
+    BOTH(NULL, "texture", texture, "0.015", "0.015", 0.0, 1.0, "G", "standard deviation inside each phase")            \
+    BOTH(NULL, "blur", blur, "0.9", "0.9", 0.0, 5.0, "V", "standard deviation of the point spread, in voxels")         \
+    BOTH(NULL, "noise", noise, "0.028", "0.022", 0.0, 1.0, "G", "standard deviation of the white noise")               \
+    BOTH(NULL, "noise-correlated", noise_correlated, "0.03", "0.026", 0.0, 1.0, "G",                                   \
+         "standard deviation of the correlated noise")                                                                 \
+    BOTH(NULL, "noise-correlation", noise_correlation, "0.8", "0.8", 0.0, 5.0, "V",                                    \
+         "standard deviation of the Gaussian that correlates it, in voxels")                                           \
+    BOTH(NULL, "rings", rings, "0.02", "0.02", 0.0, 1.0, "G", "standard deviation of the ring artifacts")              \
+    BOTH(NULL, "cupping", cupping, "0.06", "0.06", -1.0, 1.0, "G",                                                     \
+         "beam hardening: grey value at the corners minus that at the centre")                                         \
+    BOTH(NULL, "drift", drift, "0.025", "0.02", 0.0, 1.0, "G", "standard deviation of the slow drift")                 \
+    BOTH(NULL, "drift-length", drift_length, "48", "48", 2.0, 4096.0, "V", "voxels over which the drift changes")      \
+    BOTH("Label", "label-waver", label_waver, "0.4", "0.4", 0.0, 5.0, "V",                                             \
+         "standard deviation of the label's boundary, smooth in 3D, in voxels")                                        \
+    BOTH(NULL, "label-jitter", label_jitter, "0.25", "0.25", 0.0, 5.0, "V", "the same, drawn anew in every slice")     \
+    BOTH(NULL, "label-miss", label_miss, "0.05", "0.05", 0.0, 1.0, "P",                                                \
+         "probability that a small object is missing from the label")
+
+#define NONE(...)
+#define OF_GRAPHITE(...) REAL("Graphite", __VA_ARGS__)
+#define OF_WELD(...)     REAL("Weld", __VA_ARGS__)
+#define FIRST(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                     \
+    REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP)
+#define SECOND(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                    \
+    REAL(GROUP, NAME, FIELD, B, LOW, HIGH, ARGUMENT, HELP)
+#define NAMES_BOTH(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                \
+    REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (weld: " B ")")
+
+static const crd_setting graphite_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(FIRST, OF_GRAPHITE, NONE)};
+static const crd_setting weld_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(SECOND, NONE, OF_WELD)};
+static const crd_setting all_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(NAMES_BOTH, OF_GRAPHITE, OF_WELD)};
+
+#define TABLE(TITLE, ROWS, SKIP)                                                                                       \
+    {                                                                                                                  \
+        .title = TITLE, .rows = ROWS + (SKIP), .count = sizeof ROWS / sizeof ROWS[0] - (SKIP)                          \
+    }
+
+static const crd_settings tables[] = {TABLE("phantom graphite", graphite_rows, 0), TABLE("phantom weld", weld_rows, 0)};
+static const crd_settings recorded[] = {TABLE("phantom graphite", graphite_rows, PLACE_COUNT),
+                                        TABLE("phantom weld", weld_rows, PLACE_COUNT)};
+const crd_settings crd_phantom_all_settings = TABLE("phantom", all_rows, 0);
+
+const crd_settings *crd_phantom_settings(crd_phantom_kind kind)
+{
+    return &tables[kind == CRD_PHANTOM_WELD];
+}
+
+const crd_settings *crd_phantom_recorded(crd_phantom_kind kind)
+{
+    return &recorded[kind == CRD_PHANTOM_WELD];
+}
+
+const char *crd_phantom_kind_name(crd_phantom_kind kind)
+{
+    return kind == CRD_PHANTOM_WELD ? "weld" : "graphite";
+}
+
+static crd_status check_number(const crd_setting *row, double value)
+{
+    if (value >= row->low && value <= row->high) return CRD_OK; /* false for NaN, too */
+    return crd_fail(CRD_ERR_ARGUMENT, "%s is %g; it must lie between %g and %g", row->name, value, row->low, row->high);
+}
+
+crd_status crd_phantom_check(crd_phantom_kind kind, const crd_phantom_options *options)
+{
+    if (kind != CRD_PHANTOM_GRAPHITE && kind != CRD_PHANTOM_WELD) {
+        return crd_fail(CRD_ERR_ARGUMENT, "there is no phantom of kind %d; choose graphite (0) or weld (1)", (int)kind);
+    }
+    const crd_settings *table = crd_phantom_settings(kind);
+    for (size_t i = 0; i < table->count; i++) {
+        const crd_setting *row = &table->rows[i];
+        const void *field = (const char *)options + row->offset;
+        if (row->kind == CRD_SETTING_REAL) CRD_PASS(check_number(row, *(const double *)field));
+        if (row->kind == CRD_SETTING_INT) CRD_PASS(check_number(row, (double)*(const int64_t *)field));
+        if (row->kind == CRD_SETTING_TRIPLE) {
+            for (int k = 0; k < 3; k++) CRD_PASS(check_number(row, (double)((const int64_t *)field)[k]));
+        }
+    }
+    if (options->type == NULL || options->format == NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT, "a phantom needs a type and a format, such as u16 and tiff");
+    }
+    return CRD_OK;
+}

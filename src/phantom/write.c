@@ -1,0 +1,221 @@
+/* A phantom as files: three volumes and what is known about them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "credence/number.h"
+#include "phantom/check.h"
+#include "phantom/generator.h"
+#include "phantom/score.h"
+#include "volume/format.h"
+
+enum { SCAN, LABEL, TRUTH, FILES };
+static const char *const names[FILES] = {"scan", "label", "truth"};
+
+typedef struct writer {
+    crd_phantom_kind kind;
+    const crd_phantom_options *options;
+    const crd_monitor *monitor;
+    char *paths[FILES], *about; /* about: phantom.json */
+    crd_volume *volumes[FILES];
+    void *voxels[FILES]; /* one slab */
+    crd_type types[FILES];
+    crd_pool *pool;
+    crd_generator *generator;
+    crd_score *score;
+} writer;
+
+static crd_status join(const char *folder, const char *name, const char *suffix, char **out)
+{
+    const size_t bytes = strlen(folder) + strlen(name) + strlen(suffix) + 2;
+    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
+    const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
+    snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, suffix);
+    return CRD_OK;
+}
+
+/* ".tif" for "tiff": the suffix the format's files are given. */
+static crd_status suffix_of(const char *format, char suffix[16])
+{
+    for (int i = 0; crd_formats[i] != NULL; i++) {
+        if (strcmp(crd_formats[i]->name, format) != 0) continue;
+        const size_t length = strcspn(crd_formats[i]->suffixes, " ");
+        snprintf(suffix, 16, "%.*s", (int)length, crd_formats[i]->suffixes);
+        return CRD_OK;
+    }
+    char known[256] = "";
+    for (int i = 0; crd_formats[i] != NULL; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", format, known);
+}
+
+/* Makes the folder and those above it, as far as they are missing. */
+static crd_status make_folders(const char *path)
+{
+    crd_status status = CRD_OK;
+    char *copy = NULL;
+    CRD_TRY(crd_strdup(path, &copy));
+    for (char *p = copy + 1;; p++) {
+        if (*p != '/' && *p != '\0') continue;
+        const char end = *p;
+        *p = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+            status = crd_fail_errno("can't make the folder %s", copy);
+            goto done;
+        }
+        *p = end;
+        if (end == '\0') break;
+    }
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        status = crd_fail_errno("can't use the folder %s", path);
+    } else if (!S_ISDIR(about.st_mode)) {
+        status = crd_fail(CRD_ERR_SYSTEM, "%s is a file; give -o a folder for the phantom's files", path);
+    }
+done:
+    crd_free(&copy);
+    return status;
+}
+
+/* A phantom may replace an earlier phantom, never somebody's own scan. */
+static crd_status protect_others(const writer *w)
+{
+    struct stat about;
+    if (stat(w->about, &about) == 0) return CRD_OK;
+    for (int i = 0; i < FILES; i++) {
+        if (lstat(w->paths[i], &about) != 0) continue;
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and no phantom.json beside it; choose another folder",
+                        w->paths[i]);
+    }
+    return CRD_OK;
+}
+
+static crd_status open_volumes(writer *w)
+{
+    const crd_phantom_options *o = w->options;
+    crd_volume_info info = {.scale = 1.0};
+    memcpy(info.shape, o->shape, sizeof info.shape);
+    if (o->spacing != NULL) CRD_PASS(crd_spacing_parse(o->spacing, info.spacing, info.unit));
+    const crd_volume_options options = {.format = o->format};
+    for (int i = 0; i < FILES; i++) {
+        info.type = w->types[i];
+        CRD_PASS(crd_volume_create(w->paths[i], &info, &options, &w->volumes[i]));
+    }
+    return CRD_OK;
+}
+
+static crd_status write_slabs(writer *w)
+{
+    const int64_t *shape = w->options->shape;
+    const int64_t most = crd_generator_slices(w->generator);
+    for (int i = 0; i < FILES; i++) {
+        int64_t count = 0;
+        CRD_PASS(crd_product(most, shape[1], shape[2], &count));
+        CRD_PASS(crd_alloc(count, crd_type_size(w->types[i]), "a slab of the phantom", &w->voxels[i]));
+    }
+    for (int64_t z = 0; z < shape[0]; z += most) {
+        const int64_t count = shape[0] - z < most ? shape[0] - z : most;
+        const crd_box box = {.origin = {z, 0, 0}, .size = {count, shape[1], shape[2]}};
+        CRD_PASS(crd_advance(w->monitor, "making the phantom", "slices", z, shape[0], NULL));
+        CRD_PASS(crd_generator_slab(w->generator, z, count, w->voxels[SCAN], w->voxels[LABEL], w->voxels[TRUTH]));
+        crd_score_add(w->score, w->types[SCAN], w->voxels[SCAN], w->voxels[LABEL], w->voxels[TRUTH],
+                      count * shape[1] * shape[2]);
+        for (int i = 0; i < FILES; i++) CRD_PASS(crd_volume_write(w->volumes[i], &box, w->voxels[i]));
+    }
+    return crd_advance(w->monitor, "making the phantom", "slices", shape[0], shape[0], NULL);
+}
+
+static double share(int64_t part, int64_t whole)
+{
+    return (double)part / (double)whole;
+}
+
+static crd_status write_about(const writer *w, const crd_phantom_result *r)
+{
+    crd_status status = CRD_OK;
+    char *settings = NULL, *text = NULL;
+    char number[5][CRD_NUMBER_BYTES];
+    CRD_TRY(crd_settings_to_json(crd_phantom_recorded(w->kind), w->options, &settings));
+    const size_t bytes = strlen(settings) + 2048;
+    CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
+    snprintf(text, bytes,
+             "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
+             "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
+             "\"best_threshold\": {\"value\": %s, \"foreground\": \"%s\", \"errors\": %lld, \"error\": %s},\n"
+             "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
+             "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
+             crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
+             crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
+             w->kind == CRD_PHANTOM_GRAPHITE ? "below" : "from there on", (long long)r->threshold_errors,
+             crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
+             crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
+             (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
+    CRD_TRY(crd_write_file(w->about, text, strlen(text)));
+done:
+    crd_free(&text);
+    crd_settings_free_text(&settings);
+    return status;
+}
+
+static crd_status prepare(writer *w)
+{
+    char suffix[16];
+    const char *folder = w->options->output;
+    CRD_PASS(crd_phantom_check(w->kind, w->options));
+    if (folder == NULL || folder[0] == '\0') {
+        return crd_fail(CRD_ERR_ARGUMENT, "a phantom needs a folder to be written to; name one with -o");
+    }
+    w->types[LABEL] = w->types[TRUTH] = CRD_U8;
+    CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
+    CRD_PASS(suffix_of(w->options->format, suffix));
+    for (int i = 0; i < FILES; i++) CRD_PASS(join(folder, names[i], suffix, &w->paths[i]));
+    CRD_PASS(join(folder, "phantom", ".json", &w->about));
+    CRD_PASS(make_folders(folder));
+    CRD_PASS(protect_others(w));
+    CRD_PASS(open_volumes(w));
+    CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));
+    CRD_PASS(crd_generator_create(w->kind, w->options, 0, w->pool, &w->generator));
+    return crd_alloc(1, sizeof *w->score, "a histogram", &w->score);
+}
+
+static void release(writer *w)
+{
+    for (int i = 0; i < FILES; i++) {
+        crd_volume_close(&w->volumes[i]);
+        crd_free(&w->voxels[i]);
+        crd_free(&w->paths[i]);
+    }
+    crd_free(&w->about);
+    crd_free(&w->score);
+    crd_generator_free(&w->generator);
+    crd_pool_free(&w->pool);
+}
+
+crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
+                             crd_phantom_result *out)
+{
+    crd_status status = CRD_OK;
+    writer w = {.kind = kind, .options = options, .monitor = monitor};
+    crd_phantom_result result;
+    CRD_TRY(prepare(&w));
+    CRD_TRY(write_slabs(&w));
+    crd_score_finish(w.score, kind, w.types[SCAN], &result);
+    for (int i = 0; i < FILES; i++) CRD_TRY(crd_volume_commit(w.volumes[i]));
+    CRD_TRY(write_about(&w, &result));
+    const double fraction = share(result.foreground, result.voxels);
+    if (fraction < options->fraction - 0.02 || fraction > options->fraction + 0.02) {
+        crd_warn(monitor,
+                 "the share of foreground voxels is %.3f, not %.3f: objects of this size and shape don't fill more",
+                 fraction, options->fraction);
+    }
+    if (out != NULL) *out = result;
+done:
+    release(&w);
+    return status;
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# credence convert between the formats that every build has, against numpy and h5py.
+. "$(dirname "$0")/common.sh"
+cd "$folder" || exit 1
+
+/usr/bin/python3 - <<'PYTHON' || exit 1
+import numpy as np
+rng = np.random.default_rng(2)
+np.save("scan.npy", rng.integers(0, 65536, (5, 6, 7), dtype=np.uint16))
+np.save("real.npy", np.array([[[-3.0, 0.4, 0.6, 254.5, 300.0, 128.0]]], np.float32))
+PYTHON
+
+# holds EXPRESSION: true in Python, with numpy as np, h5py and `scan`
+holds() {
+    /usr/bin/python3 -c "import numpy as np, h5py; scan = np.load('scan.npy'); assert $1" || complain "$1"
+}
+
+run convert scan.npy copy.npy; expect 0; no_out; holds "np.array_equal(np.load('copy.npy'), scan) and np.load('copy.npy').dtype == scan.dtype"
+run convert scan.npy scan.h5:/entry/data --compress 4 --spacing 2,1,0.5,um; expect 0
+holds "np.array_equal(h5py.File('scan.h5')['entry/data'][:], scan) and h5py.File('scan.h5')['entry/data'].compression == 'gzip'"
+holds "list(h5py.File('scan.h5')['entry/data'].attrs['element_size_um']) == [2, 1, 0.5]"
+run info --header --json scan.h5:/entry/data; expect 0; same "$(json 'd["spacing"], d["unit"], d["format"]')" "[2, 1, 0.5] um hdf5"
+run convert scan.h5:/entry/data scan.raw; expect 0; holds "np.array_equal(np.fromfile('scan.raw', '<u2').reshape(scan.shape), scan)"
+run convert scan.npy big.raw --dtype u16be; expect 0; holds "np.array_equal(np.fromfile('big.raw', '>u2').reshape(scan.shape), scan)"
+run convert scan.raw again.npy; expect 0; holds "np.array_equal(np.load('again.npy'), scan)" # by its sidecar
+rm -f scan.raw.json big.raw.json
+run convert big.raw again.npy --shape 5,6,7 --type u16be; expect 0; holds "np.array_equal(np.load('again.npy'), scan)"
+run convert big.raw again.npy; expect 1; err '^credence: .*big\.raw.*--shape'
+run convert scan.npy odd.suffix --format raw; expect 0; holds "np.array_equal(np.fromfile('odd.suffix', '<u2').reshape(scan.shape), scan)"
+
+# Types: rounded and clamped. --type means the output where the input says its own.
+run convert real.npy bytes.npy --dtype u8; expect 0; err '^credence: warning: '
+holds "list(np.load('bytes.npy').ravel()) in ([0, 0, 1, 254, 255, 128], [0, 0, 1, 255, 255, 128]) and np.load('bytes.npy').dtype == np.uint8"
+run convert scan.npy float.npy --type f32; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float32)) and np.load('float.npy').dtype == np.float32"
+run convert big.raw float.npy --shape 5,6,7 --type u16be --dtype f64; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float64))"
+
+# What can't be done leaves nothing behind, not even a temporary file.
+ls -A >"$folder/before"
+run convert scan.npy "$folder/no/such/folder.npy"; expect 1; err '^credence: '
+run convert absent.npy out.npy; expect 1; err '^credence: absent\.npy'
+run convert scan.npy out.unknown; expect 1; err '^credence: .*out\.unknown'
+run convert scan.npy out.npy --format nonsense; expect 1
+( ulimit -f 1; trap '' XFSZ; "$CREDENCE_PROGRAM" convert scan.npy out.npy --dtype f64 >out 2>err ); code=$?
+expect 1; err '^credence: .*out\.npy'
+ls -A >"$folder/after"; sed -i '/^after$/d' "$folder/after"
+cmp -s "$folder/before" "$folder/after" || complain "files left: $(comm -13 "$folder/before" "$folder/after")"
+
+# A file that is there is replaced as a whole.
+run convert real.npy copy.npy; expect 0; holds "np.load('copy.npy').shape == (1, 1, 6)"
+finish
