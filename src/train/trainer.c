@@ -117,6 +117,11 @@ crd_pool *crd_trainer_pool(const crd_trainer *trainer)
     return trainer->pool;
 }
 
+int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
+{
+    return trainer->plan.chunk[0] * trainer->plan.chunk[1] * trainer->plan.chunk[2];
+}
+
 const char *crd_trainer_isa(const crd_trainer *trainer)
 {
     return trainer->ops->name;
@@ -163,11 +168,17 @@ void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input,
     crd_draw_backward(trainer->posterior, trainer->pool, noise, trainer->point_gradient, trainer->gradient);
 }
 
+double crd_trainer_kl(crd_trainer *trainer)
+{
+    const crd_prior_settings prior = {.std = trainer->plan.prior_std};
+    return crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, trainer->state.parameters, NULL);
+}
+
 void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl)
 {
     crd_trainer_state *state = &trainer->state;
     const crd_prior_settings prior = {.std = trainer->plan.prior_std};
-    *kl = crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL);
+    *kl = crd_trainer_kl(trainer);
     crd_kl_gradient(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL, kl_scale,
                     trainer->gradient);
     state->steps++;

@@ -42,6 +42,7 @@ crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
 void crd_trainer_parameters_changed(crd_trainer *trainer);
 const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer);
 crd_pool *crd_trainer_pool(const crd_trainer *trainer);
+int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
 const char *crd_trainer_isa(const crd_trainer *trainer);
 
 /* Starts mini-batch number state.steps (from 0): the gradient is zero. */
@@ -51,6 +52,8 @@ void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input,
                      crd_loss *loss);
 /* Adds kl_scale * the KL's gradient, updates the parameters with Adam, and counts the step. *kl is the KL before it. */
 void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl);
+/* The KL of the parameters as they are. */
+double crd_trainer_kl(crd_trainer *trainer);
 /* The gradient so far, model layout: for checks, and for sums over several processes. */
 float *crd_trainer_gradient(crd_trainer *trainer);
 

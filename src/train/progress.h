@@ -1,0 +1,19 @@
+/* Where a training stands, apart from the parameters: all that a checkpoint must keep so that going on gives the same
+ * bytes. */
+#ifndef CRD_TRAIN_PROGRESS_H
+#define CRD_TRAIN_PROGRESS_H
+
+#include <stdint.h>
+
+typedef struct crd_train_progress {
+    int64_t steps;           /* taken */
+    double epoch_bce;        /* sum over the epoch's steps so far */
+    int64_t epoch_steps;
+    double first_valid_bce;  /* after the first epoch; NaN before */
+    double best_valid_bce;   /* NaN before the first validation */
+    int64_t best_epoch;
+    double last_valid_bce, last_valid_accuracy;
+    int64_t rising;          /* epochs in a row in which the validation BCE rose */
+} crd_train_progress;
+
+#endif
