@@ -18,14 +18,16 @@
 
 enum { CLI_JSON_DEPTH = 16 };
 
+typedef struct cli_json_level {
+    char closing;
+    bool filled;  /* something stands in it already */
+    bool compact; /* it, or one around it, is the array of a key: all on one line */
+} cli_json_level;
+
 typedef struct cli_json {
     FILE *out;
-    int depth;
-    struct {
-        char closing;
-        bool filled;  /* something stands in it already */
-        bool compact; /* it, or one around it, is the array of a key: all on one line */
-    } levels[CLI_JSON_DEPTH];
+    unsigned depth;
+    cli_json_level levels[CLI_JSON_DEPTH];
 } cli_json;
 
 void cli_json_open(cli_json *json, const char *key, char bracket);
