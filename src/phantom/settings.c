@@ -93,8 +93,8 @@ enum { PLACE_COUNT = 2 };
     WELD("void-spread", void_spread, "0.35", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius")       \
     WELD("void-flatness", void_flatness, "1.3", 1.0, 8.0, "R", "long radius over short radius")                        \
     WELD("void-plates", void_plates, "0.3", 0.0, 1.0, "R", "density of voids in the plates, relative to the weld's")   \
-    WELD("margin", margin, "0.015", 0.0, 0.3, "F", "air above and below, each as a share of the height")               \
-    WELD("bead-height", bead_height, "0.03", 0.0, 0.3, "F", "height of the bead, as a share of the height")            \
+    WELD("margin", margin, "0.01", 0.0, 0.3, "F", "air above and below, each as a share of the height")               \
+    WELD("bead-height", bead_height, "0.05", 0.0, 0.3, "F", "height of the bead, as a share of the height")            \
     WELD("bead-width", bead_width, "0.7", 0.1, 1.5, "F", "width of the bead, as a share of the width")                 \
     WELD("ripple", ripple, "0.25", 0.0, 1.0, "F", "height of the ripples, as a share of the bead's")                   \
     WELD("seam-gap", seam_gap, "0.03", 0.0, 0.3, "F", "width of the open seam, as a share of the width")               \
