@@ -57,13 +57,13 @@ static void make_grains(crd_scene *s)
     s->populations[1] = s->populations[0];
     s->populations[1].layer = CRD_LAYER_FINES;
     s->populations[1].scatter = 1.0;
-    s->populations[1].size = 0.45 * o->grain_size;
+    s->populations[1].size = 0.5 * o->grain_size;
     s->populations[1].slope = 2.0 * s->populations[0].slope;
-    s->populations[1].small = 0.45 * o->grain_size;
+    s->populations[1].small = s->populations[1].size;
     s->populations[1].miss = o->label_miss;
     s->population_count = 2;
-    s->share[0] = 0.8;
-    s->share[1] = 0.2;
+    s->share[0] = 0.88;
+    s->share[1] = 0.12;
 }
 
 static void make_voids(crd_scene *s)

@@ -43,6 +43,11 @@ static crd_status suffix_of(const char *format, char suffix[16])
 {
     for (int i = 0; crd_formats[i] != NULL; i++) {
         if (strcmp(crd_formats[i]->name, format) != 0) continue;
+        if (crd_formats[i]->create == NULL) {
+            return crd_fail(CRD_ERR_UNSUPPORTED,
+                            "this credence was built without %s and can't write %s; choose another format",
+                            crd_formats[i]->library, format);
+        }
         const size_t length = strcspn(crd_formats[i]->suffixes, " ");
         snprintf(suffix, 16, "%.*s", (int)length, crd_formats[i]->suffixes);
         return CRD_OK;
@@ -144,18 +149,19 @@ static crd_status write_about(const writer *w, const crd_phantom_result *r)
     CRD_TRY(crd_settings_to_json(crd_phantom_recorded(w->kind), w->options, &settings));
     const size_t bytes = strlen(settings) + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
-    snprintf(text, bytes,
-             "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
-             "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
-             "\"best_threshold\": {\"value\": %s, \"foreground\": \"%s\", \"errors\": %lld, \"error\": %s},\n"
-             "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
-             "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
-             crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
-             crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
-             w->kind == CRD_PHANTOM_GRAPHITE ? "below" : "from there on", (long long)r->threshold_errors,
-             crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
-             crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
-             (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
+    snprintf(
+        text, bytes,
+        "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
+        "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
+        "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n"
+        "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
+        "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
+        crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
+        crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
+        w->kind == CRD_PHANTOM_GRAPHITE ? "<" : ">=", (long long)r->threshold_errors,
+        crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
+        crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
+        (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
     CRD_TRY(crd_write_file(w->about, text, strlen(text)));
 done:
     crd_free(&text);
