@@ -86,33 +86,48 @@ static void json_header(cli_json *json, const char *path, const crd_volume_info 
     cli_json_real(json, "scale", info->scale);
 }
 
-/* A row for each value of a label, else the bins in at most HISTOGRAM_ROWS groups of equal width. */
+static void print_histogram_row(bool first, const char *label, double share, double highest)
+{
+    char bar[BAR_CELLS + 1];
+    const int cells = (int)ceil(BAR_CELLS * share / highest);
+    memset(bar, '#', sizeof bar);
+    bar[cells] = '\0';
+    printf("  %-10s %22s  %5.1f %%%s%s\n", first ? "histogram" : "", label, 100 * share, cells > 0 ? "  " : "", bar);
+}
+
+/* `group` neighbouring bins a row; of whole numbers that are few, as in a label, those that occur. */
 static void print_histogram(const crd_volume_info *info, const crd_volume_statistics *statistics)
 {
     const bool whole = info->type != CRD_F32 && info->type != CRD_F64;
     const double low = statistics->histogram_low;
     const double width = (statistics->histogram_high - low) / CRD_HISTOGRAM_BINS;
-    int used = CRD_HISTOGRAM_BINS;
-    while (used > 1 && statistics->histogram[used - 1] == 0) used--;
-    const int group = (used + HISTOGRAM_ROWS - 1) / HISTOGRAM_ROWS;
-    int64_t counts[HISTOGRAM_ROWS] = {0}, highest = 1;
-    for (int i = 0; i < used; i++) counts[i / group] += statistics->histogram[i];
-    for (int i = 0; i < HISTOGRAM_ROWS; i++) highest = counts[i] > highest ? counts[i] : highest;
+    int used = 1, filled = 0;
+    for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) {
+        if (statistics->histogram[i] == 0) continue;
+        used = i + 1;
+        filled++;
+    }
+    const bool single = whole && width <= 1 && filled <= HISTOGRAM_ROWS;
+    const int group = single ? 1 : (used + HISTOGRAM_ROWS - 1) / HISTOGRAM_ROWS;
+    double shares[CRD_HISTOGRAM_BINS] = {0}, highest = 0;
+    for (int i = 0; i < used; i++) {
+        shares[i / group] += (double)statistics->histogram[i] / (double)statistics->count;
+        highest = fmax(highest, shares[i / group]);
+    }
+    bool first = true;
     for (int i = 0; i * group < used; i++) {
-        char bar[BAR_CELLS + 1], label[64];
+        char label[64];
         const double from = low + width * group * i, to = from + width * group;
-        const int cells = (int)ceil((double)BAR_CELLS * (double)counts[i] / (double)highest);
-        memset(bar, '#', sizeof bar);
-        bar[cells] = '\0';
+        if (single && shares[i] == 0) continue;
         if (whole && width * group <= 1) {
             snprintf(label, sizeof label, "%.0f", statistics->minimum + i);
         } else if (whole) {
-            snprintf(label, sizeof label, "%.0f to %.0f", from, to - 1);
+            snprintf(label, sizeof label, "%.0f to %.0f", from, fmin(to - 1, statistics->maximum));
         } else {
             snprintf(label, sizeof label, "%.4g to %.4g", from, to);
         }
-        printf("  %-10s %22s  %5.1f %%%s%s\n", i == 0 ? "histogram" : "", label,
-               100.0 * (double)counts[i] / (double)statistics->count, cells > 0 ? "  " : "", bar);
+        print_histogram_row(first, label, shares[i], highest);
+        first = false;
     }
 }
 

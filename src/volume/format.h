@@ -18,6 +18,7 @@ struct crd_volume {
     const char *dataset; /* the "/dataset" behind it, inside `path`, or NULL */
     char *write_path;    /* temporary file or folder while writing, NULL while reading */
     size_t cache_bytes;  /* limit for decoded data, always > 0 */
+    int64_t layer;       /* slices that are best read or written together, such as a chunk's depth; 0: any number */
     bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */

@@ -70,6 +70,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
     CRD_PASS(status);
     memcpy(volume->info.shape, state->array.shape, sizeof volume->info.shape);
     volume->info.type = state->array.type;
+    volume->layer = state->array.chunk[state->array.channel == 0];
     if (state->array.widened) {
         crd_info(monitor, "%s: its type has no equal here and is read as %s", volume->path,
                  crd_type_name(state->array.type));
@@ -139,12 +140,10 @@ static void choose_chunk(const crd_volume *volume, hsize_t chunk[3])
 }
 
 /* Times are left out, so that equal volumes are equal bytes; what is never written reads as 0. */
-static hid_t creation_properties(const crd_volume *volume, int compress)
+static hid_t creation_properties(const crd_volume *volume, const hsize_t chunk[3], int compress)
 {
-    hsize_t chunk[3];
     const uint64_t zero = 0;
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), type = crd_hdf5_memory_type(volume->info.type);
-    choose_chunk(volume, chunk);
     bool good = creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
                 H5Pset_chunk(creation, 3, chunk) >= 0 && H5Pset_fill_value(creation, type, &zero) >= 0;
     if (good && compress > 0) {
@@ -159,10 +158,12 @@ static hid_t creation_properties(const crd_volume *volume, int compress)
 static crd_status create_locked(crd_volume *volume, hdf5_state *state, int compress)
 {
     crd_status status = CRD_OK;
-    hsize_t dims[3];
+    hsize_t dims[3], chunk[3];
     for (int i = 0; i < 3; i++) dims[i] = (hsize_t)volume->info.shape[i];
+    choose_chunk(volume, chunk);
+    volume->layer = (int64_t)chunk[0];
     const char *name = volume->dataset != NULL ? volume->dataset : default_dataset;
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = creation_properties(volume, compress);
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = creation_properties(volume, chunk, compress);
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS), space = H5Screate_simple(3, dims, NULL);
     const hid_t type = crd_hdf5_memory_type(volume->info.type);
     state->array.memory_type = type;

@@ -18,6 +18,7 @@ typedef struct crd_hdf5_array {
     crd_type type;
     hid_t memory_type;
     int64_t chunk_bytes; /* 0: not chunked */
+    int64_t chunk[4];    /* its edges, in the file's dimensions */
     bool filtered;
     bool widened; /* 64-bit integers, half or long floats, read as another type */
 } crd_hdf5_array;

@@ -8,7 +8,7 @@
 #include "backend/cpu/tables.h"
 #include "ops/portable.h"
 
-#include "backend/cpu/sums.inc"
+#include "backend/cpu/common.inc"
 
 #include "backend/cpu/winograd.inc"
 
@@ -16,6 +16,15 @@
 
 #include "backend/cpu/winograd_gradient.inc"
 
+#include "backend/cpu/direct.inc"
+
+#include "backend/cpu/single.inc"
+
+#include "backend/cpu/up_forward.inc"
+
+#include "backend/cpu/up_gradient.inc"
+
+#define NARROWER crd_ops_portable
 #include "backend/cpu/dispatch.inc"
 
 #include "backend/cpu/peak.inc"
@@ -32,6 +41,9 @@ const crd_ops crd_ops_avx2 = {
     .scratch_bytes = fast_scratch_bytes,
     .conv_forward = fast_conv_forward,
     .conv_kernel_gradient = fast_conv_kernel_gradient,
+    .up_forward = fast_up_forward,
+    .up_data_gradient = fast_up_data_gradient,
+    .up_kernel_gradient = fast_up_kernel_gradient,
 };
 
 const crd_peak crd_peak_avx2 = {peak_loop, 2.0 * LANES *CHAINS};

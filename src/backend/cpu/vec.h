@@ -61,6 +61,31 @@ INLINE void vec_add_to_doubles(double *sum, vec a)
     _mm512_storeu_pd(sum + 8, _mm512_add_pd(_mm512_loadu_pd(sum + 8), high));
 }
 
+/* The first `count` lanes; the others become zero. */
+INLINE vec vec_first(vec a, int count)
+{
+    return _mm512_maskz_mov_ps((__mmask16)((1u << count) - 1), a);
+}
+INLINE void vec_store_first(float *p, vec a, int count)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), a);
+}
+/* Lane i = the sum of a[i]'s lanes. */
+INLINE vec vec_sum_each(const vec a[LANES])
+{
+    vec b[8], c[4];
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        b[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a[i], a[i + 8], 0x44), _mm512_shuffle_f32x4(a[i], a[i + 8], 0xee));
+    UNROLLED
+    for (int i = 0; i < 4; i++)
+        c[i] = _mm512_add_ps(_mm512_shuffle_f32x4(b[i], b[i + 4], 0x88), _mm512_shuffle_f32x4(b[i], b[i + 4], 0xdd));
+    const vec even = _mm512_add_ps(_mm512_unpacklo_ps(c[0], c[2]), _mm512_unpackhi_ps(c[0], c[2]));
+    const vec odd = _mm512_add_ps(_mm512_unpacklo_ps(c[1], c[3]), _mm512_unpackhi_ps(c[1], c[3]));
+    const vec sums = _mm512_add_ps(_mm512_unpacklo_ps(even, odd), _mm512_unpackhi_ps(even, odd));
+    return _mm512_shuffle_f32x4(sums, sums, _MM_SHUFFLE(3, 1, 2, 0)); /* quarters come as 0, 8, 4, 12 */
+}
+
 #elif defined(__AVX2__)
 
 enum { LANES = 8, REGISTERS = 16 };
@@ -108,6 +133,25 @@ INLINE void vec_add_to_doubles(double *sum, vec a)
     const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
     _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), low));
     _mm256_storeu_pd(sum + 4, _mm256_add_pd(_mm256_loadu_pd(sum + 4), high));
+}
+
+INLINE __m256i vec_first_mask(int count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INLINE vec vec_first(vec a, int count)
+{
+    return _mm256_and_ps(a, _mm256_castsi256_ps(vec_first_mask(count)));
+}
+INLINE void vec_store_first(float *p, vec a, int count)
+{
+    _mm256_maskstore_ps(p, vec_first_mask(count), a);
+}
+INLINE vec vec_sum_each(const vec a[LANES])
+{
+    const vec low = _mm256_hadd_ps(_mm256_hadd_ps(a[0], a[1]), _mm256_hadd_ps(a[2], a[3]));
+    const vec high = _mm256_hadd_ps(_mm256_hadd_ps(a[4], a[5]), _mm256_hadd_ps(a[6], a[7]));
+    return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
 }
 
 #endif
