@@ -6,7 +6,7 @@
  *     printf("%s with %d filters\n", crd_kind_name(info->kind), info->filters);
  *     crd_model_free(&model);
  *
- * A model file is HDF5 (docs/FORMATS.md lists its content). It holds no time, date, path or host name: equal models are
+ * A model file is HDF5 (docs/MODEL.md lists its content). It holds no time, date, path or host name: equal models are
  * equal bytes. Files of older versions stay readable for ever. A model is used by one thread at a time; several threads
  * may read the same one.
  */

@@ -34,6 +34,10 @@ static hid_t open_file(const char *path, bool write)
     hid_t file = H5I_INVALID_HID;
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
     if (access < 0 || create < 0 || H5Pset_fapl_sec2(access) < 0) goto done;
+#if H5_VERSION_GE(1, 10, 7)
+    /* Cluster file systems often lack flock, and nobody else writes to a file that we read or make: it is replaced. */
+    if (H5Pset_file_locking(access, false, true) < 0) goto done;
+#endif
     if (!write) {
         file = H5Fopen(path, H5F_ACC_RDONLY, access);
     } else if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
