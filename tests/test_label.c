@@ -46,8 +46,8 @@ static void test_foreground_and_ignored_values(void)
     for (int i = 0; i < VOXELS; i++) voxels[i] = (int16_t)(i % 5 - 1);
     CHECK_OK(write_label(CRD_I16, voxels));
     CHECK_FAILS(crd_label_open(path, shape, &(crd_label_options){0}, NULL, &label), CRD_ERR_ARGUMENT, "-1, 0, 1, 2, 3");
-    const crd_label_options options = {.foreground = foreground, .foreground_count = 2, .ignore = ignore,
-                                       .ignore_count = 1};
+    const crd_label_options options = {
+        .foreground = foreground, .foreground_count = 2, .ignore = ignore, .ignore_count = 1};
     CHECK_OK(crd_label_open(path, shape, &options, NULL, &label));
     CHECK_OK(crd_label_read(label, &whole, classes));
     for (int i = 0; i < VOXELS; i++) {

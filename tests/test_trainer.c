@@ -12,8 +12,8 @@ static void check_adam_steps(crd_kind kind)
 {
     const reference_case *c = reference_load(kind);
     crd_trainer *trainer = NULL;
-    const crd_trainer_plan plan = {.net = &c->net, .chunk = {16, 32, 24}, .estimator = CRD_MEAN, .prior_std = 1.0,
-                                   .threads = 2};
+    const crd_trainer_plan plan = {
+        .net = &c->net, .chunk = {16, 32, 24}, .estimator = CRD_MEAN, .prior_std = 1.0, .threads = 2};
     const double voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
     CHECK_OK(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
@@ -51,8 +51,8 @@ static void test_mcdn_steps(void)
 static float *train_a_little(const reference_case *c, crd_estimator estimator, int threads)
 {
     crd_trainer *trainer = NULL;
-    const crd_trainer_plan plan = {.net = &c->net, .chunk = {16, 32, 24}, .estimator = estimator, .prior_std = 1.0,
-                                   .seed = 5, .threads = threads};
+    const crd_trainer_plan plan = {
+        .net = &c->net, .chunk = {16, 32, 24}, .estimator = estimator, .prior_std = 1.0, .seed = 5, .threads = threads};
     const size_t bytes = (size_t)c->net.model.total * sizeof(float);
     float *result = malloc(bytes);
     if (crd_trainer_create(&plan, &trainer) != CRD_OK || result == NULL) exit(1);
