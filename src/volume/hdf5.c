@@ -14,6 +14,7 @@ static const char default_dataset[] = "/data";
 typedef struct hdf5_state {
     hid_t file;          /* while writing it belongs to the sink */
     crd_hdf5_sink *sink; /* NULL while reading */
+    crd_flat *flat;      /* reads a plain array directly, or NULL */
     crd_hdf5_array array;
 } hdf5_state;
 
@@ -55,7 +56,7 @@ static crd_status open_locked(crd_volume *volume, hdf5_state *state)
     }
     CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
     crd_hdf5_read_about(state->array.dataset, &volume->info);
-    return CRD_OK;
+    return crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat);
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
@@ -118,6 +119,8 @@ done:
 
 static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels)
 {
+    const hdf5_state *state = volume->state;
+    if (state->flat != NULL) return crd_flat_read(state->flat, box, voxels);
     return transfer(volume, box, voxels, NULL);
 }
 
@@ -219,6 +222,7 @@ static void hdf5_close(crd_volume *volume)
     if (state->sink == NULL && state->file >= 0) (void)H5Fclose(state->file);
     crd_hdf5_sink_close(&state->sink);
     crd_hdf5_unlock();
+    crd_flat_close(&state->flat);
     crd_free(&volume->state);
 }
 

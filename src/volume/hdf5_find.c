@@ -148,10 +148,10 @@ static bool map_storage(hid_t dataset, crd_hdf5_array *out, bool *elsewhere, int
     *elsewhere = false;
     *missing_filter = 0;
     if (known) {
-        const H5D_layout_t layout = H5Pget_layout(creation);
-        *elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
+        out->layout = H5Pget_layout(creation);
+        *elsewhere = out->layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
         out->chunk_bytes = chunk_bytes(creation, H5Tget_size(type), chunk);
-        known = layout >= 0 && out->chunk_bytes >= 0;
+        known = out->layout >= 0 && out->chunk_bytes >= 0;
         for (int i = 0; i < 4; i++) out->chunk[i] = (int64_t)chunk[i];
     }
     const int filters = known ? H5Pget_nfilters(creation) : 0;
