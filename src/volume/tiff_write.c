@@ -15,7 +15,7 @@
 /* A classic file ends below 4 GiB; we stop short of it. A page up to ONE_STRIP is one strip, a larger one has strips of
  * about LARGE_STRIP; compressed strips are small enough to be decoded for a few rows. */
 #define CLASSIC_LIMIT INT64_C(4187593113)
-enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 20, DATA_OFFSET = 16, LANES = 16 };
+enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 18, DATA_OFFSET = 16, LANES = 16 };
 
 struct crd_tiff_writer {
     crd_tiff_layout layout;
