@@ -130,7 +130,7 @@ static void check_head(const crd_ops *ops, const crd_shape *shape)
     double *want = malloc((size_t)voxels * 8), *want_dx = malloc((size_t)voxels * 8), want_loss[5] = {0};
     for (int64_t i = 0; i < voxels; i++) {
         x[i] = fmaxf(x[i] * 12, 0);
-        label[i] = i % 5 == 4 ? 255 : i % 3 == 1;
+        label[i] = (uint8_t)(i % 5 == 4 ? 255 : i % 3 == 1);
         const double logit = (double)weight * (double)x[i] + (double)bias;
         want[i] = 1 / (1 + exp(-logit * (double)heat));
         const double slope = label[i] == 255 ? 0 : 1 / (1 + exp(-logit)) - label[i];

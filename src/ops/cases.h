@@ -44,6 +44,7 @@ static const crd_conv_size crd_conv_timings[] = {
 };
 static const crd_conv_size crd_up_timings[] = {
     {48, 88, 88, {32, 0}, 16}, {24, 44, 44, {64, 0}, 32}, {12, 22, 22, {128, 0}, 64}};
+static const crd_shape crd_voxel_timings[] = {{48, 88, 88, 1}, {48, 88, 88, 16}, {24, 44, 44, 32}, {12, 22, 22, 64}};
 
 #define CRD_COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -1,6 +1,13 @@
 #include "ops/portable.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "base/portable_math_inline.h"
+#include "ops/blocks.h"
 #include "ops/portable_rows.h"
+
+#include "ops/head.inc"
 
 static bool portable_available(void)
 {
@@ -44,7 +51,7 @@ const crd_ops crd_ops_portable = {
     .gradient_sums = crd_portable_gradient_sums,
     .gradient_apply = crd_portable_gradient_apply,
     .border_sums = crd_portable_border_sums,
-    .head_probability = crd_portable_head_probability,
-    .head_loss = crd_portable_head_loss,
+    .head_probability = voxel_head_probability,
+    .head_loss = voxel_head_loss,
     .summarise = crd_portable_summarise,
 };

@@ -29,11 +29,6 @@ void crd_portable_gradient_apply(crd_pool *pool, const crd_tensor *g, const crd_
                                  const float *b, const float *c0, bool relu, crd_tensor *out);
 void crd_portable_border_sums(crd_pool *pool, const crd_tensor *g, double *sums);
 
-void crd_portable_head_probability(crd_pool *pool, const crd_tensor *x, float weight, float bias,
-                                   float inverse_temperature, float *probability);
-void crd_portable_head_loss(crd_pool *pool, const crd_tensor *x, float weight, float bias, const uint8_t *label,
-                            float scale, crd_tensor *dx, double result[5]);
-
 void crd_portable_summarise(crd_pool *pool, float *samples, int64_t count, int64_t stride, int64_t voxels,
                             const double *percentiles, int64_t percentile_count, float *out);
 

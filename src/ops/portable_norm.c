@@ -1,8 +1,6 @@
-/* Pooling, the sums and the pass of the group norm's gradient, and sums by border class. */
-#include "ops/blocks.h"
+/* Pooling, and the sums and the pass of the group norm's gradient. */
 #include "ops/portable.h"
-
-#include <string.h>
+#include "ops/sums.h"
 
 typedef struct pool_work {
     const crd_tensor *x, *dy;
@@ -76,51 +74,30 @@ void crd_portable_pool_backward(crd_pool *pool, const crd_tensor *x, const float
     crd_pool_run(pool, dy->depth * dy->height, pool_backward_row, &work);
 }
 
-enum {
-    CHANNELS = 64
-}; /* channels summed in one pass over the tensor: bounds the partial sums, which lie on the stack */
-
-typedef struct sums_work {
-    const crd_tensor *g, *x;
-    int64_t first, channels; /* of this pass */
-    double sums[CRD_BLOCKS][2][CHANNELS];
-} sums_work;
-
-static void sums_block(void *context, int64_t block, int worker)
+static void row_products(const float *a, const float *b, int64_t step, int64_t voxels, int64_t channels, double *sum,
+                         double *product)
 {
-    (void)worker;
-    sums_work *work = context;
-    const crd_tensor *g = work->g, *x = work->x;
-    double *sum = work->sums[block][0], *product = work->sums[block][1];
-    memset(work->sums[block], 0, sizeof work->sums[block]);
-    const int64_t rows = g->depth * g->height;
-    for (int64_t r = crd_block_first(rows, block); r < crd_block_first(rows, block + 1); r++) {
-        const int64_t row = r / g->height * g->plane + r % g->height * g->row + work->first;
-        for (int64_t i = 0; i < g->width; i++) {
-            const float *a = g->data + row + i * g->channels, *b = x->data + row + i * g->channels;
-            for (int64_t c = 0; c < work->channels; c++) {
-                sum[c] += (double)a[c];
-                product[c] += (double)a[c] * (double)b[c];
-            }
+    for (int64_t i = 0; i < voxels; i++)
+        for (int64_t c = 0; c < channels; c++) {
+            sum[c] += (double)a[i * step + c];
+            product[c] += (double)a[i * step + c] * (double)b[i * step + c];
         }
-    }
 }
 
 void crd_portable_gradient_sums(crd_pool *pool, const crd_tensor *g, const crd_tensor *x, double *sums)
 {
-    const int64_t channels = g->channels;
-    memset(sums, 0, 2 * (size_t)channels * sizeof *sums);
-    sums_work work = {.g = g, .x = x};
-    for (int64_t first = 0; first < channels; first += CHANNELS) {
-        work.first = first;
-        work.channels = channels - first < CHANNELS ? channels - first : CHANNELS;
-        crd_pool_run(pool, CRD_BLOCKS, sums_block, &work);
-        for (int b = 0; b < CRD_BLOCKS; b++)
-            for (int64_t c = 0; c < work.channels; c++) {
-                sums[first + c] += work.sums[b][0][c];
-                sums[channels + first + c] += work.sums[b][1][c];
-            }
-    }
+    crd_gradient_sums_by(row_products, pool, g, x, sums);
+}
+
+static void row_sums(const float *a, int64_t step, int64_t voxels, int64_t channels, double *sum)
+{
+    for (int64_t i = 0; i < voxels; i++)
+        for (int64_t c = 0; c < channels; c++) sum[c] += (double)a[i * step + c];
+}
+
+void crd_portable_border_sums(crd_pool *pool, const crd_tensor *g, double *sums)
+{
+    crd_border_sums_by(row_sums, pool, g, sums);
 }
 
 typedef struct apply_work {
@@ -152,55 +129,4 @@ void crd_portable_gradient_apply(crd_pool *pool, const crd_tensor *g, const crd_
 {
     apply_work work = {.g = g, .x = x, .a = a, .b = b, .c0 = c0, .relu = relu, .out = out};
     crd_pool_run(pool, g->depth * g->height, apply_row, &work);
-}
-
-/* The rows of one class in z and y form a box; along x there are at most three runs, one per class. */
-typedef struct border_work {
-    const crd_tensor *g;
-    crd_border_run z, y, x[3];
-    int x_runs;
-    int64_t first, channels;
-    double sums[CRD_BLOCKS][3][CHANNELS];
-} border_work;
-
-static void border_block(void *context, int64_t block, int worker)
-{
-    (void)worker;
-    border_work *work = context;
-    const crd_tensor *g = work->g;
-    const int64_t height = work->y.end - work->y.begin, rows = (work->z.end - work->z.begin) * height;
-    memset(work->sums[block], 0, sizeof work->sums[block]);
-    for (int64_t r = crd_block_first(rows, block); r < crd_block_first(rows, block + 1); r++) {
-        const float *row = g->data + (work->z.begin + r / height) * g->plane + (work->y.begin + r % height) * g->row;
-        for (int run = 0; run < work->x_runs; run++) {
-            double *sum = work->sums[block][run];
-            for (int64_t i = work->x[run].begin; i < work->x[run].end; i++)
-                for (int64_t c = 0; c < work->channels; c++) sum[c] += (double)row[i * g->channels + work->first + c];
-        }
-    }
-}
-
-void crd_portable_border_sums(crd_pool *pool, const crd_tensor *g, double *sums)
-{
-    const int64_t channels = g->channels;
-    memset(sums, 0, CRD_BORDER_CLASSES * (size_t)channels * sizeof *sums);
-    crd_border_run z_runs[3], y_runs[3];
-    const int z_count = crd_border_runs(g->depth, z_runs), y_count = crd_border_runs(g->height, y_runs);
-    border_work work = {.g = g};
-    work.x_runs = crd_border_runs(g->width, work.x);
-    for (int z = 0; z < z_count; z++)
-        for (int y = 0; y < y_count; y++)
-            for (int64_t first = 0; first < channels; first += CHANNELS) {
-                work.z = z_runs[z];
-                work.y = y_runs[y];
-                work.first = first;
-                work.channels = channels - first < CHANNELS ? channels - first : CHANNELS;
-                crd_pool_run(pool, CRD_BLOCKS, border_block, &work);
-                for (int run = 0; run < work.x_runs; run++) {
-                    double *sum =
-                        sums + crd_border_class(work.z.axis, work.y.axis, work.x[run].axis) * channels + first;
-                    for (int b = 0; b < CRD_BLOCKS; b++)
-                        for (int64_t c = 0; c < work.channels; c++) sum[c] += work.sums[b][run][c];
-                }
-            }
 }

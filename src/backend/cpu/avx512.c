@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "backend/cpu/tables.h"
+#include "base/portable_math_inline.h"
+#include "ops/blocks.h"
+#include "ops/network.h"
 #include "ops/portable.h"
+#include "ops/sums.h"
 
+#define NARROWER crd_ops_avx2
 #include "backend/cpu/common.inc"
 
 #include "backend/cpu/winograd.inc"
@@ -24,7 +29,12 @@
 
 #include "backend/cpu/up_gradient.inc"
 
-#define NARROWER crd_ops_avx2
+#include "ops/head.inc"
+
+#include "backend/cpu/summary.inc"
+
+#include "backend/cpu/norm.inc"
+
 #include "backend/cpu/dispatch.inc"
 
 #include "backend/cpu/peak.inc"
@@ -45,6 +55,14 @@ const crd_ops crd_ops_avx512 = {
     .up_forward = fast_up_forward,
     .up_data_gradient = fast_up_data_gradient,
     .up_kernel_gradient = fast_up_kernel_gradient,
+    .pool_forward = fast_pool_forward,
+    .pool_backward = fast_pool_backward,
+    .gradient_sums = fast_gradient_sums,
+    .gradient_apply = fast_gradient_apply,
+    .border_sums = fast_border_sums,
+    .head_probability = voxel_head_probability,
+    .head_loss = voxel_head_loss,
+    .summarise = fast_summarise,
 };
 
 const crd_peak crd_peak_avx512 = {peak_loop, 2.0 * LANES *CHAINS};

@@ -215,6 +215,117 @@ done:
     return status;
 }
 
+/* ---- everything else ---- */
+
+enum { SAMPLES = 48, PERCENTILES = 2 };
+
+typedef struct voxel_work {
+    const bench *b;
+    crd_tensor x, g, low;
+    float *x_storage, *g_storage, *low_storage, *channel, *samples, *summary;
+    double *sums;
+    uint8_t *label;
+} voxel_work;
+
+static void pool_forward_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->pool_forward(w->b->pool, &w->x, w->channel, w->channel, &w->low);
+}
+
+static void pool_backward_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->pool_backward(w->b->pool, &w->x, w->channel, w->channel, &w->low, &w->g);
+}
+
+static void gradient_sums_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->gradient_sums(w->b->pool, &w->g, &w->x, w->sums);
+}
+
+static void gradient_apply_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->gradient_apply(w->b->pool, &w->g, &w->x, w->channel, w->channel, w->channel, true, &w->g);
+}
+
+static void border_sums_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->border_sums(w->b->pool, &w->g, w->sums);
+}
+
+static void head_probability_call(void *context)
+{
+    voxel_work *w = context;
+    w->b->ops->head_probability(w->b->pool, &w->x, 1.5f, -0.5f, 1, w->summary);
+}
+
+static void head_loss_call(void *context)
+{
+    voxel_work *w = context;
+    double result[5];
+    w->b->ops->head_loss(w->b->pool, &w->x, 1.5f, -0.5f, w->label, 1, &w->g, result);
+}
+
+static void summarise_call(void *context)
+{
+    voxel_work *w = context;
+    static const double percentiles[PERCENTILES] = {33, 67};
+    const int64_t voxels = w->x.depth * w->x.height * w->x.width;
+    w->b->ops->summarise(w->b->pool, w->samples, SAMPLES, voxels, voxels, percentiles, PERCENTILES, w->summary);
+}
+
+/* `traffic`: floats read and written per value of x. */
+static void bench_voxels(const bench *b, const char *name, voxel_work *w, void (*call)(void *), double traffic)
+{
+    if (!wanted(b, name)) return;
+    char text[64];
+    snprintf(text, sizeof text, "%dx%dx%d %d", (int)w->x.depth, (int)w->x.height, (int)w->x.width, (int)w->x.channels);
+    const double values = (double)(w->x.depth * w->x.height * w->x.width * w->x.channels);
+    report(b, name, text, fastest(b->seconds, call, w), 0, 4 * traffic * values);
+}
+
+static crd_status bench_shape(const bench *b, const crd_shape *shape)
+{
+    crd_status status = CRD_OK;
+    voxel_work w = {.b = b};
+    const int64_t voxels = shape->depth * shape->height * shape->width, channels = shape->channels;
+    CRD_TRY(make_tensor(shape->depth, shape->height, shape->width, channels, &w.x_storage, &w.x));
+    CRD_TRY(make_tensor(shape->depth, shape->height, shape->width, channels, &w.g_storage, &w.g));
+    CRD_TRY(make_tensor(shape->depth / 2, shape->height / 2, shape->width / 2, channels, &w.low_storage, &w.low));
+    CRD_TRY(crd_alloc(channels, sizeof(float), "channels", &w.channel));
+    CRD_TRY(crd_alloc(CRD_BORDER_CLASSES * channels, sizeof(double), "sums", &w.sums));
+    CRD_TRY(crd_alloc(voxels, 1, "labels", &w.label));
+    for (int64_t c = 0; c < channels; c++) w.channel[c] = 1;
+    if (channels > 1) {
+        bench_voxels(b, "pool", &w, pool_forward_call, 1.125);
+        bench_voxels(b, "pool gradient", &w, pool_backward_call, 3.125);
+        bench_voxels(b, "gradient sums", &w, gradient_sums_call, 2);
+        bench_voxels(b, "gradient apply", &w, gradient_apply_call, 3);
+        bench_voxels(b, "border sums", &w, border_sums_call, 1);
+    } else {
+        CRD_TRY(crd_alloc(voxels * SAMPLES, sizeof(float), "samples", &w.samples));
+        CRD_TRY(crd_alloc(voxels * (2 + PERCENTILES), sizeof(float), "a summary", &w.summary));
+        for (int64_t i = 0; i < voxels * SAMPLES; i++) w.samples[i] = (float)(i * 7919 % 10007);
+        bench_voxels(b, "head probability", &w, head_probability_call, 2);
+        bench_voxels(b, "head loss", &w, head_loss_call, 2.25);
+        bench_voxels(b, "summarise", &w, summarise_call, SAMPLES + 2 + PERCENTILES);
+    }
+done:
+    crd_free(&w.x_storage);
+    crd_free(&w.g_storage);
+    crd_free(&w.low_storage);
+    crd_free(&w.channel);
+    crd_free(&w.sums);
+    crd_free(&w.label);
+    crd_free(&w.samples);
+    crd_free(&w.summary);
+    return status;
+}
+
 crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
                          void (*machine)(void *context, const crd_bench_machine *machine),
                          void (*row)(void *context, const crd_bench_row *row), void *context)
@@ -237,6 +348,7 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
         CRD_TRY(bench_conv(&b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
         CRD_TRY(bench_conv(&b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
     }
+    for (size_t i = 0; i < CRD_COUNT(crd_voxel_timings); i++) CRD_TRY(bench_shape(&b, &crd_voxel_timings[i]));
 done:
     crd_pool_free(&b.pool);
     return status;

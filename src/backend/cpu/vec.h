@@ -43,6 +43,23 @@ INLINE vec vec_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
 }
+INLINE vec vec_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+/* a in the lanes where x equals y, or doesn't, or where x is above zero; 0 in the others. */
+INLINE vec vec_where_equal(vec x, vec y, vec a)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ), a);
+}
+INLINE vec vec_where_unequal(vec x, vec y, vec a)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, y, _CMP_NEQ_UQ), a);
+}
+INLINE vec vec_where_positive(vec x, vec a)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
+}
 /* a * b + c and c - a * b, rounded once. */
 INLINE vec vec_fma(vec a, vec b, vec c)
 {
@@ -118,6 +135,22 @@ INLINE vec vec_mul(vec a, vec b)
 INLINE vec vec_max(vec a, vec b)
 {
     return _mm256_max_ps(a, b);
+}
+INLINE vec vec_min(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
+}
+INLINE vec vec_where_equal(vec x, vec y, vec a)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, y, _CMP_EQ_OQ), a);
+}
+INLINE vec vec_where_unequal(vec x, vec y, vec a)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, y, _CMP_NEQ_UQ), a);
+}
+INLINE vec vec_where_positive(vec x, vec a)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), a);
 }
 INLINE vec vec_fma(vec a, vec b, vec c)
 {
