@@ -7,9 +7,9 @@
 #include "progress.h"
 #include "signals.h"
 
-extern const cli_command cli_info, cli_convert, cli_phantom, cli_train;
+extern const cli_command cli_info, cli_convert, cli_phantom, cli_train, cli_predict;
 
-const cli_command *const cli_commands[] = {&cli_info, &cli_convert, &cli_phantom, &cli_train, NULL};
+const cli_command *const cli_commands[] = {&cli_info, &cli_convert, &cli_phantom, &cli_train, &cli_predict, NULL};
 
 const cli_command *cli_find_command(const char *name)
 {

@@ -1,5 +1,4 @@
 /* A phantom as files: three volumes and what is known about them. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,15 +28,6 @@ typedef struct writer {
     crd_score *score;
 } writer;
 
-static crd_status join(const char *folder, const char *name, const char *suffix, char **out)
-{
-    const size_t bytes = strlen(folder) + strlen(name) + strlen(suffix) + 2;
-    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
-    const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
-    snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, suffix);
-    return CRD_OK;
-}
-
 /* ".tif" for "tiff": the suffix the format's files are given. */
 static crd_status suffix_of(const char *format, char suffix[16])
 {
@@ -58,34 +48,6 @@ static crd_status suffix_of(const char *format, char suffix[16])
         snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
     }
     return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", format, known);
-}
-
-/* Makes the folder and those above it, as far as they are missing. */
-static crd_status make_folders(const char *path)
-{
-    crd_status status = CRD_OK;
-    char *copy = NULL;
-    CRD_TRY(crd_strdup(path, &copy));
-    for (char *p = copy + 1;; p++) {
-        if (*p != '/' && *p != '\0') continue;
-        const char end = *p;
-        *p = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-            status = crd_fail_errno("can't make the folder %s", copy);
-            goto done;
-        }
-        *p = end;
-        if (end == '\0') break;
-    }
-    struct stat about;
-    if (stat(path, &about) != 0) {
-        status = crd_fail_errno("can't use the folder %s", path);
-    } else if (!S_ISDIR(about.st_mode)) {
-        status = crd_fail(CRD_ERR_SYSTEM, "%s is a file; give -o a folder for the phantom's files", path);
-    }
-done:
-    crd_free(&copy);
-    return status;
 }
 
 /* A phantom may replace an earlier phantom, never somebody's own scan. */
@@ -180,9 +142,9 @@ static crd_status prepare(writer *w)
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
     CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
     CRD_PASS(suffix_of(w->options->format, suffix));
-    for (int i = 0; i < FILES; i++) CRD_PASS(join(folder, names[i], suffix, &w->paths[i]));
-    CRD_PASS(join(folder, "phantom", ".json", &w->about));
-    CRD_PASS(make_folders(folder));
+    for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], suffix, &w->paths[i]));
+    CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
+    CRD_PASS(crd_make_folders(folder));
     CRD_PASS(protect_others(w));
     CRD_PASS(open_volumes(w));
     CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));
