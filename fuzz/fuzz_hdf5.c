@@ -1,6 +1,7 @@
 /* libhdf5 crashes on some broken files (see docs/SECURITY.md), and those are not ours to find here. So each input first
  * runs in a child: where that dies inside libhdf5 the input is put aside, into the folder $FUZZ_ASIDE if that is set;
  * where it dies in our code, or lives, it runs in this process as usual. */
+#include <errno.h>
 #include <sys/wait.h>
 
 #include "common.h"
@@ -17,7 +18,7 @@ const char *__lsan_default_suppressions(void)
 
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1:max_allocation_size_mb=1024:print_suppressions=0";
+    return "allocator_may_return_null=1:max_allocation_size_mb=1024:print_suppressions=0:quarantine_size_mb=4";
 }
 
 static void read_input(void)
@@ -54,7 +55,9 @@ static int dies_inside_libhdf5(void)
         read_input();
         _exit(0);
     }
-    if (waitpid(child, &status, 0) != child) exit(1);
+    while (waitpid(child, &status, 0) != child) {
+        if (errno != EINTR) exit(1);
+    }
     const ssize_t count = pread(log, report, sizeof report - 1, 0);
     report[count > 0 ? count : 0] = '\0';
     (void)close(log);

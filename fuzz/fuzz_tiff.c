@@ -1,4 +1,5 @@
-/* TIFF files. The last byte of an input chooses the size of the cache, so that strips are kept, pushed out or streamed. */
+/* TIFF files. The last byte of an input chooses the size of the cache, so that strips are kept, pushed out or streamed.
+ */
 #include "common.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

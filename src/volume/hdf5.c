@@ -5,6 +5,7 @@
 #include "base/hdf5_sink.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "volume/hdf5_chunks.h"
 #include "volume/hdf5_file.h"
 #include "volume/types.h"
 
@@ -14,7 +15,9 @@ static const char default_dataset[] = "/data";
 typedef struct hdf5_state {
     hid_t file;          /* while writing it belongs to the sink */
     crd_hdf5_sink *sink; /* NULL while reading */
-    crd_flat *flat;      /* reads a plain array directly, or NULL */
+    /* Ways past libhdf5 to the voxels; both NULL: through it. */
+    crd_flat *flat;
+    crd_hdf5_chunks *chunks;
     crd_hdf5_array array;
 } hdf5_state;
 
@@ -56,7 +59,8 @@ static crd_status open_locked(crd_volume *volume, hdf5_state *state)
     }
     CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
     crd_hdf5_read_about(state->array.dataset, &volume->info);
-    return crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat);
+    CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));
+    return crd_hdf5_open_chunks(&state->array, volume->file, volume->path, volume->cache_bytes, &state->chunks);
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
@@ -121,6 +125,7 @@ static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels
 {
     const hdf5_state *state = volume->state;
     if (state->flat != NULL) return crd_flat_read(state->flat, box, voxels);
+    if (state->chunks != NULL) return crd_hdf5_read_chunks(state->chunks, box, voxels);
     return transfer(volume, box, voxels, NULL);
 }
 
@@ -223,6 +228,7 @@ static void hdf5_close(crd_volume *volume)
     crd_hdf5_sink_close(&state->sink);
     crd_hdf5_unlock();
     crd_flat_close(&state->flat);
+    crd_hdf5_close_chunks(&state->chunks);
     crd_free(&volume->state);
 }
 

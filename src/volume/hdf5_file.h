@@ -1,5 +1,5 @@
-/* The parts of the HDF5 format: hdf5_guard.c, hdf5_find.c, hdf5_plain.c, hdf5_about.c, and hdf5.c, which uses them. All
- * calls need the lock of base/hdf5_lock.h except crd_hdf5_guard. */
+/* The parts of the HDF5 format: hdf5_guard.c, hdf5_find.c, hdf5_plain.c, hdf5_chunks.c, hdf5_about.c, and hdf5.c, which
+ * uses them. All calls need the lock of base/hdf5_lock.h except crd_hdf5_guard. */
 #ifndef CRD_VOLUME_HDF5_FILE_H
 #define CRD_VOLUME_HDF5_FILE_H
 
@@ -27,6 +27,9 @@ typedef struct crd_hdf5_array {
 
 /* Opens the dataset `name`, or the only volume in the file where it is NULL. `cache_bytes` sizes its chunk cache. */
 crd_status crd_hdf5_find(hid_t file, const char *path, const char *name, size_t cache_bytes, crd_hdf5_array *out);
+
+/* What the file holds, as a crd_type or crd_stored, if it is one of those in either byte order; false otherwise. */
+bool crd_hdf5_plain_type(hid_t type, int *stored, bool *swap);
 
 /* Checks the size of a dataset that isn't chunked; *out reads it directly where that is possible, and is NULL
  * elsewhere. */

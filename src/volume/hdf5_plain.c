@@ -4,8 +4,7 @@
 #include "volume/hdf5_file.h"
 #include "volume/types.h"
 
-/* The file's type, if it is a plain one; false otherwise. */
-static bool plain_type(hid_t type, int *stored, bool *swap)
+bool crd_hdf5_plain_type(hid_t type, int *stored, bool *swap)
 {
     const struct {
         hid_t little, big;
@@ -53,7 +52,7 @@ crd_status crd_hdf5_open_plain(const crd_hdf5_array *array, const char *file, co
     if (offset > (haddr_t)length || expected > length - (int64_t)offset) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short: the dataset ends behind the end of the file", shown);
     }
-    if (!plain_type(type, &stored, &swap)) goto done;
+    if (!crd_hdf5_plain_type(type, &stored, &swap)) goto done;
     flat->offset = (int64_t)offset;
     flat->stored = stored;
     flat->swap = swap;

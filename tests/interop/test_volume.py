@@ -179,6 +179,38 @@ def test_h5py_to_us():
             same(np.load(path("out.npy")), numbers("f4", shape).reshape(SHAPE), f"h5py channel {shape}")
 
 
+def test_h5py_chunks():
+    """What chunks can be: never written, unfiltered among filtered ones, growing, larger than the cache, damaged."""
+    array = numbers("i2", (40, 50, 60))
+    with h5py.File(path("chunks.h5"), "w") as file:
+        options = {"dtype": "i2", "compression": "gzip", "shuffle": True, "fletcher32": True, "chunks": (16, 16, 16)}
+        sparse = file.create_dataset("sparse", array.shape, fillvalue=-3, **options)
+        sparse[20:30, 5:45, 10:] = array[20:30, 5:45, 10:]
+        wanted = sparse[()]
+        del options["fletcher32"]
+        direct = file.create_dataset("direct", data=array, **options)
+        direct.id.write_direct_chunk((16, 16, 16), np.full((16, 16, 16), 7, "i2").tobytes(), filter_mask=0b11)
+        wanted_direct = direct[()]
+        file.create_dataset("grown", data=array, maxshape=(None, None, None), chunks=(64, 64, 64), compression="gzip")
+    for name, values in ("sparse", wanted), ("direct", wanted_direct), ("grown", array):
+        if convert(path(f"chunks.h5:/{name}"), path("out.npy")):
+            same(np.load(path("out.npy")), values, f"chunks: {name}")
+    check((wanted_direct[16:32, 16:32, 16:32] == 7).all(), "a chunk without filters")
+    for options, words in (
+        ({"compression": "gzip", "fletcher32": True}, "checksum"),
+        ({"compression": "gzip"}, "can't be unpacked"),
+    ):
+        with h5py.File(path("damaged.h5"), "w") as file:
+            dataset = file.create_dataset("x", data=numbers("u2", (16, 16, 16)), chunks=(16, 16, 16), **options)
+            place = dataset.id.get_chunk_info(0)
+        with open(path("damaged.h5"), "r+b") as file:
+            file.seek(place.byte_offset + place.size // 2)
+            file.write(b"\0\0\0\0\xff\xff\xff\xff")
+        result = run("convert", path("damaged.h5"), path("never.npy"))
+        check(result.returncode == 1 and words in result.stderr, f"damaged: {result.stderr}")
+        check(not os.path.exists(path("never.npy")), "half a file")
+
+
 def test_h5py_refused():
     with h5py.File(path("two.h5"), "w") as file:
         file["first"] = numbers("u1")
