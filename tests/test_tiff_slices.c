@@ -182,6 +182,31 @@ static void test_a_slice_that_vanishes(void)
     empty_folder();
 }
 
+/* The second slice lies where the first file would go on. */
+static void test_slices_are_not_one_piece(void)
+{
+    new_folder();
+    for (int i = 0; i < 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d.tif", i);
+        const uint64_t data = 8 + 16 * (uint64_t)i;
+        maker m = make_header(false, data + 16);
+        memset(m.bytes + data, 100 + i, 16);
+        m.used = data + 16;
+        make_page(&m,
+                  &(page_spec){
+                      .width = 4, .height = 4, .bits = 8, .compression = 1, .strip_offset = data, .strip_bytes = 16});
+        CHECK(tools_save(inside(name), m.bytes, m.used, 0));
+    }
+    crd_volume *volume = NULL;
+    unsigned char voxels[32];
+    const crd_box all = {.size = {2, 4, 4}};
+    CHECK_OK(tools_open(folder, &volume));
+    CHECK_OK(crd_volume_read(volume, &all, CRD_U8, voxels));
+    CHECK(voxels[0] == 100 && voxels[15] == 100 && voxels[16] == 101 && voxels[31] == 101);
+    crd_volume_close(&volume);
+}
+
 static void test_many_slices_are_found_fast(void)
 {
     new_folder();
@@ -207,4 +232,4 @@ static void test_many_slices_are_found_fast(void)
 
 TEST_MAIN(TEST(test_names_in_natural_order), TEST(test_a_folder_and_a_pattern), TEST(test_gaps_are_refused_by_name),
           TEST(test_sequences_that_mix), TEST(test_slices_that_differ), TEST(test_a_slice_that_vanishes),
-          TEST(test_many_slices_are_found_fast))
+          TEST(test_slices_are_not_one_piece), TEST(test_many_slices_are_found_fast))

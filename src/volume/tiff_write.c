@@ -223,7 +223,7 @@ static crd_status put_deflated_page(crd_tiff_writer *writer, int64_t z, const un
         CRD_PASS(crd_write_at(l->fd, l->path, l->end, writer->packed, packed));
         l->offsets[z * l->strips + i] = (uint64_t)l->end;
         l->counts[z * l->strips + i] = packed;
-        l->end += (int64_t)packed + (int64_t)(packed & 1); /* offsets are even */
+        l->end += (int64_t)packed;
     }
     return CRD_OK;
 }
