@@ -45,7 +45,7 @@ static uint64_t digest(uint64_t hash, const void *data, size_t bytes)
 /* Written down once: a phantom and a seed are a result, whatever the machine, the compiler and its flags. */
 static void test_bytes_are_those_of_every_machine(void)
 {
-    static const uint64_t expected[KINDS] = {UINT64_C(0), UINT64_C(0)};
+    static const uint64_t expected[KINDS] = {UINT64_C(0x729cd1d91c6e87c9), UINT64_C(0xaa5821fb26c02060)};
     for (int kind = 0; kind < KINDS; kind++) {
         crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 16, 64, 96);
         phantom p;
@@ -187,8 +187,18 @@ static void test_label_without_waver_is_the_truth(void)
         options.label_waver = options.label_jitter = options.label_miss = 0.0;
         CHECK_OK(phantom_make((crd_phantom_kind)kind, &options, 0, 2, 0, &p));
         CHECK(memcmp(p.label, p.truth, (size_t)p.voxels) == 0);
+
+        /* Who labels changes nothing of what is there. */
+        phantom wavering;
+        options.label_waver = options.label_jitter = 1.0;
+        CHECK_OK(phantom_make((crd_phantom_kind)kind, &options, 0, 2, 0, &wavering));
+        CHECK(memcmp(wavering.truth, p.truth, (size_t)p.voxels) == 0);
+        CHECK(memcmp(wavering.scan, p.scan, (size_t)p.voxels * 2) == 0);
+        CHECK(memcmp(wavering.label, p.label, (size_t)p.voxels) != 0);
+        phantom_free(&wavering);
         phantom_free(&p);
 
+        options.label_waver = options.label_jitter = 0.0;
         options.label_miss = 1.0; /* now every small object is missing, and nothing was added */
         CHECK_OK(phantom_make((crd_phantom_kind)kind, &options, 0, 2, 0, &p));
         int64_t missing = 0, added = 0;
@@ -249,6 +259,26 @@ static void test_memory_does_not_grow_with_depth(void)
     crd_pool_free(&pool);
 }
 
+/* Every option at both ends of its range, the others at their defaults. */
+static void test_ends_of_all_ranges(void)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        const crd_settings *table = crd_phantom_settings((crd_phantom_kind)kind);
+        for (size_t row = 0; row < table->count; row++) {
+            for (int end = 0; end < 2 && table->rows[row].kind == CRD_SETTING_REAL; end++) {
+                crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 8, 21, 26);
+                phantom p;
+                double *value = (double *)(void *)((char *)&options + table->rows[row].offset);
+                *value = end == 0 ? table->rows[row].low : table->rows[row].high;
+                CHECK_OK(phantom_make((crd_phantom_kind)kind, &options, 3, 2, 0, &p));
+                for (int64_t i = 0; i < p.voxels; i++) CHECK(p.truth[i] <= 1 && p.label[i] <= 1);
+                phantom_free(&p);
+                phantom_options_free((crd_phantom_kind)kind, &options);
+            }
+        }
+    }
+}
+
 static void test_wrong_options_are_refused(void)
 {
     crd_phantom_options options = phantom_options(CRD_PHANTOM_GRAPHITE, 16, 64, 64);
@@ -271,4 +301,5 @@ TEST_MAIN(TEST(test_slabs_threads_and_order_do_not_matter), TEST(test_bytes_are_
           TEST(test_another_seed_is_another_sample), TEST(test_thresholds_fail_on_the_defaults),
           TEST(test_best_threshold_by_brute_force), TEST(test_label_errs_at_boundaries),
           TEST(test_label_without_waver_is_the_truth), TEST(test_fractions_that_are_asked_for),
-          TEST(test_memory_does_not_grow_with_depth), TEST(test_wrong_options_are_refused))
+          TEST(test_memory_does_not_grow_with_depth), TEST(test_ends_of_all_ranges),
+          TEST(test_wrong_options_are_refused))
