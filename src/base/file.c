@@ -181,7 +181,7 @@ static crd_status read_to_end(int fd, const char *path, size_t limit, size_t gue
     }
     text[used] = '\0';
     *out = text;
-    *bytes = used;
+    if (bytes != NULL) *bytes = used;
     text = NULL;
 done:
     crd_free(&text);
@@ -194,7 +194,7 @@ crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *byt
     crd_status status = CRD_OK;
     struct stat about;
     *out = NULL;
-    *bytes = 0;
+    if (bytes != NULL) *bytes = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("can't open %s", path);
     if (fstat(fd, &about) != 0) {

@@ -319,7 +319,8 @@ static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, cons
     for (int64_t i = 0; i < count; i++) {
         const double sum = a->shape.wide ? (double)((const uint64_t *)tile)[in_tile + i]
                                          : (double)((const uint32_t *)tile)[in_tile + i];
-        store(type, sum / denominators[i], at + i, to);
+        store(type, (double)(float)(sum / denominators[i]), at + i,
+              to); /* a float first, as where samples are aggregated */
     }
 }
 

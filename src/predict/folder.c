@@ -62,6 +62,7 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
     if (options->resume && options->overwrite) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "resume and overwrite exclude each other");
     }
+    out->made = access(out->path, F_OK) != 0;
     CRD_TRY(crd_make_folders(out->path));
     CRD_TRY(crd_join_path(out->path, ".lock", "", &lock));
     CRD_TRY(crd_lock_take(lock, &out->lock));
@@ -131,7 +132,9 @@ done:
 
 void crd_run_folder_close(crd_run_folder *folder)
 {
+    const bool ours = folder->lock != NULL;
     crd_lock_release(&folder->lock);
+    if (ours && folder->made) (void)rmdir(folder->path); /* fails, as it should, where something was written */
 }
 
 /* Bytes on disk of the finished slices that are there. */

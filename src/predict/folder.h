@@ -8,6 +8,7 @@
 typedef struct crd_run_folder {
     const char *path; /* borrowed */
     crd_lock *lock;
+    bool made;     /* by this run: removed again if nothing was written */
     bool resume;   /* finished slices are there to go on with */
     bool complete; /* a whole run is there, and --resume was asked for: nothing to do */
 } crd_run_folder;

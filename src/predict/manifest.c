@@ -320,6 +320,15 @@ static void add_times(json *j, const crd_manifest *m)
     cJSON *o = object(j, j->root, "times");
     text(j, o, "finished", when);
     number(j, o, "seconds", crd_notes_seconds(m->notes));
+    const crd_run_times *t = m->times;
+    const struct {
+        const char *key;
+        double seconds;
+    } parts_of_run[] = {{"preparing", t->preparing}, {"waiting_for_the_scan", t->waiting}, {"network", t->network},
+                        {"adding", t->adding},       {"finishing_slices", t->finishing},   {"writing", t->writing}};
+    for (size_t i = 0; i < sizeof parts_of_run / sizeof parts_of_run[0]; i++) {
+        number(j, o, parts_of_run[i].key, parts_of_run[i].seconds);
+    }
     number(j, o, "chunks_computed", (double)m->computed);
     number(j, o, "memory_bytes", (double)m->memory->memory_bytes);
     number(j, o, "scratch_bytes", (double)m->memory->scratch_bytes);

@@ -7,6 +7,16 @@
 #include "predict/notes.h"
 #include "predict/output.h"
 
+/* Where the seconds went. */
+typedef struct crd_run_times {
+    double preparing; /* fingerprints, statistics, timing the network */
+    double waiting;   /* for chunks of the scan */
+    double network;
+    double adding;    /* chunks to the sums */
+    double finishing; /* slices */
+    double writing;   /* the volumes, at the end */
+} crd_run_times;
+
 typedef struct crd_manifest {
     const crd_request *request;
     const crd_fingerprints *fingerprints;
@@ -15,6 +25,7 @@ typedef struct crd_manifest {
     const crd_seams *seams;
     const crd_notes *notes;
     const crd_partial *partial;
+    const crd_run_times *times;
     int64_t computed; /* chunks, in this call */
 } crd_manifest;
 

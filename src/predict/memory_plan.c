@@ -68,6 +68,15 @@ crd_status crd_memory_parse(const char *text, int64_t *out)
     return CRD_OK;
 }
 
+/* At most, as good as certainly: they are scattered over the scan. */
+static int64_t probes_in_chunk(const crd_request *request, int64_t chunk_voxels)
+{
+    const int64_t *shape = request->scan.shape;
+    const double share = (double)chunk_voxels / ((double)shape[0] * (double)shape[1] * (double)shape[2]);
+    const double expected = share < 1.0 ? share * CRD_PROBE_COUNT : CRD_PROBE_COUNT;
+    return (int64_t)(1.5 * expected) + 256;
+}
+
 /* Everything that must be in memory at once, but for the tiles of sums and the scan's caches. */
 static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int64_t *out)
 {
@@ -82,7 +91,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
-    *out += CRD_PROBE_COUNT * 40 + 2 * 1024 * request->samples * (int64_t)sizeof(float);
+    *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
 }
 

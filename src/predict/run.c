@@ -33,7 +33,17 @@ typedef struct run {
     uint8_t *inside; /* the mask of a chunk or of a slice; NULL without */
     int64_t done;    /* chunks, in this call */
     crd_seams seams;
+    crd_run_times times;
 } run;
+
+/* Calls something and adds the seconds it took. */
+#define TIMED(SECONDS, CALL)                                                                                           \
+    do {                                                                                                               \
+        const double timed_start = crd_notes_seconds(&r->notes);                                                       \
+        const crd_status timed_status = (CALL);                                                                        \
+        (SECONDS) += crd_notes_seconds(&r->notes) - timed_start;                                                       \
+        if (timed_status != CRD_OK) return timed_status;                                                               \
+    } while (0)
 
 static int64_t per_row(const run *r)
 {
@@ -159,13 +169,13 @@ static crd_status collect(run *r)
 {
     crd_chunk_result result;
     crd_box window, keep;
-    CRD_PASS(r->request.backend->predictor_collect(r->predictor, &result));
+    TIMED(r->times.network, r->request.backend->predictor_collect(r->predictor, &result));
     crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
     if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &window, r->inside));
-    CRD_PASS(crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
-    CRD_PASS(crd_probes_keep(r->probes, &result, r->partial));
+    TIMED(r->times.adding, crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
+    TIMED(r->times.adding, crd_probes_keep(r->probes, &result, r->partial));
     r->done++;
-    if (r->done % per_row(r) == 0) CRD_PASS(finish_row(r, r->done / per_row(r) - 1));
+    if (r->done % per_row(r) == 0) TIMED(r->times.finishing, finish_row(r, r->done / per_row(r) - 1));
     return crd_advance(&r->notes.monitor, "predicting", "chunks",
                        r->request.chunks - r->row_count * per_row(r) + r->done, r->request.chunks, NULL);
 }
@@ -182,20 +192,23 @@ static crd_status compute(run *r)
         int64_t number, probe_count;
         const int64_t *probe;
         const float *voxels;
-        CRD_PASS(crd_reader_next(r->reader, &number, &voxels));
+        TIMED(r->times.waiting, crd_reader_next(r->reader, &number, &voxels));
         crd_probes_of_chunk(r->probes, number, &probe, &probe_count);
-        CRD_PASS(backend->predictor_submit(r->predictor, number, voxels, probe, probe_count));
+        TIMED(r->times.network, backend->predictor_submit(r->predictor, number, voxels, probe, probe_count));
         if (i + 1 - r->done >= depth) CRD_PASS(collect(r));
     }
     while (r->done < total) CRD_PASS(collect(r));
-    return crd_writer_wait(r->writer);
+    TIMED(r->times.finishing, crd_writer_wait(r->writer));
+    return CRD_OK;
 }
 
 static crd_status write_results(run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
     char *probe = NULL, *path = NULL;
+    const double begun = crd_notes_seconds(&r->notes);
     CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    r->times.writing = crd_notes_seconds(&r->notes) - begun;
     CRD_TRY(crd_join_path(r->folder.path, "probe.h5", "", &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
     CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &path));
@@ -206,6 +219,7 @@ static crd_status write_results(run *r, crd_predict_result *result)
                                    .seams = &r->seams,
                                    .notes = &r->notes,
                                    .partial = r->partial,
+                                   .times = &r->times,
                                    .computed = r->done};
     CRD_TRY(crd_manifest_write(&manifest, path, result));
     crd_partial_close(&r->partial);
@@ -231,14 +245,16 @@ static crd_status prepare(run *r)
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
     tell_plan(r, seconds);
+    r->times.preparing = crd_notes_seconds(&r->notes);
     return CRD_OK;
 }
 
-/* Where finished slices stay behind, the sentence says how to go on. */
-static crd_status say_how_to_go_on(const run *r, crd_status status)
+/* Finished slices that are still under way are brought home first; the sentence says how to go on. */
+static crd_status say_how_to_go_on(run *r)
 {
     const crd_error error = *crd_last_error();
-    if (r->partial == NULL) return status;
+    if (r->writer != NULL) (void)crd_writer_wait(r->writer);
+    if (r->partial == NULL) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
                     error.message, r->folder.path);
 }
@@ -277,8 +293,8 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     crd_notes_begin(monitor, &r->notes);
     status = run_all(r, options, &result);
+    if (status != CRD_OK) status = say_how_to_go_on(r);
     stop(r);
-    if (status != CRD_OK) status = say_how_to_go_on(r, status);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
     crd_partial_close(&r->partial);
