@@ -151,20 +151,16 @@ done:
     return status;
 }
 
-static crd_estimator estimator_of(const char *name)
-{
-    return strcmp(name, "mean") == 0 ? CRD_MEAN : strcmp(name, "independent") == 0 ? CRD_INDEPENDENT : CRD_FLIPOUT;
-}
-
 static crd_status make_trainer(run *r)
 {
     const crd_train_options *o = r->options;
     const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
-    const crd_trainer_plan plan = {.net = &r->model->net, .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
-                                   .estimator = estimator_of(o->estimator), .prior_std = o->prior_std,
+    crd_trainer_plan plan = {.net = &r->model->net, .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                   .prior_std = o->prior_std,
                                    .seed = (uint64_t)o->seed, .threads = (int)o->threads,
                                    .isa = r->isa != NULL ? r->isa : asked};
     const int64_t voxels = o->chunk[0] * o->chunk[1] * o->chunk[2];
+    CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk", &r->input));
     CRD_PASS(crd_alloc(voxels, 1, "a chunk", &r->label));

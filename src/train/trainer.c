@@ -24,6 +24,19 @@ struct crd_trainer {
     float *masks;            /* MCDN */
 };
 
+crd_status crd_estimator_parse(const char *name, crd_estimator *out)
+{
+    static const char *const names[] = {[CRD_FLIPOUT] = "flipout", [CRD_INDEPENDENT] = "independent",
+                                        [CRD_MEAN] = "mean"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (name == NULL || strcmp(names[i], name) != 0) continue;
+        *out = (crd_estimator)i;
+        return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there is no estimator '%s'; choose flipout, independent or mean",
+                    name != NULL ? name : "");
+}
+
 static crd_status allocate(crd_trainer *trainer)
 {
     const crd_net *net = trainer->plan.net;

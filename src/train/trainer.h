@@ -34,6 +34,9 @@ typedef struct crd_trainer_state {
     int64_t steps;
 } crd_trainer_state;
 
+/* "flipout", "independent" or "mean". */
+crd_status crd_estimator_parse(const char *name, crd_estimator *out);
+
 crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out);
 void crd_trainer_free(crd_trainer **trainer);
 crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes);
