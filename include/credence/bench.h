@@ -54,7 +54,9 @@ CRD_API crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
                                  void (*row)(void *context, const crd_bench_row *row), void *context);
 
 typedef struct crd_bench_network_settings {
-    const char *isa; /* as above */
+    const char *device;    /* "auto" or NULL, "cpu", "cuda", "cuda:1" */
+    const char *precision; /* "auto" or NULL, "f32", ... */
+    const char *isa;       /* as above */
     int threads;
     double seconds; /* to measure for, at least two repetitions; 0: 5 */
     crd_kind kind;
