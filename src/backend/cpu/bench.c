@@ -216,7 +216,6 @@ done:
     return status;
 }
 
-<<<<<<< HEAD
 /* ---- everything else ---- */
 
 enum { SAMPLES = 48, PERCENTILES = 2 };
@@ -326,7 +325,8 @@ done:
     crd_free(&w.samples);
     crd_free(&w.summary);
     return status;
-=======
+}
+
 /* ---- the network, layer by layer ---- */
 
 static crd_status bench_layer(bench *b, const crd_net *net, int number, const int64_t chunk[3])
@@ -376,8 +376,8 @@ static crd_status bench_kinds(const bench *b)
         CRD_PASS(bench_conv(b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
         CRD_PASS(bench_conv(b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
     }
+    for (size_t i = 0; i < CRD_COUNT(crd_voxel_timings); i++) CRD_PASS(bench_shape(b, &crd_voxel_timings[i]));
     return CRD_OK;
->>>>>>> 030ccae (bench: predict, train and ops, whole or layer by layer)
 }
 
 crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
@@ -393,20 +393,7 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
     CRD_TRY(measure_machine(&b, &found));
     b.peak_gflops = found.peak_gflops;
     if (machine != NULL) machine(context, &found);
-<<<<<<< HEAD
-    for (size_t i = 0; i < CRD_COUNT(crd_conv_timings); i++) {
-        CRD_TRY(bench_conv(&b, CRD_OP_CONV, "conv", &crd_conv_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &crd_conv_timings[i]));
-    }
-    for (size_t i = 0; i < CRD_COUNT(crd_up_timings); i++) {
-        CRD_TRY(bench_conv(&b, CRD_OP_UP, "up", &crd_up_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
-    }
-    for (size_t i = 0; i < CRD_COUNT(crd_voxel_timings); i++) CRD_TRY(bench_shape(&b, &crd_voxel_timings[i]));
-=======
     CRD_TRY(settings->layers ? bench_layers(&b, settings) : bench_kinds(&b));
->>>>>>> 030ccae (bench: predict, train and ops, whole or layer by layer)
 done:
     crd_pool_free(&b.pool);
     return status;
