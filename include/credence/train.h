@@ -11,7 +11,7 @@
  *     crd_settings_clear(&crd_train_settings, &options);
  *
  * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to go
- * on from), model.log.jsonl (one JSON object a step), model.progress.png. All are replaced atomically. The same options
+ * on from), model.log.jsonl (one JSON object a step; an epoch's last has the epoch's figures, too), model.progress.png. All are replaced atomically. The same options
  * give the same bytes of models, for any number of threads and any interruptions.
  */
 #ifndef CREDENCE_TRAIN_H
@@ -50,12 +50,12 @@ typedef struct crd_train_options {
     char *mask;
     int64_t valid_samples;
     int64_t shape[3];        /* raw files */
-    char *type;
+    char *type, *label_type;
     char *log;               /* another place for the log */
     int64_t checkpoint_every;
     int resume;
     int64_t seed, threads;
-    char *isa;
+    char *device, *precision, *isa;
 } crd_train_options;
 
 CRD_API extern const crd_settings crd_train_settings;
@@ -71,9 +71,12 @@ typedef struct crd_train_result {
     double valid_accuracy;
     double best_valid_bce;
     int64_t best_epoch;
-    double mean_sigma;
+    double mean_sigma;       /* of the weights' posteriors; NaN for an mcdn */
+    double certain_share;    /* of weights with |mean| > sigma; NaN for an mcdn */
     double calibration;      /* the number stored in the model */
-    double seconds;
+    double seconds;          /* of this call */
+    double waited_seconds;   /* of them, waiting for chunks to be read */
+    double reading_seconds;  /* processor time of the thread that reads ahead */
 } crd_train_result;
 
 /* Trains. Cancelling through the monitor leaves a checkpoint, and CRD_ERR_CANCELLED. */

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 typedef struct crd_turn {
-    bool flip[3];    /* z, y, x */
-    bool transpose;  /* y and x change places; with the flips, all turns about z */
+    bool flip[3];   /* z, y, x */
+    bool transpose; /* y and x change places; with the flips, all turns about z */
 } crd_turn;
 
 crd_turn crd_turn_draw(uint64_t seed, int64_t epoch, int64_t chunk, const int64_t size[3]);

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 static const char GROUP[] = "state";
-enum { COUNTERS = 5, VALUES = 5 };
+enum { COUNTERS = 6, VALUES = 8 };
 
 typedef struct content {
     const char *path;
@@ -23,9 +23,16 @@ static crd_status put(void *context, crd_store *store)
 {
     const content *c = context;
     const crd_train_progress *p = c->progress;
-    const int64_t counters[COUNTERS] = {p->steps, p->epoch_steps, p->best_epoch, p->rising, c->identity->batches};
-    const double values[VALUES] = {p->epoch_bce, p->first_valid_bce, p->best_valid_bce, p->last_valid_bce,
-                                   p->last_valid_accuracy};
+    const int64_t counters[COUNTERS] = {p->steps,  p->epoch_steps,       p->best_epoch,
+                                        p->rising, c->identity->batches, p->dead};
+    const double values[VALUES] = {p->epoch_bce,
+                                   p->first_valid_bce,
+                                   p->best_valid_bce,
+                                   p->last_valid_bce,
+                                   p->last_valid_accuracy,
+                                   p->last_bce,
+                                   p->bce,
+                                   p->kl};
     const int64_t data = (int64_t)c->identity->data;
     CRD_PASS(crd_store_put_layout(store, "optimizer/m", &c->net->model, c->state->m));
     CRD_PASS(crd_store_put_layout(store, "optimizer/v", &c->net->model, c->state->v));
@@ -103,10 +110,19 @@ static crd_status get(void *context, crd_store *store)
     CRD_PASS(crd_store_get_layout(store, "optimizer/m", &c->net->model, "its own model", c->state->m));
     CRD_PASS(crd_store_get_layout(store, "optimizer/v", &c->net->model, "its own model", c->state->v));
     if (counters[0] < 0 || counters[1] < 0) return crd_fail(CRD_ERR_FORMAT, "%s has a negative step count", c->path);
-    *c->progress = (crd_train_progress){.steps = counters[0], .epoch_steps = counters[1], .best_epoch = counters[2],
-                                        .rising = counters[3], .epoch_bce = values[0], .first_valid_bce = values[1],
-                                        .best_valid_bce = values[2], .last_valid_bce = values[3],
-                                        .last_valid_accuracy = values[4]};
+    *c->progress = (crd_train_progress){.steps = counters[0],
+                                        .epoch_steps = counters[1],
+                                        .best_epoch = counters[2],
+                                        .rising = counters[3],
+                                        .dead = counters[5],
+                                        .epoch_bce = values[0],
+                                        .first_valid_bce = values[1],
+                                        .best_valid_bce = values[2],
+                                        .last_valid_bce = values[3],
+                                        .last_valid_accuracy = values[4],
+                                        .last_bce = values[5],
+                                        .bce = values[6],
+                                        .kl = values[7]};
     c->state->steps = counters[0];
     return CRD_OK;
 }

@@ -8,10 +8,10 @@
 
 /* Everything that shapes the result, as text: a checkpoint fits if these are equal. */
 typedef struct crd_train_identity {
-    const char *settings;    /* JSON object of the settings that matter */
-    const char *isa;         /* instruction path: a checkpoint goes on with its own */
-    int64_t batches;         /* of an epoch */
-    uint64_t data;           /* digest of the scans' and labels' statistics */
+    const char *settings; /* JSON object of the settings that matter */
+    const char *isa;      /* instruction path: a checkpoint goes on with its own */
+    int64_t batches;      /* of an epoch */
+    uint64_t data;        /* digest of the scans' and labels' statistics */
 } crd_train_identity;
 
 crd_status crd_checkpoint_save(const char *path, const crd_model *model, const crd_trainer_state *state,

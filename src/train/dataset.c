@@ -7,28 +7,28 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "train/augment.h"
+#include "train/hold_back.h"
+#include "train/record.h"
 
 typedef struct pair {
     crd_scan *scan;
     crd_label *label;
-    crd_box region;   /* the part whose chunks are used */
-    crd_box rest;     /* the part held back; size 0 for none */
+    crd_box region; /* the part that is cut into chunks */
+    crd_box rest;   /* the part held back; size 0 for none */
+    crd_plan plan;  /* of the region */
+    int64_t end;    /* chunks of this pair and of those before it */
 } pair;
-
-typedef struct place { /* of a chunk */
-    int64_t pair;
-    int64_t origin[3];
-} place;
 
 struct crd_dataset {
     crd_dataset_options options; /* lists and strings are borrowed */
     pair *pairs;
     int64_t pair_count;
-    place *places;
-    int64_t place_count, place_room;
+    int64_t *numbers; /* of the chunks that are used, in their pair's plan, pair after pair */
+    int64_t chunk_count, room;
+    bool lent; /* the list belongs to the data set this one was reopened from */
     int64_t classes[2];
     crd_training_record record;
-    float *input;     /* of the chunk as it is in the file, before turning */
+    float *input; /* of the chunk as it is in the file, before turning */
     uint8_t *label;
     uint8_t *inside;
 };
@@ -64,7 +64,7 @@ void crd_dataset_close(crd_dataset **pointer)
         crd_label_close(&dataset->pairs[i].label);
     }
     crd_free(&dataset->pairs);
-    crd_free(&dataset->places);
+    if (!dataset->lent) crd_free(&dataset->numbers);
     crd_free(&dataset->input);
     crd_free(&dataset->label);
     crd_free(&dataset->inside);
@@ -110,99 +110,65 @@ static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box 
     return CRD_OK;
 }
 
-/* Lists the chunks of a region that hold any label. */
-static crd_status list_chunks(crd_dataset *dataset, int64_t number, int64_t step, const crd_monitor *monitor)
+static bool overlap(const crd_box *a, const crd_box *b)
 {
-    const pair *p = &dataset->pairs[number];
-    crd_plan plan;
+    for (int axis = 0; axis < 3; axis++) {
+        if (a->origin[axis] + a->size[axis] <= b->origin[axis] || b->origin[axis] + b->size[axis] <= a->origin[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static crd_box chunk_box(const pair *p, int64_t number)
+{
+    crd_box window, keep;
+    crd_plan_chunk(&p->plan, number, &window, &keep);
+    for (int axis = 0; axis < 3; axis++) window.origin[axis] += p->region.origin[axis];
+    return window;
+}
+
+/* Lists the chunks of a region that hold any label and no voxel that is held back. */
+static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step, const crd_monitor *monitor)
+{
     int64_t counts[3];
     crd_label_counts(p->label, counts);
     const bool all_labelled = counts[2] == 0 && !crd_scan_masked(p->scan);
-    CRD_PASS(crd_plan_make(p->region.size, dataset->options.chunk, step, 0.0, &plan));
-    for (int64_t i = 0; i < plan.count; i++) {
-        crd_box window, keep;
+    CRD_PASS(crd_plan_make(p->region.size, dataset->options.chunk, step, 0.0, &p->plan));
+    for (int64_t i = 0; i < p->plan.count; i++) {
+        const crd_box window = chunk_box(p, i);
         int64_t labelled = 1;
-        crd_plan_chunk(&plan, i, &window, &keep);
-        for (int axis = 0; axis < 3; axis++) window.origin[axis] += p->region.origin[axis];
+        if (overlap(&window, &p->rest)) continue;
         if (!all_labelled) CRD_PASS(read_label(dataset, p, &window, &labelled));
-        if (!all_labelled) CRD_PASS(crd_advance(monitor, "looking for labels", "chunks", i + 1, plan.count, NULL));
+        if (!all_labelled) CRD_PASS(crd_advance(monitor, "looking for labels", "chunks", i + 1, p->plan.count, NULL));
         if (labelled == 0) continue;
-        CRD_PASS(make_room(&dataset->places, dataset->place_count, &dataset->place_room, sizeof *dataset->places));
-        place *added = &dataset->places[dataset->place_count++];
-        added->pair = number;
-        memcpy(added->origin, window.origin, sizeof added->origin);
+        CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
+        dataset->numbers[dataset->chunk_count++] = i;
     }
+    p->end = dataset->chunk_count;
     return CRD_OK;
 }
 
-/* A block at the end of the axis that has the most chunks, at least one chunk thick. */
-static crd_status hold_back(const crd_dataset *dataset, const char *path, double share, pair *p)
+/* Lists the chunks of the pair added last; where holding back leaves nothing to learn from, nothing is held back. */
+static crd_status list_last(crd_dataset *dataset, const char *path, double share, const crd_monitor *monitor)
 {
-    const int64_t *shape = p->region.size, *chunk = dataset->options.chunk;
-    int axis = 0;
-    for (int i = 1; i < 3; i++) {
-        if ((double)shape[i] / (double)chunk[i] > (double)shape[axis] / (double)chunk[axis]) axis = i;
-    }
-    int64_t thickness = (int64_t)ceil(share * (double)shape[axis]);
-    if (thickness < chunk[axis]) thickness = chunk[axis];
-    if (shape[axis] - thickness < chunk[axis]) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is too small to hold a part back for validation: along %c it has %" PRId64
-                        " voxels and a chunk %" PRId64 "; give a validation pair (--valid-scan, --valid-label), a "
-                        "smaller --chunk, or --valid-fraction 0",
-                        path, "zyx"[axis], shape[axis], chunk[axis]);
-    }
-    p->rest = p->region;
-    p->rest.origin[axis] = shape[axis] - thickness;
-    p->rest.size[axis] = thickness;
-    p->region.size[axis] -= thickness;
-    return CRD_OK;
-}
-
-/* Adds a scan's statistics to those of the scans before it. Histograms of other ranges are moved over bin by bin. */
-static void join_record(crd_training_record *record, const crd_scan *scan)
-{
-    const crd_volume_statistics *s = crd_scan_statistics(scan);
-    const crd_volume_info *info = crd_scan_info(scan);
-    const double n = (double)record->voxels, m = (double)s->count;
-    if (record->voxels == 0) {
-        *record = (crd_training_record){.voxels = s->count, .minimum = s->minimum, .maximum = s->maximum,
-                                        .mean = s->mean, .std = sqrt(s->variance),
-                                        .histogram_low = s->histogram_low, .histogram_high = s->histogram_high};
-        memcpy(record->histogram, s->histogram, sizeof record->histogram);
-        memcpy(record->spacing, info->spacing, sizeof record->spacing);
-        memcpy(record->unit, info->unit, sizeof record->unit);
-        return;
-    }
-    const double mean = (n * record->mean + m * s->mean) / (n + m);
-    const double square = (n * (record->std * record->std + record->mean * record->mean) +
-                           m * (s->variance + s->mean * s->mean)) / (n + m);
-    const double low = fmin(record->histogram_low, s->histogram_low);
-    const double high = fmax(record->histogram_high, s->histogram_high);
-    int64_t joined[CRD_HISTOGRAM_BINS] = {0};
-    for (int side = 0; side < 2; side++) {
-        const double from = side == 0 ? record->histogram_low : s->histogram_low;
-        const double to = side == 0 ? record->histogram_high : s->histogram_high;
-        const int64_t *bins = side == 0 ? record->histogram : s->histogram;
-        for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) {
-            const double centre = from + (to - from) * (i + 0.5) / CRD_HISTOGRAM_BINS;
-            int bin = (int)((centre - low) / (high - low) * CRD_HISTOGRAM_BINS);
-            bin = bin < 0 ? 0 : bin >= CRD_HISTOGRAM_BINS ? CRD_HISTOGRAM_BINS - 1 : bin;
-            joined[bin] += bins[i];
+    pair *p = &dataset->pairs[dataset->pair_count - 1];
+    const int64_t before = dataset->chunk_count;
+    if (share > 0.0) {
+        CRD_PASS(crd_hold_back(p->label, dataset->options.chunk, share, &p->rest));
+        if (p->rest.size[0] == 0) {
+            crd_warn(monitor,
+                     "%s is too small to hold a part back to check on: all of it is learnt from, and there is no "
+                     "validation; a second labelled scan (--valid-scan, --valid-label) would allow one",
+                     path);
         }
     }
-    memcpy(record->histogram, joined, sizeof joined);
-    record->histogram_low = low;
-    record->histogram_high = high;
-    record->mean = mean;
-    record->std = sqrt(fmax(0.0, square - mean * mean));
-    record->minimum = fmin(record->minimum, s->minimum);
-    record->maximum = fmax(record->maximum, s->maximum);
-    record->voxels += s->count;
-    if (memcmp(record->spacing, info->spacing, sizeof record->spacing) != 0 || strcmp(record->unit, info->unit) != 0) {
-        memset(record->spacing, 0, sizeof record->spacing);
-        record->unit[0] = '\0';
-    }
+    CRD_PASS(list_chunks(dataset, p, dataset->options.step, monitor));
+    if (p->rest.size[0] == 0 || dataset->chunk_count > before) return CRD_OK;
+    crd_warn(monitor,
+             "all labels of %s lie close together: nothing is held back to check on, and there is no validation", path);
+    p->rest = (crd_box){0};
+    return list_chunks(dataset, p, dataset->options.step, monitor);
 }
 
 static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path, const pair *p)
@@ -212,7 +178,7 @@ static void compare_spacing(const crd_monitor *monitor, const char *scan_path, c
         const double a = scan->spacing[axis], b = label->spacing[axis];
         if (a > 0.0 && b > 0.0 && (fabs(a - b) > 1e-3 * a || strcmp(scan->unit, label->unit) != 0)) {
             crd_warn(monitor, "the spacing of %s (%g %s along %c) and of %s (%g %s) differ; are they of one scan?",
-                     scan_path, a, scan->unit, "zyx"[axis], label_path, b, label->unit);
+                     scan_path, a, scan->unit, "zyx"[axis], label_path, b, label -> unit);
             return;
         }
     }
@@ -224,20 +190,19 @@ crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *l
     crd_status status = CRD_OK;
     pair p = {0};
     int64_t counts[3];
-    const crd_scan_options options = {.volume = dataset->options.volume, .norm = dataset->options.norm,
-                                      .mask = dataset->options.mask};
+    const crd_scan_options options = {
+        .volume = dataset->options.volume, .norm = dataset->options.norm, .mask = dataset->options.mask};
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
     memcpy(p.region.size, crd_scan_info(p.scan)->shape, sizeof p.region.size);
     CRD_TRY(crd_label_open(label, p.region.size, &dataset->options.label, monitor, &p.label));
     compare_spacing(monitor, scan, label, &p);
-    if (held_back > 0.0) CRD_TRY(hold_back(dataset, scan, held_back, &p));
     crd_label_counts(p.label, counts);
     dataset->classes[0] += counts[0];
     dataset->classes[1] += counts[1];
-    join_record(&dataset->record, p.scan);
+    crd_record_join(&dataset->record, p.scan);
     CRD_TRY(append_pair(dataset, &p));
     p = (pair){0};
-    CRD_TRY(list_chunks(dataset, dataset->pair_count - 1, dataset->options.step, monitor));
+    CRD_TRY(list_last(dataset, scan, held_back, monitor));
 done:
     crd_scan_close(&p.scan);
     crd_label_close(&p.label);
@@ -247,7 +212,7 @@ done:
 static crd_status reopen_pair(const pair *from, crd_dataset *dataset)
 {
     crd_status status = CRD_OK;
-    pair p = {.region = from->region, .rest = from->rest};
+    pair p = {.region = from->region, .rest = from->rest, .plan = from->plan, .end = from->end};
     CRD_TRY(crd_scan_reopen(from->scan, &p.scan));
     CRD_TRY(crd_label_reopen(from->label, &p.label));
     CRD_TRY(append_pair(dataset, &p));
@@ -266,7 +231,7 @@ crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from, c
         pair *added = &dataset->pairs[dataset->pair_count - 1];
         added->region = added->rest;
         added->rest = (crd_box){0};
-        CRD_PASS(list_chunks(dataset, dataset->pair_count - 1, 1, monitor));
+        CRD_PASS(list_chunks(dataset, added, 1, monitor));
     }
     return CRD_OK;
 }
@@ -278,11 +243,9 @@ crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out)
     *out = NULL;
     CRD_TRY(crd_dataset_create(&dataset->options, &copy));
     for (int64_t i = 0; i < dataset->pair_count; i++) CRD_TRY(reopen_pair(&dataset->pairs[i], copy));
-    CRD_TRY(crd_alloc(dataset->place_count, sizeof *copy->places, "the list of chunks", &copy->places));
-    if (dataset->place_count > 0) {
-        memcpy(copy->places, dataset->places, (size_t)dataset->place_count * sizeof *copy->places);
-    }
-    copy->place_count = copy->place_room = dataset->place_count;
+    copy->numbers = dataset->numbers;
+    copy->lent = true;
+    copy->chunk_count = dataset->chunk_count;
     memcpy(copy->classes, dataset->classes, sizeof copy->classes);
     copy->record = dataset->record;
     *out = copy;
@@ -294,7 +257,7 @@ done:
 
 int64_t crd_dataset_count(const crd_dataset *dataset)
 {
-    return dataset->place_count;
+    return dataset->chunk_count;
 }
 
 void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2])
@@ -328,21 +291,19 @@ uint64_t crd_dataset_digest(const crd_dataset *dataset)
         hash = digest(hash, &s->variance, sizeof s->variance);
         hash = digest(hash, s->histogram, sizeof s->histogram);
     }
-    return digest(hash, dataset->places, (size_t)dataset->place_count * sizeof *dataset->places);
+    return digest(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
 }
 
 crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
                             int64_t *labelled)
 {
-    const place *at = &dataset->places[number];
-    const pair *p = &dataset->pairs[at->pair];
-    crd_box box;
-    memcpy(box.origin, at->origin, sizeof box.origin);
-    memcpy(box.size, dataset->options.chunk, sizeof box.size);
+    const pair *p = dataset->pairs;
+    while (number >= p->end) p++;
+    const crd_box box = chunk_box(p, dataset->numbers[number]);
     CRD_PASS(crd_scan_read(p->scan, &box, dataset->input));
     CRD_PASS(read_label(dataset, p, &box, labelled));
-    const crd_turn turn = dataset->options.augment ? crd_turn_draw(dataset->options.seed, epoch, number, box.size)
-                                                   : (crd_turn){0};
+    const crd_turn turn =
+        dataset->options.augment ? crd_turn_draw(dataset->options.seed, epoch, number, box.size) : (crd_turn){0};
     crd_turn_apply(&turn, box.size, dataset->input, dataset->label, input, label);
     return CRD_OK;
 }

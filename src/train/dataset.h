@@ -18,18 +18,20 @@ typedef struct crd_dataset_options {
     crd_norm_setting norm;
     const char *mask;
     crd_label_options label;
-    const crd_volume_options *volume;  /* raw scans; may be NULL */
-    int augment;                       /* flips and turns about z, drawn from seed */
+    const crd_volume_options *volume; /* raw scans; may be NULL */
+    int augment;                      /* flips and turns about z, drawn from seed */
     uint64_t seed;
 } crd_dataset_options;
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out);
-/* Adds a pair and its chunks. `held_back` in [0, 0.5]: that share of the scan, a whole block at its end, is left out, and
- * is what crd_dataset_add_rest of another dataset takes. */
+/* Adds a pair and its chunks. `held_back` in [0, 0.5]: that share of the labelled part, a block at its end, is left
+ * out, and is what crd_dataset_add_rest of another dataset takes. A scan too small for that is used whole, with a
+ * warning. */
 crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
                            const crd_monitor *monitor);
 /* The blocks that `from` held back, cut into chunks that don't overlap more than they must. */
 crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from, const crd_monitor *monitor);
+/* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
 crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
 void crd_dataset_close(crd_dataset **dataset);
 

@@ -11,11 +11,14 @@
 /* Nothing to learn from: no labelled chunk, or one class only. */
 crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks);
 
-/* Not a number, or a head that is dead in the whole mini-batch. */
-crd_status crd_diagnose_step(int64_t step, double bce, double kl, bool dead, const char *checkpoint, bool has_steps);
+/* Not a number, or a head that stays dead: `dead` is that of all examples of the mini-batch. Dropout may kill it for a
+ * step, so it takes several in a row, counted in `progress`. */
+crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
+                             const char *checkpoint);
 
-/* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. */
-void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, const crd_log_epoch *line,
-                        const crd_monitor *monitor);
+/* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. `bce` is
+ * the mean over the epoch's steps, `classes` the labelled voxels of each class. */
+void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
+                        const int64_t classes[2], const crd_monitor *monitor);
 
 #endif

@@ -25,10 +25,11 @@ struct crd_feeder {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Guarded by the lock. */
-    int64_t read, taken;    /* batches since the start */
-    bool in_use;            /* the batch before `taken` is in the caller's hands */
+    int64_t read, taken; /* batches since the start */
+    bool in_use;         /* the batch before `taken` is in the caller's hands */
     bool stop;
     bool failed;
+    double seconds; /* of the reading thread's own time */
     crd_error error;
 };
 
@@ -63,6 +64,12 @@ static crd_status read_batch(crd_feeder *feeder, int64_t step, int64_t *epoch_in
     return CRD_OK;
 }
 
+static double thread_seconds(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0 ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec : 0.0;
+}
+
 static void *feed(void *context)
 {
     crd_feeder *feeder = context;
@@ -78,6 +85,7 @@ static void *feed(void *context)
         if (stop) return NULL;
         const crd_status status = read_batch(feeder, step, &epoch_in_order, into);
         pthread_mutex_lock(&feeder->lock);
+        feeder->seconds = thread_seconds();
         if (status != CRD_OK) {
             feeder->failed = true;
             feeder->error = *crd_last_error();
@@ -101,7 +109,8 @@ crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out)
     pthread_mutex_init(&feeder->lock, NULL);
     pthread_cond_init(&feeder->changed, NULL);
     CRD_TRY(crd_dataset_reopen(plan->dataset, &feeder->dataset));
-    CRD_TRY(crd_alloc(crd_dataset_count(feeder->dataset), sizeof *feeder->order, "the order of chunks", &feeder->order));
+    CRD_TRY(
+        crd_alloc(crd_dataset_count(feeder->dataset), sizeof *feeder->order, "the order of chunks", &feeder->order));
     for (int i = 0; i < DEPTH; i++) {
         const int64_t voxels = plan->batch * plan->chunk_voxels;
         CRD_TRY(crd_alloc(voxels, sizeof(float), "chunks read ahead", &feeder->slots[i].inputs));
@@ -135,6 +144,14 @@ crd_status crd_feeder_next(crd_feeder *feeder, crd_batch *batch, double *waited)
     pthread_mutex_unlock(&feeder->lock);
     if (waited != NULL) *waited = crd_seconds() - begin;
     return failed ? crd_error_adopt(&feeder->error) : CRD_OK;
+}
+
+double crd_feeder_seconds(crd_feeder *feeder)
+{
+    pthread_mutex_lock(&feeder->lock);
+    const double seconds = feeder->seconds;
+    pthread_mutex_unlock(&feeder->lock);
+    return seconds;
 }
 
 void crd_feeder_stop(crd_feeder **pointer)

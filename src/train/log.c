@@ -1,7 +1,10 @@
 #include "train/log.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,46 +19,75 @@ struct crd_train_log {
     char *path;
 };
 
-/* The step that a line is about; -1 where it has none. */
-static int64_t step_of(const char *line)
+static double number(const cJSON *object, const char *name)
 {
-    const char *at = strstr(line, "\"step\":");
-    return at != NULL ? strtoll(at + 7, NULL, 10) : -1;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
 }
 
-/* A run that was killed may have logged more steps than its checkpoint has: those come again. */
-static crd_status cut_after(const char *path, int64_t step)
+/* false: the line is not whole. */
+static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bool *ends_epoch)
 {
-    crd_status status = CRD_OK;
-    char *text = NULL;
-    size_t bytes, keep = 0;
-    if (access(path, F_OK) != 0) return CRD_OK;
-    CRD_TRY(crd_read_file(path, (size_t)1 << 34, &text, &bytes));
-    while (keep < bytes) {
-        const char *end = memchr(text + keep, '\n', bytes - keep);
-        const int64_t line = end != NULL ? step_of(text + keep) : -1;
-        if (line < 0 || line > step) break;
-        keep = (size_t)(end - text) + 1;
+    cJSON *line = cJSON_Parse(text);
+    const double at = number(line, "step");
+    *ends_epoch = cJSON_HasObjectItem(line, "lr") != 0;
+    if (at >= 1.0 && at < 1e15) {
+        *step = (crd_log_step){(int64_t)at,
+                               (int64_t)number(line, "epoch"),
+                               number(line, "bce"),
+                               number(line, "kl"),
+                               number(line, "kl_weight"),
+                               number(line, "loss"),
+                               number(line, "seconds")};
+        *epoch = (crd_log_epoch){
+            number(line, "lr"),           number(line, "valid_bce"),       number(line, "valid_accuracy"),
+            number(line, "sample_bce"),   number(line, "sample_accuracy"), number(line, "mean_sigma"),
+            number(line, "certain_share")};
     }
-    if (keep < bytes) CRD_TRY(crd_write_file(path, text, keep));
-done:
-    crd_free(&text);
-    return status;
+    cJSON_Delete(line);
+    return at >= 1.0 && at < 1e15;
 }
 
-crd_status crd_log_open(const char *path, int64_t resumed_at, crd_train_log **out)
+/* A run that was killed may have logged more steps than its checkpoint has, the last one half: those come again. */
+static crd_status keep_until(crd_train_log *log, int64_t resumed_at, crd_log_reader *reader, void *context,
+                             double *seconds)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    off_t keep = 0;
+    while ((length = getline(&line, &room, log->file)) > 0) {
+        crd_log_step step;
+        crd_log_epoch epoch;
+        bool ends_epoch;
+        if (line[length - 1] != '\n' || !parse(line, &step, &epoch, &ends_epoch) || step.step > resumed_at) break;
+        keep += length;
+        *seconds = isfinite(step.seconds) ? step.seconds : *seconds;
+        if (reader != NULL) reader(context, &step, ends_epoch ? &epoch : NULL);
+    }
+    free(line);
+    if (ferror(log->file) || fseeko(log->file, keep, SEEK_SET) != 0 || ftruncate(fileno(log->file), keep) != 0) {
+        return crd_fail_errno("the log %s can't be continued", log->path);
+    }
+    return CRD_OK;
+}
+
+crd_status crd_log_open(const char *path, int64_t resumed_at, crd_log_reader *reader, void *context,
+                        crd_train_log **out, double *seconds)
 {
     crd_status status = CRD_OK;
     crd_train_log *log = NULL;
+    const bool go_on = resumed_at > 0 && access(path, F_OK) == 0;
     *out = NULL;
+    *seconds = 0.0;
     CRD_TRY(crd_alloc(1, sizeof *log, "the log", &log));
     CRD_TRY(crd_strdup(path, &log->path));
-    if (resumed_at > 0) CRD_TRY(cut_after(path, resumed_at));
-    log->file = fopen(path, resumed_at > 0 ? "ae" : "we");
+    log->file = fopen(path, go_on ? "r+e" : "we");
     if (log->file == NULL) {
         status = crd_fail_errno("the log %s can't be written", path);
         goto done;
     }
+    if (go_on) CRD_TRY(keep_until(log, resumed_at, reader, context, seconds));
     *out = log;
     log = NULL;
 done:
@@ -71,39 +103,32 @@ void crd_log_close(crd_train_log **log)
     crd_free(log);
 }
 
-static crd_status check(crd_train_log *log, int printed)
-{
-    if (printed >= 0 && !ferror(log->file)) return CRD_OK;
-    return crd_fail_errno("the log %s can't be written", log->path);
-}
-
-crd_status crd_log_add_step(crd_train_log *log, const crd_log_step *line)
-{
-    char bce[CRD_NUMBER_BYTES], kl[CRD_NUMBER_BYTES], weight[CRD_NUMBER_BYTES], loss[CRD_NUMBER_BYTES];
-    return check(log, fprintf(log->file,
-                              "{\"step\":%" PRId64 ",\"epoch\":%" PRId64
-                              ",\"bce\":%s,\"kl\":%s,\"kl_weight\":%s,\"loss\":%s,\"seconds\":%.3f}\n",
-                              line->step, line->epoch, crd_format_real(line->bce, bce), crd_format_real(line->kl, kl),
-                              crd_format_real(line->kl_weight, weight), crd_format_real(line->loss, loss),
-                              line->seconds));
-}
-
-crd_status crd_log_add_epoch(crd_train_log *log, const crd_log_epoch *line)
+crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch)
 {
     const struct {
         const char *name;
         double value;
-    } fields[] = {{"valid_bce", line->valid_bce}, {"valid_accuracy", line->valid_accuracy},
-                  {"sample_bce", line->sample_bce}, {"sample_accuracy", line->sample_accuracy},
-                  {"mean_sigma", line->mean_sigma}, {"certain_share", line->certain_share}, {"kl", line->kl},
-                  {"kl_weight", line->kl_weight}, {"lr", line->lr}};
-    CRD_PASS(check(log, fprintf(log->file, "{\"event\":\"epoch\",\"step\":%" PRId64 ",\"epoch\":%" PRId64, line->step,
-                                line->epoch)));
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        char number[CRD_NUMBER_BYTES];
-        CRD_PASS(check(log, fprintf(log->file, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, number))));
+    } fields[] = {{"bce", step->bce},
+                  {"kl", step->kl},
+                  {"kl_weight", step->kl_weight},
+                  {"loss", step->loss},
+                  {"lr", epoch != NULL ? epoch->lr : 0.0},
+                  {"valid_bce", epoch != NULL ? epoch->valid_bce : 0.0},
+                  {"valid_accuracy", epoch != NULL ? epoch->valid_accuracy : 0.0},
+                  {"sample_bce", epoch != NULL ? epoch->sample_bce : 0.0},
+                  {"sample_accuracy", epoch != NULL ? epoch->sample_accuracy : 0.0},
+                  {"mean_sigma", epoch != NULL ? epoch->mean_sigma : 0.0},
+                  {"certain_share", epoch != NULL ? epoch->certain_share : 0.0}};
+    const size_t count = epoch != NULL ? sizeof fields / sizeof fields[0] : 4;
+    fprintf(log->file, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64, step->step, step->epoch);
+    for (size_t i = 0; i < count; i++) {
+        char text[CRD_NUMBER_BYTES];
+        fprintf(log->file, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
     }
-    return check(log, fprintf(log->file, "}\n"));
+    fprintf(log->file, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
+            (int)(1e3 * (step->seconds - floor(step->seconds))));
+    if (ferror(log->file)) return crd_fail_errno("the log %s can't be written", log->path);
+    return CRD_OK;
 }
 
 crd_status crd_log_flush(crd_train_log *log)

@@ -18,11 +18,25 @@ struct crd_trainer {
     crd_posterior *posterior;
     crd_noise_source *noise;
     crd_trainer_state state;
-    float *gradient;         /* model layout */
-    float *point;            /* weights of the example at work */
+    float *gradient; /* model layout */
+    float *point;    /* weights of the example at work */
     float *point_gradient;
-    float *masks;            /* MCDN */
+    float *masks;    /* MCDN */
+    float *decoders; /* BCNN: [samples][values of the decoder] */
 };
+
+crd_status crd_estimator_parse(const char *name, crd_estimator *out)
+{
+    static const char *const names[] = {
+        [CRD_FLIPOUT] = "flipout", [CRD_INDEPENDENT] = "independent", [CRD_MEAN] = "mean"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (name == NULL || strcmp(names[i], name) != 0) continue;
+        *out = (crd_estimator)i;
+        return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there is no estimator '%s'; choose flipout, independent or mean",
+                    name != NULL ? name : "");
+}
 
 static crd_status allocate(crd_trainer *trainer)
 {
@@ -35,6 +49,9 @@ static crd_status allocate(crd_trainer *trainer)
     CRD_PASS(crd_alloc(net->model.total, sizeof(float), "the gradient", &trainer->gradient));
     CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the weights", &trainer->point));
     CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the gradient", &trainer->point_gradient));
+    const int64_t samples = net->kind == CRD_BCNN ? trainer->plan.samples : 0;
+    CRD_PASS(crd_alloc(samples * (net->point.total - crd_decoder_offset(net)), sizeof(float), "the samples' weights",
+                       &trainer->decoders));
     return crd_alloc(net->mask_total, sizeof(float), "the masks", &trainer->masks);
 }
 
@@ -83,6 +100,7 @@ void crd_trainer_free(crd_trainer **pointer)
     crd_free(&trainer->point);
     crd_free(&trainer->point_gradient);
     crd_free(&trainer->masks);
+    crd_free(&trainer->decoders);
     crd_free(pointer);
 }
 
@@ -162,8 +180,7 @@ void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input,
                      crd_loss *loss)
 {
     const float *masks;
-    const crd_noise *noise =
-        draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
+    const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, trainer->point_gradient, loss);
     crd_draw_backward(trainer->posterior, trainer->pool, noise, trainer->point_gradient, trainer->gradient);
 }
@@ -187,25 +204,45 @@ void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, doub
     crd_trainer_parameters_changed(trainer);
 }
 
-static const float *draw_to_evaluate(crd_trainer *trainer, int64_t sample)
+void crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss)
 {
     const float *masks;
-    const bool mean = sample == CRD_TRAINER_MEAN;
-    draw(trainer, mean ? CRD_MEAN : CRD_INDEPENDENT, mean ? 0 : LAST_STEP - (uint32_t)sample, 0, &masks);
-    return masks;
-}
-
-void crd_trainer_evaluate(crd_trainer *trainer, int64_t sample, const float *input, const uint8_t *label,
-                          crd_loss *loss)
-{
-    const float *masks = draw_to_evaluate(trainer, sample);
+    draw(trainer, CRD_MEAN, 0, 0, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, 0.0f, NULL, loss);
 }
 
-void crd_trainer_predict(crd_trainer *trainer, int64_t sample, const float *input, float *probability)
+static int64_t decoder_values(const crd_net *net)
 {
-    const float *masks = draw_to_evaluate(trainer, sample);
+    return net->point.total - crd_decoder_offset(net);
+}
+
+void crd_trainer_draw_samples(crd_trainer *trainer)
+{
+    const crd_net *net = trainer->plan.net;
+    const int64_t values = decoder_values(net);
+    if (net->kind != CRD_BCNN) return; /* masks are drawn as they are needed */
+    for (int64_t s = 0; s < trainer->plan.samples; s++) {
+        const float *masks;
+        draw(trainer, CRD_INDEPENDENT, LAST_STEP - (uint32_t)s, 0, &masks);
+        memcpy(trainer->decoders + s * values, trainer->point + crd_decoder_offset(net),
+               (size_t)values * sizeof(float));
+    }
+}
+
+void crd_trainer_encode(crd_trainer *trainer, const float *input)
+{
     crd_engine_encode(trainer->engine, trainer->point, input);
-    crd_engine_decode(trainer->engine, trainer->point + crd_decoder_offset(trainer->plan.net), masks, 1.0f,
-                      probability);
+}
+
+void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
+{
+    const crd_net *net = trainer->plan.net;
+    const float *weights = trainer->point + crd_decoder_offset(net), *masks = NULL;
+    if (net->kind == CRD_BCNN) {
+        weights = trainer->decoders + sample * decoder_values(net);
+    } else {
+        crd_dropout_draw(net, trainer->plan.seed, LAST_STEP - (uint32_t)sample, 0, trainer->masks);
+        masks = trainer->masks;
+    }
+    crd_engine_decode(trainer->engine, weights, masks, 1.0f, probability);
 }

@@ -16,13 +16,14 @@
 typedef struct crd_trainer crd_trainer;
 
 typedef struct crd_trainer_plan {
-    const crd_net *net;        /* borrowed */
+    const crd_net *net; /* borrowed */
     int64_t chunk[3];
     crd_estimator estimator;
     double prior_std;
     uint64_t seed;
-    int threads;               /* 0: one per core */
-    const char *isa;           /* NULL: the best */
+    int threads;     /* 0: one per core */
+    const char *isa; /* NULL: the best */
+    int64_t samples; /* that crd_trainer_draw_samples keeps; 0: none */
 } crd_trainer_plan;
 
 /* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
@@ -33,6 +34,9 @@ typedef struct crd_trainer_state {
     int64_t count;
     int64_t steps;
 } crd_trainer_state;
+
+/* "flipout", "independent" or "mean". */
+crd_status crd_estimator_parse(const char *name, crd_estimator *out);
 
 crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out);
 void crd_trainer_free(crd_trainer **trainer);
@@ -57,12 +61,17 @@ double crd_trainer_kl(crd_trainer *trainer);
 /* The gradient so far, model layout: for checks, and for sums over several processes. */
 float *crd_trainer_gradient(crd_trainer *trainer);
 
-/* Loss of one example without gradient: kernels at their means and no dropout, or sample number `sample`, drawn from
- * streams that training never uses. */
-enum { CRD_TRAINER_MEAN = -1 };
-void crd_trainer_evaluate(crd_trainer *trainer, int64_t sample, const float *input, const uint8_t *label,
-                          crd_loss *loss);
-/* The same, giving the probability of every voxel. */
-void crd_trainer_predict(crd_trainer *trainer, int64_t sample, const float *input, float *probability);
+/* Loss of one example without gradient, with the kernels at their means and no dropout. */
+void crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss);
+
+/* What the samples of a prediction would say, from streams that training never uses:
+ *
+ *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
+ *     for each chunk:
+ *         crd_trainer_encode(trainer, input);
+ *         for each sample below plan.samples: crd_trainer_decode(trainer, sample, probability); */
+void crd_trainer_draw_samples(crd_trainer *trainer);
+void crd_trainer_encode(crd_trainer *trainer, const float *input);
+void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
 
 #endif

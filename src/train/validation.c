@@ -1,33 +1,101 @@
 #include "train/validation.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/portable_math.h"
 #include "base/report.h"
 
-crd_status crd_validate_chunks(crd_trainer *trainer, crd_dataset *dataset, int64_t sample, float *input,
-                               uint8_t *label, crd_validation *out)
+/* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
+enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+static const double NEAREST = 1e-7; /* probabilities stay this far from 0 and 1 */
+
+static double clipped(double p)
 {
-    double bce = 0.0;
-    int64_t labelled = 0, correct = 0;
-    for (int64_t i = 0; i < crd_dataset_count(dataset); i++) {
-        crd_loss loss;
-        int64_t count;
-        CRD_PASS(crd_dataset_read(dataset, i, 0, input, label, &count));
-        crd_trainer_evaluate(trainer, sample, input, label, &loss);
-        bce += loss.bce_sum;
-        labelled += loss.labelled;
-        correct += loss.correct;
+    return p < NEAREST ? NEAREST : p > 1.0 - NEAREST ? 1.0 - NEAREST : p;
+}
+
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .monitor = monitor};
+    if (crd_dataset_count(dataset) == 0) return CRD_OK;
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->probability));
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->mean));
+    return crd_alloc(voxels, 1, "a chunk to check on", &out->label);
+}
+
+void crd_checker_close(crd_checker *checker)
+{
+    crd_free(&checker->input);
+    crd_free(&checker->probability);
+    crd_free(&checker->mean);
+    crd_free(&checker->label);
+}
+
+/* Adds one chunk's sums to *loss. */
+typedef void check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
+
+static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
+{
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    crd_loss total = {0};
+    for (int64_t i = 0; i < chunks; i++) {
+        int64_t labelled;
+        char note[64];
+        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i + 1, chunks);
+        CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
+        CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
+        check(checker, samples, &total);
     }
-    out->labelled = labelled;
-    out->bce = labelled > 0 ? bce / (double)labelled : 0.0;
-    out->accuracy = labelled > 0 ? (double)correct / (double)labelled : 0.0;
+    *out = (crd_validation){.labelled = total.labelled};
+    if (total.labelled == 0) return CRD_OK;
+    out->bce = total.bce_sum / (double)total.labelled;
+    out->accuracy = (double)total.correct / (double)total.labelled;
     return CRD_OK;
 }
 
-enum { SAMPLES = 16, VOXELS_MOST = 100000, CHUNKS_MOST = 48, SEARCH_STEPS = 40 };
-static const double NEAREST = 1e-7; /* probabilities stay this far from 0 and 1 */
+static void check_with_means(crd_checker *checker, int64_t samples, crd_loss *total)
+{
+    crd_loss loss;
+    (void)samples;
+    crd_trainer_evaluate(checker->trainer, checker->input, checker->label, &loss);
+    total->bce_sum += loss.bce_sum;
+    total->labelled += loss.labelled;
+    total->correct += loss.correct;
+}
+
+static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *total)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
+    crd_trainer_encode(checker->trainer, checker->input);
+    for (int64_t s = 0; s < samples; s++) {
+        crd_trainer_decode(checker->trainer, s, checker->probability);
+        for (int64_t v = 0; v < voxels; v++) checker->mean[v] += checker->probability[v];
+    }
+    for (int64_t v = 0; v < voxels; v++) {
+        if (checker->label[v] == CRD_LABEL_NONE) continue;
+        const double p = clipped((double)checker->mean[v] / (double)samples);
+        total->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
+        total->correct += (p > 0.5) == (checker->label[v] == 1);
+        total->labelled++;
+    }
+}
+
+crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
+{
+    return check_all(checker, 0, check_with_means, out);
+}
+
+crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out)
+{
+    crd_trainer_draw_samples(checker->trainer);
+    return check_all(checker, samples, check_with_samples, out);
+}
 
 typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */
     float *logits;        /* [voxels][SAMPLES] */
@@ -41,7 +109,7 @@ static double negative_log_likelihood(const evidence *e, double calibration)
     for (int64_t v = 0; v < e->voxels; v++) {
         double mean = 0.0;
         for (int s = 0; s < SAMPLES; s++) mean += crd_sigmoid(e->logits[v * SAMPLES + s] / calibration) / SAMPLES;
-        mean = mean < NEAREST ? NEAREST : mean > 1.0 - NEAREST ? 1.0 - NEAREST : mean;
+        mean = clipped(mean);
         total -= crd_log(e->classes[v] ? mean : 1.0 - mean);
     }
     return total;
@@ -49,22 +117,21 @@ static double negative_log_likelihood(const evidence *e, double calibration)
 
 static double to_logit(float probability)
 {
-    double p = probability;
-    p = p < NEAREST ? NEAREST : p > 1.0 - NEAREST ? 1.0 - NEAREST : p;
+    const double p = clipped(probability);
     return crd_log(p / (1.0 - p));
 }
 
-/* Takes every `stride`-th labelled voxel of a chunk. */
-static void take_voxels(evidence *e, const uint8_t *label, const float *probability, int64_t voxels, int64_t stride)
+/* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
+static int64_t take_voxels(evidence *e, const crd_checker *checker, int sample, int64_t first, int64_t stride)
 {
-    int64_t seen = 0;
-    for (int64_t v = 0; v < voxels && e->voxels < VOXELS_MOST; v++) {
-        if (label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
-        for (int s = 0; s < SAMPLES; s++) {
-            e->logits[e->voxels * SAMPLES + s] = (float)to_logit(probability[s * voxels + v]);
-        }
-        e->classes[e->voxels++] = label[v];
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    int64_t seen = 0, at = first;
+    for (int64_t v = 0; v < voxels && at < VOXELS_MOST; v++) {
+        if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
+        e->logits[at * SAMPLES + sample] = (float)to_logit(checker->probability[v]);
+        e->classes[at++] = checker->label[v];
     }
+    return at;
 }
 
 /* Golden section on log c: the likelihood has one maximum there in practice, and a local one will do. */
@@ -92,31 +159,35 @@ static double search(const evidence *e)
     return crd_exp(0.5 * (low + high));
 }
 
-crd_status crd_calibrate(crd_trainer *trainer, crd_dataset *dataset, float *input, uint8_t *label,
-                         const crd_monitor *monitor, double *calibration)
+crd_status crd_calibrate(crd_checker *checker, double *calibration)
 {
     crd_status status = CRD_OK;
     evidence e = {0};
-    float *probability = NULL;
-    const int64_t chunks = crd_dataset_count(dataset), voxels = crd_trainer_chunk_voxels(trainer);
-    const int64_t used = chunks < CHUNKS_MOST ? chunks : CHUNKS_MOST;
+    crd_trainer *trainer = checker->trainer;
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
+    used = used < 2 ? 2 : used;
+    used = used < chunks ? used : chunks;
     *calibration = 1.0;
     if (chunks == 0) return CRD_OK;
     CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
-    CRD_TRY(crd_alloc(SAMPLES * voxels, sizeof *probability, "the calibration", &probability));
+    crd_trainer_draw_samples(trainer);
     for (int64_t i = 0; i < used; i++) {
-        int64_t labelled;
-        CRD_TRY(crd_dataset_read(dataset, i * chunks / used, 0, input, label, &labelled));
-        for (int s = 0; s < SAMPLES; s++) crd_trainer_predict(trainer, s, input, probability + s * voxels);
+        int64_t labelled, taken = e.voxels;
+        CRD_TRY(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
-        take_voxels(&e, label, probability, voxels, stride > 0 ? stride : 1);
-        CRD_TRY(crd_advance(monitor, "calibrating", "chunks", i + 1, used, NULL));
+        crd_trainer_encode(trainer, checker->input);
+        for (int s = 0; s < SAMPLES; s++) {
+            crd_trainer_decode(trainer, s, checker->probability);
+            taken = take_voxels(&e, checker, s, e.voxels, stride > 0 ? stride : 1);
+        }
+        e.voxels = taken;
+        CRD_TRY(crd_advance(checker->monitor, "calibrating", "chunks", i + 1, used, NULL));
     }
-    *calibration = search(&e);
+    if (e.voxels > 0) *calibration = search(&e);
 done:
     crd_free(&e.logits);
     crd_free(&e.classes);
-    crd_free(&probability);
     return status;
 }
