@@ -2,6 +2,7 @@
  * runs in a child: where that dies inside libhdf5 the input is put aside, into the folder $FUZZ_ASIDE if that is set;
  * where it dies in our code, or lives, it runs in this process as usual. */
 #include <errno.h>
+#include <sanitizer/common_interface_defs.h>
 #include <sys/wait.h>
 
 #include "common.h"
@@ -51,6 +52,7 @@ static int dies_inside_libhdf5(void)
     }
     if (child == 0) {
         (void)dup2(log, STDERR_FILENO);
+        __sanitizer_set_death_callback(NULL); /* libFuzzer would keep the input as its own find */
         alarm(10);
         read_input();
         _exit(0);

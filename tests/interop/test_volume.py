@@ -190,8 +190,9 @@ def test_h5py_chunks():
         del options["fletcher32"]
         direct = file.create_dataset("direct", data=array, **options)
         direct.id.write_direct_chunk((16, 16, 16), np.full((16, 16, 16), 7, "i2").tobytes(), filter_mask=0b11)
-        wanted_direct = direct[()]
         file.create_dataset("grown", data=array, maxshape=(None, None, None), chunks=(64, 64, 64), compression="gzip")
+    with h5py.File(path("chunks.h5")) as file:  # anew: libhdf5 keeps what it knew of the chunk's filters
+        wanted_direct = file["direct"][()]
     for name, values in ("sparse", wanted), ("direct", wanted_direct), ("grown", array):
         if convert(path(f"chunks.h5:/{name}"), path("out.npy")):
             same(np.load(path("out.npy")), values, f"chunks: {name}")
