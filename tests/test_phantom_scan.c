@@ -1,6 +1,6 @@
 /* Each strength of a phantom does what its option says: seen in the difference that it alone makes. */
 #include "harness.h"
-#include "phantom/field.h"
+#include "phantom/scene.h"
 #include "phantom_tools.h"
 
 typedef struct moments {
@@ -203,6 +203,74 @@ static void test_blur_keeps_the_mean_and_smooths(void)
     phantom_options_free(CRD_PHANTOM_GRAPHITE, &options);
 }
 
+/* The scan at one voxel, from the scene alone: a plain sum over the Gaussian's 7 x 7 x 7 weights. */
+static double blurred(const crd_scene *scene, double deviation, int64_t z, int64_t y, int64_t x, float *space)
+{
+    enum { R = 3, N = 2 * R + 1 };
+    float truth[N * N], label[N * N], grey[N * N];
+    double sum = 0, weights = 0;
+    for (int k = -R; k <= R; k++) {
+        const crd_window window = {.z = z + k, .y0 = y - R, .x0 = x - R, .rows = N, .columns = N};
+        crd_scene_look(scene, &window, space, &(crd_view){truth, label, grey});
+        for (int i = 0; i < N * N; i++) {
+            const int j = i / N - R, l = i % N - R;
+            const double w = exp(-0.5 * (k * k + j * j + l * l) / (deviation * deviation));
+            sum += w * (double)grey[i];
+            weights += w;
+        }
+    }
+    return sum / weights;
+}
+
+/* Nothing happens where the windows meet in which a slice is made, nor at the volume's faces: the world goes on there.
+ */
+static void test_scan_is_the_blurred_scene_without_seams(void)
+{
+    static const int64_t zs[] = {0, 5, 11}, ys[] = {0, 63, 127, 128, 139},
+                         xs[] = {0, 1, 125, 126, 127, 128, 129, 130, 149};
+    for (int kind = 0; kind < 2; kind++) {
+        crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 12, 140, 150);
+        phantom p;
+        crd_scene scene;
+        crd_pool *pool = NULL;
+        phantom_options_type((crd_phantom_kind)kind, &options, "f32");
+        phantom_options_clean(&options);
+        options.blur = 1.0;
+        float *space = calloc((size_t)crd_scene_scratch(7, 7), sizeof *space);
+        CHECK(space != NULL);
+        CHECK_OK(crd_pool_create(2, &pool));
+        CHECK_OK(phantom_make((crd_phantom_kind)kind, &options, 5, 2, 0, &p));
+        CHECK_OK(crd_scene_make((crd_phantom_kind)kind, &options, pool, &scene));
+        for (size_t i = 0; i < sizeof zs / sizeof zs[0]; i++) {
+            for (size_t j = 0; j < sizeof ys / sizeof ys[0]; j++) {
+                for (size_t k = 0; k < sizeof xs / sizeof xs[0]; k++) {
+                    const double expected = blurred(&scene, options.blur, zs[i], ys[j], xs[k], space);
+                    CHECK_NEAR(((const float *)p.scan)[(zs[i] * 140 + ys[j]) * 150 + xs[k]], expected, 2e-6);
+                }
+            }
+        }
+        free(space);
+        phantom_free(&p);
+        crd_pool_free(&pool);
+        phantom_options_free((crd_phantom_kind)kind, &options);
+    }
+}
+
+/* Correlated noise is as correlated across the seam between two windows as inside one. */
+static void test_noise_has_no_seams(void)
+{
+    phantom p;
+    CHECK_OK(difference(CRD_PHANTOM_WELD, set_correlated, &p));
+    const float *v = p.scan;
+    double seam = 0, count = 0;
+    for (int64_t row = 0; row < p.shape[0] * p.shape[1]; row++) {
+        seam += (double)v[row * p.shape[2] + 127] * (double)v[row * p.shape[2] + 128];
+        count++;
+    }
+    CHECK_NEAR(seam / count / (0.05 * 0.05), exp(-0.25), 0.15);
+    phantom_free(&p);
+}
+
 /* Runs of foreground along an axis: flat grains are shorter along z than along x. */
 static double mean_run(const phantom *p, int64_t step, int64_t length)
 {
@@ -262,4 +330,5 @@ static void test_fields_do_not_depend_on_the_window(void)
 TEST_MAIN(TEST(test_white_noise), TEST(test_correlated_noise), TEST(test_rings_are_circles_that_change_slowly_along_z),
           TEST(test_cupping_is_a_bowl_around_the_centre), TEST(test_drift_is_slow),
           TEST(test_clean_scan_has_two_levels_and_partial_volume), TEST(test_blur_keeps_the_mean_and_smooths),
+          TEST(test_scan_is_the_blurred_scene_without_seams), TEST(test_noise_has_no_seams),
           TEST(test_flatness_tilt_and_size_shape_the_grains), TEST(test_fields_do_not_depend_on_the_window))
