@@ -7,9 +7,9 @@
 #include "progress.h"
 #include "signals.h"
 
-extern const cli_command cli_info, cli_convert, cli_phantom;
+extern const cli_command cli_info, cli_convert, cli_phantom, cli_validate, cli_compare;
 
-const cli_command *const cli_commands[] = {&cli_info, &cli_convert, &cli_phantom, NULL};
+const cli_command *const cli_commands[] = {&cli_info, &cli_convert, &cli_phantom, &cli_validate, &cli_compare, NULL};
 
 const cli_command *cli_find_command(const char *name)
 {
