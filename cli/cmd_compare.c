@@ -70,10 +70,10 @@ static int validate_run(const cli_context *context, entry *e)
     validate.foreground = options->foreground;
     validate.ignore = options->ignore;
     validate.threads = options->threads;
-    bool done = crd_settings_set(&crd_validate_settings, &validate, "run", e->run) == CRD_OK &&
-                crd_settings_set(&crd_validate_settings, &validate, "label", options->label) == CRD_OK &&
-                (options->mask == NULL ||
-                 crd_settings_set(&crd_validate_settings, &validate, "mask", options->mask) == CRD_OK);
+    bool done =
+        crd_settings_set(&crd_validate_settings, &validate, "run", e->run) == CRD_OK &&
+        crd_settings_set(&crd_validate_settings, &validate, "label", options->label) == CRD_OK &&
+        (options->mask == NULL || crd_settings_set(&crd_validate_settings, &validate, "mask", options->mask) == CRD_OK);
     done = done && crd_validate(&validate, context->monitor, &e->figures) == CRD_OK;
     const int code = done ? CLI_DONE : cli_library_failed();
     validate.foreground = validate.ignore = (crd_real_list){0};

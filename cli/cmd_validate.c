@@ -28,8 +28,8 @@ static void print_uncertainty(const crd_validation *v)
     printf("  std               %s\n", cli_figure_general(sqrt(v->uncertainty.variance), 6));
     printf("  range             %s to %s\n", cli_figure_general(v->uncertainty.min, 6),
            cli_figure_general(v->uncertainty.max, 6));
-    printf("\n%.0f cubes of edge %" PRId64 "; accurate from %s of the voxels right, uncertain from %s on\n", cubes, p->edge,
-           cli_figure_general(p->accuracy_threshold, 4), cli_figure_general(p->uncertainty_threshold, 6));
+    printf("\n%.0f cubes of edge %" PRId64 "; accurate from %s of the voxels right, uncertain from %s on\n", cubes,
+           p->edge, cli_figure_general(p->accuracy_threshold, 4), cli_figure_general(p->uncertainty_threshold, 6));
     printf("                       certain       uncertain\n");
     printf("  accurate    %13" PRId64 "   %13" PRId64 "\n", p->n_ac, p->n_au);
     printf("  inaccurate  %13" PRId64 "   %13" PRId64 "\n", p->n_ic, p->n_iu);
@@ -119,13 +119,16 @@ const cli_command cli_validate = {
     .settings = &crd_validate_settings,
     .options_size = sizeof(crd_validate_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
-    .details =
-        "DIR is a run folder of credence predict; validation.json is written into it, for credence compare and credence "
-        "report. Without a folder, --prob, --seg and --unc name the volumes.\n"
-        "PAvPU3D looks at all cubes of edge 2: P(accurate | certain) is how often the segmentation is right where the map "
-        "says it can be trusted, P(uncertain | inaccurate) how often the map warns where it is wrong. Cubes that hold a "
-        "voxel without a label or outside the mask are left out. A figure that has no meaning, because there is no such "
-        "cube or class, is n/a.",
+    .details = "DIR is a run folder of credence predict; validation.json is written into it, for credence compare and "
+               "credence "
+               "report. Without a folder, --prob, --seg and --unc name the volumes.\n"
+               "PAvPU3D looks at all cubes of edge 2: P(accurate | certain) is how often the segmentation is right "
+               "where the map "
+               "says it can be trusted, P(uncertain | inaccurate) how often the map warns where it is wrong. Cubes "
+               "that hold a "
+               "voxel without a label or outside the mask are left out. A figure that has no meaning, because there is "
+               "no such "
+               "cube or class, is n/a.",
     .examples = "credence validate run --label truth.tif\n"
                 "credence validate run --label label.tif --ignore 255 --json > figures.json\n"
                 "# any program's maps\n"

@@ -1,5 +1,5 @@
-/* Cubes of any edge and stride: the plain way, where the fast loops of rows.h, which know edge 2 and stride 1 only, don't
- * apply. */
+/* Cubes of any edge and stride: the plain way, where the fast loops of rows.h, which know edge 2 and stride 1 only,
+ * don't apply. */
 #ifndef CRD_VALIDATE_CUBES_H
 #define CRD_VALIDATE_CUBES_H
 
@@ -8,7 +8,7 @@
 enum { CRD_EDGE_MAX = 32 };
 
 typedef struct crd_cube_slices {
-    const float *unc[CRD_EDGE_MAX];    /* `edge` slices of rows, `width` voxels each */
+    const float *unc[CRD_EDGE_MAX]; /* `edge` slices of rows, `width` voxels each */
     const uint8_t *mark[CRD_EDGE_MAX];
     int64_t width;
 } crd_cube_slices;

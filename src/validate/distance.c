@@ -18,8 +18,8 @@ enum {
 };
 
 typedef struct room {
-    uint16_t *ring[RING];      /* in-slice squared distances, class in the top bit; the part's own rows */
-    uint16_t *rows;            /* the same within rows, with REACH more rows on both sides */
+    uint16_t *ring[RING]; /* in-slice squared distances, class in the top bit; the part's own rows */
+    uint16_t *rows;       /* the same within rows, with REACH more rows on both sides */
     uint8_t *seg, *label, *inside, *kind, *mark;
     float *prob, *unc;
     int16_t *nearest;

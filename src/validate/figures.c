@@ -221,7 +221,8 @@ static crd_status histogram_figures(const crd_tally *t, crd_validation *v)
 static void geometry_figures(const crd_tally *t, crd_validation *v)
 {
     const double mean = v->uncertainty.mean, variance = v->uncertainty.variance;
-    double *along[3] = {&v->geometry.along_z, &v->geometry.along_y, &v->geometry.along_x}, covariance = 0.0, pairs = 0.0;
+    double *along[3] = {&v->geometry.along_z, &v->geometry.along_y, &v->geometry.along_x}, covariance = 0.0,
+           pairs = 0.0;
     for (int axis = 0; axis < 3; axis++) {
         const double n = (double)t->neighbours[axis].pairs;
         const double of_axis = (double)t->neighbours[axis].product * CRD_PRODUCT_UNIT -
@@ -288,8 +289,9 @@ static crd_status distance_figures(const crd_sweep *sweep, const crd_tally *t, c
     for (int d = 0; d < CRD_DISTANCES; d++) {
         v->distance.from.items[d] = d + 1;
         v->distance.count.items[d] = (double)t->distance[d].count;
-        v->distance.uncertainty.items[d] =
-            sweep->inputs->unc != NULL ? crd_wide_mean(t->distance[d].sum, t->distance[d].count, CRD_UNIT) : (double)NAN;
+        v->distance.uncertainty.items[d] = sweep->inputs->unc != NULL
+                                               ? crd_wide_mean(t->distance[d].sum, t->distance[d].count, CRD_UNIT)
+                                               : (double)NAN;
         v->distance.error.items[d] = crd_share(t->distance[d].wrong, t->distance[d].count);
     }
     return CRD_OK;

@@ -19,7 +19,10 @@ typedef struct field {
 } field;
 
 #define AT(MEMBER) offsetof(crd_validation, MEMBER)
-#define IN(SECTION, KEY, KIND) {#SECTION, #KEY, KIND, AT(SECTION.KEY)}
+#define IN(SECTION, KEY, KIND)                                                                                         \
+    {                                                                                                                  \
+#SECTION, #KEY, KIND, AT(SECTION.KEY)                                                                          \
+    }
 
 static const field fields[] = {
     {NULL, "shape", SHAPE, AT(shape)},
@@ -177,7 +180,8 @@ crd_status crd_validation_to_json(const crd_validation *validation, const char *
         const field *f = &fields[i];
         const bool begins = !same_section(section, f->section), first = i == 0 && run == NULL;
         if (begins && section != NULL) crd_text_add(&text, "\n  }");
-        if (!first && !(begins && f->section == NULL)) crd_text_add(&text, begins || section == NULL ? ",\n  " : ",\n    ");
+        if (!first && !(begins && f->section == NULL))
+            crd_text_add(&text, begins || section == NULL ? ",\n  " : ",\n    ");
         if (first) crd_text_add(&text, "\n  ");
         if (begins) crd_text_print(&text, "\"%s\": {\n    ", f->section);
         section = f->section;

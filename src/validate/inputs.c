@@ -18,7 +18,7 @@ static crd_status look_at(const char *path, const char *what, const crd_monitor 
     const int64_t *shape = inputs->shape;
     if (shape[0] == 0) {
         memcpy(inputs->shape, info->shape, sizeof inputs->shape);
-        memcpy(inputs->origin, info->origin, sizeof inputs->origin);
+        if (!inputs->boxed) memcpy(inputs->origin, info->origin, sizeof inputs->origin);
     } else if (memcmp(shape, info->shape, sizeof inputs->shape) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH,
                  "the %s %s has shape %lld,%lld,%lld (z,y,x), the other maps %lld,%lld,%lld; they must be of one run",
@@ -45,9 +45,9 @@ static crd_status place(const char *what, const char *path, const int64_t own[3]
         memset(inputs->origin, 0, sizeof inputs->origin);
         return CRD_OK;
     }
-    bool boxed = false, fits = true;
+    bool boxed = inputs->boxed, fits = true;
     for (int axis = 0; axis < 3; axis++) {
-        boxed |= inputs->origin[axis] != 0 || own[axis] != inputs->shape[axis];
+        boxed |= inputs->origin[axis] != 0; /* the volume's own metadata say so */
         fits &= inputs->origin[axis] >= 0 && inputs->origin[axis] + inputs->shape[axis] <= own[axis];
     }
     if (boxed && fits) return CRD_OK;
@@ -89,8 +89,8 @@ static crd_status take_files(const char *folder, const char *measure, crd_run_fi
     const bool deviation = measure != NULL && strcmp(measure, "std") == 0;
     char **unc = deviation ? &files->std : &files->unc;
     if (deviation && files->std == NULL) {
-        return crd_fail(CRD_ERR_ARGUMENT, "measure: the run %s has no map of the standard deviation; predict with --std",
-                        folder);
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "measure: the run %s has no map of the standard deviation; predict with --std", folder);
     }
     inputs->prob = files->prob;
     inputs->seg = files->seg;
@@ -114,9 +114,13 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     CRD_TRY(crd_run_files_find(options->run, &files));
     CRD_TRY(crd_run_facts_read(options->run, &facts));
     CRD_TRY(take_files(options->run, options->measure, &files, inputs));
-    CRD_TRY(crd_strdup(deviation ? "std" : facts.interval[0] != '\0' ? facts.interval : "uncertainty",
+    CRD_TRY(crd_strdup(deviation                   ? "std"
+                       : facts.interval[0] != '\0' ? facts.interval
+                                                   : "uncertainty",
                        &inputs->unc_name));
     if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = facts.mean;
+    inputs->boxed = facts.boxed;
+    memcpy(inputs->origin, facts.origin, sizeof inputs->origin);
     if (options->mask == NULL && facts.mask != NULL) {
         crd_info(monitor, "the run's mask is used: %s", facts.mask);
         inputs->mask = facts.mask;
@@ -161,7 +165,8 @@ crd_status crd_inputs_open(const crd_validate_options *options, const crd_monito
     if (options->run != NULL) CRD_PASS(find_run(options, monitor, inputs));
     CRD_PASS(copy_paths(options, inputs));
     if (inputs->prob == NULL && inputs->seg == NULL) {
-        return crd_fail(CRD_ERR_ARGUMENT, "there is nothing to validate: give a run folder, or --prob, --seg and --unc");
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "there is nothing to validate: give a run folder, or --prob, --seg and --unc");
     }
     if (options->label == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "label: without a label there is nothing to validate against; give --label");

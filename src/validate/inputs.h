@@ -13,11 +13,12 @@ typedef struct crd_inputs {
     char *prob, *seg, *unc; /* NULL: missing */
     char *maps[CRD_MAPS_MAX], *map_names[CRD_MAPS_MAX];
     int64_t map_count;
-    char *unc_name;     /* "33-67", or "std" */
+    char *unc_name; /* "33-67", or "std" */
     double prob_scale, unc_scale, map_scales[CRD_MAPS_MAX];
-    int64_t shape[3];   /* of the maps */
-    int64_t origin[3];  /* of the maps inside the label and the mask */
-    crd_label *label;   /* NULL: none (a sweep over the map alone) */
+    int64_t shape[3];  /* of the maps */
+    int64_t origin[3]; /* of the maps inside the label and the mask */
+    bool boxed;        /* the maps are of a box of the scan */
+    crd_label *label;  /* NULL: none (a sweep over the map alone) */
     char *mask;
     int64_t mask_shape[3];
     bool all_count; /* no mask, and every voxel is labelled */

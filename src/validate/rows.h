@@ -15,8 +15,9 @@ enum { CRD_PREDICTED = 1, CRD_LABELLED = 2, CRD_COUNTS = 4 };
 
 /* Room for counters that are too hot for 64 bits; emptied into the tally after at most 2^31 voxels. */
 typedef struct crd_hot {
-    uint32_t bins[2][2 * CRD_MEASURE_BINS + 1];  /* two tables, so that equal neighbours don't wait for each other; the */
-    uint32_t cubes[2][4 * CRD_CUBE_BINS + 1];    /* last entry takes what doesn't count */
+    uint32_t bins[2]
+                 [2 * CRD_MEASURE_BINS + 1];  /* two tables, so that equal neighbours don't wait for each other; the */
+    uint32_t cubes[2][4 * CRD_CUBE_BINS + 1]; /* last entry takes what doesn't count */
     uint64_t reliability[4][4 * CRD_RELIABILITY_BINS + 1][2]; /* count, excess */
 } crd_hot;
 
@@ -32,15 +33,15 @@ static inline uint32_t crd_rows_limit(double scale)
 void crd_hot_empty(crd_hot *hot, crd_tally *tally);
 
 typedef struct crd_cube_rule {
-    double limit;    /* sum of the cube, in units, from which on it is uncertain: a whole number */
-    int need;        /* right voxels of an accurate cube */
-    double scale;    /* stored uncertainty -> units of 2^-32 */
+    double limit; /* sum of the cube, in units, from which on it is uncertain: a whole number */
+    int need;     /* right voxels of an accurate cube */
+    double scale; /* stored uncertainty -> units of 2^-32 */
 } crd_cube_rule;
 
 typedef struct crd_neighbour_rows {
-    const float *here, *below, *behind;             /* at (z, y), (z, y + 1), (z + 1, y); one more voxel than `count` */
+    const float *here, *below, *behind; /* at (z, y), (z, y + 1), (z + 1, y); one more voxel than `count` */
     const uint8_t *here_kind, *below_kind, *behind_kind;
-    bool last;                                      /* the stretch ends the row: its last voxel has none after it */
+    bool last; /* the stretch ends the row: its last voxel has none after it */
 } crd_neighbour_rows;
 
 typedef struct crd_rows {
@@ -68,7 +69,8 @@ typedef struct crd_rows {
     /* Squared distances with the class in the top bit: nearest[i] = min(nearest[i], step + (there[i] of the other class
      * than here[i] ? 0 : there[i])). */
     void (*nearer)(const uint16_t *there, const uint16_t *here, int step, int64_t count, int16_t *nearest);
-    /* The sum of a stretch of the uncertainty where `kind` isn't 0 (NULL: everywhere); *most as probability() has it. */
+    /* The sum of a stretch of the uncertainty where `kind` isn't 0 (NULL: everywhere); *most as probability() has it.
+     */
     uint64_t (*sum)(const float *unc, const uint8_t *kind, double scale, int64_t count, uint32_t *most);
 } crd_rows;
 

@@ -42,10 +42,11 @@ static const char *after_role(const char *name, const char *role, bool further)
 
 static crd_status several(const char *folder, const char *one, const char *other)
 {
-    return crd_fail(CRD_ERR_ARGUMENT,
-                    "the folder %s holds the volumes of more than one run (%s and %s); name the files with --prob, --seg "
-                    "and --unc",
-                    folder, one, other);
+    return crd_fail(
+        CRD_ERR_ARGUMENT,
+        "the folder %s holds the volumes of more than one run (%s and %s); name the files with --prob, --seg "
+        "and --unc",
+        folder, one, other);
 }
 
 static crd_status take(const char *folder, const char *name, char **slot)
@@ -181,6 +182,27 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
+/* Three whole numbers; false where there aren't any. */
+static bool triple_of(const cJSON *object, const char *key, int64_t out[3])
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
+    for (int axis = 0; axis < 3; axis++) {
+        const cJSON *item = cJSON_GetArrayItem(list, axis);
+        if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= 0x1p53)) return false;
+        out[axis] = (int64_t)item->valuedouble;
+    }
+    return true;
+}
+
+static void read_box(const cJSON *root, crd_run_facts *facts)
+{
+    const cJSON *plan = cJSON_GetObjectItemCaseSensitive(root, "plan");
+    int64_t scan[3], box[3];
+    facts->boxed = triple_of(cJSON_GetObjectItemCaseSensitive(root, "scan"), "shape", scan) &&
+                   triple_of(plan, "shape", box) && triple_of(plan, "origin", facts->origin) &&
+                   memcmp(scan, box, sizeof scan) != 0;
+}
+
 crd_status crd_run_facts_read(const char *folder, crd_run_facts *facts)
 {
     crd_status status = CRD_OK;
@@ -196,6 +218,7 @@ crd_status crd_run_facts_read(const char *folder, crd_run_facts *facts)
     const char *interval = text_of(uncertainty, "interval");
     const char *kind = text_of(cJSON_GetObjectItemCaseSensitive(root, "model"), "kind");
     const char *mask = text_of(cJSON_GetObjectItemCaseSensitive(root, "settings"), "mask");
+    read_box(root, facts);
     if (cJSON_IsNumber(mean)) facts->mean = mean->valuedouble;
     if (interval != NULL) snprintf(facts->interval, sizeof facts->interval, "%s", interval);
     if (kind != NULL) snprintf(facts->kind, sizeof facts->kind, "%s", kind);

@@ -3,6 +3,7 @@
 #define CRD_VALIDATE_RUN_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "credence/settings.h"
@@ -26,10 +27,12 @@ crd_status crd_run_manifest(const char *folder, char **out);
 
 /* What validation wants to know of it. */
 typedef struct crd_run_facts {
-    char interval[32];     /* of the uncertainty: "33-67"; "" where it isn't said */
-    char kind[16];         /* of the model */
-    double mean;           /* of the uncertainty over all voxels inside the mask; NaN where it isn't said */
-    char *mask;            /* of the run; NULL: none */
+    char interval[32]; /* of the uncertainty: "33-67"; "" where it isn't said */
+    char kind[16];     /* of the model */
+    double mean;       /* of the uncertainty over all voxels inside the mask; NaN where it isn't said */
+    char *mask;        /* of the run; NULL: none */
+    bool boxed;        /* the run is of a box of the scan, which begins at */
+    int64_t origin[3];
 } crd_run_facts;
 
 crd_status crd_run_facts_read(const char *folder, crd_run_facts *facts);

@@ -93,10 +93,11 @@ static crd_status begin_room(const crd_sweep *sweep, void **out)
 
 static crd_status wrong_values(const char *what, const char *path)
 {
-    return crd_fail(CRD_ERR_FORMAT,
-                    "the %s %s holds values outside 0 .. 1, or that are not numbers; it must be one that predict wrote, "
-                    "or say its scale",
-                    what, path);
+    return crd_fail(
+        CRD_ERR_FORMAT,
+        "the %s %s holds values outside 0 .. 1, or that are not numbers; it must be one that predict wrote, "
+        "or say its scale",
+        what, path);
 }
 
 static crd_status load(const crd_sweep *sweep, const crd_box *box, crd_reader *reader, room *r, layer *l)
@@ -211,9 +212,8 @@ static void tally_pairs_of_slices(const crd_sweep *sweep, const crd_part *part, 
                                   room *r)
 {
     const int64_t width = sweep->inputs->shape[2], height = sweep->inputs->shape[1];
-    const crd_cube_rule rule = {.limit = crd_cube_limit(sweep->threshold, 2),
-                                .need = sweep->need,
-                                .scale = sweep->inputs->unc_scale * 0x1p32};
+    const crd_cube_rule rule = {
+        .limit = crd_cube_limit(sweep->threshold, 2), .need = sweep->need, .scale = sweep->inputs->unc_scale * 0x1p32};
     for (int64_t y = 0; y < part->y_end - part->y_begin && part->y_begin + y + 1 < height; y++) {
         for (int64_t x = 0; x + 1 < width; x += CRD_STRETCH) {
             const int64_t at = y * width + x, count = width - 1 - x < CRD_STRETCH ? width - 1 - x : CRD_STRETCH;

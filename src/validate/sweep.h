@@ -11,10 +11,10 @@ typedef struct crd_sweep {
     const crd_rows *rows;
     crd_pool *pool;
     const crd_monitor *monitor;
-    int64_t first, last;     /* the slices [first, last) are tallied: the whole volume, or a part to be merged later */
-    int64_t edge, stride;    /* of the cubes */
-    int need;                /* right voxels of an accurate cube */
-    double threshold;        /* of the mean uncertainty */
+    int64_t first, last;  /* the slices [first, last) are tallied: the whole volume, or a part to be merged later */
+    int64_t edge, stride; /* of the cubes */
+    int need;             /* right voxels of an accurate cube */
+    double threshold;     /* of the mean uncertainty */
     const double *thresholds;
     int64_t threshold_count;
     bool core;
@@ -41,8 +41,8 @@ typedef struct crd_part {
 typedef struct crd_team crd_team;
 typedef struct crd_team_work {
     const char *stage;
-    int64_t slab;         /* slices of a part */
-    int64_t band;         /* rows of a part */
+    int64_t slab; /* slices of a part */
+    int64_t band; /* rows of a part */
     /* The room of a thread, made once. `end` also takes one that `begin` left half made. */
     crd_status (*begin)(const crd_sweep *sweep, void **room);
     crd_status (*part)(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *room, crd_tally *tally);

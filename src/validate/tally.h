@@ -29,12 +29,12 @@ typedef struct crd_tally {
     int64_t threshold_count;
 
     crd_class_counts counts;
-    crd_wide sum, square;   /* of the uncertainty */
-    uint32_t least, most;   /* of the stored uncertainty, as bits of a float: least > most where there is none */
+    crd_wide sum, square; /* of the uncertainty */
+    uint32_t least, most; /* of the stored uncertainty, as bits of a float: least > most where there is none */
     crd_wide brier, nll;
     struct {
         int64_t count;
-        crd_wide excess; /* confidence above one half */
+        crd_wide excess;                    /* confidence above one half */
     } reliability[4][CRD_RELIABILITY_BINS]; /* by segmentation | label << 1 */
     struct {
         int64_t pairs;
@@ -52,10 +52,10 @@ typedef struct crd_tally {
         crd_wide sum;
     } distance[CRD_DISTANCES];
 
-    int64_t (*bins)[2];            /* CRD_MEASURE_BINS: right, wrong */
-    int64_t (*cubes)[4];           /* CRD_CUBE_BINS: accurate << 1 | uncertain */
-    int64_t (*thresholds)[4];      /* the same for each threshold of the curve */
-    crd_slice_tally *slice;        /* slices */
+    int64_t (*bins)[2];       /* CRD_MEASURE_BINS: right, wrong */
+    int64_t (*cubes)[4];      /* CRD_CUBE_BINS: accurate << 1 | uncertain */
+    int64_t (*thresholds)[4]; /* the same for each threshold of the curve */
+    crd_slice_tally *slice;   /* slices */
 } crd_tally;
 
 crd_status crd_tally_create(int64_t slices, int64_t threshold_count, crd_tally **out);

@@ -57,10 +57,11 @@ static crd_status measure(const crd_validate_options *options, crd_sweep *sweep,
     if (!sweep->core) CRD_TRY(crd_sweep_distance(sweep, tally));
     CRD_TRY(crd_figures_make(sweep, tally, v));
     if (from_manifest && fabs(v->uncertainty.mean - sweep->threshold) > 1e-9) {
-        crd_warn(sweep->monitor,
-                 "the manifest says that the mean uncertainty is %.9g, the map's is %.9g: its file was changed after the "
-                 "run; the manifest's is the threshold",
-                 sweep->threshold, v->uncertainty.mean);
+        crd_warn(
+            sweep->monitor,
+            "the manifest says that the mean uncertainty is %.9g, the map's is %.9g: its file was changed after the "
+            "run; the manifest's is the threshold",
+            sweep->threshold, v->uncertainty.mean);
     }
 done:
     crd_tally_free(&tally);
