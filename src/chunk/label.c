@@ -72,13 +72,31 @@ static crd_status count_value(crd_label *label, double value, int64_t times)
     return CRD_OK;
 }
 
+/* Bytes, as labels mostly are: counted in four tables, so that long runs of one value don't wait for each other. */
+static crd_status count_bytes(crd_label *label, const uint8_t *bytes)
+{
+    int64_t tables[4][256] = {{0}};
+    for (int64_t i = 0; i < label->slice_voxels; i++) tables[i & 3][bytes[i]]++;
+    for (int value = 0; value < 256; value++) {
+        const int64_t times = tables[0][value] + tables[1][value] + tables[2][value] + tables[3][value];
+        if (times > 0) CRD_PASS(count_value(label, (double)value, times));
+    }
+    return CRD_OK;
+}
+
+static bool is_bytes(const crd_label *label)
+{
+    return crd_volume_describe(label->volume)->type == CRD_U8;
+}
+
 static crd_status learn_values(crd_label *label, const crd_monitor *monitor)
 {
     const int64_t *shape = crd_volume_describe(label->volume)->shape;
     for (int64_t z = 0; z < shape[0]; z++) {
         const crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
-        CRD_PASS(crd_volume_read(label->volume, &slice, CRD_F64, label->slice));
-        for (int64_t i = 0; i < label->slice_voxels;) { /* labels come in long runs */
+        CRD_PASS(crd_volume_read(label->volume, &slice, is_bytes(label) ? CRD_U8 : CRD_F64, label->slice));
+        if (is_bytes(label)) CRD_PASS(count_bytes(label, (const uint8_t *)label->slice));
+        for (int64_t i = is_bytes(label) ? label->slice_voxels : 0; i < label->slice_voxels;) { /* long runs */
             int64_t run = 1;
             while (i + run < label->slice_voxels && label->slice[i + run] == label->slice[i]) run++;
             CRD_PASS(count_value(label, label->slice[i], run));
@@ -235,8 +253,27 @@ void crd_label_counts(const crd_label *label, int64_t counts[3])
     memcpy(counts, label->counts, sizeof label->counts);
 }
 
+/* In place. A value that wasn't there when the label was opened has no class. */
+static crd_status classify_bytes(const crd_label *label, int64_t count, uint8_t *classes)
+{
+    enum { UNKNOWN = 254 };
+    uint8_t table[256], unknown = 0;
+    memset(table, UNKNOWN, sizeof table);
+    for (int64_t i = 0; i < label->value_count; i++) table[(int)label->values[i]] = label->classes[i];
+    for (int64_t i = 0; i < count; i++) {
+        classes[i] = table[classes[i]];
+        unknown |= classes[i] == UNKNOWN;
+    }
+    if (!unknown) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);
+}
+
 crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes)
 {
+    if (is_bytes(label)) {
+        CRD_PASS(crd_volume_read(label->volume, box, CRD_U8, classes));
+        return classify_bytes(label, box->size[0] * box->size[1] * box->size[2], classes);
+    }
     const int64_t area = box->size[1] * box->size[2];
     for (int64_t z = 0; z < box->size[0]; z++) {
         const crd_box slice = {{box->origin[0] + z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
