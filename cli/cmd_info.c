@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "credence/model.h"
 #include "credence/number.h"
+#include "info_model.h"
 #include "json.h"
 #include "reading.h"
 
@@ -184,11 +186,16 @@ static int describe_volume(const char *path, const output *sheet)
     return code;
 }
 
+static int describe_model(const char *path, const output *sheet)
+{
+    return cli_describe_model(path, sheet->json);
+}
+
 /* The kinds of files that can be described, tried in this order; the last takes whatever is left. */
 static const struct describer {
     bool (*recognises)(const char *path); /* NULL: everything */
     int (*describe)(const char *path, const output *sheet);
-} describers[] = {{NULL, describe_volume}};
+} describers[] = {{crd_model_recognise, describe_model}, {NULL, describe_volume}};
 
 static int describe(const char *path, const output *sheet)
 {
@@ -231,10 +238,11 @@ const cli_command cli_info = {
     .options_size = sizeof(info_options),
     .uses = CLI_USES_JSON,
     .details = "FILE is a volume in any format that credence reads: a file, a folder of slices, a quoted pattern such "
-               "as 'slices/*.tif', or file.h5:/path/to/dataset.",
+               "as 'slices/*.tif', or file.h5:/path/to/dataset; or a model that credence trained, or a checkpoint.",
     .examples = "credence info scan.tif\n"
                 "credence info --header scan.h5:/exchange/data\n"
                 "credence info scan.raw --shape 512,1024,1024 --type u16le\n"
-                "credence info --json scan.tif label.tif > both.json",
+                "credence info --json scan.tif label.tif > both.json\n"
+                "credence info model.h5",
     .run = run,
 };

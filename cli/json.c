@@ -97,6 +97,12 @@ void cli_json_real(cli_json *json, const char *key, double value)
     fputs(crd_format_real(value, text), json->out);
 }
 
+void cli_json_raw(cli_json *json, const char *key, const char *text)
+{
+    begin_value(json, key);
+    fputs(text != NULL ? text : "null", json->out);
+}
+
 void cli_json_bool(cli_json *json, const char *key, bool value)
 {
     begin_value(json, key);

@@ -13,6 +13,7 @@
 #ifndef CREDENCE_MODEL_H
 #define CREDENCE_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,9 @@ CRD_API crd_status crd_model_create(const crd_model_info *info, uint64_t seed, c
 /* Loads a model, or the model in a checkpoint. A file that doesn't fit is refused with the dataset's name and both
  * shapes; a value that is not a finite number is refused, too. */
 CRD_API crd_status crd_model_load(const char *path, crd_model **out);
+
+/* Whether the file says that it is a model or a checkpoint; reads little, and sets no error. */
+CRD_API bool crd_model_recognise(const char *path);
 
 /* Writes to a temporary name beside `path`, then renames: the file is never half-written. */
 CRD_API crd_status crd_model_save(const crd_model *model, const char *path);

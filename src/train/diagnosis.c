@@ -5,7 +5,7 @@
 
 #include "base/report.h"
 
-enum { DEAD_STEPS = 10 };
+enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
 
 /* The cross entropy of always answering with the share of the foreground. */
 static double clueless(const int64_t classes[2])
@@ -51,23 +51,25 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
     return CRD_OK;
 }
 
-static void diagnose_start(int64_t epoch, double bce, bool validated, const int64_t classes[2],
+/* Said once, at the end of the epoch in which there have been steps enough. */
+static void diagnose_start(const crd_train_progress *progress, double bce, bool validated, const int64_t classes[2],
                            const crd_monitor *monitor)
 {
     const double guess = clueless(classes);
-    if ((epoch != 1 && epoch != 3) || !(bce > 0.98 * guess)) return;
+    const bool due = progress->steps >= STEPS_TO_LEARN && progress->steps - progress->epoch_steps < STEPS_TO_LEARN;
+    if (!due || !(bce > 0.98 * guess)) return;
     crd_warn(monitor,
-             "nothing learnt after epoch %" PRId64
-             ": the %s BCE is %.3f, and always answering with the foreground's share "
-             "gives %.3f; is the label the scan's? try more epochs, or a larger --lr",
-             epoch, validated ? "validation" : "training", bce, guess);
+             "nothing learnt after %" PRId64
+             " steps: the %s BCE is %.3f, and always answering with the foreground's share "
+             "gives %.3f; is the label the scan's? try a larger --lr, or another --seed",
+             progress->steps, validated ? "validation" : "training", bce, guess);
 }
 
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
                         const int64_t classes[2], const crd_monitor *monitor)
 {
     const bool validated = isfinite(line->valid_bce);
-    diagnose_start(epoch, validated ? line->valid_bce : bce, validated, classes, monitor);
+    diagnose_start(progress, validated ? line->valid_bce : bce, validated, classes, monitor);
     if (!validated) return;
     if (epoch == 1) progress->first_valid_bce = line->valid_bce;
     progress->rising = line->valid_bce > progress->last_valid_bce ? progress->rising + 1 : 0;

@@ -176,7 +176,7 @@ static crd_status create_locked(crd_volume *volume, hdf5_state *state, int compr
     const hid_t type = crd_hdf5_memory_type(volume->info.type);
     state->array.memory_type = type;
     state->array.channel = -1;
-    CRD_TRY(crd_hdf5_sink_create(volume->write_path, volume->file, &state->sink, &state->file));
+    CRD_TRY(crd_hdf5_sink_create(volume->write_path, volume->file, false, &state->sink, &state->file));
     if (links < 0 || creation < 0 || access < 0 || space < 0 || H5Pset_create_intermediate_group(links, 1) < 0 ||
         !crd_hdf5_size_cache(access, creation, crd_type_size(volume->info.type), volume->cache_bytes) ||
         (state->array.dataset = H5Dcreate2(state->file, name, type, space, links, creation, access)) < 0 ||
