@@ -542,7 +542,7 @@ void predictor_sizes(const crd_predictor_plan &plan, crd_precision precision, in
 
 int64_t samples_together(const crd_predictor_plan &plan, crd_precision precision, int64_t available)
 {
-    enum { MOST = 16 }; // beyond this a launch fills the GPU many times over anyway
+    const int64_t MOST = 16; // beyond this a launch fills the GPU many times over anyway
     for (int64_t count = plan.samples < MOST ? plan.samples : MOST; count > 0; count--) {
         int64_t device, host;
         predictor_sizes(plan, precision, count, &device, &host);
