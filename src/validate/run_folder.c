@@ -15,15 +15,6 @@
 
 enum { MANIFEST_LIMIT = 1 << 28 };
 
-crd_status crd_join_path(const char *folder, const char *name, char **out)
-{
-    const size_t bytes = strlen(folder) + strlen(name) + 2;
-    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
-    const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
-    snprintf(*out, bytes, "%s%s%s", folder, slash, name);
-    return CRD_OK;
-}
-
 /* Where in a file's name the suffix `_unc` ends, with a dot, nothing, or (for `further`) "_20-80." behind it; NULL if
  * the name isn't of that kind. The headers beside npy and raw data aren't volumes. */
 static const char *after_role(const char *name, const char *role, bool further)
@@ -52,7 +43,7 @@ static crd_status several(const char *folder, const char *one, const char *other
 static crd_status take(const char *folder, const char *name, char **slot)
 {
     if (*slot != NULL) return several(folder, *slot, name);
-    return crd_join_path(folder, name, slot);
+    return crd_join_path(folder, name, "", slot);
 }
 
 static crd_status append(crd_text_list *list, char *text)
@@ -70,7 +61,7 @@ static crd_status take_map(const char *folder, const char *name, const char *int
 {
     crd_status status = CRD_OK;
     char *path = NULL, *title = NULL;
-    CRD_TRY(crd_join_path(folder, name, &path));
+    CRD_TRY(crd_join_path(folder, name, "", &path));
     CRD_TRY(append(&files->maps, path));
     path = NULL;
     CRD_TRY(crd_strdup(interval, &title));
@@ -163,7 +154,7 @@ static crd_status read_if_there(const char *folder, const char *name, char **out
     char *path = NULL;
     size_t bytes;
     *out = NULL;
-    CRD_TRY(crd_join_path(folder, name, &path));
+    CRD_TRY(crd_join_path(folder, name, "", &path));
     if (access(path, F_OK) != 0 && errno == ENOENT) goto done;
     CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, out, &bytes));
 done:
@@ -251,7 +242,7 @@ crd_status crd_validation_load(const char *run, crd_validation **out)
     *out = NULL;
     CRD_TRY(read_if_there(run, "validation.json", &text));
     if (text == NULL) goto done;
-    CRD_TRY(crd_join_path(run, "validation.json", &path));
+    CRD_TRY(crd_join_path(run, "validation.json", "", &path));
     CRD_TRY(crd_validation_from_json(text, path, out));
 done:
     crd_free(&text);

@@ -19,9 +19,6 @@ typedef struct crd_run_files {
 crd_status crd_run_files_find(const char *folder, crd_run_files *files);
 void crd_run_files_free(crd_run_files *files);
 
-/* folder/name, free with crd_free. */
-crd_status crd_join_path(const char *folder, const char *name, char **out);
-
 /* The text of folder/manifest.json; *out stays NULL where there is none. */
 crd_status crd_run_manifest(const char *folder, char **out);
 

@@ -73,7 +73,7 @@ static crd_status write_into(const char *run, const crd_validation *v)
     crd_status status = CRD_OK;
     char *json = NULL, *path = NULL;
     CRD_TRY(crd_validation_to_json(v, NULL, &json));
-    CRD_TRY(crd_join_path(run, "validation.json", &path));
+    CRD_TRY(crd_join_path(run, "validation.json", "", &path));
     CRD_TRY(crd_write_file(path, json, strlen(json)));
 done:
     crd_free(&json);
