@@ -96,6 +96,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __gri
                                  p.partial + ((long)sample * gridDim.x + tile) * p.out + blockIdx.y * S::OUT);
 }
 
+// The fastest of those tried on an H200 at the network's sizes.
 typedef ConvShape<16, 8, 8, 2> Narrow;
 typedef ConvShape<32, 4, 4, 4> Middle;
 typedef ConvShape<64, 4, 4, 2> Wide;

@@ -8,7 +8,7 @@
 enum { PLANES = 8, WARPS = 8, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
 enum { IN_PLANES = PLANES + 2, IN_ROWS = ROWS + 2, IN_COLUMNS = COLUMNS + 2, BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32 };
 
-template <typename T> __global__ __launch_bounds__(THREADS) void head_kernel(const __grid_constant__ HeadArguments p)
+template <typename T> __global__ __launch_bounds__(THREADS, 3) void head_kernel(const __grid_constant__ HeadArguments p)
 {
     extern __shared__ __align__(128) uint8_t memory[];
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory);

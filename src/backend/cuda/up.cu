@@ -6,7 +6,7 @@
 enum { PLANES = 4, WARPS = 4, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
 enum { IN_PLANES = PLANES + 1, IN_ROWS = ROWS + 1, IN_COLUMNS = COLUMNS + 1, TILE_BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32 };
 
-template <typename T> __global__ __launch_bounds__(THREADS) void up_kernel(const __grid_constant__ UpArguments p)
+template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_kernel(const __grid_constant__ UpArguments p)
 {
     extern __shared__ __align__(128) uint8_t memory[];
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory);
@@ -30,7 +30,7 @@ template <typename T> __global__ __launch_bounds__(THREADS) void up_kernel(const
     T *y = static_cast<T *>(p.y) + sample * high.voxels() * p.out + channel;
     float sum[1][4] = {}, square[1][4] = {};
     int first_tap = 0; // of this parity, among the 27
-#pragma unroll 1
+#pragma unroll
     for (int parity = 0; parity < 8; parity++) {
         const int pz = parity >> 2, py = parity >> 1 & 1, px = parity & 1, taps = (1 + pz) * (1 + py) * (1 + px);
         float accumulator[PLANES][2][4];
@@ -40,8 +40,11 @@ template <typename T> __global__ __launch_bounds__(THREADS) void up_kernel(const
             for (int i = 0; i < 4; i++) accumulator[d][0][i] = accumulator[d][1][i] = 0.0f;
         for (int slab = 0; slab < slabs; slab++) {
             int tap = first_tap;
+#pragma unroll
             for (int a = 0; a <= pz; a++)
+#pragma unroll
                 for (int b = 0; b <= py; b++)
+#pragma unroll
                     for (int c = 0; c <= px; c++, tap++) {
                         const uint4 w = __ldg(weights + (long)(slab * 27 + tap) * 32);
                         const int offset = own_voxel + (a * IN_ROWS + b) * IN_COLUMNS + c;
