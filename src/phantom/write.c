@@ -28,28 +28,6 @@ typedef struct writer {
     crd_score *score;
 } writer;
 
-/* ".tif" for "tiff": the suffix the format's files are given. */
-static crd_status suffix_of(const char *format, char suffix[16])
-{
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        if (strcmp(crd_formats[i]->name, format) != 0) continue;
-        if (crd_formats[i]->create == NULL) {
-            return crd_fail(CRD_ERR_UNSUPPORTED,
-                            "this credence was built without %s and can't write %s; choose another format",
-                            crd_formats[i]->library, format);
-        }
-        const size_t length = strcspn(crd_formats[i]->suffixes, " ");
-        snprintf(suffix, 16, "%.*s", (int)length, crd_formats[i]->suffixes);
-        return CRD_OK;
-    }
-    char known[256] = "";
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", format, known);
-}
-
 /* A phantom may replace an earlier phantom, never somebody's own scan. */
 static crd_status protect_others(const writer *w)
 {
@@ -133,6 +111,7 @@ done:
 
 static crd_status prepare(writer *w)
 {
+    const crd_format *format = NULL;
     char suffix[16];
     const char *folder = w->options->output;
     CRD_PASS(crd_phantom_check(w->kind, w->options));
@@ -141,7 +120,8 @@ static crd_status prepare(writer *w)
     }
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
     CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
-    CRD_PASS(suffix_of(w->options->format, suffix));
+    CRD_PASS(crd_format_to_write(w->options->format, &format));
+    crd_format_suffix(format, suffix);
     for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], suffix, &w->paths[i]));
     CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
     CRD_PASS(crd_make_folders(folder));

@@ -211,24 +211,11 @@ static crd_status choose_format(crd_request *request)
     const char *wanted = request->options->format, *own = request->scan.format;
     const bool replaced = strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
     const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : replaced ? "tiff" : own;
-    char known[256] = "";
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        const crd_format *format = crd_formats[i];
-        if (strcmp(format->name, name) == 0) {
-            if (format->create == NULL) {
-                return crd_fail(CRD_ERR_UNSUPPORTED, "this build can't write %s%s%s; choose another --format", name,
-                                format->library != NULL ? ": it lacks " : "",
-                                format->library != NULL ? format->library : "");
-            }
-            request->format = format->name;
-            snprintf(request->suffix, sizeof request->suffix, "%.*s", (int)strcspn(format->suffixes, " "),
-                     format->suffixes);
-            return CRD_OK;
-        }
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", format->name);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", name, known);
+    const crd_format *format = NULL;
+    CRD_PASS(crd_format_to_write(name, &format));
+    request->format = format->name;
+    crd_format_suffix(format, request->suffix);
+    return CRD_OK;
 }
 
 static int64_t commas(const char *text)

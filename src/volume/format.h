@@ -56,6 +56,11 @@ struct crd_format {
 /* Does the name end in one of the format's suffixes? Letters of any case. */
 bool crd_format_has_suffix(const crd_format *format, const char *path);
 
+/* The format of that name, if this build can write it; the sentence otherwise says what there is. */
+crd_status crd_format_to_write(const char *name, const crd_format **out);
+/* The suffix that its files are given: ".tif". */
+void crd_format_suffix(const crd_format *format, char suffix[16]);
+
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw;
 
 /* All formats this version knows, in the order they are tried; ends in NULL. */
