@@ -20,35 +20,53 @@ static const uint32_t constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotated(uint32_t x, int by)
+static inline uint32_t rotated(uint32_t x, int by)
 {
     return x >> by | x << (32 - by);
 }
 
+static inline uint32_t expanded(const uint32_t *w, int i)
+{
+    const uint32_t a = w[(i + 1) & 15], b = w[(i + 14) & 15];
+    return w[i & 15] + (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[(i + 9) & 15] +
+           (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
+}
+
+/* One round. Instead of moving eight words along, the caller renames them: eight rounds bring every name back. */
+#define ROUND(A, B, C, D, E, F, G, H, I)                                                                               \
+    do {                                                                                                               \
+        const uint32_t t =                                                                                             \
+            H + (rotated(E, 6) ^ rotated(E, 11) ^ rotated(E, 25)) + (G ^ (E & (F ^ G))) + constants[I] + w[(I)&15];    \
+        D += t;                                                                                                        \
+        H = t + (rotated(A, 2) ^ rotated(A, 13) ^ rotated(A, 22)) + ((A & B) | (C & (A | B)));                         \
+    } while (0)
+
 static void digest_block(uint32_t state[8], const unsigned char *block)
 {
-    uint32_t w[64], s[8];
+    uint32_t w[16];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int i = 0; i < 16; i++) {
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
                block[4 * i + 3];
     }
-    for (int i = 16; i < 64; i++) {
-        const uint32_t a = rotated(w[i - 15], 7) ^ rotated(w[i - 15], 18) ^ w[i - 15] >> 3;
-        const uint32_t b = rotated(w[i - 2], 17) ^ rotated(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + a + w[i - 7] + b;
+    for (int i = 0; i < 64; i += 16) {
+        if (i > 0) {
+            for (int k = 0; k < 16; k++) w[k] = expanded(w, k);
+        }
+        for (int k = i; k < i + 16; k += 8) {
+            ROUND(a, b, c, d, e, f, g, h, k);
+            ROUND(h, a, b, c, d, e, f, g, k + 1);
+            ROUND(g, h, a, b, c, d, e, f, k + 2);
+            ROUND(f, g, h, a, b, c, d, e, k + 3);
+            ROUND(e, f, g, h, a, b, c, d, k + 4);
+            ROUND(d, e, f, g, h, a, b, c, k + 5);
+            ROUND(c, d, e, f, g, h, a, b, k + 6);
+            ROUND(b, c, d, e, f, g, h, a, k + 7);
+        }
     }
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        const uint32_t mix1 = rotated(s[4], 6) ^ rotated(s[4], 11) ^ rotated(s[4], 25);
-        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        const uint32_t t1 = s[7] + mix1 + choice + constants[i] + w[i];
-        const uint32_t mix0 = rotated(s[0], 2) ^ rotated(s[0], 13) ^ rotated(s[0], 22);
-        const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof s[0]);
-        s[4] += t1;
-        s[0] = t1 + mix0 + majority;
-    }
-    for (int i = 0; i < 8; i++) state[i] += s[i];
+    const uint32_t sums[8] = {a, b, c, d, e, f, g, h};
+    for (int i = 0; i < 8; i++) state[i] += sums[i];
 }
 
 void crd_sha256_begin(crd_sha256 *hash)

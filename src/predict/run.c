@@ -68,11 +68,9 @@ static crd_status find_rows(run *r)
 static crd_status open_scan(run *r)
 {
     const crd_request *request = &r->request;
-    crd_volume_options reading = request->reading;
-    reading.cache_bytes = (size_t)r->memory.cache_bytes;
     const char *mask = request->options->mask;
     const crd_scan_options options = {
-        .volume = &reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
+        .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
     CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
     crd_likeness_check(request, r->scan, &r->notes.monitor);
     if (!crd_scan_masked(r->scan)) return CRD_OK;
@@ -264,6 +262,7 @@ static crd_status run_all(run *r, const crd_predict_options *options, crd_predic
     crd_status status = CRD_OK;
     CRD_TRY(crd_request_make(options, &r->notes.monitor, &r->request));
     CRD_TRY(crd_memory_plan_make(&r->request, &r->memory));
+    r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
     CRD_TRY(crd_run_folder_open(&r->request, &r->notes.monitor, &r->folder));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     if (r->folder.complete) {
