@@ -177,6 +177,38 @@ static void test_presets(void)
     }
 }
 
+/* Values of `small` that go together are set together or not at all. */
+static void test_preset_small(void)
+{
+    static const struct {
+        const char *json;
+        int64_t max_steps, kl_batches;
+        double temperature, k0;
+        const char *augment;
+    } cases[] = {
+        {"{}", 1500, 1638, 100, 1, "flips"},
+        {"{\"epochs\": 2}", 0, 1638, 100, 1, "flips"},
+        {"{\"max-steps\": 7}", 7, 1638, 100, 1, "flips"},
+        {"{\"kl-temperature\": 5}", 1500, 0, 5, 0.5, "flips"},
+        {"{\"kl-batches\": 5}", 1500, 5, 1, 0.5, "flips"},
+        {"{\"kl_alpha\": 0.25, \"epochs\": 3}", 0, 0, 1, 0.25, "flips"},
+        {"{\"no-shuffle\": true}", 1500, 1638, 100, 1, "none"},
+        {"{\"estimator\": \"mean\"}", 1500, 1638, 100, 1, "none"},
+        {"{\"augment\": \"none\"}", 1500, 1638, 100, 1, "none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        crd_train_options o;
+        unsigned char given[128] = {0};
+        CHECK_OK(crd_settings_default(&crd_train_settings, &o));
+        CHECK_OK(crd_settings_from_json(&crd_train_settings, &o, cases[i].json, "c", given));
+        CHECK_OK(crd_train_apply_preset(&o, given));
+        CHECK(o.max_steps == cases[i].max_steps && o.kl_batches == cases[i].kl_batches);
+        CHECK(o.kl_temperature == cases[i].temperature && o.kl_initial == cases[i].k0);
+        CHECK(strcmp(o.augment, cases[i].augment) == 0);
+        crd_settings_clear(&crd_train_settings, &o);
+    }
+}
+
 /* Known figures for a chunk of 88x176x176. */
 static void test_cost(void)
 {
@@ -189,4 +221,5 @@ static void test_cost(void)
 }
 
 TEST_MAIN(TEST(test_kl_weight), TEST(test_learning_rate), TEST(test_shuffle_is_a_permutation), TEST(test_turns),
-          TEST(test_config_keys), TEST(test_wrong_config_keys), TEST(test_presets), TEST(test_cost))
+          TEST(test_config_keys), TEST(test_wrong_config_keys), TEST(test_presets), TEST(test_preset_small),
+          TEST(test_cost))

@@ -53,13 +53,14 @@ class Layer(torch.nn.Module):
         return mean + noise * signs[0].view(batch, -1, 1, 1, 1, 1) * signs[1].view(batch, 1, -1, 1, 1, 1)
 
     def forward(self, x, estimator):
-        batch, before = len(x), (self.edge - 1) // 2
+        before = (self.edge - 1) // 2
         after = self.edge - 1 - before
-        k = self.kernels(batch, estimator)
-        x = F.pad(x, (before, after) * 3).reshape(1, -1, *(n + before + after for n in x.shape[2:]))
-        x = F.conv3d(x, k.reshape(-1, *k.shape[2:]), groups=batch)
-        x = F.relu(x.reshape(batch, -1, *x.shape[2:]) + self.bias.view(1, -1, 1, 1, 1)) if self.edge > 1 else (
-            x.reshape(batch, -1, *x.shape[2:]) + self.bias.view(1, -1, 1, 1, 1))
+        x, k = F.pad(x, (before, after) * 3), self.kernels(len(x), estimator)
+        if self.bayesian and estimator != "mean":
+            x = torch.cat([F.conv3d(x[i:i + 1], k[i], self.bias) for i in range(len(x))])
+        else:
+            x = F.conv3d(x, self.loc, self.bias)
+        x = F.relu(x) if self.edge > 1 else x
         return F.group_norm(x, 4, self.gamma, self.beta, 1e-5) if self.norm else x
 
 

@@ -1,4 +1,5 @@
 /* The settings of training as one table, and the presets. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -176,7 +177,7 @@ static const crd_setting rows[] = {
     {.name = "epochs",
      .kind = CRD_SETTING_INT,
      AT(epochs),
-     .initial = "8",
+     .initial = "100",
      .low = 1,
      .high = 1e9,
      .argument = "N",
@@ -188,11 +189,11 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 4e9,
      .argument = "N",
-     .help = "stop after this many mini-batches; 0: no such limit"},
+     .help = "stop after this many mini-batches; 0: no such limit; the preset small: 1500, unless --epochs is given"},
     {.name = "lr",
      .kind = CRD_SETTING_REAL,
      AT(lr),
-     .initial = "0.001",
+     .initial = "0.003",
      .low = 1e-12,
      .high = 10,
      .argument = "RATE",
@@ -236,23 +237,28 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 1e12,
      .argument = "M",
-     .help = "divides the KL term; 0: the mini-batches of an epoch"},
+     .help = "M, divides the KL term; 0: the mini-batches of an epoch"},
     {.name = "kl-temperature",
      .kind = CRD_SETTING_REAL,
      AT(kl_temperature),
-     .initial = "100",
+     .initial = "1",
      .low = 1e-6,
      .high = 1e12,
      .argument = "T",
-     .help = "divides the KL term, too: 1 is the paper's, larger gives less uncertainty"},
-    {.name = "no-shuffle", .kind = CRD_SETTING_FLAG, AT(no_shuffle), .help = "take the pieces in file order"},
+     .help = "T, divides the KL term, too: 1 is the paper's, larger gives less uncertainty. The preset small has a "
+             "constant weight of 1, M 1638 and T 100, unless one of these --kl options is given"},
+    {.name = "no-shuffle",
+     .kind = CRD_SETTING_FLAG,
+     AT(no_shuffle),
+     .help = "take the pieces in file order, and as they are"},
     {.name = "augment",
      .kind = CRD_SETTING_CHOICE,
      AT(augment),
      .initial = "none",
      .choices = "none|flips",
      .argument = "HOW",
-     .help = "flips: mirror pieces at random, and turn them by 90 degrees about z"},
+     .help = "flips: mirror pieces at random, and turn them by 90 degrees about z; the preset small does, unless "
+             "--no-shuffle or --estimator mean is given"},
     {.name = "valid-samples",
      .kind = CRD_SETTING_INT,
      AT(valid_samples),
@@ -336,11 +342,11 @@ const crd_settings crd_train_settings = {.title = "train",
                                          .aliases = aliases,
                                          .alias_count = sizeof aliases / sizeof aliases[0]};
 
-/* The paper's values; ours for small data are the table's defaults. */
 typedef struct preset {
     const char *name, *json;
 } preset;
 
+/* The paper's values; ours for small data are the table's defaults and the groups below. */
 static const preset presets[] = {
     {"small", "{}"},
     {"graphite", "{\"chunk\": [88, 176, 176], \"batch\": 3, \"lr\": 1e-4, \"epochs\": 2, \"kl-start\": 1,"
@@ -351,12 +357,44 @@ static const preset presets[] = {
             " \"kl-initial\": 0, \"kl-step\": 0.5, \"kl-temperature\": 1}"},
 };
 
+/* Values of `small` that mean something together only: who sets one of the named options gets none of them. */
+typedef struct group {
+    const char *json;
+    const char *names[6];
+} group;
+
+static const group groups[] = {
+    {"{\"kl-initial\": 1, \"kl-step\": 0, \"kl-batches\": 1638, \"kl-temperature\": 100}",
+     {"kl-initial", "kl-step", "kl-start", "kl-batches", "kl-temperature", NULL}},
+    {"{\"max-steps\": 1500}", {"epochs", "max-steps", NULL}},
+    {"{\"augment\": \"flips\"}", {"augment", "no-shuffle", NULL}},
+};
+
+static bool any_given(const unsigned char *given, const char *const *names)
+{
+    for (; given != NULL && *names != NULL; names++) {
+        const crd_setting *row = crd_settings_find(&crd_train_settings, *names);
+        if (row != NULL && given[row - rows] != 0) return true;
+    }
+    return false;
+}
+
+static crd_status apply_groups(crd_train_options *options, unsigned char *given)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (any_given(given, groups[i].names)) continue;
+        if (strstr(groups[i].json, "augment") != NULL && strcmp(options->estimator, "mean") == 0) continue;
+        CRD_PASS(crd_settings_from_json(&crd_train_settings, options, groups[i].json, "small", given));
+    }
+    return CRD_OK;
+}
+
 crd_status crd_train_apply_preset(crd_train_options *options, unsigned char *given)
 {
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
-        if (options->preset != NULL && strcmp(presets[i].name, options->preset) == 0) {
-            return crd_settings_from_json(&crd_train_settings, options, presets[i].json, presets[i].name, given);
-        }
+        if (options->preset == NULL || strcmp(presets[i].name, options->preset) != 0) continue;
+        if (i == 0) CRD_PASS(apply_groups(options, given));
+        return crd_settings_from_json(&crd_train_settings, options, presets[i].json, presets[i].name, given);
     }
     return crd_fail(CRD_ERR_ARGUMENT, "there is no preset '%s'; choose small, toy, graphite or weld",
                     options->preset != NULL ? options->preset : "");
