@@ -34,12 +34,14 @@ static crd_status add(crd_album *album, const crd_picture *picture, const char *
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));
     crd_text_print(page, "<figure><img width=\"%lld\" height=\"%lld\" alt=\"", (long long)picture->width,
                    (long long)picture->height);
+    crd_text_html(page, album->which);
     crd_text_html(page, alt);
     crd_text_add(page, "\" src=\"data:image/png;base64,");
     crd_text_base64(page, bytes, count);
     crd_text_add(page, "\">");
     if (caption != NULL) {
         crd_text_add(page, "<figcaption>");
+        crd_text_html(page, album->which);
         crd_text_html(page, caption);
         crd_text_add(page, "</figcaption>");
     }
@@ -196,27 +198,57 @@ done:
     return status;
 }
 
-static crd_status add_slice(crd_album *album, crd_subject *s, int axis, const choice *c, bool maps, double high)
+/* The maps of all intervals side by side, in one scale that suits the widest. */
+static crd_status add_intervals(crd_album *album, crd_subject *s, const planes *p, int64_t width, int64_t height,
+                                const char *where)
 {
-    crd_status status = CRD_OK;
-    planes p = {0};
-    char where[160];
-    int64_t width, height;
-    snprintf(where, sizeof where, "%s = %lld (%s)", axis_names[axis], (long long)(c->index + s->in_scan.origin[axis]),
-             c->why);
-    if (c->index >= s->whole.size[axis]) return CRD_OK; /* the second run is smaller */
-    CRD_TRY(read_planes(s, axis, c->index, maps, &p));
-    crd_picture_size(&p.back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], EDGE, &width, &height);
+    const crd_plane *widest = &p->maps[s->map_count - 1];
+    double high = 1e-6;
+    for (int64_t i = 0; i < widest->rows * widest->columns; i++) high = fmax(high, (double)widest->values[i]);
+    crd_album_bar(album->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
     crd_text_add(album->page, "<div class=\"pictures\">");
-    CRD_TRY(add_grey(album, &p, width, height, false, where));
-    CRD_TRY(add_grey(album, &p, width, height, true, where));
-    if (s->unc != NULL) CRD_TRY(add_map(album, &p.unc, high, width, height, s->facts.interval, where));
-    for (int64_t i = 0; maps && i < s->map_count; i++) {
-        CRD_TRY(add_map(album, &p.maps[i], high, width, height, s->files.map_names.items[i], where));
+    CRD_PASS(add_map(album, &p->unc, high, width, height, s->facts.interval, where));
+    for (int64_t i = 0; i < s->map_count; i++) {
+        CRD_PASS(add_map(album, &p->maps[i], high, width, height, s->files.map_names.items[i], where));
     }
     crd_text_add(album->page, "</div>");
+    return CRD_OK;
+}
+
+/* One slice of all runs in one row: the scan once, then segmentation and map of each. Further intervals follow. */
+static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, int axis, const choice *c, bool maps,
+                            double high)
+{
+    static const char *const names[2] = {"Run A: ", "Run B: "};
+    crd_status status = CRD_OK;
+    planes p[2];
+    char where[160];
+    int64_t width[2] = {0}, height[2] = {0};
+    memset(p, 0, sizeof p);
+    snprintf(where, sizeof where, "%s = %lld (%s)", axis_names[axis],
+             (long long)(c->index + subjects[0].in_scan.origin[axis]), c->why);
+    crd_text_add(album->page, "<div class=\"pictures\">");
+    for (int i = 0; i < count; i++) {
+        crd_subject *s = &subjects[i];
+        if (c->index >= s->whole.size[axis]) continue; /* the second run is smaller */
+        CRD_TRY(read_planes(s, axis, c->index, maps, &p[i]));
+        crd_picture_size(&p[i].back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], EDGE, &width[i],
+                         &height[i]);
+        album->which = "";
+        if (i == 0) CRD_TRY(add_grey(album, &p[i], width[i], height[i], false, where));
+        if (count > 1) album->which = names[i];
+        CRD_TRY(add_grey(album, &p[i], width[i], height[i], true, where));
+        if (s->unc != NULL) CRD_TRY(add_map(album, &p[i].unc, high, width[i], height[i], s->facts.interval, where));
+    }
+    crd_text_add(album->page, "</div>");
+    for (int i = 0; i < count; i++) {
+        if (!maps || p[i].unc.values == NULL || subjects[i].map_count == 0) continue;
+        if (count > 1) album->which = names[i];
+        CRD_TRY(add_intervals(album, &subjects[i], &p[i], width[i], height[i], where));
+    }
 done:
-    free_planes(&p);
+    album->which = "";
+    for (int i = 0; i < 2; i++) free_planes(&p[i]);
     return status;
 }
 
@@ -244,8 +276,10 @@ crd_status crd_album_slices(crd_album *album, crd_subject *subjects, int count)
         high = fmax(high, subjects[i].survey.high);
         label |= subjects[i].label != NULL;
     }
-    crd_text_add(album->page, "<p class=\"key\"><span class=\"swatch predicted\"></span>outline of the segmentation");
-    if (label) crd_text_add(album->page, "<span class=\"swatch labelled\"></span>outline of the label, where they differ");
+    crd_text_add(album->page, "<p class=\"key\"><span><i class=\"predicted\"></i>outline of the segmentation</span>");
+    if (label) {
+        crd_text_add(album->page, "<span><i class=\"labelled\"></i>outline of the label, where they differ</span>");
+    }
     crd_text_add(album->page, "</p>");
     if (high > 0.0) crd_album_bar(album->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
     for (int axis = 0; axis < 3; axis++) {
@@ -254,10 +288,7 @@ crd_status crd_album_slices(crd_album *album, crd_subject *subjects, int count)
         crd_text_print(album->page, "<h3>Slices across %s</h3>", axis_names[axis]);
         for (int c = 0; c < chosen; c++) {
             name_slice(album->page, &subjects[0], axis, &choices[c]);
-            for (int i = 0; i < count; i++) {
-                if (count > 1) crd_text_print(album->page, "<p class=\"which\">Run %c</p>", 'A' + i);
-                CRD_PASS(add_slice(album, &subjects[i], axis, &choices[c], c == 0, high));
-            }
+            CRD_PASS(add_slice(album, subjects, count, axis, &choices[c], c == 0, high));
         }
     }
     return album->page->status;
@@ -316,9 +347,9 @@ crd_status crd_album_regions(crd_album *album, crd_subject *s)
                        (long long)(r->high[1] + o[1] - 1), (long long)(r->high[2] + o[2] - 1), (long long)r->voxels);
         if (sized) {
             crd_text_add(page, ", ");
-            crd_text_number(page, (double)r->voxels * s->spacing[0] * s->spacing[1] * s->spacing[2], 3, "");
+            crd_text_number(page, (double)r->voxels * s->spacing[0] * s->spacing[1] * s->spacing[2], 4, "");
             crd_text_add(page, " ");
-            crd_text_html(page, s->unit);
+            crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
             crd_text_add(page, "\xc2\xb3");
         }
         crd_text_add(page, "</dd><dt>mean uncertainty</dt><dd>");

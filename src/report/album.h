@@ -7,6 +7,7 @@
 typedef struct crd_album {
     crd_text *page;
     const char *folder; /* where the PNG files go; made already */
+    const char *which;  /* put before captions: "", or "Run A: " */
     int count;
 } crd_album;
 

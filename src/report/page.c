@@ -39,7 +39,7 @@ static void name_run(crd_text *page, const crd_subject *s, const char *before)
             crd_text_number(page, s->spacing[axis], 4, "");
         }
         crd_text_add(page, " ");
-        crd_text_html(page, s->unit);
+        crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
     }
     if (kind[0] != '\0') {
         crd_text_add(page, strcmp(kind, "bcnn") == 0   ? " \xc2\xb7 Bayesian network (bcnn)"
@@ -186,13 +186,13 @@ void crd_page_words(crd_text *page, const crd_subject *s)
     crd_text_add(page, "<section><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
                        "other weights drawn from what training left open. Every voxel so has many probabilities. The "
                        "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
-                       "is how far apart they lie: from the ");
+                       "is how far apart they lie: from percentile ");
     crd_text_print(page, "%.*s", dash != NULL ? (int)(dash - interval) : 2, interval);
-    crd_text_add(page, "th to the ");
+    crd_text_add(page, " to percentile ");
     crd_text_html(page, dash != NULL ? dash + 1 : "67");
     crd_text_add(
         page,
-        "th percentile. 0 means that all agree, 1 that they disagree completely.</p><ul>"
+        ". 0 means that all agree, 1 that they disagree completely.</p><ul>"
         "<li>It shows <strong>where</strong> the segmentation should be looked at before anything depends on it: edges "
         "without contrast, artefacts, material that training never showed.</li>"
         "<li>It is <strong>not</strong> an error bar that holds the truth with a stated probability. It covers what the "

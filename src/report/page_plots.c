@@ -63,22 +63,26 @@ static void plot_uncertainty(crd_text *page, const crd_subject *s)
         wrong[i] /= all;
     }
     double least = 1.0;
+    int used = 1;
     for (int i = 0; i < BARS; i++) {
         if (right[i] > 0.0) least = fmin(least, right[i]);
         if (wrong[i] > 0.0) least = fmin(least, wrong[i]);
+        if (right[i] + wrong[i] > 0.0) used = i + 1;
+        if (wrong[i] == 0.0) wrong[i] = (double)NAN; /* a logarithm has no place for it */
     }
     crd_plot plot = {.text = page,
                      .title = "How uncertain the voxels are",
                      .words = "Histogram of the uncertainty with a logarithmic vertical axis",
                      .x_label = "uncertainty",
                      .y_label = "share of voxels",
-                     .x_high = top,
+                     .x_high = high[used - 1],
                      .y_low = pow(10.0, floor(log10(least))),
                      .y_high = 1.0,
                      .y_log = true};
     crd_plot_begin(&plot);
-    crd_plot_bars(&plot, low, high, NULL, right, BARS, 0, known ? "right" : NULL);
-    if (known) crd_plot_line(&plot, low, wrong, BARS, 1, "wrong");
+    crd_plot_bars(&plot, low, high, NULL, right, used, 0, known ? "right" : NULL);
+    for (int i = 0; i < used; i++) low[i] = 0.5 * (low[i] + high[i]);
+    if (known) crd_plot_line(&plot, low, wrong, used, 1, "wrong");
     crd_plot_end(&plot);
 }
 
@@ -191,7 +195,8 @@ static void plot_pavpu(crd_text *page, const crd_validation *v)
                      .x_label = "threshold of the uncertainty",
                      .y_label = "share of cubes",
                      .x_high = v->pavpu_curve.threshold.items[n - 1],
-                     .y_high = 1.28};
+                     .y_high = 1.28,
+                     .y_last = 1.0};
     const double *x = v->pavpu_curve.threshold.items, used = v->pavpu.uncertainty_threshold;
     crd_plot_begin(&plot);
     crd_plot_mark(&plot, used, 0.0, used, 1.0);

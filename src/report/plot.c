@@ -83,7 +83,8 @@ static void tick(crd_plot *plot, bool vertical, double value)
 
 static void ticks(crd_plot *plot, bool vertical)
 {
-    const double low = vertical ? plot->y_low : plot->x_low, high = vertical ? plot->y_high : plot->x_high;
+    const double low = vertical ? plot->y_low : plot->x_low;
+    const double high = !vertical ? plot->x_high : plot->y_last > low ? plot->y_last : plot->y_high;
     if (vertical && plot->y_log) {
         const double decades = log10(high) - log10(low), step = decades > 6.0 ? 2.0 : 1.0;
         for (double e = ceil(log10(low) - 1e-9); e <= log10(high) + 1e-9; e += step) tick(plot, true, pow(10.0, e));
@@ -123,9 +124,10 @@ static void legend(crd_plot *plot, int series, const char *name)
 {
     if (name == NULL) return;
     crd_text_print(plot->text,
-                   "<rect class=\"f%d\" x=\"%d\" y=\"%d\" width=\"14\" height=\"5\"/><text class=\"tick halo\" x=\"%d\" "
-                   "y=\"%d\">",
-                   series, LEFT + 12, TOP + 8 + 16 * plot->series, LEFT + 32, TOP + 14 + 16 * plot->series);
+                   "<rect class=\"f%d\" x=\"%d\" y=\"%d\" width=\"14\" height=\"5\"/><text class=\"tick halo\" "
+                   "text-anchor=\"end\" x=\"%d\" y=\"%d\">",
+                   series, WIDTH - RIGHT - 20, TOP + 8 + 16 * plot->series, WIDTH - RIGHT - 26,
+                   TOP + 14 + 16 * plot->series);
     crd_text_html(plot->text, name);
     crd_text_add(plot->text, "</text>");
     plot->series++;

@@ -13,6 +13,7 @@ typedef struct crd_plot {
     const char *words;   /* what can be seen, for those who can't see it */
     const char *x_label, *y_label;
     double x_low, x_high, y_low, y_high;
+    double y_last;       /* the largest number that the y axis shows, where the room above is for the legend; 0: y_high */
     bool y_log;          /* y_low > 0 then */
     int series;          /* lines in the legend so far */
 } crd_plot;

@@ -26,7 +26,7 @@ static crd_status write_page(const crd_report_options *options, const char *fold
     crd_text page = {0};
     char *html = NULL;
     const char *name = subjects[0].files.name != NULL ? subjects[0].files.name : subjects[0].folder;
-    crd_album album = {.page = &page, .folder = folder};
+    crd_album album = {.page = &page, .folder = folder, .which = ""};
     crd_page_begin(&page, options->title != NULL ? options->title : name, subjects, count);
     crd_page_summary(&page, subjects, count);
     crd_page_words(&page, &subjects[0]);

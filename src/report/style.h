@@ -15,7 +15,7 @@
     "color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"               \
     "h1{font-size:1.7rem;line-height:1.2;margin:.2rem 0}h2{font-size:1.3rem;margin:2.2rem 0 .6rem;"                    \
     "border-bottom:2px solid var(--line);padding-bottom:.2rem}h3{font-size:1.1rem;margin:1.6rem 0 .4rem}"              \
-    "h4{font-size:1rem;margin:1rem 0 .3rem}small,.sub{color:var(--soft);font-weight:400}.sub{margin:.1rem 0 1rem}"     \
+    "h4{font-size:1rem;margin:1rem 0 .3rem}small,.sub{color:var(--soft);font-weight:400}.sub{margin:.1rem 0 1rem;max-width:none}" \
     "a{color:var(--a)}p,li{max-width:78ch}"                                                                            \
     ".warnings{background:var(--warn);border-left:5px solid var(--warn-line);padding:.6rem 1rem;border-radius:4px}"    \
     ".warnings ul{margin:.3rem 0;padding-left:1.2rem;overflow-wrap:anywhere}"                                          \
@@ -25,7 +25,7 @@
     ".numbers span{color:var(--soft);font-size:.86rem}"                                                                \
     "table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}"                                 \
     "th,td{text-align:left;padding:.25rem 1.2rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}"     \
-    "td:not(:first-child),th:not(:first-child){text-align:right}.scroll{overflow-x:auto}"                              \
+    "th{font-weight:400}thead th{font-weight:600}td:not(:first-child),th:not(:first-child){text-align:right}.scroll{overflow-x:auto}"                              \
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,360px),1fr));gap:1rem}"                \
     "figure{margin:0}figcaption{color:var(--soft);font-size:.86rem;overflow-wrap:anywhere}"                            \
     ".plot{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem}"                       \
@@ -37,13 +37,14 @@
     ".s2{stroke:var(--c)}.s3{stroke:var(--d)}.f0{fill:var(--a)}.f1{fill:var(--b)}.f2{fill:var(--c)}.f3{fill:var(--d)}" \
     "rect.f0{fill-opacity:.75}.band{fill:var(--c);fill-opacity:.22}"                                                   \
     ".mark{fill:none;stroke:var(--ink);stroke-width:1.3;stroke-dasharray:5 4}"                                         \
-    ".pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,230px),1fr));gap:.7rem;"            \
+    ".pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,190px),1fr));gap:.7rem;"             \
     "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;image-rendering:pixelated;display:block;"     \
     "border-radius:3px;background:#000}"                                                                               \
     ".which{margin:.2rem 0;font-weight:600}"                                                                           \
-    ".key{display:flex;flex-wrap:wrap;gap:.3rem .5rem;align-items:center;color:var(--soft)}"                           \
-    ".swatch{width:1.4rem;height:.5rem;border:1px solid var(--soft)}.predicted{background:#00e0ff}"                    \
-    ".labelled{background:#ff9e1b;margin-left:1rem}"                                                                   \
+    ".key{display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;color:var(--soft)}"                                             \
+    ".key i{display:inline-block;width:1.4rem;height:.5rem;margin-right:.5rem;border:1px solid var(--soft)}"           \
+    ".predicted{background:#00e0ff}.labelled{background:#ff9e1b}.key i,.pictures img,.crops img{"                      \
+    "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
     ".bar{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem;margin:.4rem 0 1rem;color:var(--soft);"             \
     "font-variant-numeric:tabular-nums}.bar i{width:min(20rem,50vw);height:1rem;border:1px solid var(--line);"         \
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
