@@ -7,10 +7,10 @@
 #include "base/error.h"
 
 typedef struct crd_convergence {
-    int64_t samples;      /* 0: nothing is known */
-    double *count;        /* 2 .. samples: */
-    double *width;        /* mean width of the interval from the first so many samples, */
-    double *change;       /* mean distance of their mean from that of all */
+    int64_t samples; /* 0: nothing is known */
+    double *count;   /* 2 .. samples: */
+    double *width;   /* mean width of the interval from the first so many samples, */
+    double *change;  /* mean distance of their mean from that of all */
 } crd_convergence;
 
 /* Reads folder/probe.h5; without one, or with one that can't be read, nothing is known. */

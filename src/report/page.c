@@ -85,8 +85,8 @@ static void number_box(crd_text *page, double value, int digits, const char *uni
 
 static void fraction_box(crd_text *page, const crd_subject *s)
 {
-    const cJSON *ends = cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"),
-                                                         s->facts.interval);
+    const cJSON *ends =
+        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
     const cJSON *low = cJSON_GetArrayItem(ends, 0), *high = cJSON_GetArrayItem(ends, 1);
     crd_text_add(page, "<div><b>");
     crd_text_number(page, 100.0 * s->survey.foreground, 4, "n/a");
@@ -135,8 +135,7 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
                 {"Volume fraction, segmentation", AT(volume_fraction)},
                 {"Volume fraction, label", AT(label_fraction)},
                 {"Mean uncertainty", AT(uncertainty.mean)},
-                {"P(accurate | certain): right where it says it can be trusted",
-                 AT(pavpu.p_accurate_given_certain)},
+                {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain)},
                 {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate)},
                 {"PAvPU3D", AT(pavpu.pavpu3d)},
                 {"Expected calibration error", AT(calibration.ece)},
@@ -147,7 +146,8 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
                 {"Mean gradient / mean", AT(geometry.gradient_over_mean)}};
 #undef AT
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
-    for (int i = 0; i < count; i++) crd_text_print(page, "<th scope=\"col\">%s%c</th>", count > 1 ? "Run " : "", count > 1 ? 'A' + i : ' ');
+    for (int i = 0; i < count; i++)
+        crd_text_print(page, "<th scope=\"col\">%s%c</th>", count > 1 ? "Run " : "", count > 1 ? 'A' + i : ' ');
     crd_text_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         figure_row(page, rows[i].name, subjects, count, rows[i].offset, 5);
@@ -165,7 +165,8 @@ void crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
         if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
-        if (s->unc != NULL) number_box(page, s->survey.mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
+        if (s->unc != NULL)
+            number_box(page, s->survey.mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
         if (v != NULL) {
             number_box(page, 100.0 * v->accuracy, 4, " %", "of the labelled voxels are right");
             number_box(page, 100.0 * v->pavpu.p_accurate_given_certain, 4, " %", "right where the map says certain");
@@ -183,10 +184,11 @@ void crd_page_words(crd_text *page, const crd_subject *s)
 {
     const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
     const char *dash = strchr(interval, '-');
-    crd_text_add(page, "<section><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
-                       "other weights drawn from what training left open. Every voxel so has many probabilities. The "
-                       "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
-                       "is how far apart they lie: from percentile ");
+    crd_text_add(page,
+                 "<section><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
+                 "other weights drawn from what training left open. Every voxel so has many probabilities. The "
+                 "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
+                 "is how far apart they lie: from percentile ");
     crd_text_print(page, "%.*s", dash != NULL ? (int)(dash - interval) : 2, interval);
     crd_text_add(page, " to percentile ");
     crd_text_html(page, dash != NULL ? dash + 1 : "67");
@@ -195,13 +197,18 @@ void crd_page_words(crd_text *page, const crd_subject *s)
         ". 0 means that all agree, 1 that they disagree completely.</p><ul>"
         "<li>It shows <strong>where</strong> the segmentation should be looked at before anything depends on it: edges "
         "without contrast, artefacts, material that training never showed.</li>"
-        "<li>It is <strong>not</strong> an error bar that holds the truth with a stated probability. It covers what the "
-        "model doesn\xe2\x80\x99t know about its weights, not a wrong label, not a scan of another kind, and not what every "
+        "<li>It is <strong>not</strong> an error bar that holds the truth with a stated probability. It covers what "
+        "the "
+        "model doesn\xe2\x80\x99t know about its weights, not a wrong label, not a scan of another kind, and not what "
+        "every "
         "sample gets wrong in the same way.</li>"
-        "<li>Its size depends on how the model was trained. Compare places within one map, and maps of one model; between "
+        "<li>Its size depends on how the model was trained. Compare places within one map, and maps of one model; "
+        "between "
         "models compare the figures against a label.</li>"
-        "<li>The range of the volume fraction comes from whole realisations, each of which is one function applied to the "
-        "whole scan. It is the spread of this model\xe2\x80\x99s opinions, and narrower than the real error where the model "
+        "<li>The range of the volume fraction comes from whole realisations, each of which is one function applied to "
+        "the "
+        "whole scan. It is the spread of this model\xe2\x80\x99s opinions, and narrower than the real error where the "
+        "model "
         "is biased.</li></ul></section>");
 }
 
@@ -216,9 +223,10 @@ void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;
         }
-        crd_text_add(page, "<p>The manifest is enough to repeat the run: <code>credence predict --config "
-                           "manifest.json -o NEW</code> gives the same bytes.</p><details><summary>manifest.json</summary>"
-                           "<pre>");
+        crd_text_add(page,
+                     "<p>The manifest is enough to repeat the run: <code>credence predict --config "
+                     "manifest.json -o NEW</code> gives the same bytes.</p><details><summary>manifest.json</summary>"
+                     "<pre>");
         crd_text_html(page, text);
         crd_text_add(page, "</pre></details>");
         cJSON_free(text);

@@ -127,8 +127,8 @@ static crd_status plot_fraction(crd_text *page, const crd_subject *s)
                      .x_high = to + 0.08 * (to - from),
                      .y_high = 1.25 * largest(share, BINS)};
     crd_plot_begin(&plot);
-    const cJSON *interval = cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"),
-                                                             s->facts.interval);
+    const cJSON *interval =
+        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
     const cJSON *first = cJSON_GetArrayItem(interval, 0), *last = cJSON_GetArrayItem(interval, 1);
     if (cJSON_IsNumber(first) && cJSON_IsNumber(last)) crd_plot_band(&plot, first->valuedouble, last->valuedouble);
     crd_plot_bars(&plot, low, high, NULL, share, BINS, 0, NULL);
@@ -218,7 +218,7 @@ static void plot_distance(crd_text *page, const crd_validation *v)
                      .x_low = 1.0,
                      .x_high = 17.0,
                      .y_high = 1.3 * fmax(1e-6, fmax(largest(v->distance.uncertainty.items, n),
-                                                    largest(v->distance.error.items, n)))};
+                                                     largest(v->distance.error.items, n)))};
     crd_plot_begin(&plot);
     crd_plot_line(&plot, v->distance.from.items, v->distance.uncertainty.items, n, 0, "uncertainty");
     crd_plot_line(&plot, v->distance.from.items, v->distance.error.items, n, 1, "error rate");
@@ -234,14 +234,15 @@ static crd_status plot_slices(crd_text *page, const crd_subject *s)
     if (uncertainty == NULL || n < 2) return CRD_OK;
     CRD_TRY(crd_alloc(n, sizeof *z, "the slices", &z));
     for (int64_t i = 0; i < n; i++) z[i] = (double)(i + s->in_scan.origin[0]);
-    crd_plot plot = {.text = page,
-                     .title = "Slice by slice",
-                     .words = "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known",
-                     .x_label = "z",
-                     .y_label = "mean",
-                     .x_low = z[0],
-                     .x_high = z[n - 1],
-                     .y_high = 1.3 * fmax(1e-6, fmax(largest(uncertainty, n), wrong != NULL ? largest(wrong, n) : 0.0))};
+    crd_plot plot = {
+        .text = page,
+        .title = "Slice by slice",
+        .words = "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known",
+        .x_label = "z",
+        .y_label = "mean",
+        .x_low = z[0],
+        .x_high = z[n - 1],
+        .y_high = 1.3 * fmax(1e-6, fmax(largest(uncertainty, n), wrong != NULL ? largest(wrong, n) : 0.0))};
     crd_plot_begin(&plot);
     crd_plot_line(&plot, z, uncertainty, n, 0, wrong != NULL ? "uncertainty" : NULL);
     if (wrong != NULL) crd_plot_line(&plot, z, wrong, n, 1, "wrong voxels");
@@ -265,8 +266,9 @@ static crd_status plot_convergence(crd_text *page, const crd_subject *s)
         const int64_t n = c.samples - 1;
         crd_plot plot = {.text = page,
                          .title = "Were there enough samples?",
-                         .words = "Mean width of the interval, and mean distance of the probability from its final value, "
-                                  "over the number of samples: both should have settled at the right end",
+                         .words =
+                             "Mean width of the interval, and mean distance of the probability from its final value, "
+                             "over the number of samples: both should have settled at the right end",
                          .x_label = "samples used",
                          .y_label = "mean over the probed voxels",
                          .x_low = 2.0,

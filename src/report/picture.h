@@ -15,7 +15,8 @@ typedef struct crd_plane {
 
 /* Plane number `index` across `axis`, of the box `box` of the volume: rows and columns are the other two axes. Values
  * are multiplied by `scale`; what is no number becomes 0. */
-crd_status crd_plane_read(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index, crd_plane *out);
+crd_status crd_plane_read(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index,
+                          crd_plane *out);
 /* The part of a plane; beyond its edges the nearest value. */
 crd_status crd_plane_crop(const crd_plane *plane, int64_t row, int64_t column, int64_t rows, int64_t columns,
                           crd_plane *out);
@@ -26,7 +27,8 @@ typedef struct crd_picture {
     uint8_t *rgb;
 } crd_picture;
 
-/* How large a plane is drawn: voxels of the same size in both directions, enlarged or averaged towards `edge` pixels. */
+/* How large a plane is drawn: voxels of the same size in both directions, enlarged or averaged towards `edge` pixels.
+ */
 void crd_picture_size(const crd_plane *plane, double row_spacing, double column_spacing, int64_t edge, int64_t *width,
                       int64_t *height);
 

@@ -113,8 +113,7 @@ void crd_plot_begin(crd_plot *plot)
                    "y=\"%d\">",
                    (int)LEFT, (int)TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12);
     crd_text_html(t, plot->x_label);
-    crd_text_print(t,
-                   "</text><text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 %d) rotate(-90)\">",
+    crd_text_print(t, "</text><text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 %d) rotate(-90)\">",
                    (TOP + HEIGHT - BOTTOM) / 2);
     crd_text_html(t, plot->y_label);
     crd_text_add(t, "</text>");

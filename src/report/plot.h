@@ -1,5 +1,5 @@
-/* Plots as inline SVG: axes with round numbers, lines, bars, a legend. Colours come from the page's style sheet, so that
- * they suit light, dark and paper. */
+/* Plots as inline SVG: axes with round numbers, lines, bars, a legend. Colours come from the page's style sheet, so
+ * that they suit light, dark and paper. */
 #ifndef CRD_REPORT_PLOT_H
 #define CRD_REPORT_PLOT_H
 
@@ -9,13 +9,13 @@
 
 typedef struct crd_plot {
     crd_text *text;
-    const char *title;   /* of the figure */
-    const char *words;   /* what can be seen, for those who can't see it */
+    const char *title; /* of the figure */
+    const char *words; /* what can be seen, for those who can't see it */
     const char *x_label, *y_label;
     double x_low, x_high, y_low, y_high;
-    double y_last;       /* the largest number that the y axis shows, where the room above is for the legend; 0: y_high */
-    bool y_log;          /* y_low > 0 then */
-    int series;          /* lines in the legend so far */
+    double y_last; /* the largest number that the y axis shows, where the room above is for the legend; 0: y_high */
+    bool y_log;    /* y_low > 0 then */
+    int series;    /* lines in the legend so far */
 } crd_plot;
 
 void crd_plot_begin(crd_plot *plot);

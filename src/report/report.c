@@ -44,8 +44,9 @@ static crd_status write_page(const crd_report_options *options, const char *fold
         if (subjects[i].survey.region_count == 0) continue;
         crd_text_add(&page, "<section><h2>Most uncertain regions");
         if (count > 1) crd_text_print(&page, " of run %c", 'A' + i);
-        crd_text_add(&page, "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
-                            "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
+        crd_text_add(&page,
+                     "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
+                     "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
         CRD_TRY(crd_album_regions(&album, &subjects[i]));
         crd_text_add(&page, "</section>");
     }

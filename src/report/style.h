@@ -1,5 +1,5 @@
-/* The style sheet of a report: light and dark by the reader's wish, and paper. Colours of text keep a contrast of at least
- * 4.5 to 1, those of lines 3 to 1. */
+/* The style sheet of a report: light and dark by the reader's wish, and paper. Colours of text keep a contrast of at
+ * least 4.5 to 1, those of lines 3 to 1. */
 #ifndef CRD_REPORT_STYLE_H
 #define CRD_REPORT_STYLE_H
 
@@ -15,7 +15,8 @@
     "color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"               \
     "h1{font-size:1.7rem;line-height:1.2;margin:.2rem 0}h2{font-size:1.3rem;margin:2.2rem 0 .6rem;"                    \
     "border-bottom:2px solid var(--line);padding-bottom:.2rem}h3{font-size:1.1rem;margin:1.6rem 0 .4rem}"              \
-    "h4{font-size:1rem;margin:1rem 0 .3rem}small,.sub{color:var(--soft);font-weight:400}.sub{margin:.1rem 0 1rem;max-width:none}" \
+    "h4{font-size:1rem;margin:1rem 0 .3rem}small,.sub{color:var(--soft);font-weight:400}.sub{margin:.1rem 0 "          \
+    "1rem;max-width:none}"                                                                                             \
     "a{color:var(--a)}p,li{max-width:78ch}"                                                                            \
     ".warnings{background:var(--warn);border-left:5px solid var(--warn-line);padding:.6rem 1rem;border-radius:4px}"    \
     ".warnings ul{margin:.3rem 0;padding-left:1.2rem;overflow-wrap:anywhere}"                                          \
@@ -25,7 +26,8 @@
     ".numbers span{color:var(--soft);font-size:.86rem}"                                                                \
     "table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}"                                 \
     "th,td{text-align:left;padding:.25rem 1.2rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}"     \
-    "th{font-weight:400}thead th{font-weight:600}td:not(:first-child),th:not(:first-child){text-align:right}.scroll{overflow-x:auto}"                              \
+    "th{font-weight:400}thead "                                                                                        \
+    "th{font-weight:600}td:not(:first-child),th:not(:first-child){text-align:right}.scroll{overflow-x:auto}"           \
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,360px),1fr));gap:1rem}"                \
     "figure{margin:0}figcaption{color:var(--soft);font-size:.86rem;overflow-wrap:anywhere}"                            \
     ".plot{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem}"                       \

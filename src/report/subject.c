@@ -135,7 +135,8 @@ static void choose_greys(crd_subject *s)
 static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
 {
     const char *path = named != NULL ? named : crd_manifest_text(s, "scan/path");
-    if (path == NULL) return add_warning(s, "The manifest doesn't name the scan: the probability is drawn in its place.");
+    if (path == NULL)
+        return add_warning(s, "The manifest doesn't name the scan: the probability is drawn in its place.");
     crd_volume_options options = {.type = crd_manifest_text(s, "settings/type")};
     const cJSON *shape = crd_manifest_item(s, "settings/shape");
     for (int axis = 0; axis < 3; axis++) {
@@ -144,8 +145,9 @@ static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor
     }
     if (crd_volume_open(path, &options, NULL, &s->scan) != CRD_OK) {
         if (named != NULL) return crd_last_error()->status;
-        return add_warning(s, "The scan can't be opened (%s): the probability is drawn in its place; --scan says where it is.",
-                           crd_last_error()->message);
+        return add_warning(
+            s, "The scan can't be opened (%s): the probability is drawn in its place; --scan says where it is.",
+            crd_last_error()->message);
     }
     if (!fits(&s->in_scan, crd_volume_describe(s->scan)->shape)) {
         crd_volume_close(&s->scan);

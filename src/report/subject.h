@@ -21,12 +21,12 @@ typedef struct crd_region {
 } crd_region;
 
 typedef struct crd_survey {
-    double *uncertainty[3];  /* mean by slice along each axis; NULL without a map */
-    double *wrong[3];        /* share of wrong voxels, NULL without a label */
-    double high;             /* 99.9 percent of the map lie below */
+    double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
+    double *wrong[3];       /* share of wrong voxels, NULL without a label */
+    double high;            /* 99.9 percent of the map lie below */
     double mean, largest;
     int64_t bins[CRD_SURVEY_BINS]; /* of [0, 1] */
-    double foreground;       /* share of the segmentation */
+    double foreground;             /* share of the segmentation */
     crd_region regions[CRD_REGIONS];
     int region_count;
 } crd_survey;
@@ -36,19 +36,19 @@ typedef struct crd_subject {
     crd_run_files files;
     cJSON *manifest; /* NULL where there is none */
     crd_run_facts facts;
-    crd_validation *figures; /* NULL: not validated */
+    crd_validation *figures;             /* NULL: not validated */
     crd_volume *prob, *seg, *unc, *scan; /* NULL: not there */
-    crd_volume *maps[4]; /* the first further intervals */
+    crd_volume *maps[4];                 /* the first further intervals */
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
     crd_label *label; /* NULL: none */
-    crd_box whole;        /* of the run's volumes */
-    crd_box in_scan;      /* the same in the scan */
+    crd_box whole;    /* of the run's volumes */
+    crd_box in_scan;  /* the same in the scan */
     crd_box in_label;
     double spacing[3];
     char unit[16];
     crd_volume_statistics scan_statistics;
-    double scan_low, scan_high; /* the grey values drawn black and white */
+    double scan_low, scan_high;   /* the grey values drawn black and white */
     crd_training_record training; /* voxels 0: not known */
     crd_text_list warnings;       /* of the run, then of the report */
     crd_survey survey;

@@ -10,9 +10,9 @@ enum { CELLS_MAX = 1 << 21, BLOCK_LEAST = 4 };
 typedef struct work {
     crd_subject *subject;
     int64_t block, cells[3];
-    double *sums;       /* by block */
+    double *sums; /* by block */
     float *means;
-    float *unc;         /* one slice */
+    float *unc; /* one slice */
     uint8_t *seg, *classes;
     double *counted[3]; /* labelled voxels by slice */
 } work;
