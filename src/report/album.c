@@ -30,7 +30,7 @@ static crd_status add(crd_album *album, const crd_picture *picture, const char *
     crd_text *page = album->page;
     CRD_TRY(crd_picture_png(picture, &bytes, &count));
     snprintf(file, sizeof file, "%03d_%s.png", ++album->count, name);
-    CRD_TRY(crd_join_path(album->folder, file, &path));
+    CRD_TRY(crd_join_path(album->folder, file, "", &path));
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));
     crd_text_print(page, "<figure><img width=\"%lld\" height=\"%lld\" alt=\"", (long long)picture->width,
                    (long long)picture->height);
