@@ -266,6 +266,25 @@ crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t co
     return get(store, name, 1, &count, needed_by, H5T_INTEGER, H5T_NATIVE_INT64, values);
 }
 
+crd_status crd_store_get_shape(crd_store *store, const char *name, int rank, int64_t *shape)
+{
+    hsize_t size[H5S_MAX_RANK] = {0};
+    if (!crd_store_has(store, name)) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s lacks the dataset %s", store->path, name);
+    }
+    const hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
+    const hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
+    const int dimensions = space >= 0 ? H5Sget_simple_extent_dims(space, size, NULL) : -1;
+    if (space >= 0) (void)H5Sclose(space);
+    if (dataset >= 0) (void)H5Dclose(dataset);
+    if (dimensions < 0) return crd_store_broken(store, name);
+    if (dimensions != rank) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s of %s has %d dimensions and not %d", name, store->path, dimensions, rank);
+    }
+    for (int axis = 0; axis < rank; axis++) shape[axis] = (int64_t)size[axis];
+    return CRD_OK;
+}
+
 static void join(const char *prefix, const char *name, char path[NAME_MAX_BYTES])
 {
     snprintf(path, NAME_MAX_BYTES, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", name);
