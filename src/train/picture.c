@@ -24,7 +24,7 @@ typedef struct series {
     size_t offset; /* of the field in crd_history_epoch */
 } series;
 
-bool crd_picture_possible(void)
+bool crd_course_possible(void)
 {
     return CRD_HAVE_PNG != 0;
 }
@@ -173,7 +173,7 @@ static void draw_losses(panel p, const crd_history *h)
     draw_key(&p, 160, ORANGE, "validation");
 }
 
-crd_status crd_picture_write(const char *path, const crd_history *history)
+crd_status crd_course_write(const char *path, const crd_history *history)
 {
     crd_status status = CRD_OK;
     crd_canvas canvas;

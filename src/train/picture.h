@@ -7,9 +7,9 @@
 #include "train/history.h"
 
 /* Whether this build can write pictures. */
-bool crd_picture_possible(void);
+bool crd_course_possible(void);
 
 /* Replaces `path` with a PNG: losses, validation accuracy, KL weight and mean sigma against steps. */
-crd_status crd_picture_write(const char *path, const crd_history *history);
+crd_status crd_course_write(const char *path, const crd_history *history);
 
 #endif

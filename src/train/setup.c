@@ -258,7 +258,7 @@ crd_status crd_run_open(crd_run *r)
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
     r->begin = crd_seconds() - seconds;
-    if (!crd_picture_possible()) {
+    if (!crd_course_possible()) {
         crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
                  r->picture_path);
     }
