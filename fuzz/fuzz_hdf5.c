@@ -1,6 +1,6 @@
-/* libhdf5 crashes on some broken files (see docs/SECURITY.md), and those are not ours to find here. So each input first
- * runs in a child: where that dies inside libhdf5 the input is put aside, into the folder $FUZZ_ASIDE if that is set;
- * where it dies in our code, or lives, it runs in this process as usual. */
+/* libhdf5 crashes on some broken files (see docs/SECURITY.md), and those are not ours to find here. So a child tries
+ * each input first: where it dies inside libhdf5 the input is put aside, into the folder $FUZZ_ASIDE if that is set;
+ * where it dies in our code, or lives, the input runs in this process as usual. */
 #include <errno.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sys/wait.h>
@@ -40,31 +40,67 @@ static int blames_libhdf5(const char *report)
     return 0;
 }
 
+/* A child that tries inputs until one kills it; then another takes its place. */
+static struct taster {
+    pid_t pid; /* 0: none */
+    int ask, answer, report;
+} taster;
+
+static void taste(int asked, int answers, int report)
+{
+    char word;
+    __sanitizer_set_death_callback(NULL); /* libFuzzer would keep the input as its own find */
+    (void)dup2(report, STDERR_FILENO);
+    while (read(asked, &word, 1) == 1) {
+        alarm(10);
+        read_input();
+        alarm(0);
+        if (write(answers, &word, 1) != 1) break;
+    }
+    _exit(0);
+}
+
+static void start_taster(void)
+{
+    int there[2], back[2];
+    taster.report = open(fuzz_path("report"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (taster.report < 0 || pipe2(there, O_CLOEXEC) != 0 || pipe2(back, O_CLOEXEC) != 0 || (taster.pid = fork()) < 0) {
+        perror("a child for libhdf5");
+        exit(1);
+    }
+    if (taster.pid == 0) {
+        (void)close(there[1]);
+        (void)close(back[0]);
+        taste(there[0], back[1], taster.report);
+    }
+    (void)close(there[0]);
+    (void)close(back[1]);
+    taster.ask = there[1];
+    taster.answer = back[0];
+}
+
 static int dies_inside_libhdf5(void)
 {
     static char report[1 << 16];
+    char word = 'x';
+    ssize_t got;
     int status = 0;
-    const int log = open(fuzz_path("report"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const pid_t child = log < 0 ? -1 : fork();
-    if (child < 0) {
-        perror("fork");
-        exit(1);
-    }
-    if (child == 0) {
-        (void)dup2(log, STDERR_FILENO);
-        __sanitizer_set_death_callback(NULL); /* libFuzzer would keep the input as its own find */
-        alarm(10);
-        read_input();
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) != child) {
+    if (taster.pid == 0) start_taster();
+    if (write(taster.ask, &word, 1) != 1) exit(1);
+    do {
+        got = read(taster.answer, &word, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got == 1) return 0;
+    while (waitpid(taster.pid, &status, 0) != taster.pid) {
         if (errno != EINTR) exit(1);
     }
-    const ssize_t count = pread(log, report, sizeof report - 1, 0);
+    const ssize_t count = pread(taster.report, report, sizeof report - 1, 0);
     report[count > 0 ? count : 0] = '\0';
-    (void)close(log);
-    if (status == 0) return 0;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return 0; /* the timeout of libFuzzer tells whose it is */
+    (void)close(taster.ask);
+    (void)close(taster.answer);
+    (void)close(taster.report);
+    taster.pid = 0;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return 0; /* libFuzzer's own timeout tells whose it is */
     return blames_libhdf5(report);
 }
 
