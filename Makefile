@@ -35,14 +35,18 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 	@$(MAKE) valgrind tsan asan clang
 	@tools/fuzz 60
 
-test-gpu: all ## tests of the CUDA plug-in
-	@echo "Skipped: this version of credence has no CUDA plug-in, so there is nothing to test on a GPU."
+test-gpu: packages-test all ## tests of the CUDA plug-in, on a machine with nvcc and a GPU
+	@if build/credence --version | grep -q '^GPU (CUDA): yes'; then \
+	    $(CTEST) --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose; \
+	else \
+	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \
+	fi
 
 fuzz: packages-test ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
 
-bench: all ## throughput of this machine
-	@tools/bench.sh build/credence
+bench: all ## throughput of this machine, as JSON
+	@for what in ops predict train; do build/credence bench $$what --json || exit 1; done
 
 debug asan tsan clang: packages-test ## build that preset and run all tests on it
 	@tools/build $@

@@ -1,22 +1,18 @@
 #!/bin/sh
-# The main job of credence from end to end on a made-up scan, each command shown before it runs.
+# The main job of credence from end to end on a made-up material, each command shown before it runs. A minute or two.
 #
 #   tools/demo.sh build/credence build/demo
-#
-# The steps stand in the order in which a user takes them. A step whose command this version does not have yet is named
-# at the end instead.
 set -eu
 program=$1
 folder=$2
-later=
-
-has() { # whether the program lists that command
-    "$program" --help 2>/dev/null | grep -qE "^ +(credence )?$1( |$)" || { later="$later $1"; return 1; }
-}
 
 show() {
     printf '\n$ credence %s\n' "$*"
     "$program" "$@"
+}
+
+say() {
+    printf '\n# %s\n' "$*"
 }
 
 # TIFF is what people have; a build without it shows the same with NumPy's files.
@@ -25,17 +21,25 @@ format=tiff suffix=tif
 
 rm -rf "$folder"
 mkdir -p "$folder"
+say "What this build can do."
 show --version
 
-if has phantom; then
-    # Graphite particles as a CT sees them, with the exact truth and a hand label that errs as people do.
-    show phantom graphite --shape 64,128,128 --spacing 0.65,0.65,0.65,um --seed 1 --format "$format" -o "$folder/graphite"
-fi
-if has info && [ -d "$folder/graphite" ]; then
-    show info "$folder/graphite/scan.$suffix" "$folder/graphite/label.$suffix"
-fi
-for command in train predict validate report; do has "$command" || true; done
+say "Two samples of a material: one to learn from, with a hand label that errs as people do, and one to be segmented."
+for sample in 1 2; do
+    show phantom graphite --shape 48,96,96 --spacing 0.65,0.65,0.65,um --seed $sample --format "$format" \
+        -o "$folder/sample$sample"
+done
+show info "$folder/sample1/scan.$suffix"
 
-printf '\n'
-[ -z "$(ls "$folder")" ] || echo "The files are in $folder."
-[ -z "$later" ] || echo "Not part of this version yet, so not shown:$later."
+say "Learn from the first."
+show train --scan "$folder/sample1/scan.$suffix" --label "$folder/sample1/label.$suffix" --max-steps 250 \
+    -o "$folder/model.h5"
+
+say "Segment the second, 16 times with weights drawn from what was learnt, and see where the answers differ."
+show predict --model "$folder/model.h5" --scan "$folder/sample2/scan.$suffix" --samples 16 --step 2 -o "$folder/run"
+
+say "Here the truth is known: how right is the result, and does the uncertainty say where it is wrong?"
+show validate "$folder/run" --label "$folder/sample2/truth.$suffix"
+
+printf '\nThe files are in %s: scan_prob, scan_seg and scan_unc in %s open in ImageJ, napari or ParaView.\n' \
+    "$folder" "$folder/run"
