@@ -32,7 +32,7 @@ test: packages-test all ## all tests, the unit tests again under ASan and UBSan,
 
 test-long: packages-test packages-develop all ## hours: long tests, valgrind, TSan, ASan, clang, more fuzzing
 	CREDENCE_LONG=1 $(CTEST) --test-dir build --timeout $(LONG_LIMIT)
-	@$(MAKE) valgrind tsan asan clang TEST_LIMIT=$(LONG_LIMIT)
+	@$(MAKE) valgrind tsan asan clang
 	@tools/fuzz 60
 
 test-gpu: all ## tests of the CUDA plug-in
@@ -46,7 +46,7 @@ bench: all ## throughput of this machine
 
 debug asan tsan clang: packages-test ## build that preset and run all tests on it
 	@tools/build $@
-	$(CTEST) --test-dir build-$@ --timeout $(TEST_LIMIT)
+	$(CTEST) --test-dir build-$@ --timeout $(LONG_LIMIT)
 
 valgrind: packages-test packages-develop ## unit tests under valgrind
 	@tools/build valgrind unit-tests

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "credence/model.h"
 #include "credence/number.h"
+#include "info_model.h"
 #include "json.h"
 #include "reading.h"
 
@@ -86,33 +88,48 @@ static void json_header(cli_json *json, const char *path, const crd_volume_info 
     cli_json_real(json, "scale", info->scale);
 }
 
-/* A row for each value of a label, else the bins in at most HISTOGRAM_ROWS groups of equal width. */
+static void print_histogram_row(bool first, const char *label, double share, double highest)
+{
+    char bar[BAR_CELLS + 1];
+    const int cells = (int)ceil(BAR_CELLS * share / highest);
+    memset(bar, '#', sizeof bar);
+    bar[cells] = '\0';
+    printf("  %-10s %22s  %5.1f %%%s%s\n", first ? "histogram" : "", label, 100 * share, cells > 0 ? "  " : "", bar);
+}
+
+/* `group` neighbouring bins a row; of whole numbers that are few, as in a label, those that occur. */
 static void print_histogram(const crd_volume_info *info, const crd_volume_statistics *statistics)
 {
     const bool whole = info->type != CRD_F32 && info->type != CRD_F64;
     const double low = statistics->histogram_low;
     const double width = (statistics->histogram_high - low) / CRD_HISTOGRAM_BINS;
-    int used = CRD_HISTOGRAM_BINS;
-    while (used > 1 && statistics->histogram[used - 1] == 0) used--;
-    const int group = (used + HISTOGRAM_ROWS - 1) / HISTOGRAM_ROWS;
-    int64_t counts[HISTOGRAM_ROWS] = {0}, highest = 1;
-    for (int i = 0; i < used; i++) counts[i / group] += statistics->histogram[i];
-    for (int i = 0; i < HISTOGRAM_ROWS; i++) highest = counts[i] > highest ? counts[i] : highest;
+    int used = 1, filled = 0;
+    for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) {
+        if (statistics->histogram[i] == 0) continue;
+        used = i + 1;
+        filled++;
+    }
+    const bool single = whole && width <= 1 && filled <= HISTOGRAM_ROWS;
+    const int group = single ? 1 : (used + HISTOGRAM_ROWS - 1) / HISTOGRAM_ROWS;
+    double shares[CRD_HISTOGRAM_BINS] = {0}, highest = 0;
+    for (int i = 0; i < used; i++) {
+        shares[i / group] += (double)statistics->histogram[i] / (double)statistics->count;
+        highest = fmax(highest, shares[i / group]);
+    }
+    bool first = true;
     for (int i = 0; i * group < used; i++) {
-        char bar[BAR_CELLS + 1], label[64];
+        char label[64];
         const double from = low + width * group * i, to = from + width * group;
-        const int cells = (int)ceil((double)BAR_CELLS * (double)counts[i] / (double)highest);
-        memset(bar, '#', sizeof bar);
-        bar[cells] = '\0';
+        if (single && shares[i] == 0) continue;
         if (whole && width * group <= 1) {
             snprintf(label, sizeof label, "%.0f", statistics->minimum + i);
         } else if (whole) {
-            snprintf(label, sizeof label, "%.0f to %.0f", from, to - 1);
+            snprintf(label, sizeof label, "%.0f to %.0f", from, fmin(to - 1, statistics->maximum));
         } else {
             snprintf(label, sizeof label, "%.4g to %.4g", from, to);
         }
-        printf("  %-10s %22s  %5.1f %%%s%s\n", i == 0 ? "histogram" : "", label,
-               100.0 * (double)counts[i] / (double)statistics->count, cells > 0 ? "  " : "", bar);
+        print_histogram_row(first, label, shares[i], highest);
+        first = false;
     }
 }
 
@@ -169,11 +186,16 @@ static int describe_volume(const char *path, const output *sheet)
     return code;
 }
 
+static int describe_model(const char *path, const output *sheet)
+{
+    return cli_describe_model(path, sheet->json);
+}
+
 /* The kinds of files that can be described, tried in this order; the last takes whatever is left. */
 static const struct describer {
     bool (*recognises)(const char *path); /* NULL: everything */
     int (*describe)(const char *path, const output *sheet);
-} describers[] = {{NULL, describe_volume}};
+} describers[] = {{crd_model_recognise, describe_model}, {NULL, describe_volume}};
 
 static int describe(const char *path, const output *sheet)
 {
@@ -216,10 +238,11 @@ const cli_command cli_info = {
     .options_size = sizeof(info_options),
     .uses = CLI_USES_JSON,
     .details = "FILE is a volume in any format that credence reads: a file, a folder of slices, a quoted pattern such "
-               "as 'slices/*.tif', or file.h5:/path/to/dataset.",
+               "as 'slices/*.tif', or file.h5:/path/to/dataset; or a model that credence trained, or a checkpoint.",
     .examples = "credence info scan.tif\n"
                 "credence info --header scan.h5:/exchange/data\n"
                 "credence info scan.raw --shape 512,1024,1024 --type u16le\n"
-                "credence info --json scan.tif label.tif > both.json",
+                "credence info --json scan.tif label.tif > both.json\n"
+                "credence info model.h5",
     .run = run,
 };

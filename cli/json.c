@@ -34,7 +34,7 @@ static bool on_one_line(const cli_json *json)
 
 static void new_line(cli_json *json)
 {
-    fprintf(json->out, "\n%*s", 2 * json->depth, "");
+    fprintf(json->out, "\n%*s", 2 * (int)json->depth, "");
 }
 
 /* The comma, the place and the key of the next value. */
@@ -62,18 +62,15 @@ void cli_json_open(cli_json *json, const char *key, char bracket)
     assert(json->depth < CLI_JSON_DEPTH);
     begin_value(json, key);
     fputc(bracket, json->out);
-    json->levels[json->depth].closing = bracket == '{' ? '}' : ']';
-    json->levels[json->depth].filled = false;
-    json->levels[json->depth].compact = compact;
-    json->depth++;
+    json->levels[json->depth++] = (cli_json_level){.closing = bracket == '{' ? '}' : ']', .compact = compact};
 }
 
 void cli_json_close(cli_json *json)
 {
-    const bool one_line = on_one_line(json);
-    json->depth--;
-    if (json->levels[json->depth].filled && !one_line) new_line(json);
-    fputc(json->levels[json->depth].closing, json->out);
+    assert(json->depth > 0);
+    const cli_json_level level = json->levels[--json->depth];
+    if (level.filled && !level.compact) new_line(json);
+    fputc(level.closing, json->out);
     if (json->depth == 0) fputc('\n', json->out);
 }
 
@@ -98,6 +95,12 @@ void cli_json_real(cli_json *json, const char *key, double value)
     char text[CRD_NUMBER_BYTES];
     begin_value(json, key);
     fputs(crd_format_real(value, text), json->out);
+}
+
+void cli_json_raw(cli_json *json, const char *key, const char *text)
+{
+    begin_value(json, key);
+    fputs(text != NULL ? text : "null", json->out);
 }
 
 void cli_json_bool(cli_json *json, const char *key, bool value)

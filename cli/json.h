@@ -18,14 +18,16 @@
 
 enum { CLI_JSON_DEPTH = 16 };
 
+typedef struct cli_json_level {
+    char closing;
+    bool filled;  /* something stands in it already */
+    bool compact; /* it, or one around it, is the array of a key: all on one line */
+} cli_json_level;
+
 typedef struct cli_json {
     FILE *out;
-    int depth;
-    struct {
-        char closing;
-        bool filled;  /* something stands in it already */
-        bool compact; /* it, or one around it, is the array of a key: all on one line */
-    } levels[CLI_JSON_DEPTH];
+    unsigned depth;
+    cli_json_level levels[CLI_JSON_DEPTH];
 } cli_json;
 
 void cli_json_open(cli_json *json, const char *key, char bracket);
@@ -33,6 +35,7 @@ void cli_json_close(cli_json *json);
 void cli_json_text(cli_json *json, const char *key, const char *value); /* NULL gives null */
 void cli_json_int(cli_json *json, const char *key, int64_t value);
 void cli_json_real(cli_json *json, const char *key, double value); /* NaN and infinities give null */
+void cli_json_raw(cli_json *json, const char *key, const char *text); /* JSON as it is; NULL gives null */
 void cli_json_bool(cli_json *json, const char *key, bool value);
 void cli_json_ints(cli_json *json, const char *key, const int64_t *values, int64_t count);
 void cli_json_reals(cli_json *json, const char *key, const double *values, int64_t count);

@@ -1,24 +1,29 @@
 #include "signals.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t received;
+static atomic_int received;
 static bool on_terminal;
 
-/* The first signal is noted and the next one kills: its default action is restored here. */
+/* The first signal is noted, the next one kills. Two may arrive at once on two threads of a library, hence the
+ * exchange; the raised signal waits until this handler is over. */
 static void note_signal(int number)
 {
     static const char words[] = "\ncredence: stopping in good order; press Ctrl-C again to stop at once\n";
-    received = number;
-    (void)signal(SIGINT, SIG_DFL);
-    (void)signal(SIGTERM, SIG_DFL);
-    if (number == SIGINT && on_terminal) {
+    const int cause = errno;
+    if (atomic_exchange(&received, number) != 0) {
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+    } else if (number == SIGINT && on_terminal) {
         const ssize_t written = write(STDERR_FILENO, words, sizeof words - 1);
         (void)written;
     }
+    errno = cause;
 }
 
 void cli_signals_install(void)
@@ -42,5 +47,5 @@ void cli_signals_install(void)
 
 int cli_signals_received(void)
 {
-    return received;
+    return atomic_load(&received);
 }

@@ -7,6 +7,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/avx512.c PROPERTIES COMPILE_OPTIONS
     "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mprefer-vector-width=512")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/validate/rows_avx512.c PROPERTIES COMPILE_OPTIONS
+    "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mprefer-vector-width=512")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/validate/rows_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 else()
-  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/backend/cpu/avx[^/]*\\.c$")
+  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/(backend/cpu/|validate/rows_)avx[^/]*\\.c$")
 endif()

@@ -203,6 +203,62 @@ static void test_kl_at_the_prior(void)
     CHECK(dloc == 0 && drho == 0);
 }
 
+/* A prior without a closed form: here the normal one, as if it had none, by ln q(w) - ln p(w) at the drawn weight. */
+static double sampled_value(const crd_prior_settings *settings, const crd_prior_weights *weights)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < weights->count; i++) {
+        const double eps = weights->eps[i], w = weights->loc[i] + weights->sigma[i] * eps, z = w / settings->std;
+        sum += log(settings->std / weights->sigma[i]) - eps * eps / 2 + z * z / 2;
+    }
+    return sum;
+}
+
+static void sampled_gradient(const crd_prior_settings *settings, const crd_prior_weights *weights, double scale,
+                             float *dloc, float *drho)
+{
+    for (int64_t i = 0; i < weights->count; i++) {
+        const double eps = weights->eps[i], w = weights->loc[i] + weights->sigma[i] * eps;
+        const double pull = w / (settings->std * settings->std);
+        dloc[i] += (float)(scale * pull);
+        drho[i] += (float)(scale * (pull * eps - 1 / weights->sigma[i]) * weights->slope[i]);
+    }
+}
+
+static void test_sampled_prior(void)
+{
+    enum { DRAWS = 400 };
+    const crd_prior sampled = {"sampled", true, sampled_value, sampled_gradient};
+    const crd_prior_settings prior = {.std = 0.2};
+    fixture f;
+    CHECK_OK(set_up(CRD_BCNN, 2, 2, 2, &f));
+    float *gradient = calloc((size_t)f.net.model.total, sizeof(float));
+    float *expected = calloc((size_t)f.net.model.total, sizeof(float));
+    double sum = 0, squares = 0, difference = 0, size = 0;
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        const crd_noise *noise = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 5, d, 1);
+        const double kl = crd_kl(f.posterior, f.pool, &sampled, &prior, f.model, noise);
+        sum += kl;
+        squares += kl * kl;
+        crd_kl_gradient(f.posterior, f.pool, &sampled, &prior, f.model, noise, 1.0 / DRAWS, gradient);
+    }
+    const double mean = sum / DRAWS, error = sqrt((squares / DRAWS - mean * mean) / DRAWS);
+    const double exact = crd_kl(f.posterior, f.pool, &crd_prior_normal, &prior, f.model, NULL);
+    printf("       sampled %.2f +- %.2f, exact %.2f\n", mean, error, exact);
+    CHECK_NEAR(mean, exact, 4 * error);
+    CHECK(error < 0.01 * exact);
+    crd_kl_gradient(f.posterior, f.pool, &crd_prior_normal, &prior, f.model, NULL, 1, expected);
+    for (int64_t i = 0; i < f.net.model.total; i++) {
+        difference += pow(gradient[i] - expected[i], 2);
+        size += pow(expected[i], 2);
+    }
+    printf("       gradient off by %.3f of its norm\n", sqrt(difference / size));
+    CHECK(difference < 0.01 * size);
+    free(gradient);
+    free(expected);
+    tear_down(&f);
+}
+
 /* Mean and variance of every weight over many draws. Summed over n weights, z^2 has mean n and variance 2n; the sample
  * variance v of d draws has mean sigma^2 and variance 2 sigma^4 / (d - 1). */
 static void check_moments(crd_estimator estimator, bool over_examples)
@@ -439,6 +495,7 @@ static void test_same_bytes_for_any_threads(void)
 }
 
 TEST_MAIN(TEST(test_sigma), TEST(test_paths_agree), TEST(test_draw_with_given_noise), TEST(test_kl),
-          TEST(test_kl_at_the_prior), TEST(test_moments_of_flipout), TEST(test_moments_of_independent),
-          TEST(test_flipout_over_examples), TEST(test_flipout_is_exact), TEST(test_streams), TEST(test_dropout),
-          TEST(test_summary), TEST(test_mcdn_is_a_copy), TEST(test_same_bytes_for_any_threads))
+          TEST(test_kl_at_the_prior), TEST(test_sampled_prior), TEST(test_moments_of_flipout),
+          TEST(test_moments_of_independent), TEST(test_flipout_over_examples), TEST(test_flipout_is_exact),
+          TEST(test_streams), TEST(test_dropout), TEST(test_summary), TEST(test_mcdn_is_a_copy),
+          TEST(test_same_bytes_for_any_threads))

@@ -63,13 +63,13 @@ static void check_probabilities(const reference_case *c, const double *model, bo
     double error = 0, largest = 0;
     CHECK_OK(set_up(&b, &c->net, c->chunk, false, path, 2));
     for (int example = 0; example < REFERENCE_BATCH; example++) {
-        const double *expected =
-            (noisy ? c->noisy_probability : c->mean_probability) + example * REFERENCE_VOXELS;
+        const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + example * REFERENCE_VOXELS;
         draw(c, model, example, noisy, point);
         crd_engine_encode(b.engine, point, c->input + example * REFERENCE_VOXELS);
         /* A decode with other weights in between must leave nothing behind. */
         const int64_t decoder = crd_decoder_offset(&c->net);
-        crd_engine_decode(b.engine, (c->net.kind == CRD_MCDN ? c->model : point) + decoder, c->masks[0], 1.0f, probability);
+        crd_engine_decode(b.engine, (c->net.kind == CRD_MCDN ? c->model : point) + decoder, c->masks[0], 1.0f,
+                          probability);
         crd_engine_decode(b.engine, point + decoder, noisy ? c->masks[example] : NULL, 1.0f, probability);
         for (int64_t i = 0; i < REFERENCE_VOXELS; i++) {
             error = fmax(error, fabs(probability[i] - expected[i]));

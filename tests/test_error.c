@@ -9,6 +9,8 @@ static void test_record_keeps_the_sentence(void)
     CHECK(crd_last_error()->status == CRD_ERR_FORMAT);
     crd_fail(CRD_ERR_FORMAT, "while opening: %s", crd_last_error()->message);
     CHECK(strcmp(crd_last_error()->message, "while opening: scan.tif is 12 bytes short") == 0);
+    crd_fail(CRD_ERR_FORMAT, "%s", "a\nb\x1b[31mc\x7f\xc2\xb5");
+    CHECK(strcmp(crd_last_error()->message, "a b [31mc \xc2\xb5") == 0);
 }
 
 static void test_sizes_that_overflow_are_refused(void)

@@ -153,6 +153,9 @@ static void test_imagej_finds_its_lines(void)
     const float nothing[8] = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     CHECK_OK(write_volume(scratch("lines.tif"), &info, 0, 1, nothing));
     CHECK(strstr(description_of(scratch("lines.tif")), "min=") == NULL);
+    const float zeros[8] = {0.0f, -0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+    CHECK_OK(write_volume(scratch("lines.tif"), &info, 0, 1, zeros));
+    CHECK(strstr(description_of(scratch("lines.tif")), "min=0\nmax=0\n") != NULL); /* not -0, in any order of slices */
     /* ImageJ ignores the pages behind the first one: the slices must follow each other without a gap. */
     TIFF *t = TIFFOpen(scratch("lines.tif"), "r");
     CHECK(t != NULL);

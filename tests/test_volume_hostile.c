@@ -226,6 +226,8 @@ static void test_wrong_names_and_formats(void)
                 "none/x.h5 can't be created");
     CHECK_FAILS(crd_volume_create(tools_folder, &info, &(crd_volume_options){.format = "raw"}, &volume),
                 CRD_ERR_ARGUMENT, "is a folder");
+    CHECK_FAILS(crd_volume_create("/dev/null", &info, &(crd_volume_options){.format = "raw"}, &volume),
+                CRD_ERR_ARGUMENT, "no plain file");
     crd_volume_info bad = info;
     bad.shape[1] = 0;
     CHECK_FAILS(crd_volume_create(scratch("x.npy"), &bad, NULL, &volume), CRD_ERR_ARGUMENT, "shape");

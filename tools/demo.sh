@@ -19,16 +19,20 @@ show() {
     "$program" "$@"
 }
 
+# TIFF is what people have; a build without it shows the same with NumPy's files.
+format=tiff suffix=tif
+"$program" --version | grep -q '^TIFF volumes: no' && format=npy suffix=npy
+
 rm -rf "$folder"
 mkdir -p "$folder"
 show --version
 
 if has phantom; then
     # Graphite particles as a CT sees them, with the exact truth and a hand label that errs as people do.
-    show phantom graphite --shape 64,128,128 --seed 1 -o "$folder/graphite"
+    show phantom graphite --shape 64,128,128 --spacing 0.65,0.65,0.65,um --seed 1 --format "$format" -o "$folder/graphite"
 fi
 if has info && [ -d "$folder/graphite" ]; then
-    show info "$folder/graphite/scan.tif" "$folder/graphite/label.tif"
+    show info "$folder/graphite/scan.$suffix" "$folder/graphite/label.$suffix"
 fi
 for command in train predict validate report; do has "$command" || true; done
 

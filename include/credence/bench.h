@@ -1,10 +1,20 @@
-/* How fast this machine runs the network's operations, each alone.
+/* How fast this machine runs the network: whole chunks, whole training steps, and each operation alone.
  *
- * The floating-point peak and the memory bandwidth are measured in the same run, so that the figures mean something on
- * a machine that others use, too. */
+ * The floating-point peak is measured in the same run, so that the figures mean something on a machine that others use,
+ * too. Times are those of the fastest repetition.
+ *
+ *     crd_bench_network_settings settings = {.samples = 48};
+ *     crd_bench_result result;
+ *     if (crd_bench_predict(&settings, NULL, &result) != CRD_OK) fail(crd_last_error()->message);
+ *     printf("%.0f ms a chunk\n", result.milliseconds);
+ */
 #ifndef CREDENCE_BENCH_H
 #define CREDENCE_BENCH_H
 
+#include <stdint.h>
+
+#include "credence/model.h"
+#include "credence/monitor.h"
 #include "credence/status.h"
 
 #ifdef __cplusplus
@@ -16,6 +26,9 @@ typedef struct crd_bench_ops_settings {
     int threads;      /* 0: one per available core */
     double seconds;   /* spent on each operation; 0 means 0.2 */
     const char *only; /* operations whose name contains this; NULL: all */
+    int layers;       /* 1: the network's layers one after the other; 0: each kind of operation once */
+    int64_t chunk[3]; /* for layers; 0, 0, 0: 48,88,88 */
+    int filters;      /* for layers; 0: 16 */
 } crd_bench_ops_settings;
 
 typedef struct crd_bench_machine {
@@ -26,6 +39,7 @@ typedef struct crd_bench_machine {
 } crd_bench_machine;
 
 typedef struct crd_bench_row {
+    const char *layer;     /* "decoder/1/a" where layers are asked for, else NULL */
     const char *operation; /* "conv", "conv kernel gradient", "up", ... */
     char size[64];         /* "48x88x88 16+16->16" */
     double milliseconds;   /* the fastest of the repetitions */
@@ -38,6 +52,40 @@ typedef struct crd_bench_row {
 CRD_API crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
                                  void (*machine)(void *context, const crd_bench_machine *machine),
                                  void (*row)(void *context, const crd_bench_row *row), void *context);
+
+typedef struct crd_bench_network_settings {
+    const char *device;    /* "auto" or NULL, "cpu", "cuda", "cuda:1" */
+    const char *precision; /* "auto" or NULL, "f32", ... */
+    const char *isa;       /* as above */
+    int threads;
+    double seconds; /* to measure for, at least two repetitions; 0: 5 */
+    crd_kind kind;
+    int filters;           /* 0: 16 */
+    int64_t chunk[3];      /* 0, 0, 0: 48,88,88 to predict, 32,64,64 to train */
+    int64_t samples;       /* predict; 0: 48 */
+    int64_t batch;         /* train; 0: 2 */
+    const char *estimator; /* train: "flipout" (NULL), "independent", "mean" */
+} crd_bench_network_settings;
+
+typedef struct crd_bench_result {
+    char device[128];      /* the processor and the instruction path */
+    const char *precision; /* "f32" */
+    int64_t chunk[3];      /* as measured, as the next three */
+    int64_t samples, batch;
+    const char *estimator;
+    int64_t repetitions;
+    double milliseconds;       /* of a chunk with all its samples, or of a step with all its examples */
+    double gflops;             /* per second, counted as in docs/TRAINING.md */
+    double peak_gflops;        /* what the same threads reach with multiply-adds alone; 0 on a GPU */
+    int64_t peak_memory_bytes; /* of the process, when the network has run */
+} crd_bench_result;
+
+/* One chunk: the encoder, all samples of the decoder, and their percentiles. */
+CRD_API crd_status crd_bench_predict(const crd_bench_network_settings *settings, const crd_monitor *monitor,
+                                     crd_bench_result *result);
+/* One step on one mini-batch that is in memory already. */
+CRD_API crd_status crd_bench_train(const crd_bench_network_settings *settings, const crd_monitor *monitor,
+                                   crd_bench_result *result);
 
 #ifdef __cplusplus
 }

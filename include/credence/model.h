@@ -6,13 +6,14 @@
  *     printf("%s with %d filters\n", crd_kind_name(info->kind), info->filters);
  *     crd_model_free(&model);
  *
- * A model file is HDF5 (docs/FORMATS.md lists its content). It holds no time, date, path or host name: equal models are
+ * A model file is HDF5 (docs/MODEL.md lists its content). It holds no time, date, path or host name: equal models are
  * equal bytes. Files of older versions stay readable for ever. A model is used by one thread at a time; several threads
  * may read the same one.
  */
 #ifndef CREDENCE_MODEL_H
 #define CREDENCE_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,9 @@ CRD_API crd_status crd_model_create(const crd_model_info *info, uint64_t seed, c
 /* Loads a model, or the model in a checkpoint. A file that doesn't fit is refused with the dataset's name and both
  * shapes; a value that is not a finite number is refused, too. */
 CRD_API crd_status crd_model_load(const char *path, crd_model **out);
+
+/* Whether the file says that it is a model or a checkpoint; reads little, and sets no error. */
+CRD_API bool crd_model_recognise(const char *path);
 
 /* Writes to a temporary name beside `path`, then renames: the file is never half-written. */
 CRD_API crd_status crd_model_save(const crd_model *model, const char *path);

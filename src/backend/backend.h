@@ -40,7 +40,8 @@ typedef struct crd_predictor_plan {
     int64_t first_sample;            /* samples first_sample .. first_sample + samples - 1 are drawn */
 } crd_predictor_plan;
 
-/* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect. */
+/* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect, or,
+ * where the depth is 1, until the next submit. */
 typedef struct crd_chunk_result {
     int64_t chunk_number;
     const uint32_t *mean;            /* value * 2^24, rounded to nearest even */

@@ -37,6 +37,10 @@ static void record(crd_status code, const char *file, int line, const char *mess
     last_error.file = file;
     last_error.line = line;
     snprintf(last_error.message, sizeof last_error.message, "%s", message);
+    /* What a hostile file put into its names reaches a terminal through here: one line, no escape sequences. */
+    for (char *c = last_error.message; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+    }
 }
 
 /* The message may quote the record it replaces, so it is put together elsewhere first. */

@@ -181,7 +181,7 @@ static crd_status read_to_end(int fd, const char *path, size_t limit, size_t gue
     }
     text[used] = '\0';
     *out = text;
-    *bytes = used;
+    if (bytes != NULL) *bytes = used;
     text = NULL;
 done:
     crd_free(&text);
@@ -194,7 +194,7 @@ crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *byt
     crd_status status = CRD_OK;
     struct stat about;
     *out = NULL;
-    *bytes = 0;
+    if (bytes != NULL) *bytes = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("can't open %s", path);
     if (fstat(fd, &about) != 0) {
@@ -209,5 +209,42 @@ crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *byt
     CRD_TRY(read_to_end(fd, path, limit, sized ? (size_t)about.st_size : 4096, out, bytes));
 done:
     (void)close(fd);
+    return status;
+}
+
+crd_status crd_join_path(const char *folder, const char *name, const char *suffix, char **out)
+{
+    const size_t bytes = strlen(folder) + strlen(name) + strlen(suffix) + 2;
+    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
+    const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
+    snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, suffix);
+    return CRD_OK;
+}
+
+crd_status crd_make_folders(const char *path)
+{
+    crd_status status = CRD_OK;
+    char *copy = NULL;
+    struct stat about;
+    if (path == NULL || path[0] == '\0') return crd_fail(CRD_ERR_ARGUMENT, "a folder needs a name");
+    CRD_TRY(crd_strdup(path, &copy));
+    for (char *p = copy + 1;; p++) {
+        if (*p != '/' && *p != '\0') continue;
+        const char end = *p;
+        *p = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+            status = crd_fail_errno("can't make the folder %s", copy);
+            goto done;
+        }
+        *p = end;
+        if (end == '\0') break;
+    }
+    if (stat(path, &about) != 0) {
+        status = crd_fail_errno("can't use the folder %s", path);
+    } else if (!S_ISDIR(about.st_mode)) {
+        status = crd_fail(CRD_ERR_SYSTEM, "%s is a file, and a folder is needed; give -o another name", path);
+    }
+done:
+    crd_free(&copy);
     return status;
 }

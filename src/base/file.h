@@ -20,8 +20,14 @@ crd_status crd_replace_file(const char *temporary, const char *path);
 
 /* Writes a whole small file atomically. */
 crd_status crd_write_file(const char *path, const void *data, size_t bytes);
-/* Reads a whole file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. */
+/* Reads a whole file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. `bytes`
+ * may be NULL. */
 crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *bytes);
+
+/* "folder/name" + suffix, one slash between; free with crd_free. */
+crd_status crd_join_path(const char *folder, const char *name, const char *suffix, char **out);
+/* Makes the folder and those above it, as far as they are missing. */
+crd_status crd_make_folders(const char *path);
 
 /* An advisory lock file that holds host and pid; a second holder gets CRD_ERR_BUSY with a sentence that names them. A
  * lock whose process is gone (same host) is taken over. */

@@ -50,8 +50,5 @@ const char *crd_hdf5_reason(char *out, size_t room)
         if ((end = strchr(cause, '\'')) != NULL) *end = '\0';
         memmove(out, cause, strlen(cause) + 1);
     }
-    for (char *c = out; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
-    }
     return out;
 }

@@ -142,7 +142,8 @@ static hid_t access_properties(crd_hdf5_sink *sink)
     return H5I_INVALID_HID;
 }
 
-crd_status crd_hdf5_sink_create(const char *path, const char *shown, crd_hdf5_sink **out, hid_t *file)
+crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_format, crd_hdf5_sink **out,
+                                hid_t *file)
 {
     crd_status status = CRD_OK;
     crd_hdf5_sink *sink = NULL;
@@ -159,6 +160,7 @@ crd_status crd_hdf5_sink_create(const char *path, const char *shown, crd_hdf5_si
     access = access_properties(sink);
     creation = H5Pcreate(H5P_FILE_CREATE);
     if (access < 0 || creation < 0 || H5Pset_obj_track_times(creation, false) < 0 ||
+        (fixed_format && H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0) ||
         (sink->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access)) < 0) {
         status = crd_hdf5_sink_check(sink, -1);
         goto done;

@@ -8,14 +8,17 @@
 #define CRD_BASE_HDF5_SINK_H
 
 #include <hdf5.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
 typedef struct crd_hdf5_sink crd_hdf5_sink;
 
-/* Creates the new file `path`, which error sentences call `shown`, without object times. *file is the sink's;
- * close what was opened in it, then call crd_hdf5_sink_finish to keep it, and crd_hdf5_sink_close in any case. */
-crd_status crd_hdf5_sink_create(const char *path, const char *shown, crd_hdf5_sink **out, hid_t *file);
+/* Creates the new file `path`, which error sentences call `shown`, without object times; `fixed_format`: in the format
+ * of libhdf5 1.8, whatever the library's own release. *file is the sink's; close what was opened in it, then call
+ * crd_hdf5_sink_finish to keep it, and crd_hdf5_sink_close in any case. */
+crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_format, crd_hdf5_sink **out,
+                                hid_t *file);
 
 /* To be called with the result of each libhdf5 call that may write: has writing failed, or has libhdf5? */
 crd_status crd_hdf5_sink_check(const crd_hdf5_sink *sink, herr_t result);

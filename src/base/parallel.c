@@ -137,16 +137,16 @@ static void *worker_main(void *argument)
 
 /* Bumps the sequence. A worker counts itself as a sleeper before it looks at the sequence for the last time, and here
  * the sequence changes before the sleepers are counted: one of the two always notices the other. */
-static void announce(crd_pool *pool, int64_t helpers)
+static void announce(crd_pool *pool, int64_t wanted)
 {
     atomic_fetch_add(&pool->sequence, 1);
     const int sleepers = atomic_load(&pool->sleepers);
     if (sleepers == 0) return;
     pthread_mutex_lock(&pool->mutex);
-    if (helpers >= sleepers) {
+    if (wanted >= sleepers) {
         pthread_cond_broadcast(&pool->wake);
     } else {
-        for (int64_t i = 0; i < helpers; i++) pthread_cond_signal(&pool->wake);
+        for (int64_t i = 0; i < wanted; i++) pthread_cond_signal(&pool->wake);
     }
     pthread_mutex_unlock(&pool->mutex);
 }

@@ -122,23 +122,29 @@ static crd_status parse(const char *json, const char *source, cJSON **out)
 }
 
 typedef struct target {
-    const crd_setting *row; /* NULL: the key is unknown, or has no meaning here */
-    double add;
+    const crd_setting *row;         /* NULL: the key is unknown, or has no meaning here */
+    const crd_setting_alias *alias; /* that led to it, or NULL */
     bool known;
 } target;
 
-static target find_target(const crd_settings *table, const char *key)
+static bool alias_fits(const crd_setting_alias *alias, const cJSON *item)
 {
-    target found = {.row = crd_settings_find(table, key)};
-    found.known = found.row != NULL;
-    for (size_t i = 0; i < table->alias_count && !found.known; i++) {
+    const char *key = item->string;
+    if (alias->words[0] != NULL && !cJSON_IsBool(item)) return false;
+    if (alias->key[0] != '*') return crd_setting_same_name(alias->key, key);
+    const size_t tail = strlen(alias->key + 1), length = strlen(key);
+    return length >= tail && crd_setting_same_name(alias->key + 1, key + length - tail);
+}
+
+static target find_target(const crd_settings *table, const cJSON *item)
+{
+    for (size_t i = 0; i < table->alias_count; i++) {
         const crd_setting_alias *alias = &table->aliases[i];
-        if (!crd_setting_same_name(alias->key, key)) continue;
-        found.known = true;
-        found.add = alias->add;
-        if (alias->name != NULL) found.row = crd_settings_find(table, alias->name);
+        if (!alias_fits(alias, item)) continue;
+        return (target){alias->name != NULL ? crd_settings_find(table, alias->name) : NULL, alias, true};
     }
-    return found;
+    const crd_setting *row = crd_settings_find(table, item->string);
+    return (target){row, NULL, row != NULL};
 }
 
 static bool set_before(const crd_settings *table, const cJSON *object, const cJSON *item, const crd_setting *row)
@@ -147,22 +153,28 @@ static bool set_before(const crd_settings *table, const cJSON *object, const cJS
     cJSON_ArrayForEach(earlier, object)
     {
         if (earlier == item) return false;
-        if (find_target(table, earlier->string).row == row) return true;
+        if (find_target(table, earlier).row == row) return true;
     }
     return false;
 }
 
 static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
 {
-    const target found = find_target(table, item->string);
+    const target found = find_target(table, item);
     if (!found.known) return crd_settings_set(table, options, item->string, NULL);
     if (found.row == NULL) return CRD_OK;
     if (set_before(table, object, item, found.row)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
     }
     if (given != NULL && given[found.row - table->rows] != 0) return CRD_OK;
-    if (cJSON_IsNumber(item)) cJSON_SetNumberHelper(item, item->valuedouble + found.add);
-    CRD_PASS(assign_json(found.row, options, item));
+    if (found.alias != NULL && cJSON_IsNumber(item)) {
+        cJSON_SetNumberHelper(item, item->valuedouble + found.alias->add);
+    }
+    if (found.alias != NULL && found.alias->words[0] != NULL) {
+        CRD_PASS(crd_setting_assign(found.row, options, found.alias->words[cJSON_IsTrue(item) ? 1 : 0]));
+    } else {
+        CRD_PASS(assign_json(found.row, options, item));
+    }
     if (given != NULL) given[found.row - table->rows] = 1;
     return CRD_OK;
 }

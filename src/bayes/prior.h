@@ -14,7 +14,8 @@ typedef struct crd_prior_settings {
 typedef struct crd_prior_weights { /* some weights of one layer */
     int64_t count;
     const float *loc, *sigma, *slope;
-    const float *eps; /* the noise they were drawn with; NULL unless the prior asks for it */
+    const float
+        *eps; /* their noise, without flipout's signs (which change no law); NULL unless the prior asks for it */
 } crd_prior_weights;
 
 typedef struct crd_prior {

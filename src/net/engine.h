@@ -12,11 +12,11 @@
 typedef struct crd_engine crd_engine;
 
 typedef struct crd_engine_plan {
-    const crd_net *net;      /* borrowed, must outlive the engine */
+    const crd_net *net; /* borrowed, must outlive the engine */
     int64_t chunk[3];
-    bool training;           /* room for gradients, too */
+    bool training; /* room for gradients, too */
     const crd_ops *ops;
-    crd_pool *pool;          /* borrowed */
+    crd_pool *pool; /* borrowed */
 } crd_engine_plan;
 
 crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out);
@@ -36,8 +36,8 @@ void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const f
 typedef struct crd_loss {
     double bce_sum;
     int64_t labelled;
-    int64_t correct;         /* (logit > 0) == label */
-    bool head_dead;          /* the head's one-channel ReLU gave zero everywhere */
+    int64_t correct; /* (logit > 0) == label */
+    bool head_dead;  /* the head's one-channel ReLU gave zero everywhere */
 } crd_loss;
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
                      const uint8_t *label, float scale, float *gradient, crd_loss *loss);

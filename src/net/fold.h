@@ -9,15 +9,15 @@
 #include "ops/ops.h"
 
 typedef struct crd_kernel_shape {
-    int edge;                /* 3: offsets -1, 0, 1; 2: offsets 0, 1 */
+    int edge; /* 3: offsets -1, 0, 1; 2: offsets 0, 1 */
     int64_t channels_in, channels_out;
-    int64_t size[3];         /* of the output, in voxels: which border classes exist */
+    int64_t size[3]; /* of the output, in voxels: which border classes exist */
 } crd_kernel_shape;
 
 /* kernel [edge^3][in][out] -> folded, the same shape; bias [out] -> bias_classes [CRD_BORDER_CLASSES][out].
  * tap_shift is scratch of edge^3 * out floats. scale and shift have `in` entries; NULL for both: none. */
-void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, const float *bias,
-              const float *scale, const float *shift, float *folded, float *bias_classes, float *tap_shift);
+void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, const float *bias, const float *scale,
+              const float *shift, float *folded, float *bias_classes, float *tap_shift);
 
 /* dkernel, computed from x, becomes that of scale * x + shift; border_sums [CRD_BORDER_CLASSES][out] are those of dy.
  * dbias [out] = the sum of dy. */

@@ -298,3 +298,21 @@ crd_status crd_model_load(const char *path, crd_model **out)
 {
     return crd_model_read(path, NULL, NULL, out);
 }
+
+bool crd_model_recognise(const char *path)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n"; /* cheaper than asking libhdf5 about a large scan */
+    char head[sizeof signature - 1] = {0};
+    crd_store *store = NULL;
+    char *format = NULL;
+    FILE *file = fopen(path, "rbe");
+    const bool hdf5 =
+        file != NULL && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, signature, sizeof head) == 0;
+    if (file != NULL) (void)fclose(file);
+    if (!hdf5 || crd_store_open(path, &store) != CRD_OK) return false;
+    const bool model = crd_store_has_attribute(store, "", "format") &&
+                       crd_store_get_text(store, "", "format", &format) == CRD_OK && strcmp(format, format_name) == 0;
+    crd_free(&format);
+    crd_store_close(&store);
+    return model;
+}

@@ -15,11 +15,25 @@
 
 /* The convolutions, in the order of the model's table: these numbers are the `layer` of every random stream. */
 enum {
-    CRD_E1A, CRD_E1B, CRD_E2A, CRD_E2B, CRD_E3A, CRD_E3B, CRD_E4A, CRD_E4B,
-    CRD_D3UP, CRD_D3A, CRD_D3B,
-    CRD_D2UP, CRD_D2A, CRD_D2B,
-    CRD_D1UP, CRD_D1A, CRD_D1B,
-    CRD_SPATIAL, CRD_POINT,
+    CRD_E1A,
+    CRD_E1B,
+    CRD_E2A,
+    CRD_E2B,
+    CRD_E3A,
+    CRD_E3B,
+    CRD_E4A,
+    CRD_E4B,
+    CRD_D3UP,
+    CRD_D3A,
+    CRD_D3B,
+    CRD_D2UP,
+    CRD_D2A,
+    CRD_D2B,
+    CRD_D1UP,
+    CRD_D1A,
+    CRD_D1B,
+    CRD_SPATIAL,
+    CRD_POINT,
     CRD_CONV_COUNT
 };
 /* Dropout sites of an MCDN follow in the numbering of streams, and order the masks in a flat buffer. */
@@ -28,30 +42,35 @@ enum { CRD_MASK_LATENT, CRD_MASK_D3, CRD_MASK_D2, CRD_MASK_D1, CRD_MASK_COUNT };
 enum { CRD_MERGE3, CRD_MERGE2, CRD_MERGE1, CRD_MERGE_COUNT };
 
 typedef struct crd_conv_layer {
-    const char *path;        /* "decoder/3/a" */
-    int kernel;              /* edge: 3, 2 or 1 */
-    int level;               /* of its output: 1 = full resolution ... 4 = an eighth */
+    const char *path; /* "decoder/3/a" */
+    int kernel;       /* edge: 3, 2 or 1 */
+    int level;        /* of its output: 1 = full resolution ... 4 = an eighth */
     int channels_in, channels_out;
-    bool norm;               /* a group norm follows */
-    bool bayesian;           /* in a BCNN */
+    bool norm;     /* a group norm follows */
+    bool bayesian; /* in a BCNN */
 } crd_conv_layer;
 
 typedef enum crd_role {
-    CRD_ROLE_KERNEL, CRD_ROLE_LOC, CRD_ROLE_RHO, CRD_ROLE_BIAS, CRD_ROLE_GAMMA, CRD_ROLE_BETA
+    CRD_ROLE_KERNEL,
+    CRD_ROLE_LOC,
+    CRD_ROLE_RHO,
+    CRD_ROLE_BIAS,
+    CRD_ROLE_GAMMA,
+    CRD_ROLE_BETA
 } crd_role;
 
 typedef struct crd_parameter { /* one dataset of the model file */
     char path[48];             /* "decoder/3/a/kernel_loc" */
     crd_role role;
-    int layer;                 /* convolution number, or CRD_CONV_COUNT + merge number */
-    int rank;                  /* 5 for kernels, 1 otherwise */
+    int layer; /* convolution number, or CRD_CONV_COUNT + merge number */
+    int rank;  /* 5 for kernels, 1 otherwise */
     int64_t shape[5];
-    int64_t offset, count;     /* in the flat buffer */
+    int64_t offset, count; /* in the flat buffer */
 } crd_parameter;
 
 enum { CRD_PARAMETERS_MAX = 128 };
 typedef struct crd_layout {
-    int64_t total;             /* values in the flat buffer */
+    int64_t total; /* values in the flat buffer */
     int count;
     crd_parameter parameters[CRD_PARAMETERS_MAX];
     /* Offsets by layer, -1 where there is none. kernel = loc in a Bayesian layer of the model layout. */
@@ -63,11 +82,11 @@ typedef struct crd_net {
     crd_kind kind;
     int filters, groups;
     crd_conv_layer layers[CRD_CONV_COUNT];
-    crd_layout model;          /* as stored and trained */
-    crd_layout point;          /* as run */
+    crd_layout model; /* as stored and trained */
+    crd_layout point; /* as run */
     int mask_channels[CRD_MASK_COUNT];
     int64_t mask_offset[CRD_MASK_COUNT];
-    int64_t mask_total;        /* floats in one set of dropout masks */
+    int64_t mask_total; /* floats in one set of dropout masks */
 } crd_net;
 
 /* Fills *out. filters must be a positive multiple of groups. */

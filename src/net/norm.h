@@ -9,9 +9,9 @@
 typedef struct crd_norm {
     int channels, groups;
     double voxels;
-    double *sum, *square;      /* of x per channel */
-    double *mean, *rstd;       /* per group */
-    float *scale, *shift;      /* per channel */
+    double *sum, *square; /* of x per channel */
+    double *mean, *rstd;  /* per group */
+    float *scale, *shift; /* per channel */
 } crd_norm;
 
 /* Fills mean, rstd, scale and shift from sum and square. */

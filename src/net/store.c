@@ -28,41 +28,47 @@ crd_status crd_store_broken(const crd_store *store, const char *name)
     return crd_fail(CRD_ERR_FORMAT, "%s of %s can't be read (%s); the file is damaged", name, store->path, why);
 }
 
-/* One file format for every release of libhdf5 since 1.8, and no times in any object. */
-static hid_t open_file(const char *path, bool write)
+static hid_t open_to_read(const char *path)
 {
     hid_t file = H5I_INVALID_HID;
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
-    if (access < 0 || create < 0 || H5Pset_fapl_sec2(access) < 0) goto done;
-    if (!write) {
-        file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    } else if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
-               H5Pset_obj_track_times(create, false) >= 0) {
-        file = H5Fcreate(path, H5F_ACC_EXCL, create, access);
-    }
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access < 0 || H5Pset_fapl_sec2(access) < 0) goto done;
+#if H5_VERSION_GE(1, 10, 7)
+    /* Cluster file systems often lack flock, and nobody writes to a file that is there: it is replaced. */
+    if (H5Pset_file_locking(access, false, true) < 0) goto done;
+#endif
+    file = H5Fopen(path, H5F_ACC_RDONLY, access);
 done:
     if (access >= 0) (void)H5Pclose(access);
-    if (create >= 0) (void)H5Pclose(create);
     return file;
+}
+
+static crd_status open_file(crd_store *store)
+{
+    char reason[256];
+    if (store->temporary != NULL) {
+        return crd_hdf5_sink_create(store->temporary, store->path, true, &store->sink, &store->file);
+    }
+    store->file = open_to_read(store->path);
+    if (store->file >= 0) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as an HDF5 file (%s)", store->path,
+                    crd_hdf5_reason(reason, sizeof reason));
 }
 
 static crd_status start(const char *path, bool write, crd_store **out)
 {
     crd_status status = CRD_OK;
     crd_store *store = NULL;
-    char reason[256];
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *store, "a file's state", &store));
     store->file = H5I_INVALID_HID;
     CRD_TRY(crd_strdup(path, &store->path));
     if (write) CRD_TRY(crd_temporary_name(path, &store->temporary));
     crd_hdf5_lock();
-    store->file = open_file(write ? store->temporary : path, write);
-    if (store->file < 0) {
-        crd_hdf5_reason(reason, sizeof reason);
+    status = open_file(store);
+    if (status != CRD_OK) {
         crd_hdf5_unlock();
-        CRD_FAIL(write ? CRD_ERR_SYSTEM : CRD_ERR_FORMAT, "%s can't be %s as an HDF5 file (%s)", path,
-                 write ? "created" : "opened", reason);
+        goto done;
     }
     *out = store;
     store = NULL;
@@ -89,16 +95,19 @@ crd_status crd_store_create(const char *path, crd_store **out)
 
 crd_status crd_store_commit(crd_store *store)
 {
-    const hid_t file = store->file;
     store->file = H5I_INVALID_HID;
-    if (H5Fclose(file) < 0) return crd_store_broken(store, "the end");
+    CRD_PASS(crd_hdf5_sink_finish(store->sink));
     return crd_replace_file(store->temporary, store->path);
 }
 
 void crd_store_close(crd_store **store)
 {
     if (*store == NULL) return;
-    if ((*store)->file >= 0) (void)H5Fclose((*store)->file);
+    if ((*store)->sink != NULL) {
+        crd_hdf5_sink_close(&(*store)->sink);
+    } else if ((*store)->file >= 0) {
+        (void)H5Fclose((*store)->file);
+    }
     crd_hdf5_unlock();
     /* After a commit nothing of that name is left. */
     if ((*store)->temporary != NULL) (void)unlink((*store)->temporary);
@@ -255,6 +264,25 @@ crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t co
                                   int64_t *values)
 {
     return get(store, name, 1, &count, needed_by, H5T_INTEGER, H5T_NATIVE_INT64, values);
+}
+
+crd_status crd_store_get_shape(crd_store *store, const char *name, int rank, int64_t *shape)
+{
+    hsize_t size[H5S_MAX_RANK] = {0};
+    if (!crd_store_has(store, name)) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s lacks the dataset %s", store->path, name);
+    }
+    const hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
+    const hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
+    const int dimensions = space >= 0 ? H5Sget_simple_extent_dims(space, size, NULL) : -1;
+    if (space >= 0) (void)H5Sclose(space);
+    if (dataset >= 0) (void)H5Dclose(dataset);
+    if (dimensions < 0) return crd_store_broken(store, name);
+    if (dimensions != rank) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s of %s has %d dimensions and not %d", name, store->path, dimensions, rank);
+    }
+    for (int axis = 0; axis < rank; axis++) shape[axis] = (int64_t)size[axis];
+    return CRD_OK;
 }
 
 static void join(const char *prefix, const char *name, char path[NAME_MAX_BYTES])

@@ -31,6 +31,9 @@ crd_status crd_store_get_floats(crd_store *store, const char *name, int rank, co
 crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t count, const char *needed_by,
                                   int64_t *values);
 
+/* The shape of a dataset that must be there and have that rank. */
+crd_status crd_store_get_shape(crd_store *store, const char *name, int rank, int64_t *shape);
+
 /* A flat buffer as the datasets of a layout, below the group `prefix` ("" or "optimizer/m"). */
 crd_status crd_store_put_layout(crd_store *store, const char *prefix, const crd_layout *layout, const float *values);
 crd_status crd_store_get_layout(crd_store *store, const char *prefix, const crd_layout *layout, const char *needed_by,

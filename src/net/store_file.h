@@ -4,10 +4,12 @@
 
 #include <hdf5.h>
 
+#include "base/hdf5_sink.h"
 #include "net/store.h"
 
 struct crd_store {
     hid_t file;
+    crd_hdf5_sink *sink; /* that owns the file while writing */
     char *path;
     char *temporary; /* NULL while reading */
 };

@@ -6,7 +6,7 @@
 #include "credence/volume.h"
 #include "phantom/field.h"
 
-enum { CRD_KERNEL_RADIUS = 18 }; /* the largest */
+enum { CRD_KERNEL_RADIUS = 15 }; /* the largest: three deviations of 5 voxels */
 
 typedef struct crd_kernel { /* symmetric: weight[radius + k] for k in [-radius, radius] */
     int radius;

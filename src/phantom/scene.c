@@ -32,10 +32,18 @@ static crd_field field_of(uint64_t seed, uint32_t layer, int64_t along_z, int64_
     return (crd_field){.seed = seed, .layer = layer, .spacing = {along_z, in_plane, in_plane}};
 }
 
-/* Distances are wanted as far out as roughness, growth and a wavering label can move a boundary. */
-static float far_limit_of(const crd_phantom_options *o)
+/* Up to this distance the second grain counts for the film between two. */
+static double film_reach(const crd_phantom_options *o)
 {
-    return (float)(1.5 + CRD_GROWTH_LIMIT + 3.0 * o->roughness + 3.0 * (o->label_waver + 0.5 * o->label_jitter));
+    return 1.0 + 2.0 * o->grain_film;
+}
+
+/* Distances are wanted as far out as roughness, growth and a wavering label can move a boundary. */
+static float far_limit_of(crd_phantom_kind kind, const crd_phantom_options *o)
+{
+    const double moved = 1.5 + CRD_GROWTH_LIMIT + 3.0 * o->roughness + 3.0 * (o->label_waver + 0.5 * o->label_jitter);
+    const double film = kind == CRD_PHANTOM_GRAPHITE ? film_reach(o) : 0.0;
+    return (float)(moved > film ? moved : film);
 }
 
 static void make_grains(crd_scene *s)
@@ -57,13 +65,13 @@ static void make_grains(crd_scene *s)
     s->populations[1] = s->populations[0];
     s->populations[1].layer = CRD_LAYER_FINES;
     s->populations[1].scatter = 1.0;
-    s->populations[1].size = 0.45 * o->grain_size;
+    s->populations[1].size = 0.5 * o->grain_size;
     s->populations[1].slope = 2.0 * s->populations[0].slope;
-    s->populations[1].small = 0.45 * o->grain_size;
+    s->populations[1].small = s->populations[1].size;
     s->populations[1].miss = o->label_miss;
     s->population_count = 2;
-    s->share[0] = 0.8;
-    s->share[1] = 0.2;
+    s->share[0] = 0.88;
+    s->share[1] = 0.12;
 }
 
 static void make_voids(crd_scene *s)
@@ -95,8 +103,9 @@ void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options
     memset(s, 0, sizeof *s);
     s->kind = kind;
     s->options = *options;
+    s->options.output = s->options.format = s->options.type = s->options.spacing = NULL; /* the caller's */
     s->seed = (uint64_t)options->seed;
-    s->far_limit = far_limit_of(options);
+    s->far_limit = far_limit_of(kind, options);
     if (kind == CRD_PHANTOM_GRAPHITE)
         make_grains(s);
     else
@@ -128,10 +137,12 @@ void crd_scene_crowd(crd_scene *s, double crowding)
 static void part_grains(const crd_scene *s, const crd_distances *d, int64_t count)
 {
     const float film = (float)s->options.grain_film, depth = (float)(0.25 * s->options.grain_size);
+    const float reach = (float)film_reach(&s->options); /* fixed, so that the result doesn't hang on the far limit */
     for (int64_t i = 0; i < count; i++) {
-        const float shallow = 1.0f + d->second[i] / depth, share = shallow < 1.0f ? shallow : 1.0f;
-        const float between = 0.5f * (d->nearest[i] - d->second[i] + film * share);
-        d->nearest[i] = between > d->nearest[i] ? between : d->nearest[i];
+        const float nearest = d->nearest[i], second = d->second[i] < reach ? d->second[i] : reach;
+        const float shallow = 1.0f + second / depth, share = shallow < 1.0f ? shallow : 1.0f;
+        const float between = 0.5f * (nearest - second + film * share);
+        d->nearest[i] = between > nearest ? between : nearest;
     }
 }
 

@@ -31,7 +31,7 @@ enum { CRD_GROWTH_LIMIT = 1 }; /* voxels */
 /* Not to be copied: the populations point at the weld. */
 typedef struct crd_scene {
     crd_phantom_kind kind;
-    crd_phantom_options options; /* a shallow copy: its strings and lists are not used */
+    crd_phantom_options options; /* without its strings */
     uint64_t seed;
     crd_population populations[CRD_MAX_POPULATIONS];
     double share[CRD_MAX_POPULATIONS]; /* of the volume of all objects */

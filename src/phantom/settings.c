@@ -78,45 +78,44 @@ enum { PLACE_COUNT = 2 };
          .help = "edges of a voxel, to be written into the files: 0.65,0.65,0.65,um",                                  \
          .group = "Files"},
 
-/* BOTH has a default for graphite and one for weld. */
-#define STRENGTHS(BOTH, GRAPHITE, WELD)                                                                                \
+/* BOTH has a default for graphite and one for weld; SAME has one for both. */
+#define STRENGTHS(BOTH, SAME, GRAPHITE, WELD)                                                                          \
     BOTH("Objects", "fraction", fraction, "0.5", "0.18", 0.01, 0.8, "F", "share of all voxels that are foreground")    \
-    BOTH("Objects", "roughness", roughness, "0.6", "0.35", 0.0, 5.0, "V",                                              \
+    BOTH("Objects", "roughness", roughness, "0.4", "0.35", 0.0, 5.0, "V",                                              \
          "standard deviation of the objects' surfaces from smooth ones, in voxels")                                    \
-    GRAPHITE("grain-size", grain_size, "11", 2.0, 200.0, "V", "typical radius of a grain, in voxels")                  \
+    GRAPHITE("grain-size", grain_size, "15", 2.0, 200.0, "V", "typical radius of a grain, in voxels")                  \
     GRAPHITE("grain-spread", grain_spread, "0.22", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius") \
     GRAPHITE("grain-flatness", grain_flatness, "2.8", 1.0, 8.0, "R", "long radius over short radius")                  \
     GRAPHITE("grain-tilt", grain_tilt, "22", 0.0, 60.0, "DEG", "typical angle between a grain's flat axis and z")      \
-    GRAPHITE("grain-grey", grain_grey, "0.012", 0.0, 1.0, "G", "standard deviation of the grey value between grains")  \
+    GRAPHITE("grain-grey", grain_grey, "0.018", 0.0, 1.0, "G", "standard deviation of the grey value between grains")  \
     GRAPHITE("grain-film", grain_film, "1.6", 0.0, 5.0, "V", "matrix between grains that touch, in voxels")            \
     WELD("void-size", void_size, "5", 1.0, 200.0, "V", "typical radius of a void, in voxels")                          \
     WELD("void-spread", void_spread, "0.35", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius")       \
     WELD("void-flatness", void_flatness, "1.3", 1.0, 8.0, "R", "long radius over short radius")                        \
     WELD("void-plates", void_plates, "0.3", 0.0, 1.0, "R", "density of voids in the plates, relative to the weld's")   \
-    WELD("margin", margin, "0.015", 0.0, 0.3, "F", "air above and below, each as a share of the height")               \
-    WELD("bead-height", bead_height, "0.03", 0.0, 0.3, "F", "height of the bead, as a share of the height")            \
+    WELD("margin", margin, "0.01", 0.0, 0.3, "F", "air above and below, each as a share of the height")                \
+    WELD("bead-height", bead_height, "0.05", 0.0, 0.3, "F", "height of the bead, as a share of the height")            \
     WELD("bead-width", bead_width, "0.7", 0.1, 1.5, "F", "width of the bead, as a share of the width")                 \
     WELD("ripple", ripple, "0.25", 0.0, 1.0, "F", "height of the ripples, as a share of the bead's")                   \
     WELD("seam-gap", seam_gap, "0.03", 0.0, 0.3, "F", "width of the open seam, as a share of the width")               \
-    BOTH("Scan (G: share of full scale)", "contrast", contrast, "0.2", "0.2", 0.0, 1.0, "G",                           \
-         "light phase minus dark phase")                                                                               \
+    SAME("Scan (G: share of full scale)", "contrast", contrast, "0.2", 0.0, 1.0, "G", "light phase minus dark phase")  \
     BOTH(NULL, "brightness", brightness, "0.45", "0.4", 0.0, 1.0, "G", "grey value half-way between the phases")       \
-    BOTH(NULL, "texture", texture, "0.015", "0.015", 0.0, 1.0, "G", "standard deviation inside each phase")            \
-    BOTH(NULL, "blur", blur, "0.9", "0.9", 0.0, 5.0, "V", "standard deviation of the point spread, in voxels")         \
-    BOTH(NULL, "noise", noise, "0.028", "0.022", 0.0, 1.0, "G", "standard deviation of the white noise")               \
-    BOTH(NULL, "noise-correlated", noise_correlated, "0.03", "0.026", 0.0, 1.0, "G",                                   \
+    SAME(NULL, "texture", texture, "0.015", 0.0, 1.0, "G", "standard deviation inside each phase")                     \
+    SAME(NULL, "blur", blur, "0.8", 0.0, 5.0, "V", "standard deviation of the point spread, in voxels")                \
+    SAME(NULL, "noise", noise, "0.022", 0.0, 1.0, "G", "standard deviation of the white noise")                        \
+    SAME(NULL, "noise-correlated", noise_correlated, "0.025", 0.0, 1.0, "G",                                           \
          "standard deviation of the correlated noise")                                                                 \
-    BOTH(NULL, "noise-correlation", noise_correlation, "0.8", "0.8", 0.0, 5.0, "V",                                    \
+    SAME(NULL, "noise-correlation", noise_correlation, "0.8", 0.0, 5.0, "V",                                           \
          "standard deviation of the Gaussian that correlates it, in voxels")                                           \
-    BOTH(NULL, "rings", rings, "0.02", "0.02", 0.0, 1.0, "G", "standard deviation of the ring artifacts")              \
-    BOTH(NULL, "cupping", cupping, "0.06", "0.06", -1.0, 1.0, "G",                                                     \
+    BOTH(NULL, "rings", rings, "0.03", "0.02", 0.0, 1.0, "G", "standard deviation of the ring artifacts")              \
+    BOTH(NULL, "cupping", cupping, "0.15", "0.06", -1.0, 1.0, "G",                                                     \
          "beam hardening: grey value at the corners minus that at the centre")                                         \
-    BOTH(NULL, "drift", drift, "0.025", "0.02", 0.0, 1.0, "G", "standard deviation of the slow drift")                 \
-    BOTH(NULL, "drift-length", drift_length, "48", "48", 2.0, 4096.0, "V", "voxels over which the drift changes")      \
-    BOTH("Label", "label-waver", label_waver, "0.4", "0.4", 0.0, 5.0, "V",                                             \
+    BOTH(NULL, "drift", drift, "0.03", "0.02", 0.0, 1.0, "G", "standard deviation of the slow drift")                  \
+    SAME(NULL, "drift-length", drift_length, "48", 2.0, 4096.0, "V", "voxels over which the drift changes")            \
+    BOTH("Label", "label-waver", label_waver, "0.3", "0.4", 0.0, 5.0, "V",                                             \
          "standard deviation of the label's boundary, smooth in 3D, in voxels")                                        \
-    BOTH(NULL, "label-jitter", label_jitter, "0.25", "0.25", 0.0, 5.0, "V", "the same, drawn anew in every slice")     \
-    BOTH(NULL, "label-miss", label_miss, "0.05", "0.05", 0.0, 1.0, "P",                                                \
+    BOTH(NULL, "label-jitter", label_jitter, "0.2", "0.25", 0.0, 5.0, "V", "the same, drawn anew in every slice")      \
+    SAME(NULL, "label-miss", label_miss, "0.05", 0.0, 1.0, "P",                                                        \
          "probability that a small object is missing from the label")
 
 #define NONE(...)
@@ -129,9 +128,9 @@ enum { PLACE_COUNT = 2 };
 #define NAMES_BOTH(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                \
     REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (weld: " B ")")
 
-static const crd_setting graphite_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(FIRST, OF_GRAPHITE, NONE)};
-static const crd_setting weld_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(SECOND, NONE, OF_WELD)};
-static const crd_setting all_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(NAMES_BOTH, OF_GRAPHITE, OF_WELD)};
+static const crd_setting graphite_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(FIRST, REAL, OF_GRAPHITE, NONE)};
+static const crd_setting weld_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD)};
+static const crd_setting all_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(NAMES_BOTH, REAL, OF_GRAPHITE, OF_WELD)};
 
 #define TABLE(TITLE, ROWS, SKIP)                                                                                       \
     {                                                                                                                  \

@@ -1,5 +1,4 @@
 /* A phantom as files: three volumes and what is known about them. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,60 +27,6 @@ typedef struct writer {
     crd_generator *generator;
     crd_score *score;
 } writer;
-
-static crd_status join(const char *folder, const char *name, const char *suffix, char **out)
-{
-    const size_t bytes = strlen(folder) + strlen(name) + strlen(suffix) + 2;
-    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
-    const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
-    snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, suffix);
-    return CRD_OK;
-}
-
-/* ".tif" for "tiff": the suffix the format's files are given. */
-static crd_status suffix_of(const char *format, char suffix[16])
-{
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        if (strcmp(crd_formats[i]->name, format) != 0) continue;
-        const size_t length = strcspn(crd_formats[i]->suffixes, " ");
-        snprintf(suffix, 16, "%.*s", (int)length, crd_formats[i]->suffixes);
-        return CRD_OK;
-    }
-    char known[256] = "";
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", format, known);
-}
-
-/* Makes the folder and those above it, as far as they are missing. */
-static crd_status make_folders(const char *path)
-{
-    crd_status status = CRD_OK;
-    char *copy = NULL;
-    CRD_TRY(crd_strdup(path, &copy));
-    for (char *p = copy + 1;; p++) {
-        if (*p != '/' && *p != '\0') continue;
-        const char end = *p;
-        *p = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-            status = crd_fail_errno("can't make the folder %s", copy);
-            goto done;
-        }
-        *p = end;
-        if (end == '\0') break;
-    }
-    struct stat about;
-    if (stat(path, &about) != 0) {
-        status = crd_fail_errno("can't use the folder %s", path);
-    } else if (!S_ISDIR(about.st_mode)) {
-        status = crd_fail(CRD_ERR_SYSTEM, "%s is a file; give -o a folder for the phantom's files", path);
-    }
-done:
-    crd_free(&copy);
-    return status;
-}
 
 /* A phantom may replace an earlier phantom, never somebody's own scan. */
 static crd_status protect_others(const writer *w)
@@ -144,18 +89,19 @@ static crd_status write_about(const writer *w, const crd_phantom_result *r)
     CRD_TRY(crd_settings_to_json(crd_phantom_recorded(w->kind), w->options, &settings));
     const size_t bytes = strlen(settings) + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
-    snprintf(text, bytes,
-             "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
-             "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
-             "\"best_threshold\": {\"value\": %s, \"foreground\": \"%s\", \"errors\": %lld, \"error\": %s},\n"
-             "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
-             "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
-             crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
-             crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
-             w->kind == CRD_PHANTOM_GRAPHITE ? "below" : "from there on", (long long)r->threshold_errors,
-             crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
-             crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
-             (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
+    snprintf(
+        text, bytes,
+        "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
+        "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
+        "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n"
+        "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
+        "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
+        crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
+        crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
+        w->kind == CRD_PHANTOM_GRAPHITE ? "<" : ">=", (long long)r->threshold_errors,
+        crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
+        crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
+        (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
     CRD_TRY(crd_write_file(w->about, text, strlen(text)));
 done:
     crd_free(&text);
@@ -165,6 +111,7 @@ done:
 
 static crd_status prepare(writer *w)
 {
+    const crd_format *format = NULL;
     char suffix[16];
     const char *folder = w->options->output;
     CRD_PASS(crd_phantom_check(w->kind, w->options));
@@ -173,10 +120,11 @@ static crd_status prepare(writer *w)
     }
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
     CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
-    CRD_PASS(suffix_of(w->options->format, suffix));
-    for (int i = 0; i < FILES; i++) CRD_PASS(join(folder, names[i], suffix, &w->paths[i]));
-    CRD_PASS(join(folder, "phantom", ".json", &w->about));
-    CRD_PASS(make_folders(folder));
+    CRD_PASS(crd_format_to_write(w->options->format, &format));
+    crd_format_suffix(format, suffix);
+    for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], suffix, &w->paths[i]));
+    CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
+    CRD_PASS(crd_make_folders(folder));
     CRD_PASS(protect_others(w));
     CRD_PASS(open_volumes(w));
     CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));

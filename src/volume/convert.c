@@ -42,6 +42,7 @@ crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume
         .in = in,
         .as = from->type,
         .voxel_bytes = from_size > to_size ? from_size : to_size,
+        .layer = in->layer > c.out->layer ? in->layer : c.out->layer,
         .whole_slices = !c.out->format->any_order,
         .rows_first = in->z_fastest && c.out->format->any_order,
         .monitor = monitor,

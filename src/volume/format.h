@@ -18,6 +18,7 @@ struct crd_volume {
     const char *dataset; /* the "/dataset" behind it, inside `path`, or NULL */
     char *write_path;    /* temporary file or folder while writing, NULL while reading */
     size_t cache_bytes;  /* limit for decoded data, always > 0 */
+    int64_t layer;       /* slices that are best read or written together, such as a chunk's depth; 0: any number */
     bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
@@ -54,6 +55,11 @@ struct crd_format {
 
 /* Does the name end in one of the format's suffixes? Letters of any case. */
 bool crd_format_has_suffix(const crd_format *format, const char *path);
+
+/* The format of that name, if this build can write it; the sentence otherwise says what there is. */
+crd_status crd_format_to_write(const char *name, const crd_format **out);
+/* The suffix that its files are given: ".tif". */
+void crd_format_suffix(const crd_format *format, char suffix[16]);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw;
 

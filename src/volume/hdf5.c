@@ -5,6 +5,7 @@
 #include "base/hdf5_sink.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "volume/hdf5_chunks.h"
 #include "volume/hdf5_file.h"
 #include "volume/types.h"
 
@@ -14,6 +15,9 @@ static const char default_dataset[] = "/data";
 typedef struct hdf5_state {
     hid_t file;          /* while writing it belongs to the sink */
     crd_hdf5_sink *sink; /* NULL while reading */
+    /* Ways past libhdf5 to the voxels; both NULL: through it. */
+    crd_flat *flat;
+    crd_hdf5_chunks *chunks;
     crd_hdf5_array array;
 } hdf5_state;
 
@@ -55,7 +59,8 @@ static crd_status open_locked(crd_volume *volume, hdf5_state *state)
     }
     CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
     crd_hdf5_read_about(state->array.dataset, &volume->info);
-    return CRD_OK;
+    CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));
+    return crd_hdf5_open_chunks(&state->array, volume->file, volume->path, volume->cache_bytes, &state->chunks);
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
@@ -70,6 +75,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
     CRD_PASS(status);
     memcpy(volume->info.shape, state->array.shape, sizeof volume->info.shape);
     volume->info.type = state->array.type;
+    volume->layer = state->array.chunk[state->array.channel == 0];
     if (state->array.widened) {
         crd_info(monitor, "%s: its type has no equal here and is read as %s", volume->path,
                  crd_type_name(state->array.type));
@@ -117,6 +123,9 @@ done:
 
 static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels)
 {
+    const hdf5_state *state = volume->state;
+    if (state->flat != NULL) return crd_flat_read(state->flat, box, voxels);
+    if (state->chunks != NULL) return crd_hdf5_read_chunks(state->chunks, box, voxels);
     return transfer(volume, box, voxels, NULL);
 }
 
@@ -139,12 +148,10 @@ static void choose_chunk(const crd_volume *volume, hsize_t chunk[3])
 }
 
 /* Times are left out, so that equal volumes are equal bytes; what is never written reads as 0. */
-static hid_t creation_properties(const crd_volume *volume, int compress)
+static hid_t creation_properties(const crd_volume *volume, const hsize_t chunk[3], int compress)
 {
-    hsize_t chunk[3];
     const uint64_t zero = 0;
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), type = crd_hdf5_memory_type(volume->info.type);
-    choose_chunk(volume, chunk);
     bool good = creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
                 H5Pset_chunk(creation, 3, chunk) >= 0 && H5Pset_fill_value(creation, type, &zero) >= 0;
     if (good && compress > 0) {
@@ -159,15 +166,17 @@ static hid_t creation_properties(const crd_volume *volume, int compress)
 static crd_status create_locked(crd_volume *volume, hdf5_state *state, int compress)
 {
     crd_status status = CRD_OK;
-    hsize_t dims[3];
+    hsize_t dims[3], chunk[3];
     for (int i = 0; i < 3; i++) dims[i] = (hsize_t)volume->info.shape[i];
+    choose_chunk(volume, chunk);
+    volume->layer = (int64_t)chunk[0];
     const char *name = volume->dataset != NULL ? volume->dataset : default_dataset;
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = creation_properties(volume, compress);
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = creation_properties(volume, chunk, compress);
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS), space = H5Screate_simple(3, dims, NULL);
     const hid_t type = crd_hdf5_memory_type(volume->info.type);
     state->array.memory_type = type;
     state->array.channel = -1;
-    CRD_TRY(crd_hdf5_sink_create(volume->write_path, volume->file, &state->sink, &state->file));
+    CRD_TRY(crd_hdf5_sink_create(volume->write_path, volume->file, false, &state->sink, &state->file));
     if (links < 0 || creation < 0 || access < 0 || space < 0 || H5Pset_create_intermediate_group(links, 1) < 0 ||
         !crd_hdf5_size_cache(access, creation, crd_type_size(volume->info.type), volume->cache_bytes) ||
         (state->array.dataset = H5Dcreate2(state->file, name, type, space, links, creation, access)) < 0 ||
@@ -218,6 +227,8 @@ static void hdf5_close(crd_volume *volume)
     if (state->sink == NULL && state->file >= 0) (void)H5Fclose(state->file);
     crd_hdf5_sink_close(&state->sink);
     crd_hdf5_unlock();
+    crd_flat_close(&state->flat);
+    crd_hdf5_close_chunks(&state->chunks);
     crd_free(&volume->state);
 }
 

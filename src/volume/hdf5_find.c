@@ -63,8 +63,10 @@ hid_t crd_hdf5_memory_type(crd_type type)
 static bool map_type(hid_t dataset, crd_hdf5_array *out)
 {
     bool known = false;
+    bool is_bool = false;
     hid_t type = H5Dget_type(dataset);
-    if (type >= 0 && H5Tget_class(type) == H5T_ENUM) { /* h5py keeps bool as an enumeration */
+    if (type >= 0 && H5Tget_class(type) == H5T_ENUM) { /* h5py keeps bool as one of FALSE and TRUE */
+        is_bool = H5Tget_nmembers(type) == 2;
         const hid_t base = H5Tget_super(type);
         (void)H5Tclose(type);
         type = base;
@@ -72,7 +74,7 @@ static bool map_type(hid_t dataset, crd_hdf5_array *out)
     if (type < 0) return false;
     const size_t size = H5Tget_size(type);
     const H5T_class_t class = H5Tget_class(type);
-    const bool is_signed = class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
+    const bool is_signed = class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2 && !(is_bool && size == 1);
     out->widened = false;
     if (class == H5T_INTEGER && size >= 1 && size <= 8) {
         known = true;
@@ -112,9 +114,8 @@ static bool map_shape(hid_t dataset, crd_hdf5_array *out)
 }
 
 /* Bytes of a chunk, decoded; 0 if the layout has none, -1 if it makes no sense. */
-static int64_t chunk_bytes(hid_t creation, size_t size)
+static int64_t chunk_bytes(hid_t creation, size_t size, hsize_t chunk[H5S_MAX_RANK])
 {
-    hsize_t chunk[H5S_MAX_RANK];
     int64_t bytes = (int64_t)size;
     if (H5Pget_layout(creation) != H5D_CHUNKED) return 0;
     const int rank = H5Pget_chunk(creation, H5S_MAX_RANK, chunk);
@@ -129,7 +130,8 @@ static int64_t chunk_bytes(hid_t creation, size_t size)
  * otherwise decode it again. */
 bool crd_hdf5_size_cache(hid_t access, hid_t creation, size_t size, size_t cache_bytes)
 {
-    const int64_t chunk = chunk_bytes(creation, size);
+    hsize_t dims[H5S_MAX_RANK];
+    const int64_t chunk = chunk_bytes(creation, size, dims);
     if (chunk <= 0) return chunk == 0;
     const size_t one = (size_t)chunk, bytes = H5Pget_nfilters(creation) > 0 && one > cache_bytes ? one : cache_bytes;
     size_t slots = 10 * (bytes / one) + 1;
@@ -142,13 +144,15 @@ static bool map_storage(hid_t dataset, crd_hdf5_array *out, bool *elsewhere, int
 {
     const hid_t creation = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
     bool known = creation >= 0 && type >= 0;
+    hsize_t chunk[H5S_MAX_RANK] = {0};
     *elsewhere = false;
     *missing_filter = 0;
     if (known) {
-        const H5D_layout_t layout = H5Pget_layout(creation);
-        *elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
-        out->chunk_bytes = chunk_bytes(creation, H5Tget_size(type));
-        known = layout >= 0 && out->chunk_bytes >= 0;
+        out->layout = H5Pget_layout(creation);
+        *elsewhere = out->layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
+        out->chunk_bytes = chunk_bytes(creation, H5Tget_size(type), chunk);
+        known = out->layout >= 0 && out->chunk_bytes >= 0;
+        for (int i = 0; i < 4; i++) out->chunk[i] = (int64_t)chunk[i];
     }
     const int filters = known ? H5Pget_nfilters(creation) : 0;
     out->filtered = filters > 0;

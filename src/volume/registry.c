@@ -1,4 +1,5 @@
 /* The formats this version knows. One that was left out of the build keeps a row that recognises its files. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,4 +30,29 @@ bool crd_format_has_suffix(const crd_format *format, const char *path)
         suffix += length + (suffix[length] == ' ');
     }
     return false;
+}
+
+crd_status crd_format_to_write(const char *name, const crd_format **out)
+{
+    char known[256] = "";
+    for (int i = 0; crd_formats[i] != NULL; i++) {
+        const crd_format *format = crd_formats[i];
+        if (strcmp(format->name, name) == 0) {
+            if (format->create == NULL) {
+                return crd_fail(CRD_ERR_UNSUPPORTED, "this build can't write %s%s%s; choose another --format", name,
+                                format->library != NULL ? ": it lacks " : "",
+                                format->library != NULL ? format->library : "");
+            }
+            *out = format;
+            return CRD_OK;
+        }
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", format->name);
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", name, known);
+}
+
+void crd_format_suffix(const crd_format *format, char suffix[16])
+{
+    snprintf(suffix, 16, "%.*s", (int)strcspn(format->suffixes, " "), format->suffixes);
 }

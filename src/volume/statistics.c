@@ -283,8 +283,12 @@ crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, cr
     const crd_type type = volume->info.type;
     const int64_t *shape = volume->info.shape;
     measuring m = {.type = type, .out = out};
-    crd_walk walk = {
-        .in = volume, .as = type, .voxel_bytes = crd_type_size(type), .monitor = monitor, .stage = "measuring"};
+    crd_walk walk = {.in = volume,
+                     .as = type,
+                     .voxel_bytes = crd_type_size(type),
+                     .layer = volume->layer,
+                     .monitor = monitor,
+                     .stage = "measuring"};
     *out = (crd_volume_statistics){.minimum = (double)NAN,
                                    .maximum = (double)NAN,
                                    .mean = (double)NAN,

@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "base/report.h"
 
-/* Two boxes of reading and one of the caller's own stay below 1 GiB. A box is small enough to overlap well, and deep
- * enough that files in chunks of 16 slices, ours among them, are met chunk by chunk. */
-static const int64_t box_usual = INT64_C(64) << 20, box_limit = INT64_C(256) << 20;
-enum { SLICES = 16, BUFFERS = 2 };
+/* A box is small, for the caches' sake and to report often, but holds a whole layer where that is possible: two boxes
+ * of reading and one of the caller's own stay below 1 GiB. */
+static const int64_t box_usual = INT64_C(16) << 20, box_limit = INT64_C(256) << 20;
+enum { BUFFERS = 2 };
 
 void crd_walk_box(const crd_walk *walk, int64_t size[3])
 {
@@ -28,14 +28,10 @@ void crd_walk_box(const crd_walk *walk, int64_t size[3])
         size[middle] = rows;
         return;
     }
-    int64_t slices = rows / shape[middle]; /* as many as ever fit */
-    const int64_t usual = box_usual / (row * shape[middle]) / SLICES * SLICES;
-    if (slices >= SLICES) {
-        slices = usual > SLICES ? usual : SLICES;
-    } else { /* a power of two, like the depth of our chunks */
-        while ((slices & (slices - 1)) != 0) slices &= slices - 1;
-        if (slices < 1) slices = 1;
-    }
+    const int64_t most = rows / shape[middle], layer = walk->layer > 1 ? walk->layer : 1;
+    int64_t slices = box_usual / (row * shape[middle]) / layer * layer;
+    if (slices < layer) slices = layer < most ? layer : most;
+    if (slices < 1) slices = 1;
     size[outer] = slices < shape[outer] ? slices : shape[outer];
 }
 

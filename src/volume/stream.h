@@ -12,6 +12,7 @@ typedef struct crd_walk {
     crd_volume *in;
     crd_type as;        /* what the boxes are read as */
     size_t voxel_bytes; /* of the widest form a voxel takes on its way: the boxes' size follows from it */
+    int64_t layer;      /* slices that a box should hold a multiple of; 0: any number */
     bool whole_slices;  /* a slice is never divided, however large */
     bool rows_first;    /* y is the outermost axis: slabs of rows, for files with z fastest */
     const crd_monitor *monitor;

@@ -98,7 +98,7 @@ static crd_status attach(crd_tiff_decoder *decoder, const crd_tiff_file *file, i
     decoder->allowance = allowance;
     clear_trouble(decoder);
     fd = dup(file->fd);
-    if (fd < 0) {
+    if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0) { /* libtiff reads the header from where the descriptor stands */
         status = crd_fail_errno("can't open %s a second time", file->path);
         goto done;
     }

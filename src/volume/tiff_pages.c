@@ -190,7 +190,9 @@ static void describe(const crd_tiff_layout *layout, text *t)
     if (unit[0] != '\0') say(t, "unit=%s\n", strcmp(unit, "um") == 0 ? "micron" : unit);
     if (info->spacing[0] > 0.0) say_real(t, "spacing", info->spacing[0]);
     say(t, "loop=false\n");
-    if (layout->minimum <= layout->maximum) {
+    /* The range to show. ImageJ keeps short signed types with an offset, so theirs would be misunderstood. */
+    const bool shown = info->type != CRD_I8 && info->type != CRD_I16;
+    if (shown && layout->minimum <= layout->maximum) {
         say_real(t, "min", layout->minimum);
         say_real(t, "max", layout->maximum);
     }

@@ -15,7 +15,7 @@
 /* A classic file ends below 4 GiB; we stop short of it. A page up to ONE_STRIP is one strip, a larger one has strips of
  * about LARGE_STRIP; compressed strips are small enough to be decoded for a few rows. */
 #define CLASSIC_LIMIT INT64_C(4187593113)
-enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 20, DATA_OFFSET = 16, LANES = 16 };
+enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 18, DATA_OFFSET = 16, LANES = 16 };
 
 struct crd_tiff_writer {
     crd_tiff_layout layout;
@@ -223,7 +223,7 @@ static crd_status put_deflated_page(crd_tiff_writer *writer, int64_t z, const un
         CRD_PASS(crd_write_at(l->fd, l->path, l->end, writer->packed, packed));
         l->offsets[z * l->strips + i] = (uint64_t)l->end;
         l->counts[z * l->strips + i] = packed;
-        l->end += (int64_t)packed + (int64_t)(packed & 1); /* offsets are even */
+        l->end += (int64_t)packed;
     }
     return CRD_OK;
 }

@@ -104,20 +104,30 @@ done:
     return status;
 }
 
+static crd_status name_temporary(crd_volume *volume)
+{
+    struct stat about;
+    if (stat(volume->file, &about) == 0 && !S_ISREG(about.st_mode)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is %s; give the name of a file to write", volume->file,
+                        S_ISDIR(about.st_mode) ? "a folder" : "no plain file");
+    }
+    do { /* a process of the same number may have died and left its own */
+        crd_free(&volume->write_path);
+        CRD_PASS(crd_temporary_name(volume->file, &volume->write_path));
+    } while (access(volume->write_path, F_OK) == 0);
+    return CRD_OK;
+}
+
 crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
                              crd_volume **out)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
-    struct stat about;
     *out = NULL;
     if (options == NULL) options = &no_options;
     CRD_TRY(volume_new(path, true, options, &volume));
     CRD_TRY(crd_choose_writer(volume, options, &volume->format));
-    if (stat(volume->file, &about) == 0 && S_ISDIR(about.st_mode)) {
-        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder; give the name of a file to write", volume->file);
-    }
-    CRD_TRY(crd_temporary_name(volume->file, &volume->write_path));
+    CRD_TRY(name_temporary(volume));
     volume->info = *info;
     CRD_TRY(settle_info(volume, options, NULL));
     CRD_TRY(volume->format->create(volume, options));
@@ -156,29 +166,34 @@ static crd_status check_box(const crd_volume *volume, const crd_box *box)
     return CRD_OK;
 }
 
-/* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. */
+/* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along the
+ * file's fastest axis. */
 static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *voxels)
 {
     enum { PIECE = 1 << 18 };
     crd_status status = CRD_OK;
     double *piece = NULL;
-    crd_box part = *box;
-    const int64_t width = box->size[2] < PIECE ? box->size[2] : PIECE;
-    const int64_t rows = PIECE / width < box->size[1] ? PIECE / width : box->size[1];
-    CRD_TRY(crd_alloc(rows * width, sizeof *piece, "converting voxels", &piece));
-    part.size[0] = 1;
-    for (int64_t z = 0; z < box->size[0]; z++) {
-        for (int64_t y = 0; y < box->size[1]; y += rows) {
-            for (int64_t x = 0; x < box->size[2]; x += width) {
-                part.origin[0] = box->origin[0] + z;
-                part.origin[1] = box->origin[1] + y;
-                part.origin[2] = box->origin[2] + x;
-                part.size[1] = box->size[1] - y < rows ? box->size[1] - y : rows;
-                part.size[2] = box->size[2] - x < width ? box->size[2] - x : width;
+    int64_t edge[3], left = PIECE;
+    for (int i = 0; i < 3; i++) {
+        const int axis = volume->z_fastest ? i : 2 - i;
+        edge[axis] = box->size[axis] < left ? box->size[axis] : left;
+        left /= edge[axis];
+    }
+    CRD_TRY(crd_alloc(edge[0] * edge[1] * edge[2], sizeof *piece, "converting voxels", &piece));
+    for (int64_t z = 0; z < box->size[0]; z += edge[0]) {
+        for (int64_t y = 0; y < box->size[1]; y += edge[1]) {
+            for (int64_t x = 0; x < box->size[2]; x += edge[2]) {
+                const int64_t at[3] = {z, y, x};
+                crd_box part;
+                for (int i = 0; i < 3; i++) {
+                    part.origin[i] = box->origin[i] + at[i];
+                    part.size[i] = box->size[i] - at[i] < edge[i] ? box->size[i] - at[i] : edge[i];
+                }
                 CRD_TRY(volume->format->read(volume, &part, piece));
-                for (int64_t row = 0; row < part.size[1]; row++) {
+                for (int64_t row = 0; row < part.size[0] * part.size[1]; row++) {
+                    const int64_t line = (z + row / part.size[1]) * box->size[1] + y + row % part.size[1];
                     crd_to_float(CRD_F64, piece + row * part.size[2], part.size[2], CRD_F32,
-                                 voxels + (z * box->size[1] + y + row) * box->size[2] + x);
+                                 voxels + line * box->size[2] + x);
                 }
             }
         }

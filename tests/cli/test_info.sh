@@ -10,6 +10,7 @@ scan = rng.normal(1000, 200, (5, 6, 7)).clip(0, 65535).astype(np.uint16)
 np.save("scan.npy", scan)
 json.dump({"spacing": [2.5, 0.65, 0.65], "unit": "micron"}, open("scan.npy.json", "w"))
 np.save("label.npy", (scan > 1100).astype(np.uint8))
+np.save("mask.npy", np.where(scan > 1100, 255, 0).astype(np.uint8))
 noisy = rng.normal(0, 1, (4, 5, 6)).astype(np.float32)
 noisy[0, 0, 0], noisy[1, 2, 3], noisy[3, 4, 5] = np.nan, np.inf, -np.inf
 np.save("noisy.npy", noisy)
@@ -56,6 +57,8 @@ out '^  histogram .*%  #'
 [ "$(grep -c ' %' "$folder/out")" -le 16 ] || complain "the histogram is long"
 run info --header scan.npy; expect 0; out 'z 5, y 6, x 7'; ! grep -q range "$folder/out" || complain "--header measures"
 run info label.npy; expect 0; out '^  histogram +0 +[0-9.]+ %  #+$'; out '^ +1 +[0-9.]+ %  #+$'; out 'spacing    not given'
+same "$(grep -c '%' "$folder/out")" 2
+run info mask.npy; expect 0; out '^  histogram +0 +[0-9.]+ %  #+$'; out '^ +255 +[0-9.]+ %  #+$'
 same "$(grep -c '%' "$folder/out")" 2
 run info hopeless.npy; expect 0; out 'nonfinite  8: not one voxel is a finite number'
 run info scan.npy label.npy; expect 0; out '^scan\.npy$'; out '^label\.npy$'

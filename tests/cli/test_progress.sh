@@ -8,18 +8,18 @@ large=(info "$folder/zeros.raw" --shape 24576,1024,1024 --type u8)
 truncate -s 64M "$folder/few.raw"
 small=(info "$folder/few.raw" --shape 64,1024,1024 --type u8)
 
-# on_terminal NAME=VALUE... WORDS...: as `run`, with stderr on a terminal of 100 columns. SIGINT stops it after eight
-# bars, or after 2 s without any. $folder/out gets the number of bars a second.
+# on_terminal BARS NAME=VALUE... WORDS...: as `run`, with stderr on a terminal of 100 columns. SIGINT stops it after so
+# many bars; 0: after 2 s. $folder/out gets the number of bars a second.
 on_terminal() {
-    last=("$@")
+    last=("${@:2}")
     code=0
-    /usr/bin/python3 - "$folder/err" env "$@" >"$folder/out" 2>&1 <<'PYTHON' || code=$?
+    /usr/bin/python3 - "$folder/err" "$1" env "${@:2}" >"$folder/out" 2>&1 <<'PYTHON' || code=$?
 import fcntl, os, pty, select, signal, struct, subprocess, sys, termios, time
 master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 100, 0, 0))
-child = subprocess.Popen(sys.argv[2:], stderr=slave, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+child = subprocess.Popen(sys.argv[3:], stderr=slave, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 os.close(slave)
-start, times, stopped = time.monotonic(), [], False
+wanted, start, times, stopped = int(sys.argv[2]), time.monotonic(), [], False
 with open(sys.argv[1], "wb") as seen:
     while True:
         if select.select([master], [], [], 0.1)[0]:
@@ -29,8 +29,8 @@ with open(sys.argv[1], "wb") as seen:
                 break
             seen.write(part)
             times += [time.monotonic()] * part.count(b"[#") + [time.monotonic()] * part.count(b"[.")
-        idle = not times and time.monotonic() - start > 2
-        if not stopped and (len(times) >= 8 or idle):
+        waited = time.monotonic() - start
+        if not stopped and (0 < wanted <= len(times) or waited > (100 if wanted else 2)):
             child.send_signal(signal.SIGINT)
             stopped = True
 print((len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0)
@@ -39,7 +39,7 @@ PYTHON
 }
 bars() { tr '\r' '\n' <"$folder/err" | grep -c '\[[#.]*\]' || true; }
 
-on_terminal TERM=xterm "$CREDENCE_PROGRAM" "${large[@]}"
+on_terminal 8 TERM=xterm "$CREDENCE_PROGRAM" "${large[@]}"
 expect 1
 err '\[#*\.+\] +[0-9]+ %  [0-9]+/[0-9]+ '
 err '/s, [0-9:]+ left'
@@ -50,15 +50,15 @@ err $'\033\\[31m' # the error in red
 awk '$1 > 11 {exit 1}' "$folder/out" || complain "more than 10 bars a second"
 tr '\r' '\n' <"$folder/err" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | awk 'length > 100 {exit 1}' || complain "a bar is wider than the terminal"
 
-on_terminal TERM=xterm NO_COLOR=1 "$CREDENCE_PROGRAM" "${large[@]}"
+on_terminal 2 TERM=xterm NO_COLOR=1 "$CREDENCE_PROGRAM" "${large[@]}"
 expect 1; err '\[#*\.+\]'
 ! grep -q $'\033\[3' "$folder/err" || complain "colours in spite of NO_COLOR"
 
-on_terminal TERM=dumb "$CREDENCE_PROGRAM" "${large[@]}"
+on_terminal 0 TERM=dumb "$CREDENCE_PROGRAM" "${large[@]}"
 expect 1
 ! grep -q $'\033' "$folder/err" || complain "escape sequences on a dumb terminal"
 
-on_terminal TERM=xterm "$CREDENCE_PROGRAM" "${large[@]}" --quiet
+on_terminal 0 TERM=xterm "$CREDENCE_PROGRAM" "${large[@]}" --quiet
 expect 1; err 'stopped while '
 same "$(bars)" 0
 

@@ -56,7 +56,7 @@ run info x --device gpu;            expect 2; err "^credence: --device must be a
 run info x --device cuda:;          expect 2
 run info x --seed 9007199254740992; expect 2; err 'must lie between 0 and 9007199254740991'
 run info x --header=maybe;          expect 2; err "^credence: --header must be true or false, not 'maybe'"
-run info x --spacing 1,2;           expect 2; err '^credence: --spacing must be three positive numbers and a unit'
+run info x --spacing 1,2;           expect 2; err '^credence: --spacing.* three positive numbers and a unit'
 run info x --spacing 1,0,2,um;      expect 2
 run info x --type u7;               expect 2; err '^credence: --type: '
 run convert a b --dtype u7;         expect 2; err '^credence: --dtype: ' 

@@ -11,9 +11,9 @@ bin/credence --version >"$folder/said"
 grep -q '^credence [0-9]' "$folder/said" || fail "the installed program does not tell its version"
 diff <(cd include && find . -name '*.h' | sort) <(cd "$CREDENCE_SOURCE/include" && find . -name '*.h' | sort)
 
-# The loop is over the pages there are: they appear when the program can print them.
-for page in share/man/man1/*.1; do
-    [ ! -e "$page" ] || head -n 1 "$page" | grep -q '^\.TH ' || fail "$page is no man page"
+[ -e share/man/man1/credence.1 ] || fail "no man pages were installed"
+for command in $(bin/credence --help | sed -n '/^Commands:/,/^$/ s/^  \([a-z]\+\) .*/\1/p'); do
+    [ -e "share/man/man1/credence-$command.1" ] || fail "$command has no man page"
 done
 
 cat >"$folder/user.c" <<'C'

@@ -2,38 +2,33 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "backend/cpu/bench_peak.h"
 #include "backend/cpu/tables.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "net/net.h"
 #include "ops/cases.h"
 
 typedef struct bench {
     const crd_ops *ops;
     crd_pool *pool;
     double seconds, peak_gflops;
-    const char *only;
+    const char *only, *layer;
     void (*row)(void *context, const crd_bench_row *row);
     void *context;
 } bench;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The fastest of as many calls as fit into `seconds`, at least three. */
 static double fastest(double seconds, void (*call)(void *context), void *context)
 {
     call(context);
-    const double start = now();
+    const double start = crd_seconds();
     double best = 1e30;
-    for (int i = 0; i < 3 || now() - start < seconds; i++) {
-        const double before = now();
+    for (int i = 0; i < 3 || crd_seconds() - start < seconds; i++) {
+        const double before = crd_seconds();
         call(context);
-        const double took = now() - before;
+        const double took = crd_seconds() - before;
         if (took < best) best = took;
     }
     return best;
@@ -89,17 +84,23 @@ static void copy_call(void *context)
     crd_pool_run(work->pool, COPY_ITEMS, copy_item, work);
 }
 
+double crd_bench_peak(const crd_ops *ops, crd_pool *pool, double seconds)
+{
+    machine_work work = {.pool = pool, .peak = &peak_portable};
+#ifdef CRD_HAVE_X86
+    if (strcmp(ops->name, "avx512") == 0) work.peak = &crd_peak_avx512;
+    if (strcmp(ops->name, "avx2") == 0) work.peak = &crd_peak_avx2;
+#endif
+    const double flops = work.peak->flops_per_round * PEAK_ROUNDS * crd_pool_threads(pool);
+    return 1e-9 * flops / fastest(seconds, peak_call, &work);
+}
+
 static crd_status measure_machine(const bench *b, crd_bench_machine *machine)
 {
     crd_status status = CRD_OK;
-    machine_work work = {.pool = b->pool, .peak = &peak_portable};
-#ifdef CRD_HAVE_X86
-    if (strcmp(b->ops->name, "avx512") == 0) work.peak = &crd_peak_avx512;
-    if (strcmp(b->ops->name, "avx2") == 0) work.peak = &crd_peak_avx2;
-#endif
+    machine_work work = {.pool = b->pool};
     *machine = (crd_bench_machine){.isa = b->ops->name, .threads = crd_pool_threads(b->pool)};
-    machine->peak_gflops =
-        1e-9 * work.peak->flops_per_round * PEAK_ROUNDS * machine->threads / fastest(b->seconds, peak_call, &work);
+    machine->peak_gflops = crd_bench_peak(b->ops, b->pool, b->seconds);
     CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.from));
     CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.to));
     machine->copy_gigabytes = 1e-9 * 8 * (double)copy_floats / fastest(b->seconds, copy_call, &work);
@@ -111,7 +112,7 @@ done:
 
 static void report(const bench *b, const char *operation, const char *size, double seconds, double flops, double bytes)
 {
-    crd_bench_row row = {.operation = operation, .milliseconds = 1e3 * seconds};
+    crd_bench_row row = {.layer = b->layer, .operation = operation, .milliseconds = 1e3 * seconds};
     snprintf(row.size, sizeof row.size, "%s", size);
     row.gflops = 1e-9 * flops / seconds;
     row.peak_share = row.gflops / b->peak_gflops;
@@ -326,6 +327,59 @@ done:
     return status;
 }
 
+/* ---- the network, layer by layer ---- */
+
+static crd_status bench_layer(bench *b, const crd_net *net, int number, const int64_t chunk[3])
+{
+    const crd_conv_layer *layer = &net->layers[number];
+    const int64_t level = layer->level - 1;
+    const bool two = number == CRD_D3A || number == CRD_D2A || number == CRD_D1A; /* skip and up, concatenated */
+    const int64_t first = two ? layer->channels_in / 2 : layer->channels_in;
+    const crd_conv_size size = {chunk[0] >> level,
+                                chunk[1] >> level,
+                                chunk[2] >> level,
+                                {first, layer->channels_in - first},
+                                layer->channels_out};
+    const crd_conv_size back = {size.depth, size.height, size.width, {layer->channels_out, 0}, first};
+    b->layer = layer->path;
+    if (layer->kernel == 2) {
+        CRD_PASS(bench_conv(b, CRD_OP_UP, "up", &size));
+        CRD_PASS(bench_conv(b, CRD_OP_UP_DATA, "up data gradient", &size));
+        return bench_conv(b, CRD_OP_UP_KERNEL, "up kernel gradient", &size);
+    }
+    CRD_PASS(bench_conv(b, CRD_OP_CONV, "conv", &size));
+    for (int half = 0; half < (two ? 2 : 1) && layer->channels_in > 1; half++) {
+        CRD_PASS(bench_conv(b, CRD_OP_CONV, "conv data gradient", &back));
+    }
+    return bench_conv(b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &size);
+}
+
+static crd_status bench_layers(bench *b, const crd_bench_ops_settings *settings)
+{
+    static const int64_t usual[3] = {48, 88, 88};
+    const int64_t *chunk = settings->chunk[0] > 0 ? settings->chunk : usual;
+    crd_net net;
+    CRD_PASS(crd_net_describe(CRD_BCNN, settings->filters > 0 ? settings->filters : 16, 4, &net));
+    CRD_PASS(crd_net_check_chunk(chunk));
+    for (int layer = 0; layer < CRD_POINT; layer++) CRD_PASS(bench_layer(b, &net, layer, chunk));
+    return CRD_OK;
+}
+
+static crd_status bench_kinds(const bench *b)
+{
+    for (size_t i = 0; i < CRD_COUNT(crd_conv_timings); i++) {
+        CRD_PASS(bench_conv(b, CRD_OP_CONV, "conv", &crd_conv_timings[i]));
+        CRD_PASS(bench_conv(b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &crd_conv_timings[i]));
+    }
+    for (size_t i = 0; i < CRD_COUNT(crd_up_timings); i++) {
+        CRD_PASS(bench_conv(b, CRD_OP_UP, "up", &crd_up_timings[i]));
+        CRD_PASS(bench_conv(b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
+        CRD_PASS(bench_conv(b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
+    }
+    for (size_t i = 0; i < CRD_COUNT(crd_voxel_timings); i++) CRD_PASS(bench_shape(b, &crd_voxel_timings[i]));
+    return CRD_OK;
+}
+
 crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
                          void (*machine)(void *context, const crd_bench_machine *machine),
                          void (*row)(void *context, const crd_bench_row *row), void *context)
@@ -339,16 +393,7 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
     CRD_TRY(measure_machine(&b, &found));
     b.peak_gflops = found.peak_gflops;
     if (machine != NULL) machine(context, &found);
-    for (size_t i = 0; i < CRD_COUNT(crd_conv_timings); i++) {
-        CRD_TRY(bench_conv(&b, CRD_OP_CONV, "conv", &crd_conv_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &crd_conv_timings[i]));
-    }
-    for (size_t i = 0; i < CRD_COUNT(crd_up_timings); i++) {
-        CRD_TRY(bench_conv(&b, CRD_OP_UP, "up", &crd_up_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_UP_DATA, "up data gradient", &crd_up_timings[i]));
-        CRD_TRY(bench_conv(&b, CRD_OP_UP_KERNEL, "up kernel gradient", &crd_up_timings[i]));
-    }
-    for (size_t i = 0; i < CRD_COUNT(crd_voxel_timings); i++) CRD_TRY(bench_shape(&b, &crd_voxel_timings[i]));
+    CRD_TRY(settings->layers ? bench_layers(&b, settings) : bench_kinds(&b));
 done:
     crd_pool_free(&b.pool);
     return status;

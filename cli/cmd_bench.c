@@ -1,0 +1,232 @@
+/* credence bench: how fast this machine runs the network. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "command.h"
+#include "credence/bench.h"
+#include "json.h"
+
+typedef struct bench_options {
+    int64_t chunk[3], samples, batch, filters;
+    double seconds;
+    char *kind, *estimator, *only;
+    int layers;
+} bench_options;
+
+#define AT(FIELD) .offset = offsetof(bench_options, FIELD)
+
+static const crd_setting rows[] = {
+    {.name = "chunk",
+     .kind = CRD_SETTING_TRIPLE,
+     AT(chunk),
+     .argument = "z,y,x",
+     .low = 0,
+     .high = 1048576,
+     .group = "What is measured",
+     .help = "size of the chunk; without it 48,88,88 (predict) or 32,64,64 (train)"},
+    {.name = "samples",
+     .kind = CRD_SETTING_INT,
+     AT(samples),
+     .initial = "48",
+     .low = 1,
+     .high = 100000,
+     .argument = "N",
+     .help = "predict: samples of each chunk"},
+    {.name = "batch",
+     .kind = CRD_SETTING_INT,
+     AT(batch),
+     .initial = "2",
+     .low = 1,
+     .high = 65536,
+     .argument = "N",
+     .help = "train: chunks in a mini-batch"},
+    {.name = "estimator",
+     .kind = CRD_SETTING_CHOICE,
+     AT(estimator),
+     .initial = "flipout",
+     .choices = "flipout|independent|mean",
+     .argument = "NAME",
+     .help = "train: how weights are drawn"},
+    {.name = "kind",
+     .kind = CRD_SETTING_CHOICE,
+     AT(kind),
+     .initial = "bcnn",
+     .choices = "bcnn|mcdn",
+     .argument = "KIND",
+     .help = "the network's kind"},
+    {.name = "filters",
+     .kind = CRD_SETTING_INT,
+     AT(filters),
+     .initial = "16",
+     .low = 4,
+     .high = 1024,
+     .argument = "N",
+     .help = "base width of the network"},
+    {.name = "layers", .kind = CRD_SETTING_FLAG, AT(layers), .help = "ops: every layer of the network at its own size"},
+    {.name = "only",
+     .kind = CRD_SETTING_TEXT,
+     AT(only),
+     .argument = "WORD",
+     .help = "ops: operations whose name contains this"},
+    {.name = "seconds",
+     .kind = CRD_SETTING_REAL,
+     AT(seconds),
+     .initial = "0",
+     .low = 0,
+     .high = 3600,
+     .argument = "S",
+     .help = "time to measure for; 0: 5 for predict and train, 0.2 for each operation"},
+};
+static const crd_settings settings = {.title = "bench", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+
+/* ---- predict and train ---- */
+
+static void json_result(const crd_bench_result *r, bool train)
+{
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "device", r->device);
+    cli_json_text(&json, "precision", r->precision);
+    cli_json_ints(&json, "chunk", r->chunk, 3);
+    if (train) {
+        cli_json_int(&json, "batch", r->batch);
+        cli_json_text(&json, "estimator", r->estimator);
+        cli_json_real(&json, "ms_per_step", r->milliseconds);
+    } else {
+        cli_json_int(&json, "samples", r->samples);
+        cli_json_real(&json, "ms_per_chunk", r->milliseconds);
+    }
+    cli_json_real(&json, "gflops", r->gflops);
+    cli_json_real(&json, "peak_gflops", r->peak_gflops);
+    cli_json_int(&json, "peak_memory_bytes", r->peak_memory_bytes);
+    cli_json_int(&json, "repetitions", r->repetitions);
+    cli_json_close(&json);
+}
+
+static void print_result(const crd_bench_result *r, bool train)
+{
+    printf("%s, %s, chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x): ", r->device, r->precision, r->chunk[0],
+           r->chunk[1], r->chunk[2]);
+    if (train) {
+        printf("%.1f ms a step of %" PRId64 " chunks (%s)", r->milliseconds, r->batch, r->estimator);
+    } else {
+        printf("%.1f ms a chunk with %" PRId64 " samples", r->milliseconds, r->samples);
+    }
+    printf("\n%.0f GFLOP/s, where multiply-adds alone reach %.0f; %.0f MiB of memory; best of %" PRId64 "\n", r->gflops,
+           r->peak_gflops, (double)r->peak_memory_bytes / 1048576.0, r->repetitions);
+}
+
+static int run_network(const cli_context *context, bool train)
+{
+    const bench_options *o = context->options;
+    const crd_bench_network_settings network = {.device = context->common->device,
+                                                .precision = context->common->precision,
+                                                .isa = context->common->isa,
+                                                .threads = (int)context->common->threads,
+                                                .seconds = o->seconds,
+                                                .kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
+                                                .filters = (int)o->filters,
+                                                .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                                .samples = o->samples,
+                                                .batch = o->batch,
+                                                .estimator = o->estimator};
+    crd_bench_result result;
+    const crd_status status = train ? crd_bench_train(&network, context->monitor, &result)
+                                    : crd_bench_predict(&network, context->monitor, &result);
+    if (status != CRD_OK) return cli_library_failed();
+    if (context->common->json) {
+        json_result(&result, train);
+    } else {
+        print_result(&result, train);
+    }
+    return CLI_DONE;
+}
+
+/* ---- ops ---- */
+
+static void json_machine(void *context, const crd_bench_machine *machine)
+{
+    cli_json *json = context;
+    cli_json_text(json, "device", machine->isa);
+    cli_json_int(json, "threads", machine->threads);
+    cli_json_real(json, "peak_gflops", machine->peak_gflops);
+    cli_json_real(json, "copy_gigabytes", machine->copy_gigabytes);
+    cli_json_open(json, "operations", '[');
+}
+
+static void json_row(void *context, const crd_bench_row *row)
+{
+    cli_json *json = context;
+    cli_json_open(json, NULL, '{');
+    if (row->layer != NULL) cli_json_text(json, "layer", row->layer);
+    cli_json_text(json, "operation", row->operation);
+    cli_json_text(json, "size", row->size);
+    cli_json_real(json, "milliseconds", row->milliseconds);
+    cli_json_real(json, "gflops", row->gflops);
+    cli_json_real(json, "peak_share", row->peak_share);
+    cli_json_real(json, "gigabytes", row->gigabytes);
+    cli_json_close(json);
+}
+
+static void print_machine(void *context, const crd_bench_machine *machine)
+{
+    (void)context;
+    printf("%s, %d thread%s: %.0f GFLOP/s of multiply-adds alone, %.1f GB/s copied\n\n", machine->isa, machine->threads,
+           machine->threads == 1 ? "" : "s", machine->peak_gflops, machine->copy_gigabytes);
+    printf("%-14s %-22s %-22s %9s %9s %7s %7s\n", "layer", "operation", "size", "ms", "GFLOP/s", "of peak", "GB/s");
+}
+
+static void print_row(void *context, const crd_bench_row *row)
+{
+    (void)context;
+    printf("%-14s %-22s %-22s %9.3f %9.1f %6.0f%% %7.1f\n", row->layer != NULL ? row->layer : "-", row->operation,
+           row->size, row->milliseconds, row->gflops, 100 * row->peak_share, row->gigabytes);
+    fflush(stdout);
+}
+
+static int run_ops(const cli_context *context)
+{
+    const bench_options *o = context->options;
+    const bool as_json = context->common->json != 0;
+    cli_json json = {.out = stdout};
+    const crd_bench_ops_settings ops = {.isa = context->common->isa,
+                                        .threads = (int)context->common->threads,
+                                        .seconds = o->seconds,
+                                        .only = o->only,
+                                        .layers = o->layers,
+                                        .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                        .filters = (int)o->filters};
+    if (as_json) cli_json_open(&json, NULL, '{');
+    const crd_status status =
+        crd_bench_ops(&ops, as_json ? json_machine : print_machine, as_json ? json_row : print_row, &json);
+    while (json.depth > 0) cli_json_close(&json);
+    return status == CRD_OK ? CLI_DONE : cli_library_failed();
+}
+
+static int run(cli_context *context)
+{
+    const char *what = context->arguments[0];
+    if (strcmp(what, "predict") == 0) return run_network(context, false);
+    if (strcmp(what, "train") == 0) return run_network(context, true);
+    if (strcmp(what, "ops") == 0) return run_ops(context);
+    return cli_usage(context->command, "there is nothing called '%s' to measure; choose predict, train or ops", what);
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "throughput of this machine",
+    .arguments = "predict|train|ops",
+    .least = 1,
+    .most = 1,
+    .settings = &settings,
+    .options_size = sizeof(bench_options),
+    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
+    .details = "predict times one chunk with all its samples, train one step on one mini-batch, ops each operation "
+               "alone. Times are those of the fastest repetition; GFLOP/s count plain convolutions, so that kernels "
+               "which need fewer operations may pass the machine's own peak, which is measured beside them.",
+    .examples = "credence bench predict --json\n"
+                "credence bench train --chunk 16,32,32 --batch 4\n"
+                "# where the time goes\n"
+                "credence bench ops --layers --chunk 48,88,88",
+    .run = run,
+};

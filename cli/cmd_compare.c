@@ -1,0 +1,183 @@
+/* credence compare: several runs side by side. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "figures.h"
+
+typedef struct compare_options {
+    char *label;
+    crd_real_list foreground, ignore;
+    char *mask;
+    int csv;
+    int64_t threads;
+} compare_options;
+
+static const crd_setting rows[] = {
+    {.name = "label",
+     .kind = CRD_SETTING_TEXT,
+     .offset = offsetof(compare_options, label),
+     .argument = "FILE",
+     .help = "label for the runs that haven't been validated",
+     .group = "Runs without validation.json"},
+    {.name = "foreground",
+     .kind = CRD_SETTING_REALS,
+     .offset = offsetof(compare_options, foreground),
+     .argument = "V,...",
+     .help = "values of the label that mean foreground"},
+    {.name = "ignore",
+     .kind = CRD_SETTING_REALS,
+     .offset = offsetof(compare_options, ignore),
+     .argument = "V,...",
+     .help = "values of the label that mean \"not labelled\""},
+    {.name = "mask",
+     .kind = CRD_SETTING_TEXT,
+     .offset = offsetof(compare_options, mask),
+     .argument = "FILE|cylinder",
+     .help = "voxels that count"},
+    {.name = "csv",
+     .kind = CRD_SETTING_FLAG,
+     .offset = offsetof(compare_options, csv),
+     .help = "print a table for spreadsheets",
+     .group = "Output"},
+    {.name = "threads",
+     .kind = CRD_SETTING_INT,
+     .offset = offsetof(compare_options, threads),
+     .initial = "0",
+     .low = 0,
+     .high = 4096,
+     .argument = "N",
+     .help = "threads; 0: one per core"},
+};
+static const crd_settings settings = {.title = "compare", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+
+typedef struct entry {
+    const char *run;
+    char kind[16];
+    crd_validation *figures;
+} entry;
+
+static int validate_run(const cli_context *context, entry *e)
+{
+    const compare_options *options = context->options;
+    crd_validate_options validate;
+    if (options->label == NULL) {
+        return cli_fail("%s hasn't been validated; run credence validate on it, or give --label", e->run);
+    }
+    if (crd_settings_default(&crd_validate_settings, &validate) != CRD_OK) return cli_library_failed();
+    /* Lists are lent, strings copied: what is lent is taken back before the struct is cleared. */
+    validate.foreground = options->foreground;
+    validate.ignore = options->ignore;
+    validate.threads = options->threads;
+    bool done =
+        crd_settings_set(&crd_validate_settings, &validate, "run", e->run) == CRD_OK &&
+        crd_settings_set(&crd_validate_settings, &validate, "label", options->label) == CRD_OK &&
+        (options->mask == NULL || crd_settings_set(&crd_validate_settings, &validate, "mask", options->mask) == CRD_OK);
+    done = done && crd_validate(&validate, context->monitor, &e->figures) == CRD_OK;
+    const int code = done ? CLI_DONE : cli_library_failed();
+    validate.foreground = validate.ignore = (crd_real_list){0};
+    crd_settings_clear(&crd_validate_settings, &validate);
+    return code;
+}
+
+static int load(const cli_context *context, entry *e)
+{
+    if (crd_run_kind(e->run, e->kind) != CRD_OK || crd_validation_load(e->run, &e->figures) != CRD_OK) {
+        return cli_library_failed();
+    }
+    return e->figures != NULL ? CLI_DONE : validate_run(context, e);
+}
+
+static int print_json(const entry *entries, int count)
+{
+    fputs("[\n", stdout);
+    for (int i = 0; i < count; i++) {
+        char *json = NULL;
+        if (crd_validation_to_json(entries[i].figures, entries[i].run, &json) != CRD_OK) return cli_library_failed();
+        printf("%s%s", i > 0 ? ",\n" : "", json);
+        crd_settings_free_text(&json);
+    }
+    fputs("]\n", stdout);
+    return CLI_DONE;
+}
+
+/* The paper gives the mean uncertainty in units of 1e-2 or 1e-3, whichever suits its rows. */
+static double unit_of(const entry *entries, int count)
+{
+    double largest = 0.0;
+    for (int i = 0; i < count; i++) largest = fmax(largest, entries[i].figures->uncertainty.mean);
+    return largest >= 0.01 ? 1e-2 : 1e-3;
+}
+
+static void print_tables(const entry *entries, int count)
+{
+    int width = 3;
+    const double unit = unit_of(entries, count);
+    for (int i = 0; i < count; i++) {
+        const int length = (int)strlen(entries[i].run);
+        if (length > width) width = length;
+    }
+    printf("%-*s  kind   accuracy  UQ mean/%.0e  P(A|C)    P(U|I)    PAvPU3D\n", width, "run", unit);
+    for (int i = 0; i < count; i++) {
+        const crd_validation *v = entries[i].figures;
+        printf("%-*s  %-5s  %-8s  %-13s  %-8s  %-8s  %s\n", width, entries[i].run, entries[i].kind,
+               cli_figure(v->accuracy, 4), cli_figure_general(v->uncertainty.mean / unit, 4),
+               cli_figure(v->pavpu.p_accurate_given_certain, 4), cli_figure(v->pavpu.p_uncertain_given_inaccurate, 4),
+               cli_figure(v->pavpu.pavpu3d, 4));
+    }
+    printf("\n%-*s  kind   Dice    IoU     ECE     Brier   NLL     AURC    autocorr.  |grad|/mean\n", width, "run");
+    for (int i = 0; i < count; i++) {
+        const crd_validation *v = entries[i].figures;
+        printf("%-*s  %-5s  %-6s  %-6s  %-6s  %-6s  %-6s  %-6s  %-9s  %s\n", width, entries[i].run, entries[i].kind,
+               cli_figure(v->dice, 4), cli_figure(v->iou, 4), cli_figure(v->calibration.ece, 4),
+               cli_figure(v->calibration.brier, 4), cli_figure(v->calibration.nll, 4),
+               cli_figure(v->calibration.aurc, 4), cli_figure(v->geometry.autocorrelation, 4),
+               cli_figure(v->geometry.gradient_over_mean, 4));
+    }
+}
+
+static int print(const cli_context *context, const entry *entries, int count)
+{
+    const compare_options *options = context->options;
+    if (context->common->json) return print_json(entries, count);
+    if (!options->csv) {
+        print_tables(entries, count);
+        return CLI_DONE;
+    }
+    cli_csv_header();
+    for (int i = 0; i < count; i++) cli_csv_row(entries[i].run, entries[i].kind, entries[i].figures);
+    return CLI_DONE;
+}
+
+static int run(cli_context *context)
+{
+    int code = CLI_DONE;
+    const int count = context->argument_count;
+    entry *entries = calloc((size_t)count, sizeof *entries);
+    if (entries == NULL) return cli_fail("not enough memory");
+    for (int i = 0; i < count && code == CLI_DONE; i++) {
+        entries[i].run = context->arguments[i];
+        code = load(context, &entries[i]);
+    }
+    if (code == CLI_DONE) code = print(context, entries, count);
+    for (int i = 0; i < count; i++) crd_validation_free(&entries[i].figures);
+    free(entries);
+    return code;
+}
+
+const cli_command cli_compare = {
+    .name = "compare",
+    .summary = "several validated runs side by side",
+    .arguments = "DIR...",
+    .least = 1,
+    .most = -1,
+    .settings = &settings,
+    .options_size = sizeof(compare_options),
+    .uses = CLI_USES_THREADS | CLI_USES_JSON,
+    .details = "DIR is a run folder that credence validate has been through; with --label those that it hasn't are "
+               "validated now. The first table has the columns of the paper, the second what else tells runs apart.",
+    .examples = "credence compare bcnn mcdn\n"
+                "credence compare runs/* --label truth.tif --csv > runs.csv",
+    .run = run,
+};

@@ -1,0 +1,109 @@
+/* credence train: from scans and hand labels to a model. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "command.h"
+#include "credence/train.h"
+#include "json.h"
+
+static void print_json(const crd_train_options *options, const crd_train_result *r)
+{
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "model", options->output);
+    cli_json_int(&json, "steps", r->steps);
+    cli_json_int(&json, "epochs", r->epochs);
+    cli_json_real(&json, "bce", r->bce);
+    cli_json_real(&json, "valid_bce", r->valid_bce);
+    cli_json_real(&json, "valid_accuracy", r->valid_accuracy);
+    cli_json_real(&json, "best_valid_bce", r->best_valid_bce);
+    cli_json_int(&json, "best_epoch", r->best_epoch);
+    cli_json_real(&json, "mean_sigma", r->mean_sigma);
+    cli_json_real(&json, "certain_share", r->certain_share);
+    cli_json_real(&json, "calibration", r->calibration);
+    cli_json_real(&json, "seconds", r->seconds);
+    cli_json_real(&json, "waited_seconds", r->waited_seconds);
+    cli_json_real(&json, "reading_seconds", r->reading_seconds);
+    cli_json_close(&json);
+}
+
+/* "dir/model.h5" gives "dir/model". */
+static int stem_length(const char *path)
+{
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    return (int)(dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - path) : strlen(path));
+}
+
+/* What was done, what to look at first, and the next command. */
+static void print_text(const crd_train_options *options, const crd_train_result *r)
+{
+    const int stem = stem_length(options->output);
+    printf("\nTrained %s: %" PRId64 " steps in %.0f s", options->output, r->steps, r->seconds);
+    printf(", cross entropy %.4f in the last epoch.\n", r->bce);
+    if (!isnan(r->valid_bce)) {
+        printf("On the part it never learnt from, %.2f %% of the voxels are right (cross entropy %.4f).",
+               100.0 * r->valid_accuracy, r->valid_bce);
+        if (r->best_epoch < r->epochs) {
+            printf(" Epoch %" PRId64 " was better (%.4f): its model is %.*s.best.h5.", r->best_epoch, r->best_valid_bce,
+                   stem, options->output);
+        }
+        printf("\n");
+    } else {
+        printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
+    }
+    printf(
+        "Look at %.*s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
+        "command with --resume and a larger --max-steps or --epochs).\n",
+        stem, options->output);
+    printf("Next:\n  credence predict --model %s --scan %s -o prediction\n", options->output, options->scan.items[0]);
+}
+
+/* The preset fills in what nobody set by a flag or in a file. */
+static int apply_preset(const cli_context *context, crd_train_options *options)
+{
+    unsigned char given[128] = {0};
+    for (size_t i = 0; i < crd_train_settings.count && i < sizeof given; i++) {
+        given[i] = cli_given(context, crd_train_settings.rows[i].name);
+    }
+    return crd_train_apply_preset(options, given) == CRD_OK ? CLI_DONE : cli_library_failed();
+}
+
+static int run(cli_context *context)
+{
+    crd_train_options *options = context->options;
+    crd_train_result result;
+    int code = cli_require(context, "scan");
+    if (code == CLI_DONE) code = cli_require(context, "label");
+    if (code == CLI_DONE) code = cli_require(context, "output");
+    if (code == CLI_DONE) code = apply_preset(context, options);
+    if (code != CLI_DONE) return code;
+    if (crd_train(options, context->monitor, &result) != CRD_OK) return cli_library_failed();
+    if (context->common->json) {
+        print_json(options, &result);
+    } else if (!context->common->quiet) {
+        print_text(options, &result);
+    }
+    return CLI_DONE;
+}
+
+const cli_command cli_train = {
+    .name = "train",
+    .summary = "learn to segment from scans and hand labels",
+    .settings = &crd_train_settings,
+    .options_size = sizeof(crd_train_options),
+    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .details =
+        "Labels are 0 and 1, or any two values of which the larger is the foreground; voxels that nobody labelled "
+        "are marked with a value of their own (--ignore).\n"
+        "The model, its best state, a checkpoint, a log and a picture of the course are written beside each other; "
+        "--resume goes on after "
+        "an interruption and ends with the same bytes.",
+    .examples = "# one scan and its label\n"
+                "credence train --scan scan.tif --label label.tif -o model.h5\n"
+                "# a partly labelled stack: 255 means nobody looked\n"
+                "credence train --scan slices/ --label labels.tif --ignore 255 -o model.h5\n"
+                "# the paper's settings\n"
+                "credence train --scan scan.h5:/data --label label.h5:/data --preset graphite -o model.h5",
+    .run = run,
+};

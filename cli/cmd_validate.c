@@ -1,0 +1,139 @@
+/* credence validate: a prediction against a label. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "command.h"
+#include "figures.h"
+
+static void print_classes(const crd_validation *v)
+{
+    printf("voxels that count   %" PRId64, v->voxels);
+    if (v->ignored > 0) printf("  (%" PRId64 " without a label or outside the mask don't)", v->ignored);
+    printf("\naccuracy            %s\n", cli_figure(v->accuracy, 6));
+    printf("Dice                %s\n", cli_figure(v->dice, 6));
+    printf("IoU                 %s\n", cli_figure(v->iou, 6));
+    printf("                    label 1         label 0\n");
+    printf("segmented 1   %13" PRId64 "   %13" PRId64 "\n", v->tp, v->fp);
+    printf("segmented 0   %13" PRId64 "   %13" PRId64 "\n", v->fn, v->tn);
+    printf("volume fraction     %s segmented, %s labelled\n", cli_figure(v->volume_fraction, 6),
+           cli_figure(v->label_fraction, 6));
+}
+
+static void print_uncertainty(const crd_validation *v)
+{
+    const crd_pavpu *p = &v->pavpu;
+    const double cubes = (double)(p->n_ac + p->n_au + p->n_ic + p->n_iu);
+    printf("\nuncertainty (%s)\n", v->measure);
+    printf("  mean              %s\n", cli_figure_general(v->uncertainty.mean, 6));
+    printf("  std               %s\n", cli_figure_general(sqrt(v->uncertainty.variance), 6));
+    printf("  range             %s to %s\n", cli_figure_general(v->uncertainty.min, 6),
+           cli_figure_general(v->uncertainty.max, 6));
+    printf("\n%.0f cubes of edge %" PRId64 "; accurate from %s of the voxels right, uncertain from %s on\n", cubes,
+           p->edge, cli_figure_general(p->accuracy_threshold, 4), cli_figure_general(p->uncertainty_threshold, 6));
+    printf("                       certain       uncertain\n");
+    printf("  accurate    %13" PRId64 "   %13" PRId64 "\n", p->n_ac, p->n_au);
+    printf("  inaccurate  %13" PRId64 "   %13" PRId64 "\n", p->n_ic, p->n_iu);
+    printf("  P(accurate | certain)      %s\n", cli_figure(p->p_accurate_given_certain, 6));
+    printf("  P(uncertain | inaccurate)  %s\n", cli_figure(p->p_uncertain_given_inaccurate, 6));
+    printf("  PAvPU3D                    %s\n", cli_figure(p->pavpu3d, 6));
+}
+
+static void print_rest(const crd_validation *v)
+{
+    printf("\ncalibration\n");
+    printf("  ECE               %s\n", cli_figure(v->calibration.ece, 6));
+    printf("  Brier             %s\n", cli_figure(v->calibration.brier, 6));
+    printf("  NLL               %s\n", cli_figure(v->calibration.nll, 6));
+    printf("  AURC              %s\n", cli_figure(v->calibration.aurc, 6));
+    if (v->distance.count.count == 0) return; /* --core */
+    printf("\ngeometry of the map\n");
+    printf("  autocorrelation   %s  (z %s, y %s, x %s)\n", cli_figure(v->geometry.autocorrelation, 4),
+           cli_figure(v->geometry.along_z, 4), cli_figure(v->geometry.along_y, 4), cli_figure(v->geometry.along_x, 4));
+    printf("  |gradient| / mean %s\n", cli_figure(v->geometry.gradient_over_mean, 4));
+    for (int64_t i = 0; i < v->growth.map.count; i++) {
+        printf("  %-17s mean %s, %s of the voxels above %s, correlation %s\n", v->growth.map.items[i],
+               cli_figure_general(v->growth.mean.items[i], 4), cli_figure(v->growth.share_above.items[i], 4),
+               cli_figure_general(v->growth.threshold, 4), cli_figure(v->growth.correlation.items[i], 4));
+    }
+    printf("\nvoxels from the predicted boundary   share of voxels   uncertainty   error\n");
+    for (int64_t i = 0; i < v->distance.count.count; i++) {
+        const double share = v->distance.count.items[i] / (double)v->voxels;
+        if (share == 0.0 || (i > 4 && i + 1 < v->distance.count.count && (i & (i + 1)) != 0)) continue;
+        printf("  %s%-32.0f   %15s   %11s   %s\n", i + 1 == v->distance.count.count ? ">=" : "  ",
+               v->distance.from.items[i], cli_figure(share, 4), cli_figure_general(v->distance.uncertainty.items[i], 4),
+               cli_figure(v->distance.error.items[i], 4));
+    }
+}
+
+static int print_json(const crd_validation *v)
+{
+    char *json = NULL;
+    if (crd_validation_to_json(v, NULL, &json) != CRD_OK) return cli_library_failed();
+    fputs(json, stdout);
+    crd_settings_free_text(&json);
+    return CLI_DONE;
+}
+
+static int print(const cli_context *context, const crd_validation *v)
+{
+    const crd_validate_options *options = context->options;
+    if (context->common->json) return print_json(v);
+    if (options->csv) {
+        cli_csv_header();
+        cli_csv_row(options->run != NULL ? options->run : "", "", v);
+        return CLI_DONE;
+    }
+    print_classes(v);
+    print_uncertainty(v);
+    print_rest(v);
+    return CLI_DONE;
+}
+
+static int run(cli_context *context)
+{
+    crd_validate_options *options = context->options;
+    crd_validation *figures = NULL;
+    if (context->argument_count == 1) {
+        if (options->run != NULL) return cli_usage(context->command, "the run folder was given twice");
+        if (crd_settings_set(&crd_validate_settings, options, "run", context->arguments[0]) != CRD_OK) {
+            return cli_library_failed();
+        }
+    }
+    const int code = cli_require(context, "label");
+    if (code != CLI_DONE) return code;
+    if (options->run == NULL && options->prob == NULL && options->seg == NULL) {
+        return cli_usage(context->command, "say what to validate: a run folder, or --prob, --seg and --unc");
+    }
+    if (crd_validate(options, context->monitor, &figures) != CRD_OK) return cli_library_failed();
+    const int printed = print(context, figures);
+    crd_validation_free(&figures);
+    return printed;
+}
+
+const cli_command cli_validate = {
+    .name = "validate",
+    .summary = "how right a prediction is, and how well its uncertainty says where it is wrong",
+    .arguments = "[DIR]",
+    .least = 0,
+    .most = 1,
+    .settings = &crd_validate_settings,
+    .options_size = sizeof(crd_validate_options),
+    .uses = CLI_USES_THREADS | CLI_USES_JSON,
+    .details = "DIR is a run folder of credence predict; validation.json is written into it, for credence compare and "
+               "credence "
+               "report. Without a folder, --prob, --seg and --unc name the volumes.\n"
+               "PAvPU3D looks at all cubes of edge 2: P(accurate | certain) is how often the segmentation is right "
+               "where the map "
+               "says it can be trusted, P(uncertain | inaccurate) how often the map warns where it is wrong. Cubes "
+               "that hold a "
+               "voxel without a label or outside the mask are left out. A figure that has no meaning, because there is "
+               "no such "
+               "cube or class, is n/a.",
+    .examples = "credence validate run --label truth.tif\n"
+                "credence validate run --label label.tif --ignore 255 --json > figures.json\n"
+                "# any program's maps\n"
+                "credence validate --prob p.npy --seg s.npy --unc u.npy --label truth.npy\n"
+                "# the same with other cubes, and only the essential figures\n"
+                "credence validate run --label truth.tif --edge 4 --stride 2 --core",
+    .run = run,
+};

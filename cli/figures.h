@@ -1,0 +1,17 @@
+/* Figures of a validation as people and spreadsheets want them; shared by validate and compare. */
+#ifndef CLI_FIGURES_H
+#define CLI_FIGURES_H
+
+#include "command.h"
+#include "credence/validate.h"
+
+/* "0.9312", with so many decimals, or "n/a"; static storage, sixteen in turn. */
+const char *cli_figure(double value, int decimals);
+/* The same with significant digits. */
+const char *cli_figure_general(double value, int digits);
+
+void cli_csv_header(void);
+/* One line; `run` and `kind` may be "". */
+void cli_csv_row(const char *run, const char *kind, const crd_validation *validation);
+
+#endif

@@ -1,0 +1,113 @@
+#include "info_model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "command.h"
+#include "credence/model.h"
+
+static bool chunk_known(const crd_model_info *info)
+{
+    return info->chunk[0] > 0;
+}
+
+static void json_training(cli_json *json, const crd_training_record *t)
+{
+    if (t->voxels == 0) {
+        cli_json_text(json, "training", NULL);
+        return;
+    }
+    cli_json_open(json, "training", '{');
+    cli_json_int(json, "voxels", t->voxels);
+    cli_json_real(json, "min", t->minimum);
+    cli_json_real(json, "max", t->maximum);
+    cli_json_real(json, "mean", t->mean);
+    cli_json_real(json, "variance", t->std * t->std);
+    if (t->spacing[0] > 0) {
+        cli_json_reals(json, "spacing", t->spacing, 3);
+    } else {
+        cli_json_text(json, "spacing", NULL);
+    }
+    cli_json_text(json, "unit", t->unit[0] != '\0' ? t->unit : NULL);
+    cli_json_close(json);
+}
+
+static void json_model(cli_json *json, const char *path, const crd_model_info *info)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "path", path);
+    cli_json_text(json, "format", "credence-model");
+    cli_json_text(json, "kind", crd_kind_name(info->kind));
+    cli_json_int(json, "filters", info->filters);
+    cli_json_int(json, "groups", info->groups);
+    cli_json_int(json, "parameters", info->parameters);
+    if (chunk_known(info)) {
+        cli_json_ints(json, "chunk", info->chunk, 3);
+    } else {
+        cli_json_text(json, "chunk", NULL);
+    }
+    cli_json_text(json, "norm", info->norm);
+    cli_json_real(json, "calibration", info->calibration);
+    json_training(json, &info->training);
+    cli_json_raw(json, "config", info->config);
+    cli_json_close(json);
+}
+
+/* {"lr":0.003,"chunk":[8,8,8]} is shown as "lr 0.003, chunk [8,8,8]". */
+static void print_config(const char *config)
+{
+    int depth = 0;
+    printf("  settings   ");
+    for (const char *at = config; *at != '\0'; at++) {
+        depth += (*at == '[') - (*at == ']');
+        if (strchr("{}\"", *at) != NULL) continue;
+        if (*at == ':') {
+            putchar(' ');
+        } else {
+            putchar(*at);
+            if (*at == ',' && depth == 0) putchar(' ');
+        }
+    }
+    printf("\n");
+}
+
+static void print_model(const char *path, const crd_model_info *info)
+{
+    const crd_training_record *t = &info->training;
+    printf("%s\n", path);
+    printf("  format     credence model\n");
+    printf("  kind       %s (%s)\n", crd_kind_name(info->kind),
+           info->kind == CRD_BCNN ? "Bayesian network" : "Monte Carlo dropout network");
+    printf("  size       %d filters, %d groups, %" PRId64 " parameters\n", info->filters, info->groups,
+           info->parameters);
+    if (chunk_known(info)) {
+        printf("  chunk      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", info->chunk[0], info->chunk[1],
+               info->chunk[2]);
+    } else {
+        printf("  chunk      not known\n");
+    }
+    printf("  norm       %s\n", info->norm);
+    printf("  calibrated by dividing the logit by %.4g\n", info->calibration);
+    if (t->voxels > 0) {
+        printf("  scans      %" PRId64 " voxels, %.7g to %.7g, mean %.7g, std %.7g\n", t->voxels, t->minimum,
+               t->maximum, t->mean, t->std);
+        if (t->spacing[0] > 0) {
+            printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", t->spacing[0], t->spacing[1], t->spacing[2], t->unit);
+        }
+    }
+    if (info->config != NULL) print_config(info->config);
+}
+
+int cli_describe_model(const char *path, cli_json *json)
+{
+    crd_model *model = NULL;
+    if (crd_model_load(path, &model) != CRD_OK) return cli_library_failed();
+    if (json != NULL) {
+        json_model(json, path, crd_model_describe(model));
+    } else {
+        print_model(path, crd_model_describe(model));
+    }
+    crd_model_free(&model);
+    return CLI_DONE;
+}

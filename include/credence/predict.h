@@ -1,0 +1,128 @@
+/* Prediction: a model and a scan give probability, segmentation and uncertainty, voxel by voxel.
+ *
+ *     crd_predict_options options;
+ *     crd_settings_default(&crd_predict_settings, &options);
+ *     crd_settings_set(&crd_predict_settings, &options, "model", "model.h5");
+ *     crd_settings_set(&crd_predict_settings, &options, "scan", "scan.tif");
+ *     crd_settings_set(&crd_predict_settings, &options, "output", "run");
+ *     if (crd_predict(&options, NULL, NULL) != CRD_OK) fail(crd_last_error()->message);
+ *     crd_settings_clear(&crd_predict_settings, &options);
+ *
+ * The run folder then holds scan_prob, scan_seg and scan_unc in the scan's format, manifest.json (all that is needed to
+ * repeat the run, and its sums), probe.h5 and log.jsonl. docs/PREDICT.md explains each.
+ *
+ * The volumes are the same bytes for any number of threads, any memory limit, and any number of interruptions. While a
+ * run goes on, finished slices lie in run/.partial; a run that was stopped, by a callback, a signal or a full disk,
+ * goes on from there with `resume`.
+ */
+#ifndef CREDENCE_PREDICT_H
+#define CREDENCE_PREDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "credence/monitor.h"
+#include "credence/settings.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every option; crd_predict_settings describes and fills it. Strings are owned by the struct. */
+typedef struct crd_predict_options {
+    /* How and where, without an effect on the volumes. */
+    char *output;     /* the run folder */
+    int overwrite;    /* the folder may hold an earlier run */
+    int resume;       /* go on with the run that was begun there */
+    int dry_run;      /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
+    int preview;      /* a quick look: 4 samples, step 1, one slab in the middle */
+    char *max_memory; /* "4G"; "auto": three quarters of what is free */
+    int64_t threads;  /* 0: one per core */
+    char *repeats;    /* manifest whose run is repeated: what has changed since is warned about; or NULL */
+
+    /* What is computed. */
+    char *model, *scan;
+    int64_t samples, first_sample;
+    int64_t seed;
+    char *chunk; /* "z,y,x", "auto", or NULL: the model's training chunk */
+    int64_t step;
+    double trim;
+    char *estimator; /* "independent" or "mean" */
+    char *draws;     /* "shared" or "per-chunk" */
+    char *aggregate; /* "chunks" or "samples" */
+    int no_calibration;
+    char *norm; /* "scan", "none", "MEAN,STD", or NULL: the model's */
+    char *mask; /* a file, "cylinder", or NULL */
+    char *bbox; /* "z0:z1,y0:y1,x0:x1", or NULL */
+
+    /* What is written. */
+    char *intervals;           /* "33-67,20-80": the first is `_unc` */
+    crd_real_list percentiles; /* volumes of their own */
+    int std;
+    char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
+    char *save_samples; /* "none", "u8" or "u16" */
+    char *format;       /* NULL: the scan's */
+    char *dtype;        /* "f32", "u8" or "u16" */
+
+    /* The machine. */
+    char *device, *precision, *isa;
+
+    /* What the scan's file doesn't say. */
+    int64_t shape[3];
+    char *type;
+    int64_t offset;
+    char *spacing;
+} crd_predict_options;
+
+CRD_API extern const crd_settings crd_predict_settings;
+
+/* What came of a run. */
+typedef struct crd_predict_result {
+    int64_t chunks;         /* that the run consists of */
+    int64_t computed;       /* of these, in this call: less after an interruption */
+    int64_t samples;        /* S */
+    double volume_fraction; /* share of voxels with probability above one half */
+    double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
+    double fraction_high;
+    double mean_uncertainty; /* of the first interval */
+    double seconds;
+} crd_predict_result;
+
+/* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` goes on with. */
+CRD_API crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out);
+
+/* What a run would do and need. Looks at the model and at the header of the scan, and times the network on a small
+ * chunk; writes nothing. */
+typedef struct crd_predict_plan crd_predict_plan;
+
+typedef struct crd_predict_needs {
+    int64_t shape[3];  /* of the scan */
+    int64_t origin[3]; /* of the box that is written, */
+    int64_t size[3];   /* and its shape */
+    int64_t chunk[3];
+    int64_t step;
+    double trim;
+    int64_t samples;
+    int64_t chunks;
+    int64_t min_coverage, max_coverage; /* how many chunks keep a voxel */
+    int64_t memory_bytes;               /* of this process, at most */
+    int64_t disk_bytes;                 /* below the run folder, at most, while it runs */
+    int64_t result_bytes;               /* what stays */
+    int64_t scratch_bytes;              /* part of disk_bytes: sums that the memory limit has no room for */
+    double eta_seconds;
+} crd_predict_needs;
+
+CRD_API crd_status crd_predict_plan_make(const crd_predict_options *options, const crd_monitor *monitor,
+                                         crd_predict_plan **out);
+CRD_API const crd_predict_needs *crd_predict_plan_needs(const crd_predict_plan *plan);
+/* Chunk number `index` of the run: where it begins, and the box [begin, end) that trimming leaves, both in the scan's
+ * coordinates. */
+CRD_API void crd_predict_plan_chunk(const crd_predict_plan *plan, int64_t index, int64_t origin[3],
+                                    int64_t keep_begin[3], int64_t keep_end[3]);
+CRD_API void crd_predict_plan_free(crd_predict_plan **plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

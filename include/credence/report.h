@@ -1,0 +1,44 @@
+/* Reports: one self-contained HTML page on a run, or on two side by side, for people who have to decide something.
+ *
+ *     crd_report_options options;
+ *     crd_settings_default(&crd_report_settings, &options);
+ *     crd_settings_set(&crd_report_settings, &options, "run", "run");
+ *     crd_settings_set(&crd_report_settings, &options, "output", "report.html");
+ *     if (crd_report(&options, NULL) != CRD_OK) fail(crd_last_error()->message);
+ *     crd_settings_clear(&crd_report_settings, &options);
+ *
+ * The page needs no network and no script; its pictures are inside it, and also lie beside it as PNG files. What a run
+ * doesn't have (a label, a probe, further intervals) is left out. Needs a build with libpng.
+ */
+#ifndef CREDENCE_REPORT_H
+#define CREDENCE_REPORT_H
+
+#include "credence/monitor.h"
+#include "credence/settings.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every option; crd_report_settings describes and fills it. Strings are owned by the struct. */
+typedef struct crd_report_options {
+    char *run;    /* a run folder of `predict` */
+    char *second; /* another one, shown beside it; or NULL */
+    char *output; /* the page; pictures go to a folder beside it, NAME_pictures */
+    char *label;  /* validates runs that haven't been, and is drawn over the scan; or NULL */
+    char *scan;   /* where the manifest's scan is now; or NULL */
+    char *title;  /* NULL: the scan's name */
+    crd_real_list foreground, ignore;
+    char *mask;
+    int64_t threads;
+} crd_report_options;
+
+CRD_API extern const crd_settings crd_report_settings;
+
+CRD_API crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,134 @@
+/* Validation: how right a prediction is against a label, and how well its uncertainty says where it is wrong.
+ *
+ *     crd_validate_options options;
+ *     crd_validation *figures = NULL;
+ *     crd_settings_default(&crd_validate_settings, &options);
+ *     crd_settings_set(&crd_validate_settings, &options, "run", "run");
+ *     crd_settings_set(&crd_validate_settings, &options, "label", "label.tif");
+ *     if (crd_validate(&options, NULL, &figures) != CRD_OK) fail(crd_last_error()->message);
+ *     printf("accuracy %g, PAvPU3D %g\n", figures->accuracy, figures->pavpu.pavpu3d);
+ *     crd_validation_free(&figures);
+ *     crd_settings_clear(&crd_validate_settings, &options);
+ *
+ * Volumes of any size are read slab by slab. All sums are integers, so the figures are the same bits for any number of
+ * threads. A figure that has no meaning (nothing was certain; there is no such class) is NaN here, null in JSON and
+ * "n/a" in tables, never 0 or 1.
+ */
+#ifndef CREDENCE_VALIDATE_H
+#define CREDENCE_VALIDATE_H
+
+#include <stdint.h>
+
+#include "credence/monitor.h"
+#include "credence/settings.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every option; crd_validate_settings describes and fills it. Strings are owned by the struct. */
+typedef struct crd_validate_options {
+    char *run;               /* a run folder of `predict`, or NULL: the files below */
+    char *prob, *seg, *unc;  /* seg may be missing (prob > 0.5), or prob or unc: what needs them is NaN */
+    crd_text_list intervals; /* uncertainty maps of further intervals: how the map grows */
+    char *label;
+    crd_real_list foreground, ignore; /* label values, as in training */
+    char *mask;                       /* a file, "cylinder", or NULL */
+
+    char *measure;             /* "width" or "std": which map of a run folder is the uncertainty */
+    int64_t edge, stride;      /* of the cubes */
+    double accuracy_threshold; /* an accurate cube has at least this share of right voxels */
+    char *threshold;           /* "mean", or a number: a cube of at least this mean uncertainty is uncertain */
+    crd_real_list thresholds;  /* of the curve; empty: chosen from the map */
+    int core;                  /* leave out geometry, profiles, growth and distances: faster */
+    int csv;                   /* for programs: crd_validate itself prints nothing */
+    int64_t threads;           /* 0: one per core */
+
+    int64_t shape[3]; /* a raw label */
+    char *type;
+    int64_t offset;
+} crd_validate_options;
+
+CRD_API extern const crd_settings crd_validate_settings;
+
+/* A cube is accurate or inaccurate (a, i), certain or uncertain (c, u). */
+typedef struct crd_pavpu {
+    int64_t edge, stride;
+    double accuracy_threshold, uncertainty_threshold;
+    int64_t n_ac, n_au, n_ic, n_iu;
+    double p_accurate_given_certain, p_uncertain_given_inaccurate, pavpu3d;
+} crd_pavpu;
+
+/* The figures. Lists that belong together have the same length; counts in lists are exact up to 2^53. */
+typedef struct crd_validation {
+    int64_t shape[3];
+    int64_t voxels;  /* that count: labelled, inside the mask */
+    int64_t ignored; /* the others */
+    double accuracy, dice, iou;
+    int64_t tp, fp, fn, tn;
+    double volume_fraction, label_fraction; /* foreground in the segmentation and in the label */
+
+    char measure[16];
+    struct {
+        double mean, variance, min, max;
+    } uncertainty;
+    crd_pavpu pavpu;
+    struct {
+        crd_real_list threshold, n_ac, n_au, n_ic, n_iu;
+        crd_real_list p_accurate_given_certain, p_uncertain_given_inaccurate, pavpu3d;
+    } pavpu_curve;
+
+    struct {
+        double ece, brier, nll, aurc;
+    } calibration;
+    struct { /* 15 equal bins of the predicted class's probability, from 0.5 to 1; NaN where a bin is empty */
+        crd_real_list low, high, count, confidence, accuracy;
+    } reliability;
+    struct { /* error rate among the most certain share of the voxels */
+        crd_real_list coverage, risk;
+    } risk_coverage;
+    struct { /* of the uncertainty, from 0 to `high`; the last bin holds the rest */
+        double high;
+        crd_real_list right, wrong;
+    } histogram;
+
+    struct {
+        double autocorrelation;                   /* of neighbours along all three axes, */
+        double along_z, along_y, along_x;         /* and along each */
+        double gradient;                          /* mean length of the gradient, in 1/voxel */
+        double gradient_over_mean;
+    } geometry;
+    struct { /* one entry per map, the first being the uncertainty itself */
+        crd_text_list map;
+        crd_real_list mean, share_above, correlation; /* above the threshold of pavpu; correlation with the first */
+        double threshold;
+    } growth;
+    struct { /* slice by slice along z */
+        crd_real_list accuracy, uncertainty, volume_fraction, label_fraction;
+    } slices;
+    struct { /* by distance to the nearest voxel of the other predicted class: from k to below k + 1 voxels, k = 1 to
+                16; the last entry is everything farther away */
+        crd_real_list from, count, uncertainty, error;
+    } distance;
+} crd_validation;
+
+/* Validates. For a run folder, validation.json is written into it. `monitor` may be NULL. */
+CRD_API crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out);
+CRD_API void crd_validation_free(crd_validation **validation);
+
+/* As JSON text, the form of validation.json; `run` becomes the first key where it isn't NULL. Free the text with
+ * crd_settings_free_text. */
+CRD_API crd_status crd_validation_to_json(const crd_validation *validation, const char *run, char **json);
+/* Back from JSON; keys that are missing are NaN, 0 or empty. `source` is the file's name for the sentence. */
+CRD_API crd_status crd_validation_from_json(const char *json, const char *source, crd_validation **out);
+/* Reads `run`/validation.json; *out stays NULL, without an error, where the run hasn't been validated. */
+CRD_API crd_status crd_validation_load(const char *run, crd_validation **out);
+
+/* What a manifest says of a run, for tables of several: the kind of network ("bcnn"; "" where it isn't said). */
+CRD_API crd_status crd_run_kind(const char *run, char kind[16]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,19 @@
+/* From --device, --precision and --isa to a backend and its settings. */
+#ifndef CRD_BACKEND_CHOOSE_H
+#define CRD_BACKEND_CHOOSE_H
+
+#include "backend/backend.h"
+
+typedef struct crd_device_choice {
+    const char *device;    /* "auto", "cpu", "cuda" or "cuda:2"; NULL: auto */
+    const char *precision; /* "auto", "f32", "bf16" or "fp16"; NULL: auto */
+    const char *isa;       /* "auto" or an instruction path; NULL: auto. Borrowed by the settings */
+    int64_t threads;       /* 0: one per core */
+    bool training;         /* a device that can train is wanted */
+} crd_device_choice;
+
+/* auto takes a GPU where there is one and the plug-in for it, else the CPU. A device that is named must be there. */
+crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend **backend,
+                              crd_device_settings *settings);
+
+#endif

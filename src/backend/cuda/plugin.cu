@@ -1,0 +1,167 @@
+// The plug-in's one exported symbol, its table, and its errors.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <new>
+
+#include "backend/cuda/predictor.cuh"
+
+static const crd_plugin_host *library;
+
+crd_status crd_cuda_fail(crd_status code, const char *file, int line, const char *format, ...)
+{
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return library->fail(code, file, line, sentence);
+}
+
+crd_status crd_cuda_check(cudaError_t error, const char *file, int line, const char *what)
+{
+    if (error == cudaSuccess) return CRD_OK;
+    cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation) {
+        return crd_cuda_fail(CRD_ERR_MEMORY, file, line, "the GPU or the pinned host memory is full; choose a smaller "
+                             "--chunk or close other programs on the GPU");
+    }
+    return crd_cuda_fail(CRD_ERR_SYSTEM, file, line, "the GPU failed: %s (%s)", cudaGetErrorString(error), what);
+}
+
+struct crd_predictor {
+    Predictor *network;
+    int device;
+};
+
+// Widths that the matrix instructions don't take, and --precision f32, run in float32.
+static crd_precision precision_of(const crd_device_settings *settings, const crd_predictor_plan *plan)
+{
+    return plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
+}
+
+static crd_status use_device(const crd_device_settings *settings)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+        cudaGetLastError();
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found: is the NVIDIA driver loaded? choose --device cpu to go on without");
+    }
+    if (settings->device < 0 || settings->device >= count) {
+        return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
+    }
+    cudaDeviceProp properties;
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    if (properties.major < 8) {
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
+                         properties.name, properties.major, properties.minor);
+    }
+    CUDA_PASS(cudaSetDevice(settings->device));
+    return CRD_OK;
+}
+
+static const char *precision_name(crd_precision precision)
+{
+    return precision == CRD_PRECISION_F32 ? "f32" : precision == CRD_PRECISION_BF16 ? "bf16" : "fp16";
+}
+
+static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
+{
+    cudaDeviceProp properties;
+    PASS(use_device(settings));
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    snprintf(text, size, "cuda (%s, sm80 path, %s)", properties.name, precision_name(settings->precision));
+    return CRD_OK;
+}
+
+// What a plan may take: nine tenths of what is free, or what the user allows.
+static crd_status available_bytes(const crd_device_settings *settings, int64_t *bytes)
+{
+    size_t free_bytes, total;
+    CUDA_PASS(cudaMemGetInfo(&free_bytes, &total));
+    *bytes = (int64_t)(free_bytes / 10 * 9);
+    if (settings->max_bytes > 0 && settings->max_bytes < *bytes) *bytes = settings->max_bytes;
+    return CRD_OK;
+}
+
+static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, int64_t *together)
+{
+    int64_t available, device, host;
+    PASS(use_device(settings));
+    PASS(available_bytes(settings, &available));
+    *together = samples_together(*plan, precision_of(settings, plan), available);
+    if (*together > 0) return CRD_OK;
+    predictor_sizes(*plan, precision_of(settings, plan), 1, &device, &host);
+    return CUDA_FAIL(CRD_ERR_MEMORY, "this chunk needs %.1f GiB on the GPU and %.1f are free; choose a smaller --chunk",
+                     (double)device / 1073741824.0, (double)available / 1073741824.0);
+}
+
+static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                  int64_t *host_bytes, int64_t *device_bytes)
+{
+    int64_t together;
+    PASS(plan_samples(settings, plan, &together));
+    predictor_sizes(*plan, precision_of(settings, plan), together, device_bytes, host_bytes);
+    return CRD_OK;
+}
+
+static void predictor_free(crd_predictor **predictor)
+{
+    if (*predictor == nullptr) return;
+    cudaSetDevice((*predictor)->device);
+    delete (*predictor)->network;
+    delete *predictor;
+    *predictor = nullptr;
+}
+
+static crd_status predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                   crd_predictor **out)
+{
+    int64_t together;
+    *out = nullptr;
+    PASS(plan_samples(settings, plan, &together));
+    crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
+    if (predictor != nullptr) predictor->network = predictor_new(*plan, precision_of(settings, plan), together);
+    if (predictor == nullptr || predictor->network == nullptr) {
+        predictor_free(&predictor);
+        return CUDA_FAIL(CRD_ERR_MEMORY, "not enough memory for the predictor");
+    }
+    const crd_status status = predictor->network->open();
+    if (status != CRD_OK) {
+        predictor_free(&predictor);
+        return status;
+    }
+    *out = predictor;
+    return CRD_OK;
+}
+
+static int predictor_depth(const crd_predictor *predictor)
+{
+    return predictor->network->depth();
+}
+
+static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
+                                   const int64_t *probe, int64_t probe_count)
+{
+    CUDA_PASS(cudaSetDevice(predictor->device));
+    return predictor->network->submit(chunk_number, input, probe, probe_count);
+}
+
+static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
+{
+    CUDA_PASS(cudaSetDevice(predictor->device));
+    return predictor->network->collect(result);
+}
+
+static const crd_backend backend = {
+    CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
+    predictor_depth,     predictor_submit, predictor_collect, predictor_free,
+};
+
+extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)
+{
+    if (host->version != CRD_BACKEND_VERSION) return nullptr;
+    library = host;
+    return &backend;
+}

@@ -1,0 +1,146 @@
+#include "backend/cuda/layers.cuh"
+
+enum { THREADS = 128 };
+
+__device__ __forceinline__ void order(float &a, float &b)
+{
+    const float low = fminf(a, b), high = fmaxf(a, b);
+    a = low;
+    b = high;
+}
+
+// Batcher's odd-even merge sort, unrolled, so that the values stay in registers; N is a power of two.
+template <int N> __device__ __forceinline__ void sort(float (&v)[N])
+{
+#pragma unroll
+    for (int p = 1; p < N; p *= 2)
+#pragma unroll
+        for (int k = p; k >= 1; k /= 2)
+#pragma unroll
+            for (int j = k % p; j + k < N; j += 2 * k)
+#pragma unroll
+                for (int i = 0; i < k; i++)
+                    if (j + i + k < N && (j + i) / (2 * p) == (j + i + k) / (2 * p)) order(v[j + i], v[j + i + k]);
+}
+
+struct Moments {
+    float mean, deviation;
+};
+
+__device__ __forceinline__ Moments moments(const SummaryArguments &p, long voxel)
+{
+    float mean = 0.0f, variance = 0.0f;
+    for (int s = 0; s < p.count; s++) mean += p.samples[s * p.voxels + voxel];
+    mean /= (float)p.count;
+    for (int s = 0; s < p.count; s++) {
+        const float difference = p.samples[s * p.voxels + voxel] - mean;
+        variance = fmaf(difference, difference, variance);
+    }
+    return {mean, sqrtf(variance / (float)p.count)};
+}
+
+__device__ __forceinline__ uint32_t fixed_point(float value)
+{
+    return (uint32_t)__float2int_rn(value * 16777216.0f);
+}
+
+__device__ __forceinline__ float between(const SummaryArguments &p, double percentile, float low, float high)
+{
+    const double position = percentile / 100 * (p.count - 1);
+    return (float)(low + ((double)high - low) * (position - floor(position)));
+}
+
+__device__ __forceinline__ int position_of(const SummaryArguments &p, int i)
+{
+    return (int)floor(p.percentiles[i] / 100 * (p.count - 1));
+}
+
+__device__ __forceinline__ void store_common(const SummaryArguments &p, long voxel)
+{
+    const Moments m = moments(p, voxel);
+    p.rows[voxel] = fixed_point(m.mean);
+    p.rows[p.voxels + voxel] = fixed_point(m.deviation);
+    for (int word = 0; word < (p.count + 63) / 64; word++) {
+        uint64_t bits = 0;
+        for (int s = word * 64; s < p.count && s < word * 64 + 64; s++) {
+            bits |= (uint64_t)(p.samples[s * p.voxels + voxel] > 0.5f) << (s & 63);
+        }
+        p.above[word * p.voxels + voxel] = bits;
+    }
+}
+
+// Up to 64 samples: sorted in registers. A register array can't be indexed at run time, so the wanted places are compared.
+template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(SummaryArguments p)
+{
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    if (voxel >= p.voxels) return;
+    store_common(p, voxel);
+    float v[N];
+#pragma unroll
+    for (int s = 0; s < N; s++) v[s] = s < p.count ? p.samples[s * p.voxels + voxel] : INFINITY;
+    sort(v);
+    for (int i = 0; i < p.percentile_count; i++) {
+        const int at = position_of(p, i), next = at + 1 < p.count ? at + 1 : at;
+        float low = 0.0f, high = 0.0f;
+#pragma unroll
+        for (int s = 0; s < N; s++) {
+            low = s == at ? v[s] : low;
+            high = s == next ? v[s] : high;
+        }
+        p.rows[(2 + i) * p.voxels + voxel] = fixed_point(between(p, p.percentiles[i], low, high));
+    }
+}
+
+// Any number of samples: the k-th smallest by halving the range of bit patterns; probabilities are not negative, so their
+// bits are ordered as they are.
+__device__ float order_statistic(const SummaryArguments &p, long voxel, int k)
+{
+    uint32_t low = 0, high = 0x3f800000u; // 0 to 1
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        int below = 0;
+        for (int s = 0; s < p.count; s++) below += __float_as_uint(p.samples[s * p.voxels + voxel]) <= middle;
+        if (below > k) high = middle;
+        else low = middle + 1;
+    }
+    return __uint_as_float(low);
+}
+
+__global__ __launch_bounds__(THREADS) void summary_many_kernel(SummaryArguments p)
+{
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    if (voxel >= p.voxels) return;
+    store_common(p, voxel);
+    for (int i = 0; i < p.percentile_count; i++) {
+        const int at = position_of(p, i), next = at + 1 < p.count ? at + 1 : at;
+        const float value = between(p, p.percentiles[i], order_statistic(p, voxel, at), order_statistic(p, voxel, next));
+        p.rows[(2 + i) * p.voxels + voxel] = fixed_point(value);
+    }
+}
+
+crd_status summary_launch(const SummaryArguments &p, cudaStream_t stream)
+{
+    const unsigned blocks = (unsigned)((p.voxels + THREADS - 1) / THREADS);
+    if (p.count <= 8) summary_kernel<8><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 16) summary_kernel<16><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 32) summary_kernel<32><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 64) summary_kernel<64><<<blocks, THREADS, 0, stream>>>(p);
+    else summary_many_kernel<<<blocks, THREADS, 0, stream>>>(p);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+__global__ void probe_kernel(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out)
+{
+    const long i = (long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < probes * count) out[i] = samples[i % count * voxels + at[i / count]];
+}
+
+crd_status probe_launch(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out,
+                        cudaStream_t stream)
+{
+    if (probes == 0) return CRD_OK;
+    probe_kernel<<<(unsigned)((probes * count + 255) / 256), 256, 0, stream>>>(samples, count, voxels, at, probes, out);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}

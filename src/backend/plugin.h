@@ -1,0 +1,25 @@
+/* How a backend lives in a shared object of its own, loaded when it is wanted: the library hands over what the plug-in
+ * needs of it, the plug-in hands over its table. Nothing else crosses the border. */
+#ifndef CRD_BACKEND_PLUGIN_H
+#define CRD_BACKEND_PLUGIN_H
+
+#include "backend/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct crd_plugin_host {
+    uint32_t version; /* CRD_BACKEND_VERSION of the library */
+    /* Sets the calling thread's error record to a ready sentence, and gives the code back. */
+    crd_status (*fail)(crd_status code, const char *file, int line, const char *sentence);
+} crd_plugin_host;
+
+/* The symbol every plug-in exports. NULL where the versions differ. */
+#define CRD_PLUGIN_SYMBOL "crd_plugin_backend"
+typedef const crd_backend *crd_plugin_entry(const crd_plugin_host *host);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

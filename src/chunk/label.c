@@ -1,0 +1,294 @@
+#include "chunk/label.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "credence/number.h"
+
+enum { VALUES_MAX = 256 }; /* a label with more values isn't one */
+
+struct crd_label {
+    char *path;
+    crd_volume *volume;
+    crd_volume_options options; /* its strings are copies */
+    char *type, *format;
+    double values[VALUES_MAX];  /* rising */
+    int64_t voxels[VALUES_MAX];
+    uint8_t classes[VALUES_MAX];
+    int64_t value_count;
+    int64_t counts[3];
+    double *slice;              /* room for reading */
+    int64_t slice_voxels;
+};
+
+static void list_values(const crd_label *label, char *text, size_t size)
+{
+    size_t used = 0;
+    char number[CRD_NUMBER_BYTES];
+    text[0] = '\0';
+    for (int64_t i = 0; i < label->value_count && i < 12 && used < size; i++) {
+        const int wrote = snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                   crd_format_real(label->values[i], number));
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (label->value_count > 12 && used < size) snprintf(text + used, size - used, ", ...");
+}
+
+/* Where the value stands among those seen, or where it belongs. */
+static int64_t find_value(const crd_label *label, double value)
+{
+    int64_t low = 0, high = label->value_count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (label->values[middle] < value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static crd_status count_value(crd_label *label, double value, int64_t times)
+{
+    const int64_t at = find_value(label, value);
+    if (at == label->value_count || label->values[at] != value) {
+        if (!isfinite(value)) {
+            return crd_fail(CRD_ERR_FORMAT, "the label %s holds voxels that are not finite numbers", label->path);
+        }
+        if (label->value_count == VALUES_MAX) {
+            return crd_fail(CRD_ERR_FORMAT, "the label %s has more than %d different values; is it really a label?",
+                            label->path, (int)VALUES_MAX);
+        }
+        const size_t behind = (size_t)(label->value_count - at);
+        memmove(label->values + at + 1, label->values + at, behind * sizeof *label->values);
+        memmove(label->voxels + at + 1, label->voxels + at, behind * sizeof *label->voxels);
+        label->values[at] = value;
+        label->voxels[at] = 0;
+        label->value_count++;
+    }
+    label->voxels[at] += times;
+    return CRD_OK;
+}
+
+/* Bytes, as labels mostly are: counted in four tables, so that long runs of one value don't wait for each other. */
+static crd_status count_bytes(crd_label *label, const uint8_t *bytes)
+{
+    int64_t tables[4][256] = {{0}};
+    for (int64_t i = 0; i < label->slice_voxels; i++) tables[i & 3][bytes[i]]++;
+    for (int value = 0; value < 256; value++) {
+        const int64_t times = tables[0][value] + tables[1][value] + tables[2][value] + tables[3][value];
+        if (times > 0) CRD_PASS(count_value(label, (double)value, times));
+    }
+    return CRD_OK;
+}
+
+static bool is_bytes(const crd_label *label)
+{
+    return crd_volume_describe(label->volume)->type == CRD_U8;
+}
+
+static crd_status learn_values(crd_label *label, const crd_monitor *monitor)
+{
+    const int64_t *shape = crd_volume_describe(label->volume)->shape;
+    for (int64_t z = 0; z < shape[0]; z++) {
+        const crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
+        CRD_PASS(crd_volume_read(label->volume, &slice, is_bytes(label) ? CRD_U8 : CRD_F64, label->slice));
+        if (is_bytes(label)) CRD_PASS(count_bytes(label, (const uint8_t *)label->slice));
+        for (int64_t i = is_bytes(label) ? label->slice_voxels : 0; i < label->slice_voxels;) { /* long runs */
+            int64_t run = 1;
+            while (i + run < label->slice_voxels && label->slice[i + run] == label->slice[i]) run++;
+            CRD_PASS(count_value(label, label->slice[i], run));
+            i += run;
+        }
+        CRD_PASS(crd_advance(monitor, "reading the label", "slices", z + 1, shape[0], NULL));
+    }
+    return CRD_OK;
+}
+
+static bool listed(const double *values, int64_t count, double value)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (values[i] == value) return true;
+    }
+    return false;
+}
+
+static crd_status assign_classes(crd_label *label, const crd_label_options *options)
+{
+    int64_t kept = 0, largest = -1;
+    char text[256];
+    for (int64_t i = 0; i < label->value_count; i++) {
+        if (listed(options->ignore, options->ignore_count, label->values[i])) {
+            label->classes[i] = CRD_LABEL_NONE;
+        } else {
+            largest = i;
+            kept++;
+        }
+    }
+    list_values(label, text, sizeof text);
+    if (options->foreground_count == 0 && kept > 2) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the label %s has the values %s; say which are the foreground (--foreground V[,V...]) and which "
+                        "mean \"not labelled\" (--ignore V)",
+                        label->path, text);
+    }
+    for (int64_t i = 0; i < label->value_count; i++) {
+        if (label->classes[i] == CRD_LABEL_NONE) continue;
+        const bool chosen = options->foreground_count > 0
+                                ? listed(options->foreground, options->foreground_count, label->values[i])
+                                : i == largest && (kept == 2 || label->values[i] != 0.0);
+        label->classes[i] = chosen;
+    }
+    for (int64_t i = 0; i < options->foreground_count; i++) {
+        const int64_t at = find_value(label, options->foreground[i]);
+        if (at == label->value_count || label->values[at] != options->foreground[i]) {
+            return crd_fail(CRD_ERR_ARGUMENT, "the label %s has no voxel of the foreground value %g; it has %s",
+                            label->path, options->foreground[i], text);
+        }
+    }
+    for (int64_t i = 0; i < label->value_count; i++) {
+        label->counts[label->classes[i] == CRD_LABEL_NONE ? 2 : label->classes[i]] += label->voxels[i];
+    }
+    return CRD_OK;
+}
+
+static void say_what_was_understood(const crd_label *label, const crd_monitor *monitor)
+{
+    const double total = (double)(label->counts[0] + label->counts[1] + label->counts[2]);
+    char foreground[200] = "", number[CRD_NUMBER_BYTES];
+    for (int64_t i = 0; i < label->value_count; i++) {
+        const size_t used = strlen(foreground);
+        if (label->classes[i] != 1) continue;
+        snprintf(foreground + used, sizeof foreground - used, "%s%s", used > 0 ? ", " : "",
+                 crd_format_real(label->values[i], number));
+    }
+    crd_info(monitor, "label %s: foreground is %s; %.1f %% foreground, %.1f %% background, %.1f %% without a label",
+             label->path, foreground[0] != '\0' ? foreground : "nowhere", 100.0 * (double)label->counts[1] / total,
+             100.0 * (double)label->counts[0] / total, 100.0 * (double)label->counts[2] / total);
+}
+
+static crd_status open_file(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                            crd_label *label)
+{
+    CRD_PASS(crd_strdup(path, &label->path));
+    if (options != NULL) {
+        label->options = *options;
+        CRD_PASS(crd_strdup(options->type, &label->type));
+        CRD_PASS(crd_strdup(options->format, &label->format));
+        label->options.type = label->type;
+        label->options.format = label->format;
+        label->options.unit = NULL;
+    }
+    CRD_PASS(crd_volume_open(path, &label->options, monitor, &label->volume));
+    const int64_t *shape = crd_volume_describe(label->volume)->shape;
+    label->slice_voxels = shape[1] * shape[2];
+    return crd_alloc(label->slice_voxels, sizeof *label->slice, "a slice of the label", &label->slice);
+}
+
+crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_label_options *options,
+                          const crd_monitor *monitor, crd_label **out)
+{
+    crd_status status = CRD_OK;
+    crd_label *label = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *label, "the label", &label));
+    CRD_TRY(open_file(path, options->volume, monitor, label));
+    const int64_t *own = crd_volume_describe(label->volume)->shape;
+    if (memcmp(own, shape, 3 * sizeof *shape) != 0) {
+        CRD_FAIL(CRD_ERR_MISMATCH,
+                 "the label %s has shape %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) and its scan %" PRId64 ",%" PRId64
+                 ",%" PRId64 "; they must be equal",
+                 path, own[0], own[1], own[2], shape[0], shape[1], shape[2]);
+    }
+    CRD_TRY(learn_values(label, monitor));
+    CRD_TRY(assign_classes(label, options));
+    say_what_was_understood(label, monitor);
+    *out = label;
+    label = NULL;
+done:
+    crd_label_close(&label);
+    return status;
+}
+
+crd_status crd_label_reopen(const crd_label *label, crd_label **out)
+{
+    crd_status status = CRD_OK;
+    crd_label *copy = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *copy, "the label", &copy));
+    CRD_TRY(open_file(label->path, &label->options, NULL, copy));
+    memcpy(copy->values, label->values, sizeof copy->values);
+    memcpy(copy->voxels, label->voxels, sizeof copy->voxels);
+    memcpy(copy->classes, label->classes, sizeof copy->classes);
+    memcpy(copy->counts, label->counts, sizeof copy->counts);
+    copy->value_count = label->value_count;
+    *out = copy;
+    copy = NULL;
+done:
+    crd_label_close(&copy);
+    return status;
+}
+
+void crd_label_close(crd_label **pointer)
+{
+    crd_label *label = *pointer;
+    if (label == NULL) return;
+    crd_volume_close(&label->volume);
+    crd_free(&label->path);
+    crd_free(&label->type);
+    crd_free(&label->format);
+    crd_free(&label->slice);
+    crd_free(pointer);
+}
+
+const crd_volume_info *crd_label_info(const crd_label *label)
+{
+    return crd_volume_describe(label->volume);
+}
+
+void crd_label_counts(const crd_label *label, int64_t counts[3])
+{
+    memcpy(counts, label->counts, sizeof label->counts);
+}
+
+/* In place. A value that wasn't there when the label was opened has no class. */
+static crd_status classify_bytes(const crd_label *label, int64_t count, uint8_t *classes)
+{
+    enum { UNKNOWN = 254 };
+    uint8_t table[256], unknown = 0;
+    memset(table, UNKNOWN, sizeof table);
+    for (int64_t i = 0; i < label->value_count; i++) table[(int)label->values[i]] = label->classes[i];
+    for (int64_t i = 0; i < count; i++) {
+        classes[i] = table[classes[i]];
+        unknown |= classes[i] == UNKNOWN;
+    }
+    if (!unknown) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);
+}
+
+crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes)
+{
+    if (is_bytes(label)) {
+        CRD_PASS(crd_volume_read(label->volume, box, CRD_U8, classes));
+        return classify_bytes(label, box->size[0] * box->size[1] * box->size[2], classes);
+    }
+    const int64_t area = box->size[1] * box->size[2];
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        const crd_box slice = {{box->origin[0] + z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
+        uint8_t *row = classes + z * area;
+        CRD_PASS(crd_volume_read(label->volume, &slice, CRD_F64, label->slice));
+        int64_t at = 0;
+        for (int64_t i = 0; i < area; i++) {
+            if (i == 0 || label->slice[i] != label->slice[i - 1]) {
+                at = find_value(label, label->slice[i]);
+                if (at == label->value_count || label->values[at] != label->slice[i]) {
+                    return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);
+                }
+            }
+            row[i] = label->classes[at];
+        }
+    }
+    return CRD_OK;
+}

@@ -1,0 +1,38 @@
+/* A label volume as training and validation see it: 0, 1 or no label, voxel by voxel.
+ *
+ * Two values: the larger is foreground. More: the caller says which (`foreground`). `ignore` marks voxels that nobody
+ * labelled. What was understood is said through the monitor. */
+#ifndef CRD_CHUNK_LABEL_H
+#define CRD_CHUNK_LABEL_H
+
+#include <stdint.h>
+
+#include "credence/volume.h"
+
+enum { CRD_LABEL_NONE = 255 };
+
+typedef struct crd_label crd_label;
+
+typedef struct crd_label_options {
+    const crd_volume_options *volume;   /* raw shape and type; may be NULL */
+    const double *foreground;           /* values that mean 1; NULL: the larger of two */
+    int64_t foreground_count;
+    const double *ignore;               /* values that mean "no label" */
+    int64_t ignore_count;
+} crd_label_options;
+
+/* Reads the whole volume once to learn its values; `shape` is the scan's. A label of one class only is fine here: see
+ * crd_label_counts. */
+crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_label_options *options,
+                          const crd_monitor *monitor, crd_label **out);
+/* The same label again, for another thread, without reading it all. */
+crd_status crd_label_reopen(const crd_label *label, crd_label **out);
+void crd_label_close(crd_label **label);
+
+const crd_volume_info *crd_label_info(const crd_label *label);
+/* Voxels of class 0, of class 1, and without a label. */
+void crd_label_counts(const crd_label *label, int64_t counts[3]);
+
+crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes);
+
+#endif

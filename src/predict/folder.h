@@ -1,0 +1,25 @@
+/* The run folder: made, locked, and never silently written over. */
+#ifndef CRD_PREDICT_FOLDER_H
+#define CRD_PREDICT_FOLDER_H
+
+#include "base/file.h"
+#include "predict/request.h"
+
+typedef struct crd_run_folder {
+    const char *path; /* borrowed */
+    crd_lock *lock;
+    bool made;     /* by this run: removed again if nothing was written */
+    bool resume;   /* finished slices are there to go on with */
+    bool complete; /* a whole run is there, and --resume was asked for: nothing to do */
+} crd_run_folder;
+
+/* Makes and locks the folder, and refuses one that holds something unless --overwrite or --resume was given. */
+crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *monitor, crd_run_folder *out);
+/* For --overwrite: removes the earlier run's files. To be called once nothing can be refused any more. */
+crd_status crd_run_folder_clear(const crd_run_folder *folder);
+void crd_run_folder_close(crd_run_folder *folder);
+
+/* Is there room for `bytes` more than the finished slices that are there already? */
+crd_status crd_run_folder_check_space(const crd_run_folder *folder, int64_t bytes);
+
+#endif

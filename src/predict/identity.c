@@ -1,0 +1,183 @@
+#include "predict/identity.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "predict/settings.h"
+
+enum { MANIFEST_LIMIT = 256 << 20 };
+
+static crd_status hash_scan(const crd_request *request, const crd_monitor *monitor, char text[CRD_SHA256_TEXT])
+{
+    enum { PIECE = 16 << 20 };
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    void *voxels = NULL;
+    crd_sha256 hash;
+    const int64_t *shape = request->scan.shape;
+    const size_t size = crd_type_size(request->scan.type);
+    char lead[128];
+    const int length = snprintf(lead, sizeof lead, "%lld,%lld,%lld %s\n", (long long)shape[0], (long long)shape[1],
+                                (long long)shape[2], crd_type_name(request->scan.type));
+    int64_t slices = PIECE / (int64_t)size / (shape[1] * shape[2]);
+    if (slices < 1) slices = 1;
+    if (slices > shape[0]) slices = shape[0];
+    CRD_TRY(crd_volume_open(request->options->scan, &request->reading, NULL, &volume));
+    CRD_TRY(crd_alloc(slices * shape[1] * shape[2], size, "slices of the scan", &voxels));
+    crd_sha256_begin(&hash);
+    crd_sha256_add(&hash, lead, (size_t)length);
+    for (int64_t z = 0; z < shape[0]; z += slices) {
+        const int64_t count = shape[0] - z < slices ? shape[0] - z : slices;
+        const crd_box box = {{z, 0, 0}, {count, shape[1], shape[2]}};
+        CRD_TRY(crd_advance(monitor, "taking the scan's fingerprint", "slices", z, shape[0], NULL));
+        CRD_TRY(crd_volume_read(volume, &box, request->scan.type, voxels));
+        crd_sha256_add(&hash, voxels, (size_t)(count * shape[1] * shape[2]) * size);
+    }
+    CRD_TRY(crd_advance(monitor, "taking the scan's fingerprint", "slices", shape[0], shape[0], NULL));
+    crd_sha256_end(&hash, text);
+done:
+    crd_volume_close(&volume);
+    crd_free(&voxels);
+    return status;
+}
+
+crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out)
+{
+    CRD_PASS(crd_sha256_file(request->options->model, out->model));
+    return hash_scan(request, monitor, out->scan);
+}
+
+static crd_status out_of_memory(void)
+{
+    return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
+}
+
+/* Settings without those that say where things are or how they are written at the end, and in place of those that are
+ * settled by model and scan what was settled. */
+static bool fill(const crd_request *request, const crd_fingerprints *fingerprints, const char *device, cJSON *object)
+{
+    static const char *const dropped[] = {"model", "scan", "format",  "device", "precision", "isa",
+                                          "chunk", "step", "samples", "bbox",   "norm",      "spacing"};
+    char text[256];
+    for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) cJSON_DeleteItemFromObject(object, dropped[i]);
+    bool fine = cJSON_AddStringToObject(object, "program", crd_version()) != NULL &&
+                cJSON_AddStringToObject(object, "model", fingerprints->model) != NULL &&
+                cJSON_AddStringToObject(object, "scan", fingerprints->scan) != NULL &&
+                cJSON_AddStringToObject(object, "device", device) != NULL &&
+                cJSON_AddNumberToObject(object, "samples", (double)request->samples) != NULL &&
+                cJSON_AddNumberToObject(object, "step", (double)request->step) != NULL;
+    const crd_axis_plan *axes = request->plan.axes;
+    snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)axes[0].window, (long long)axes[1].window,
+             (long long)axes[2].window);
+    fine = fine && cJSON_AddStringToObject(object, "chunk", text) != NULL;
+    const crd_box *box = &request->box;
+    snprintf(text, sizeof text, "%lld:%lld,%lld:%lld,%lld:%lld", (long long)box->origin[0],
+             (long long)(box->origin[0] + box->size[0]), (long long)box->origin[1],
+             (long long)(box->origin[1] + box->size[1]), (long long)box->origin[2],
+             (long long)(box->origin[2] + box->size[2]));
+    fine = fine && cJSON_AddStringToObject(object, "bbox", text) != NULL;
+    crd_norm_format(&request->norm, text, sizeof text);
+    return fine && cJSON_AddStringToObject(object, "norm", text) != NULL;
+}
+
+crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out)
+{
+    crd_status status = CRD_OK;
+    char *settings = NULL, *text = NULL, device[256];
+    cJSON *object = NULL;
+    *out = NULL;
+    CRD_TRY(crd_settings_to_json(&crd_predict_recorded, request->options, &settings));
+    CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
+    object = cJSON_Parse(settings);
+    if (object == NULL || !fill(request, fingerprints, device, object) || (text = cJSON_Print(object)) == NULL) {
+        status = out_of_memory();
+        goto done;
+    }
+    CRD_TRY(crd_strdup(text, out));
+done:
+    cJSON_free(text);
+    cJSON_Delete(object);
+    crd_settings_free_text(&settings);
+    return status;
+}
+
+static void value_text(const cJSON *item, char *out, size_t size)
+{
+    char *text = item != NULL ? cJSON_PrintUnformatted(item) : NULL;
+    snprintf(out, size, "%s", text != NULL ? text : "none");
+    cJSON_free(text);
+}
+
+/* The first key of `a` whose value in `b` is another one, or NULL. */
+static const char *first_difference(const cJSON *a, const cJSON *b)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, a)
+    {
+        const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, item->string);
+        if (other == NULL || !cJSON_Compare(item, other, true)) return item->string;
+    }
+    return NULL;
+}
+
+crd_status crd_identity_compare(const char *earlier, const char *now, const char *path)
+{
+    crd_status status = CRD_OK;
+    cJSON *before = cJSON_Parse(earlier), *after = cJSON_Parse(now);
+    char was[200], is[200];
+    if (!cJSON_IsObject(before)) {
+        CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read, so that the run can't go on; begin it anew with --overwrite", path);
+    }
+    if (after == NULL) {
+        status = out_of_memory();
+        goto done;
+    }
+    const char *key = first_difference(before, after);
+    if (key == NULL) key = first_difference(after, before);
+    if (key == NULL) goto done;
+    value_text(cJSON_GetObjectItemCaseSensitive(before, key), was, sizeof was);
+    value_text(cJSON_GetObjectItemCaseSensitive(after, key), is, sizeof is);
+    status = crd_fail(CRD_ERR_MISMATCH,
+                      "this run can't go on with what %s describes: %s was %s and is %s now; use the same, or begin "
+                      "anew with --overwrite",
+                      path, key, was, is);
+done:
+    cJSON_Delete(before);
+    cJSON_Delete(after);
+    return status;
+}
+
+static const char *text_at(const cJSON *object, const char *key, const char *inner)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (inner != NULL) item = cJSON_GetObjectItemCaseSensitive(item, inner);
+    return cJSON_GetStringValue(item);
+}
+
+crd_status crd_identity_repeats(const char *path, const crd_fingerprints *fingerprints, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    char *text = NULL;
+    cJSON *manifest = NULL;
+    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
+    manifest = cJSON_Parse(text);
+    const char *model = text_at(manifest, "model", "sha256"), *scan = text_at(manifest, "scan", "sha256");
+    const char *program = text_at(manifest, "program", NULL);
+    if (model != NULL && strcmp(model, fingerprints->model) != 0) {
+        crd_warn(monitor, "the model is not the one that %s was made with", path);
+    }
+    if (scan != NULL && strcmp(scan, fingerprints->scan) != 0) {
+        crd_warn(monitor, "the scan's voxels are not those that %s was made with", path);
+    }
+    if (program != NULL && strcmp(program, crd_version()) != 0) {
+        crd_warn(monitor, "%s was made by credence %s and this is %s", path, program, crd_version());
+    }
+done:
+    cJSON_Delete(manifest);
+    crd_free(&text);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* manifest.json: what was done, with what, and its sums. */
+#ifndef CRD_PREDICT_MANIFEST_H
+#define CRD_PREDICT_MANIFEST_H
+
+#include "predict/identity.h"
+#include "predict/memory_plan.h"
+#include "predict/notes.h"
+#include "predict/output.h"
+
+/* Where the seconds went. */
+typedef struct crd_run_times {
+    double preparing; /* fingerprints, statistics, timing the network */
+    double waiting;   /* for chunks of the scan */
+    double network;
+    double adding;    /* chunks to the sums */
+    double finishing; /* slices */
+    double writing;   /* the volumes, at the end */
+} crd_run_times;
+
+typedef struct crd_manifest {
+    const crd_request *request;
+    const crd_fingerprints *fingerprints;
+    const crd_scan *scan;
+    const crd_memory_plan *memory;
+    const crd_seams *seams;
+    const crd_notes *notes;
+    const crd_partial *partial;
+    const crd_run_times *times;
+    int64_t computed; /* chunks, in this call */
+} crd_manifest;
+
+/* Writes the file and fills the sums of the result. */
+crd_status crd_manifest_write(const crd_manifest *manifest, const char *path, crd_predict_result *result);
+
+#endif

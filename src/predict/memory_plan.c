@@ -1,0 +1,225 @@
+#include "predict/memory_plan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "credence/number.h"
+#include "predict/accumulate.h"
+#include "predict/probe.h"
+#include "predict/reader.h"
+#include "predict/writer.h"
+
+static const int64_t mebibyte = 1 << 20;
+/* Code, libraries, stacks, and what the C library keeps in reserve. */
+static const int64_t base_bytes = 48 << 20;
+static const int64_t least_cache = 8 << 20, most_cache = 256 << 20;
+
+/* One number from a file of the system, in bytes, or -1. */
+static int64_t system_number(const char *path, const char *key, int64_t unit)
+{
+    char line[256];
+    int64_t found = -1;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return -1;
+    while (found < 0 && fgets(line, sizeof line, file) != NULL) {
+        long long number;
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lld", &number) == 1) {
+            found = number * unit;
+        }
+    }
+    (void)fclose(file);
+    return found;
+}
+
+static int64_t free_memory(void)
+{
+    int64_t bytes = system_number("/proc/meminfo", "MemAvailable:", 1024);
+    const int64_t allowed = system_number("/sys/fs/cgroup/memory.max", "", 1); /* "max" is no number */
+    if (bytes < 0) bytes = INT64_C(2) << 30;
+    return allowed > 0 && allowed < bytes ? allowed : bytes;
+}
+
+crd_status crd_memory_parse(const char *text, int64_t *out)
+{
+    static const char letters[] = "KMGT";
+    double number;
+    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
+        *out = free_memory() / 4 * 3;
+        return CRD_OK;
+    }
+    const size_t length = strspn(text, "0123456789.");
+    const char *unit = text + length;
+    double factor = 1.0;
+    const char *letter = *unit != '\0' ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    if (letter != NULL) {
+        for (const char *p = letters; p <= letter; p++) factor *= 1024.0;
+        unit++;
+    }
+    if (strcmp(unit, "iB") == 0 || strcmp(unit, "B") == 0) unit += strlen(unit);
+    if (length == 0 || *unit != '\0' || !crd_parse_real(text, length, &number) || number * factor < 1.0 ||
+        number * factor > 0x1p62) {
+        return crd_fail(CRD_ERR_ARGUMENT, "max-memory must be a size such as 4G or 900M, or auto, not '%s'", text);
+    }
+    *out = (int64_t)(number * factor);
+    return CRD_OK;
+}
+
+/* At most, as good as certainly: they are scattered over the scan. */
+static int64_t probes_in_chunk(const crd_request *request, int64_t chunk_voxels)
+{
+    const int64_t *shape = request->scan.shape;
+    const double share = (double)chunk_voxels / ((double)shape[0] * (double)shape[1] * (double)shape[2]);
+    const double expected = share < 1.0 ? share * CRD_PROBE_COUNT : CRD_PROBE_COUNT;
+    return (int64_t)(1.5 * expected) + 256;
+}
+
+/* Everything that must be in memory at once, but for the tiles of sums and the scan's caches. */
+static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int64_t *out)
+{
+    crd_predictor_plan plan;
+    int64_t host, device;
+    const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
+    crd_request_predictor(request, &plan);
+    memcpy(plan.chunk, chunk, sizeof plan.chunk);
+    CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
+    *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
+    *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
+    if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
+    *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
+    *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
+    return CRD_OK;
+}
+
+static int64_t cache_for(int64_t limit)
+{
+    const int64_t share = limit / 32;
+    return share < least_cache ? least_cache : share > most_cache ? most_cache : share;
+}
+
+/* The run can't be done within the limit: says so, and which chunk would do. */
+static crd_status refuse(const crd_request *request, int64_t limit, int64_t needed)
+{
+    int64_t chunk[3] = {0}, bytes = 0;
+    bool fits = false;
+    for (int sixteenths = 15; sixteenths > 0 && !fits; sixteenths--) {
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / 8 * 8;
+            chunk[axis] = edge < 8 ? 8 : edge;
+        }
+        CRD_PASS(fixed_bytes(request, chunk, &bytes));
+        bytes += 2 * cache_for(limit) + 16 * mebibyte;
+        fits = bytes <= limit;
+    }
+    const crd_axis_plan *axes = request->plan.axes;
+    if (!fits) {
+        return crd_fail(CRD_ERR_MEMORY,
+                        "the run needs %lld MiB of memory and max-memory allows %lld MiB; no chunk is small enough for "
+                        "that, %lld MiB would do with chunk %lld,%lld,%lld",
+                        (long long)(needed / mebibyte + 1), (long long)(limit / mebibyte),
+                        (long long)(bytes / mebibyte + 1), (long long)chunk[0], (long long)chunk[1],
+                        (long long)chunk[2]);
+    }
+    return crd_fail(CRD_ERR_MEMORY,
+                    "the run needs %lld MiB of memory with chunk %lld,%lld,%lld and max-memory allows %lld MiB; chunk "
+                    "%lld,%lld,%lld would need %lld MiB",
+                    (long long)(needed / mebibyte + 1), (long long)axes[0].window, (long long)axes[1].window,
+                    (long long)axes[2].window, (long long)(limit / mebibyte), (long long)chunk[0], (long long)chunk[1],
+                    (long long)chunk[2], (long long)(bytes / mebibyte + 1));
+}
+
+crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out)
+{
+    crd_slab_shape shape;
+    crd_slab_tiles tiles;
+    int64_t fixed, voxels;
+    int64_t chunk[3];
+    memset(out, 0, sizeof *out);
+    CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
+    for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
+    CRD_PASS(fixed_bytes(request, chunk, &fixed));
+    crd_accumulator_shape(request, &shape);
+    CRD_PASS(crd_slab_divide(&shape, &tiles));
+    out->cache_bytes = cache_for(out->limit);
+    fixed += 2 * out->cache_bytes + crd_slab_overhead(&tiles);
+    const int64_t all = tiles.total * tiles.bytes;
+    int64_t least = CRD_SLAB_LEAST_TILES * tiles.bytes;
+    if (least > all) least = all;
+    if (fixed + least > out->limit) return refuse(request, out->limit, fixed + least);
+    out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
+    out->memory_bytes = fixed + out->slab_bytes;
+    out->scratch_bytes = out->slab_bytes < all ? all : 0;
+
+    CRD_PASS(crd_product(request->box.size[0], request->box.size[1], request->box.size[2], &voxels));
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        out->partial_bytes += voxels * (int64_t)crd_type_size(request->quantities[i].stored);
+    }
+    out->partial_bytes += request->box.size[0] * (crd_slice_sums(request) + 3) * 8;
+    for (int64_t i = 0; i < request->output_count; i++) {
+        out->result_bytes += voxels * (int64_t)crd_type_size(request->outputs[i].type) + 65536;
+    }
+    const int64_t probes = (voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT) * request->samples * 4;
+    out->partial_bytes += probes;
+    out->result_bytes += probes;
+    out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes;
+    return CRD_OK;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Seconds for one chunk of zeros; the first one, which finds cold caches, doesn't count. */
+static crd_status time_chunk(const crd_request *request, const crd_predictor_plan *plan, const float *input,
+                             double *seconds)
+{
+    crd_status status = CRD_OK;
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
+    *seconds = 0.0;
+    for (int i = 0; i < 3; i++) {
+        const double start = now();
+        CRD_TRY(request->backend->predictor_submit(predictor, 0, input, NULL, 0));
+        CRD_TRY(request->backend->predictor_collect(predictor, &result));
+        const double taken = now() - start;
+        if (i == 1 || (i == 2 && taken < *seconds)) *seconds = taken;
+    }
+done:
+    request->backend->predictor_free(&predictor);
+    return status;
+}
+
+crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
+{
+    static const int64_t largest[3] = {32, 64, 64};
+    crd_status status = CRD_OK;
+    crd_predictor_plan plan;
+    float *input = NULL;
+    double one, three;
+    crd_request_predictor(request, &plan);
+    plan.keep_samples = false;
+    double scale = 1.0;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t edge = plan.chunk[axis];
+        if (edge > largest[axis]) plan.chunk[axis] = largest[axis];
+        scale *= (double)edge / (double)plan.chunk[axis];
+    }
+    CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
+    plan.samples = 1;
+    CRD_TRY(time_chunk(request, &plan, input, &one));
+    plan.samples = 3;
+    CRD_TRY(time_chunk(request, &plan, input, &three));
+    const double sample = three > one ? (three - one) / 2.0 : three / 3.0;
+    *seconds = (double)request->chunks * scale * (one + (double)(request->samples - 1) * sample);
+done:
+    crd_free(&input);
+    return status;
+}

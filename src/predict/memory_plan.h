@@ -1,0 +1,27 @@
+/* How the memory limit is spent, and what a run needs: known before it starts. */
+#ifndef CRD_PREDICT_MEMORY_PLAN_H
+#define CRD_PREDICT_MEMORY_PLAN_H
+
+#include "predict/request.h"
+
+typedef struct crd_memory_plan {
+    int64_t limit;
+    int64_t memory_bytes;  /* of the whole process, at most */
+    int64_t slab_bytes;    /* tiles of sums held in memory */
+    int64_t cache_bytes;   /* of decoded data, per handle of the scan */
+    int64_t scratch_bytes; /* file for the sums that don't fit */
+    int64_t partial_bytes; /* finished slices */
+    int64_t result_bytes;  /* the volumes */
+    int64_t disk_bytes;    /* all three */
+} crd_memory_plan;
+
+/* "4G", "900M", "1.5GiB", "auto". */
+crd_status crd_memory_parse(const char *text, int64_t *out);
+
+/* What can't fit is refused, with the numbers and a chunk that would. */
+crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out);
+
+/* Seconds that the whole run will take, from timing the network on a small chunk. */
+crd_status crd_memory_plan_eta(const crd_request *request, double *seconds);
+
+#endif

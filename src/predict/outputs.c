@@ -1,0 +1,257 @@
+/* Which volumes a run writes, and from which quantities. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "credence/number.h"
+#include "predict/request.h"
+#include "volume/choose.h"
+
+typedef struct pair {
+    double low, high;
+} pair;
+
+static crd_status bad_pair(const char *what, const char *text)
+{
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s must be pairs of percentiles such as 33-67, low before high, in 0 .. 100, "
+                    "not '%s'",
+                    what, text);
+}
+
+/* "33-67,20-80"; *pairs has room for one more than there are commas. */
+static crd_status parse_pairs(const char *what, const char *text, pair *pairs, int64_t *count)
+{
+    const char *at = text;
+    for (*count = 0;; at++) {
+        const size_t length = strcspn(at, ","), dash = strcspn(at, "-");
+        pair *p = &pairs[*count];
+        if (dash >= length || !crd_parse_real(at, dash, &p->low) ||
+            !crd_parse_real(at + dash + 1, length - dash - 1, &p->high) ||
+            !(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) {
+            return bad_pair(what, text);
+        }
+        for (int64_t i = 0; i < *count; i++) {
+            if (pairs[i].low == p->low && pairs[i].high == p->high) return bad_pair(what, text);
+        }
+        ++*count;
+        at += length;
+        if (*at == '\0') return CRD_OK;
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t row_of(const crd_request *request, double percentile)
+{
+    int64_t row = 0;
+    while (request->percentiles[row] != percentile) row++;
+    return row;
+}
+
+/* All percentiles that anything needs, rising, each once. */
+static crd_status collect_percentiles(crd_request *request, const pair *pairs, int64_t pair_count, const pair *bounds)
+{
+    const crd_real_list *list = &request->options->percentiles;
+    int64_t count = 0;
+    CRD_PASS(crd_alloc(2 * pair_count + list->count + 2, sizeof(double), "the percentiles", &request->percentiles));
+    for (int64_t i = 0; i < pair_count; i++) {
+        request->percentiles[count++] = pairs[i].low;
+        request->percentiles[count++] = pairs[i].high;
+    }
+    for (int64_t i = 0; i < list->count; i++) {
+        if (!(list->items[i] >= 0.0 && list->items[i] <= 100.0)) {
+            return crd_fail(CRD_ERR_ARGUMENT, "percentiles must lie in 0 .. 100, not %g", list->items[i]);
+        }
+        request->percentiles[count++] = list->items[i];
+    }
+    if (bounds != NULL) {
+        request->percentiles[count++] = bounds->low;
+        request->percentiles[count++] = bounds->high;
+    }
+    qsort(request->percentiles, (size_t)count, sizeof(double), by_size);
+    for (int64_t i = 0; i < count; i++) {
+        if (i > 0 && request->percentiles[i] == request->percentiles[i - 1]) continue;
+        request->percentiles[request->percentile_count++] = request->percentiles[i];
+    }
+    return CRD_OK;
+}
+
+static int64_t add_quantity(crd_request *request, crd_quantity_kind kind, int64_t low, int64_t high, crd_type stored,
+                            const char *name)
+{
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        const crd_quantity *q = &request->quantities[i];
+        if (q->kind == kind && q->low == low && q->high == high) return i;
+    }
+    crd_quantity *q = &request->quantities[request->quantity_count];
+    *q = (crd_quantity){.kind = kind, .low = low, .high = high, .stored = stored};
+    snprintf(q->name, sizeof q->name, "%s", name);
+    return request->quantity_count++;
+}
+
+static double scale_of(crd_type type)
+{
+    return type == CRD_U8 ? 1.0 / 255.0 : type == CRD_U16 ? 1.0 / 65535.0 : 1.0;
+}
+
+static void add_output(crd_request *request, int64_t quantity, crd_type type, bool above_half, const char *role,
+                       const char *suffix)
+{
+    crd_output *output = &request->outputs[request->output_count++];
+    const crd_quantity *q = &request->quantities[quantity];
+    *output = (crd_output){.quantity = quantity, .above_half = above_half, .type = type, .role = role};
+    output->scale = above_half ? 1.0 : scale_of(type);
+    snprintf(output->suffix, sizeof output->suffix, "%s", suffix);
+    if (q->kind == CRD_WIDTH || q->kind == CRD_PERCENTILE) {
+        output->percents[0] = request->percentiles[q->low];
+        output->percents[1] = request->percentiles[q->high];
+    }
+}
+
+static int64_t percentile_quantity(crd_request *request, double percentile)
+{
+    char name[48];
+    const int64_t row = row_of(request, percentile);
+    snprintf(name, sizeof name, "p%g", percentile);
+    return add_quantity(request, CRD_PERCENTILE, row, row, CRD_F32, name);
+}
+
+static void add_intervals(crd_request *request, const pair *pairs, crd_type type)
+{
+    for (int64_t i = 0; i < request->interval_count; i++) {
+        char suffix[48];
+        crd_interval *interval = &request->intervals[i];
+        interval->low = row_of(request, pairs[i].low);
+        interval->high = row_of(request, pairs[i].high);
+        snprintf(interval->text, sizeof interval->text, "%g-%g", pairs[i].low, pairs[i].high);
+        snprintf(suffix, sizeof suffix, "_unc_%s", interval->text);
+        const int64_t quantity = add_quantity(request, CRD_WIDTH, interval->low, interval->high, CRD_F32, suffix + 1);
+        add_output(request, quantity, type, false, "uncertainty", i == 0 ? "_unc" : suffix);
+    }
+}
+
+static void add_samples(crd_request *request)
+{
+    const crd_type type = strcmp(request->options->save_samples, "u16") == 0 ? CRD_U16 : CRD_U8;
+    for (int64_t s = 0; s < request->samples; s++) {
+        char suffix[48];
+        snprintf(suffix, sizeof suffix, "_sample_%lld", (long long)(request->first_sample + s));
+        const int64_t quantity = add_quantity(request, CRD_SAMPLE, s, s, type, suffix + 1);
+        add_output(request, quantity, type, false, "sample", suffix);
+    }
+}
+
+static crd_status list_outputs(crd_request *request, const pair *pairs, const pair *bounds)
+{
+    const crd_predict_options *options = request->options;
+    crd_type type = CRD_F32;
+    if (options->dtype != NULL) CRD_PASS(crd_type_parse(options->dtype, &type, NULL));
+    if (type != CRD_F32 && type != CRD_U8 && type != CRD_U16) {
+        return crd_fail(CRD_ERR_ARGUMENT, "dtype must be f32, u8 or u16, not %s", options->dtype);
+    }
+    const int64_t probability = add_quantity(request, CRD_PROBABILITY, 0, 0, CRD_F32, "prob");
+    add_output(request, probability, type, false, "probability", "_prob");
+    add_output(request, probability, CRD_U8, true, "segmentation", "_seg");
+    add_intervals(request, pairs, type);
+    for (int64_t i = 0; i < options->percentiles.count; i++) {
+        char suffix[50];
+        const int64_t before = request->quantity_count;
+        const int64_t quantity = percentile_quantity(request, options->percentiles.items[i]);
+        if (quantity < before) continue; /* named twice */
+        snprintf(suffix, sizeof suffix, "_%s", request->quantities[quantity].name);
+        add_output(request, quantity, type, false, "percentile", suffix);
+    }
+    if (options->std) {
+        const int64_t deviation = add_quantity(request, CRD_DEVIATION, 0, 0, CRD_F32, "std");
+        add_output(request, deviation, type, false, "standard deviation", "_std");
+    }
+    if (bounds != NULL) {
+        add_output(request, percentile_quantity(request, bounds->low), CRD_U8, true, "lower bound", "_seg_lower");
+        add_output(request, percentile_quantity(request, bounds->high), CRD_U8, true, "upper bound", "_seg_upper");
+    }
+    if (request->save_samples) add_samples(request);
+    return CRD_OK;
+}
+
+/* "dir/scan.nii.gz" -> "scan"; "slices/" -> "slices"; "slices/a_*.tif" -> "a_"; "file.h5:/entry/data" -> "file". */
+static crd_status name_of_scan(const char *path, char **out)
+{
+    crd_status status = CRD_OK;
+    char *file = NULL;
+    const char *dataset = NULL;
+    CRD_TRY(crd_split_dataset(path, false, &file, &dataset));
+    size_t end = strlen(file);
+    while (end > 1 && file[end - 1] == '/') file[--end] = '\0';
+    const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
+    CRD_TRY(crd_alloc((int64_t)strlen(name) + 8, 1, "a name", out));
+    size_t length = 0;
+    for (; *name != '\0'; name++) {
+        if (strchr("*?[]", *name) == NULL) (*out)[length++] = *name;
+    }
+    char *dot = strrchr(*out, '.');
+    if (dot != NULL && dot != *out && strcmp(dot, ".gz") == 0) {
+        *dot = '\0';
+        dot = strrchr(*out, '.');
+    }
+    if (dot != NULL && dot != *out) *dot = '\0';
+    if ((*out)[0] == '\0' || strcmp(*out, ".") == 0 || strcmp(*out, "..") == 0) strcpy(*out, "scan");
+done:
+    crd_free(&file);
+    return status;
+}
+
+static crd_status choose_format(crd_request *request)
+{
+    const char *wanted = request->options->format, *own = request->scan.format;
+    const bool replaced = strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
+    const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : replaced ? "tiff" : own;
+    const crd_format *format = NULL;
+    CRD_PASS(crd_format_to_write(name, &format));
+    request->format = format->name;
+    crd_format_suffix(format, request->suffix);
+    return CRD_OK;
+}
+
+static int64_t commas(const char *text)
+{
+    int64_t count = 0;
+    for (; *text != '\0'; text++) count += *text == ',';
+    return count;
+}
+
+crd_status crd_request_outputs(crd_request *request)
+{
+    crd_status status = CRD_OK;
+    const crd_predict_options *options = request->options;
+    const char *intervals = options->intervals != NULL && options->intervals[0] != '\0' ? options->intervals : "33-67";
+    const bool bounded = options->bounds != NULL && options->bounds[0] != '\0';
+    pair *pairs = NULL, bounds = {0};
+    int64_t one = 0;
+    CRD_TRY(crd_alloc(commas(intervals) + 1, sizeof *pairs, "the intervals", &pairs));
+    CRD_TRY(parse_pairs("intervals", intervals, pairs, &request->interval_count));
+    if (bounded) {
+        if (commas(options->bounds) > 0) {
+            status = bad_pair("bounds", options->bounds);
+            goto done;
+        }
+        CRD_TRY(parse_pairs("bounds", options->bounds, &bounds, &one));
+    }
+    CRD_TRY(collect_percentiles(request, pairs, request->interval_count, bounded ? &bounds : NULL));
+    const int64_t most =
+        6 + request->interval_count + options->percentiles.count + (request->save_samples ? request->samples : 0);
+    CRD_TRY(crd_alloc(request->interval_count, sizeof *request->intervals, "the intervals", &request->intervals));
+    CRD_TRY(crd_alloc(most, sizeof *request->quantities, "the list of quantities", &request->quantities));
+    CRD_TRY(crd_alloc(most, sizeof *request->outputs, "the list of volumes", &request->outputs));
+    CRD_TRY(list_outputs(request, pairs, bounded ? &bounds : NULL));
+    CRD_TRY(name_of_scan(options->scan, &request->name));
+    CRD_TRY(choose_format(request));
+done:
+    crd_free(&pairs);
+    return status;
+}

@@ -1,0 +1,254 @@
+#include "predict/partial.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "predict/identity.h"
+
+/* A journal record is this many words around the slice's sums: a mark, the slice in the scan, and at the end a checksum
+ * of all before it. */
+enum { LEAD = 2, TAIL = 1, IDENTITY_LIMIT = 1 << 20 };
+static const uint64_t mark = UINT64_C(0x31656369736d6f63);
+
+struct crd_partial {
+    const crd_request *request;
+    char *folder;
+    int *files; /* by quantity */
+    int probe, journal;
+    int64_t journal_bytes;
+    int64_t words;     /* of a slice's sums */
+    uint64_t *record;  /* LEAD + words + TAIL */
+    uint64_t *sums;    /* [slices][words] */
+    uint8_t *finished; /* by slice */
+};
+
+static uint64_t checksum(const uint64_t *words, int64_t count)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (int64_t i = 0; i < count; i++) {
+        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    return sum;
+}
+
+static crd_status open_file(const crd_partial *partial, const char *name, bool resume, int *out)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    CRD_TRY(crd_join_path(partial->folder, name, "", &path));
+    *out = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_TRUNC), 0666);
+    if (*out < 0) status = crd_fail_errno("can't open %s", path);
+done:
+    crd_free(&path);
+    return status;
+}
+
+/* Reads records up to the first that is broken: an interruption can only have cut the last one short. */
+static crd_status read_journal(crd_partial *partial)
+{
+    const crd_box *box = &partial->request->box;
+    const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
+    struct stat about;
+    if (fstat(partial->journal, &about) != 0) return crd_fail_errno("can't look at the journal in %s", partial->folder);
+    for (; partial->journal_bytes + bytes <= about.st_size; partial->journal_bytes += bytes) {
+        CRD_PASS(crd_read_at(partial->journal, "the journal", partial->journal_bytes, partial->record, (size_t)bytes));
+        const int64_t slice = (int64_t)partial->record[1] - box->origin[0];
+        if (partial->record[0] != mark || checksum(partial->record, count - 1) != partial->record[count - 1]) break;
+        if (slice < 0 || slice >= box->size[0]) break;
+        memcpy(partial->sums + slice * partial->words, partial->record + LEAD,
+               (size_t)partial->words * sizeof(uint64_t));
+        partial->finished[slice] = 1;
+    }
+    if (ftruncate(partial->journal, (off_t)partial->journal_bytes) != 0) {
+        return crd_fail_errno("can't shorten the journal in %s", partial->folder);
+    }
+    return CRD_OK;
+}
+
+/* The identity of the run that lies there must be ours; a new run writes its own. */
+static crd_status settle_identity(const crd_partial *partial, const char *identity, bool resume)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL, *earlier = NULL;
+    CRD_TRY(crd_join_path(partial->folder, "run.json", "", &path));
+    if (!resume) {
+        CRD_TRY(crd_write_file(path, identity, strlen(identity)));
+    } else {
+        CRD_TRY(crd_read_file(path, IDENTITY_LIMIT, &earlier, NULL));
+        CRD_TRY(crd_identity_compare(earlier, identity, path));
+    }
+done:
+    crd_free(&path);
+    crd_free(&earlier);
+    return status;
+}
+
+static crd_status open_all(crd_partial *partial, const char *identity, bool resume)
+{
+    const crd_request *request = partial->request;
+    if (mkdir(partial->folder, 0777) != 0 && errno != EEXIST) {
+        return crd_fail_errno("can't make the folder %s", partial->folder);
+    }
+    CRD_PASS(settle_identity(partial, identity, resume));
+    CRD_PASS(crd_alloc(LEAD + partial->words + TAIL, sizeof(uint64_t), "the journal", &partial->record));
+    CRD_PASS(crd_alloc(request->box.size[0] * partial->words, sizeof(uint64_t), "the journal", &partial->sums));
+    CRD_PASS(crd_alloc(request->box.size[0], 1, "the journal", &partial->finished));
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        CRD_PASS(open_file(partial, request->quantities[i].name, resume, &partial->files[i]));
+    }
+    CRD_PASS(open_file(partial, "probe", resume, &partial->probe));
+    CRD_PASS(open_file(partial, "journal", resume, &partial->journal));
+    return read_journal(partial);
+}
+
+crd_status crd_partial_open(const char *folder, const crd_request *request, const char *identity, bool resume,
+                            crd_partial **out)
+{
+    crd_status status = CRD_OK;
+    crd_partial *partial = NULL;
+    *out = NULL;
+    if (!resume) CRD_TRY(crd_partial_remove(folder));
+    CRD_TRY(crd_alloc(1, sizeof *partial, "the finished slices", &partial));
+    partial->request = request;
+    partial->words = crd_slice_sums(request);
+    partial->probe = partial->journal = -1;
+    CRD_TRY(crd_join_path(folder, ".partial", "", &partial->folder));
+    CRD_TRY(crd_alloc(request->quantity_count, sizeof *partial->files, "the finished slices", &partial->files));
+    for (int64_t i = 0; i < request->quantity_count; i++) partial->files[i] = -1;
+    CRD_TRY(open_all(partial, identity, resume));
+    *out = partial;
+    partial = NULL;
+done:
+    crd_partial_close(&partial);
+    return status;
+}
+
+void crd_partial_close(crd_partial **pointer)
+{
+    crd_partial *partial = *pointer;
+    if (partial == NULL) return;
+    for (int64_t i = 0; partial->files != NULL && i < partial->request->quantity_count; i++) {
+        if (partial->files[i] >= 0) (void)close(partial->files[i]);
+    }
+    if (partial->probe >= 0) (void)close(partial->probe);
+    if (partial->journal >= 0) (void)close(partial->journal);
+    crd_free(&partial->folder);
+    crd_free(&partial->files);
+    crd_free(&partial->record);
+    crd_free(&partial->sums);
+    crd_free(&partial->finished);
+    crd_free(pointer);
+}
+
+crd_status crd_partial_remove(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    DIR *listing = NULL;
+    CRD_TRY(crd_join_path(folder, ".partial", "", &path));
+    listing = opendir(path);
+    if (listing == NULL) {
+        if (errno != ENOENT) status = crd_fail_errno("can't look into %s", path);
+        goto done;
+    }
+    /* run.json goes last: what is left by an interruption still says what it is. */
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (strcmp(entry->d_name, "run.json") != 0 && unlinkat(dirfd(listing), entry->d_name, 0) != 0) {
+            status = crd_fail_errno("can't remove %s/%s", path, entry->d_name);
+            goto done;
+        }
+    }
+    if (unlinkat(dirfd(listing), "run.json", 0) != 0 && errno != ENOENT) {
+        status = crd_fail_errno("can't remove %s/run.json", path);
+        goto done;
+    }
+    if (rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
+done:
+    if (listing != NULL) (void)closedir(listing);
+    crd_free(&path);
+    return status;
+}
+
+const uint8_t *crd_partial_finished(const crd_partial *partial)
+{
+    return partial->finished;
+}
+
+const uint64_t *crd_partial_sums(const crd_partial *partial, int64_t slice)
+{
+    return partial->sums + slice * partial->words;
+}
+
+static int64_t slice_bytes(const crd_partial *partial, int64_t quantity)
+{
+    const crd_request *request = partial->request;
+    return request->box.size[1] * request->box.size[2] * (int64_t)crd_type_size(request->quantities[quantity].stored);
+}
+
+crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
+{
+    const crd_request *request = partial->request;
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        const int64_t bytes = slice_bytes(partial, i);
+        CRD_PASS(crd_write_at(partial->files[i], request->quantities[i].name,
+                              (slice->z - request->box.origin[0]) * bytes, slice->voxels[i], (size_t)bytes));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_partial_sync(crd_partial *partial)
+{
+    for (int64_t i = 0; i < partial->request->quantity_count; i++) {
+        if (fdatasync(partial->files[i]) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+    }
+    if (fdatasync(partial->probe) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+    return CRD_OK;
+}
+
+crd_status crd_partial_note(crd_partial *partial, int64_t z, const uint64_t *sums)
+{
+    const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
+    const int64_t slice = z - partial->request->box.origin[0];
+    partial->record[0] = mark;
+    partial->record[1] = (uint64_t)z;
+    memcpy(partial->record + LEAD, sums, (size_t)partial->words * sizeof(uint64_t));
+    partial->record[count - 1] = checksum(partial->record, count - 1);
+    CRD_PASS(crd_write_at(partial->journal, "the journal", partial->journal_bytes, partial->record, (size_t)bytes));
+    partial->journal_bytes += bytes;
+    memcpy(partial->sums + slice * partial->words, sums, (size_t)partial->words * sizeof(uint64_t));
+    return CRD_OK;
+}
+
+crd_status crd_partial_flush(crd_partial *partial)
+{
+    if (fdatasync(partial->journal) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+    return CRD_OK;
+}
+
+crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t first, int64_t count, void *voxels)
+{
+    const int64_t bytes = slice_bytes(partial, quantity);
+    return crd_read_at(partial->files[quantity], partial->request->quantities[quantity].name, first * bytes, voxels,
+                       (size_t)(count * bytes));
+}
+
+crd_status crd_partial_write_probe(crd_partial *partial, int64_t probe, const float *values)
+{
+    const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
+    return crd_write_at(partial->probe, "the probe values", probe * bytes, values, (size_t)bytes);
+}
+
+crd_status crd_partial_read_probe(crd_partial *partial, int64_t probe, float *values)
+{
+    const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
+    return crd_read_at(partial->probe, "the probe values", probe * bytes, values, (size_t)bytes);
+}

@@ -1,0 +1,21 @@
+/* A thread that reads the next chunks of the scan while the network works on one. */
+#ifndef CRD_PREDICT_READER_H
+#define CRD_PREDICT_READER_H
+
+#include "predict/request.h"
+
+enum { CRD_READER_BUFFERS = 2 };
+
+typedef struct crd_reader crd_reader;
+
+/* Reads the chunks of the rows listed (numbers as in crd_request_row), one row after the other. Everything is borrowed
+ * until the reader is freed; the scan is opened once more for the thread. */
+crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *rows, int64_t row_count,
+                             crd_reader **out);
+/* Stops the thread, wherever it is. */
+void crd_reader_free(crd_reader **reader);
+
+/* Waits for the next chunk: its number in the plan and its voxels, which are valid until the next call. */
+crd_status crd_reader_next(crd_reader *reader, int64_t *number, const float **voxels);
+
+#endif

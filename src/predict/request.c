@@ -1,0 +1,248 @@
+#include "predict/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/choose.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "credence/number.h"
+
+enum { PREVIEW_SAMPLES = 4 };
+/* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
+ * caches and lose little to overlap. */
+static const int64_t auto_chunk[2][3] = {{64, 128, 128}, {88, 176, 176}};
+
+static bool given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static crd_status check_options(const crd_predict_options *options)
+{
+    if (!given(options->model)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a model; name one with --model");
+    if (!given(options->scan)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a scan; name one with --scan");
+    if (options->samples < 1) {
+        return crd_fail(CRD_ERR_ARGUMENT, "samples must be at least 1, not %" PRId64, options->samples);
+    }
+    if (options->first_sample < 0 || options->first_sample + options->samples > INT32_MAX) {
+        return crd_fail(CRD_ERR_ARGUMENT, "samples %" PRId64 " to %" PRId64 " can't be numbered", options->first_sample,
+                        options->first_sample + options->samples - 1);
+    }
+    if (options->seed < 0 || options->seed >= INT64_C(1) << 53) {
+        return crd_fail(CRD_ERR_ARGUMENT, "the seed must lie below 2^53");
+    }
+    return CRD_OK;
+}
+
+/* Three numbers with `separator` between the two of a range, commas between the axes: "z,y,x" or "z0:z1,y0:y1,x0:x1".
+ */
+static bool parse_axes(const char *text, int per_axis, int64_t numbers[6])
+{
+    for (int i = 0; i < 3 * per_axis; i++) {
+        const bool last_of_axis = (i + 1) % per_axis == 0, last = i + 1 == 3 * per_axis;
+        const size_t length = strcspn(text, ":,");
+        if (!crd_parse_int(text, length, &numbers[i])) return false;
+        if (text[length] != (last ? '\0' : last_of_axis ? ',' : ':')) return false;
+        text += length + !last;
+    }
+    return true;
+}
+
+static crd_status choose_chunk(const crd_request *request, const crd_monitor *monitor, int64_t chunk[3])
+{
+    const crd_model_info *info = crd_model_describe(request->model);
+    const char *text = request->options->chunk;
+    const bool known = crd_model_chunk_known(info);
+    if (!given(text) && known) {
+        memcpy(chunk, info->chunk, sizeof info->chunk);
+        return CRD_OK;
+    }
+    if (!given(text) || strcmp(text, "auto") == 0) {
+        const int64_t *largest = auto_chunk[strcmp(request->backend->name, "cpu") != 0];
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t fits = request->scan.shape[axis] / 8 * 8;
+            chunk[axis] = fits < 8 ? 8 : fits < largest[axis] ? fits : largest[axis];
+        }
+    } else {
+        int64_t numbers[6];
+        if (!parse_axes(text, 1, numbers)) {
+            return crd_fail(CRD_ERR_ARGUMENT, "chunk must be z,y,x or auto, not '%s'", text);
+        }
+        memcpy(chunk, numbers, 3 * sizeof numbers[0]);
+    }
+    CRD_PASS(crd_net_check_chunk(chunk));
+    if (known && memcmp(chunk, info->chunk, sizeof info->chunk) != 0) {
+        crd_warn(monitor,
+                 "the model was trained on chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " and sees %" PRId64 ",%" PRId64
+                 ",%" PRId64 " here; its norms run over the chunk, so that this is another network",
+                 info->chunk[0], info->chunk[1], info->chunk[2], chunk[0], chunk[1], chunk[2]);
+    }
+    return CRD_OK;
+}
+
+static crd_status parse_box(const crd_request *request, crd_box *box)
+{
+    const char *text = request->options->bbox;
+    const int64_t *shape = request->scan.shape;
+    int64_t numbers[6];
+    *box = (crd_box){.size = {shape[0], shape[1], shape[2]}};
+    if (!given(text)) return CRD_OK;
+    if (!parse_axes(text, 2, numbers)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "bbox must be z0:z1,y0:y1,x0:x1, not '%s'", text);
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t begin = numbers[2 * axis], end = numbers[2 * axis + 1];
+        if (begin < 0 || end <= begin || end > shape[axis]) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "bbox asks for %c from %" PRId64 " to %" PRId64 "; it must lie in 0:%" PRId64
+                            " and hold a voxel",
+                            "zyx"[axis], begin, end, shape[axis]);
+        }
+        box->origin[axis] = begin;
+        box->size[axis] = end - begin;
+    }
+    return CRD_OK;
+}
+
+/* Which windows keep something of the box: kept ranges rise with the window's number. */
+static void find_windows(crd_request *request)
+{
+    request->chunks = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        const crd_axis_plan *plan = &request->plan.axes[axis];
+        const int64_t low = request->box.origin[axis], high = low + request->box.size[axis];
+        int64_t begin, end, count = 0;
+        for (int64_t i = 0; i < plan->count; i++) {
+            crd_axis_keep(plan, i, &begin, &end);
+            if (end <= low || begin >= high) continue;
+            if (count++ == 0) request->first[axis] = i;
+        }
+        request->count[axis] = count;
+        request->chunks *= count;
+    }
+}
+
+/* One slab in the middle: what the middle row of chunks keeps. */
+static void preview_box(crd_request *request)
+{
+    int64_t begin, end;
+    crd_axis_keep(&request->plan.axes[0], request->plan.axes[0].count / 2, &begin, &end);
+    request->box = (crd_box){{begin, 0, 0}, {end - begin, request->scan.shape[1], request->scan.shape[2]}};
+}
+
+static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    const crd_predict_options *options = request->options;
+    const char *norm = options->norm;
+    CRD_TRY(crd_model_load(options->model, &request->model));
+    memcpy(request->reading.shape, options->shape, sizeof options->shape);
+    request->reading.type = options->type;
+    request->reading.offset = options->offset;
+    if (given(options->spacing)) {
+        CRD_TRY(crd_spacing_parse(options->spacing, request->reading.spacing, request->unit));
+        if (request->unit[0] != '\0') request->reading.unit = request->unit;
+    }
+    CRD_TRY(crd_norm_parse(given(norm) ? norm : crd_model_describe(request->model)->norm, &request->norm));
+    CRD_TRY(crd_volume_open(options->scan, &request->reading, monitor, &volume));
+    request->scan = *crd_volume_describe(volume);
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static void choose_method(crd_request *request)
+{
+    const crd_predict_options *options = request->options;
+    const crd_model_info *info = crd_model_describe(request->model);
+    request->estimator = is(options->estimator, "mean") ? CRD_MEAN : CRD_INDEPENDENT;
+    request->samples = options->preview && options->samples > PREVIEW_SAMPLES ? PREVIEW_SAMPLES : options->samples;
+    if (request->estimator == CRD_MEAN) request->samples = 1; /* all would be the same */
+    request->first_sample = options->first_sample;
+    request->seed = (uint64_t)options->seed;
+    request->draws_per_chunk = is(options->draws, "per-chunk");
+    request->aggregate_samples = is(options->aggregate, "samples");
+    request->save_samples = given(options->save_samples) && !is(options->save_samples, "none");
+    const bool calibrated = request->estimator != CRD_MEAN && !options->no_calibration;
+    request->inverse_temperature = calibrated ? (float)(1.0 / info->calibration) : 1.0f;
+    request->step = options->preview ? 1 : options->step;
+}
+
+crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
+{
+    int64_t chunk[3];
+    memset(out, 0, sizeof *out);
+    out->options = options;
+    CRD_PASS(check_options(options));
+    const crd_device_choice choice = {options->device, options->precision, options->isa, options->threads, false};
+    CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
+    CRD_PASS(open_inputs(out, monitor));
+    choose_method(out);
+    CRD_PASS(choose_chunk(out, monitor, chunk));
+    CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, options->trim, &out->plan));
+    if (out->plan.count > UINT32_MAX) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "a run of %" PRId64 " chunks has too many; choose larger ones, or a smaller "
+                        "step",
+                        out->plan.count);
+    }
+    CRD_PASS(parse_box(out, &out->box));
+    if (options->preview && !given(options->bbox)) preview_box(out);
+    find_windows(out);
+    return crd_request_outputs(out);
+}
+
+void crd_request_free(crd_request *request)
+{
+    crd_model_free(&request->model);
+    crd_free(&request->percentiles);
+    crd_free(&request->intervals);
+    crd_free(&request->quantities);
+    crd_free(&request->outputs);
+    crd_free(&request->name);
+}
+
+int64_t crd_request_chunk(const crd_request *request, int64_t index)
+{
+    const int64_t *count = request->count, *first = request->first;
+    const int64_t x = first[2] + index % count[2], y = first[1] + index / count[2] % count[1];
+    const int64_t z = first[0] + index / count[2] / count[1];
+    return (z * request->plan.axes[1].count + y) * request->plan.axes[2].count + x;
+}
+
+void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end)
+{
+    const int64_t low = request->box.origin[0], high = low + request->box.size[0];
+    crd_axis_keep(&request->plan.axes[0], request->first[0] + row, begin, end);
+    if (*begin < low) *begin = low;
+    if (*end > high) *end = high;
+}
+
+void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
+{
+    *out = (crd_predictor_plan){
+        .net = &request->model->net,
+        .parameters = request->model->parameters,
+        .samples = request->samples,
+        .seed = request->seed,
+        .estimator = request->estimator,
+        .draws_per_chunk = request->draws_per_chunk,
+        .inverse_temperature = request->inverse_temperature,
+        .percentiles = request->percentiles,
+        .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
+        .keep_samples = request->aggregate_samples || request->save_samples,
+        .first_sample = request->first_sample,
+    };
+    for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
+    for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
+        if (request->quantities[i].kind == CRD_DEVIATION) out->standard_deviation = true;
+    }
+}

@@ -1,0 +1,95 @@
+/* What a prediction is, once every option has been read and checked against model and scan. Nothing here depends on
+ * threads, memory or what was done before. */
+#ifndef CRD_PREDICT_REQUEST_H
+#define CRD_PREDICT_REQUEST_H
+
+#include "backend/backend.h"
+#include "chunk/plan.h"
+#include "chunk/scan.h"
+#include "credence/predict.h"
+#include "net/model.h"
+
+/* A number per voxel that finished slices hold. */
+typedef enum crd_quantity_kind {
+    CRD_PROBABILITY,
+    CRD_WIDTH, /* of an interval of percentiles */
+    CRD_PERCENTILE,
+    CRD_DEVIATION,
+    CRD_SAMPLE /* one realisation */
+} crd_quantity_kind;
+
+typedef struct crd_quantity {
+    crd_quantity_kind kind;
+    int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice */
+    crd_type stored;   /* in a finished slice: f32, or a sample's u8 or u16 */
+    char name[48];     /* of its file among the finished slices */
+} crd_quantity;
+
+/* A volume of the run folder. */
+typedef struct crd_output {
+    int64_t quantity;
+    bool above_half; /* 1 where the quantity is above one half */
+    crd_type type;
+    double scale;       /* stored * scale = the quantity */
+    const char *role;   /* "probability", ... as the manifest calls it */
+    char suffix[50];    /* "_prob" */
+    double percents[2]; /* of the percentile or interval; 0, 0 otherwise */
+} crd_output;
+
+typedef struct crd_interval {
+    int64_t low, high; /* rows of request.percentiles */
+    char text[40];     /* "33-67" */
+} crd_interval;
+
+typedef struct crd_request {
+    const crd_predict_options *options; /* borrowed */
+    crd_model *model;
+    const crd_backend *backend;
+    crd_device_settings device;
+
+    crd_volume_options reading; /* of the scan; its strings lie in options and `unit` */
+    char unit[16];
+    crd_volume_info scan;
+    crd_norm_setting norm;
+
+    int64_t samples, first_sample;
+    uint64_t seed;
+    crd_estimator estimator;
+    bool draws_per_chunk, aggregate_samples, save_samples;
+    float inverse_temperature;
+    double *percentiles; /* rising */
+    int64_t percentile_count;
+    crd_interval *intervals;
+    int64_t interval_count;
+
+    int64_t step;
+    crd_plan plan;    /* of the whole scan */
+    crd_box box;      /* what is written */
+    int64_t first[3]; /* the windows that touch the box: first + [0, count) along each axis */
+    int64_t count[3];
+    int64_t chunks; /* their product */
+
+    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last */
+    int64_t quantity_count;
+    crd_output *outputs;
+    int64_t output_count;
+    char *name; /* the scan's, without folder and extension */
+    const char *format;
+    char suffix[16]; /* of the format: ".tif" */
+} crd_request;
+
+/* Loads the model and the scan's header. Free with crd_request_free in any case. */
+crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out);
+void crd_request_free(crd_request *request);
+
+/* outputs.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
+crd_status crd_request_outputs(crd_request *request);
+
+/* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
+int64_t crd_request_chunk(const crd_request *request, int64_t index);
+/* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */
+void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end);
+
+void crd_request_predictor(const crd_request *request, crd_predictor_plan *out);
+
+#endif

@@ -1,0 +1,48 @@
+#include "report/colour.h"
+
+#include <math.h>
+
+static double clamp(double x)
+{
+    return x < 0.0 ? 0.0 : x > 1.0 ? 1.0 : x;
+}
+
+/* Oklab (Ottosson 2020) to linear sRGB. */
+static void to_linear(double lightness, double a, double b, double rgb[3])
+{
+    const double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
+    const double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
+    const double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
+    const double l3 = l * l * l, m3 = m * m * m, s3 = s * s * s;
+    rgb[0] = 4.0767416621 * l3 - 3.3077115913 * m3 + 0.2309699292 * s3;
+    rgb[1] = -1.2684380046 * l3 + 2.6097574011 * m3 - 0.3413193965 * s3;
+    rgb[2] = -0.0041960863 * l3 - 0.7034186147 * m3 + 1.7076147010 * s3;
+}
+
+static uint8_t encode(double linear)
+{
+    const double x = clamp(linear), gamma = x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1.0 / 2.4) - 0.055;
+    return (uint8_t)lrint(gamma * 255.0);
+}
+
+/* The largest chroma, up to what was wished, that the screen can show at this lightness and hue. */
+static void colour_at(double lightness, double chroma, double hue, uint8_t out[3])
+{
+    double rgb[3] = {0};
+    for (; chroma > 0.0; chroma -= 0.002) {
+        to_linear(lightness, chroma * cos(hue), chroma * sin(hue), rgb);
+        if (fmin(rgb[0], fmin(rgb[1], rgb[2])) >= 0.0 && fmax(rgb[0], fmax(rgb[1], rgb[2])) <= 1.0) break;
+    }
+    if (chroma <= 0.0) to_linear(lightness, 0.0, 0.0, rgb);
+    for (int i = 0; i < 3; i++) out[i] = encode(rgb[i]);
+}
+
+void crd_colour_map(uint8_t rgb[CRD_COLOURS][3])
+{
+    const double degree = acos(-1.0) / 180.0;
+    for (int i = 0; i < CRD_COLOURS; i++) {
+        const double t = (double)i / (CRD_COLOURS - 1), lightness = 0.10 + 0.86 * t;
+        const double chroma = 0.19 * sin(acos(-1.0) * fmin(1.0, 0.04 + 0.92 * t)) + 0.02;
+        colour_at(lightness, chroma, (-75.0 + 180.0 * t) * degree, rgb[i]);
+    }
+}

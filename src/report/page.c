@@ -1,0 +1,242 @@
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/plot.h"
+#include "report/style.h"
+
+static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
+{
+    int64_t all = 0;
+    for (int i = 0; i < count; i++) all += subjects[i].warnings.count;
+    if (all == 0) return;
+    crd_text_add(page, "<section class=\"warnings\" aria-label=\"Warnings\"><strong>Read this first</strong><ul>");
+    for (int i = 0; i < count; i++) {
+        for (int64_t k = 0; k < subjects[i].warnings.count; k++) {
+            crd_text_add(page, "<li>");
+            if (count > 1) crd_text_print(page, "Run %c: ", 'A' + i);
+            crd_text_html(page, subjects[i].warnings.items[k]);
+            crd_text_add(page, "</li>");
+        }
+    }
+    crd_text_add(page, "</ul></section>");
+}
+
+static void name_run(crd_text *page, const crd_subject *s, const char *before)
+{
+    const char *kind = s->facts.kind, *scan = crd_manifest_text(s, "scan/path");
+    const double samples = crd_manifest_number(s, "plan/samples");
+    crd_text_add(page, "<p class=\"sub\">");
+    crd_text_add(page, before);
+    crd_text_html(page, s->folder);
+    crd_text_print(page, " \xc2\xb7 %lld \xc3\x97 %lld \xc3\x97 %lld voxels (z, y, x)", (long long)s->whole.size[0],
+                   (long long)s->whole.size[1], (long long)s->whole.size[2]);
+    if (s->spacing[0] > 0.0) {
+        crd_text_add(page, " of ");
+        for (int axis = 0; axis < 3; axis++) {
+            if (axis > 0) crd_text_add(page, " \xc3\x97 ");
+            crd_text_number(page, s->spacing[axis], 4, "");
+        }
+        crd_text_add(page, " ");
+        crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
+    }
+    if (kind[0] != '\0') {
+        crd_text_add(page, strcmp(kind, "bcnn") == 0   ? " \xc2\xb7 Bayesian network (bcnn)"
+                           : strcmp(kind, "mcdn") == 0 ? " \xc2\xb7 Monte Carlo dropout network (mcdn)"
+                                                       : "");
+    }
+    if (isfinite(samples)) crd_text_print(page, " \xc2\xb7 %.0f samples", samples);
+    if (scan != NULL) {
+        crd_text_add(page, "<br>scan ");
+        crd_text_html(page, scan);
+    }
+    crd_text_add(page, "</p>");
+}
+
+void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjects, int count)
+{
+    crd_text_add(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                       "<meta name=\"generator\" content=\"credence ");
+    crd_text_html(page, crd_version());
+    crd_text_add(page, "\"><title>");
+    crd_text_html(page, title);
+    crd_text_add(page, "</title><style>" CRD_REPORT_STYLE "</style></head>\n<body><header><h1>");
+    crd_text_html(page, title);
+    crd_text_add(page, "</h1>");
+    for (int i = 0; i < count; i++) {
+        name_run(page, &subjects[i], count == 1 ? "" : i == 0 ? "<strong>Run A</strong> " : "<strong>Run B</strong> ");
+    }
+    crd_text_add(page, "</header><main>");
+    add_warnings(page, subjects, count);
+}
+
+static void number_box(crd_text *page, double value, int digits, const char *unit, const char *words)
+{
+    if (!isfinite(value)) return;
+    crd_text_add(page, "<div><b>");
+    crd_text_number(page, value, digits, "n/a");
+    crd_text_add(page, unit);
+    crd_text_add(page, "</b><span>");
+    crd_text_html(page, words);
+    crd_text_add(page, "</span></div>");
+}
+
+static void fraction_box(crd_text *page, const crd_subject *s)
+{
+    const cJSON *ends =
+        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
+    const cJSON *low = cJSON_GetArrayItem(ends, 0), *high = cJSON_GetArrayItem(ends, 1);
+    crd_text_add(page, "<div><b>");
+    crd_text_number(page, 100.0 * s->survey.foreground, 4, "n/a");
+    crd_text_add(page, " %</b><span>of the volume is foreground");
+    if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
+        crd_text_add(page, "; samples\xe2\x80\x99 ");
+        crd_text_html(page, s->facts.interval);
+        crd_text_add(page, " % range ");
+        crd_text_number(page, 100.0 * low->valuedouble, 4, "");
+        crd_text_add(page, " to ");
+        crd_text_number(page, 100.0 * high->valuedouble, 4, "");
+        crd_text_add(page, " %");
+    }
+    crd_text_add(page, "</span></div>");
+}
+
+/* One row of the table of figures. */
+static void figure_row(crd_text *page, const char *name, const crd_subject *subjects, int count, size_t offset,
+                       int digits)
+{
+    crd_text_add(page, "<tr><th scope=\"row\">");
+    crd_text_html(page, name);
+    crd_text_add(page, "</th>");
+    for (int i = 0; i < count; i++) {
+        crd_text_add(page, "<td>");
+        if (subjects[i].figures != NULL) {
+            crd_text_number(page, *(const double *)(const void *)((const char *)subjects[i].figures + offset), digits,
+                            "n/a");
+        } else {
+            crd_text_add(page, "n/a");
+        }
+        crd_text_add(page, "</td>");
+    }
+    crd_text_add(page, "</tr>");
+}
+
+static void figure_table(crd_text *page, const crd_subject *subjects, int count)
+{
+#define AT(MEMBER) offsetof(crd_validation, MEMBER)
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {{"Accuracy", AT(accuracy)},
+                {"Dice", AT(dice)},
+                {"Intersection over union", AT(iou)},
+                {"Volume fraction, segmentation", AT(volume_fraction)},
+                {"Volume fraction, label", AT(label_fraction)},
+                {"Mean uncertainty", AT(uncertainty.mean)},
+                {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain)},
+                {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate)},
+                {"PAvPU3D", AT(pavpu.pavpu3d)},
+                {"Expected calibration error", AT(calibration.ece)},
+                {"Brier score", AT(calibration.brier)},
+                {"Negative log-likelihood", AT(calibration.nll)},
+                {"Area under risk over coverage", AT(calibration.aurc)},
+                {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation)},
+                {"Mean gradient / mean", AT(geometry.gradient_over_mean)}};
+#undef AT
+    crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
+    for (int i = 0; i < count; i++)
+        crd_text_print(page, "<th scope=\"col\">%s%c</th>", count > 1 ? "Run " : "", count > 1 ? 'A' + i : ' ');
+    crd_text_add(page, "</tr></thead><tbody>");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        figure_row(page, rows[i].name, subjects, count, rows[i].offset, 5);
+    }
+    crd_text_add(page, "</tbody></table></div>");
+}
+
+void crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
+{
+    bool figures = false;
+    crd_text_add(page, "<section><h2>In short</h2>");
+    for (int i = 0; i < count; i++) {
+        const crd_subject *s = &subjects[i];
+        const crd_validation *v = s->figures;
+        if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
+        crd_text_add(page, "<div class=\"numbers\">");
+        fraction_box(page, s);
+        if (s->unc != NULL)
+            number_box(page, s->survey.mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
+        if (v != NULL) {
+            number_box(page, 100.0 * v->accuracy, 4, " %", "of the labelled voxels are right");
+            number_box(page, 100.0 * v->pavpu.p_accurate_given_certain, 4, " %", "right where the map says certain");
+            number_box(page, 100.0 * v->pavpu.p_uncertain_given_inaccurate, 4, " %",
+                       "of what is wrong is marked uncertain");
+            figures = true;
+        }
+        crd_text_add(page, "</div>");
+    }
+    if (figures) figure_table(page, subjects, count);
+    crd_text_add(page, "</section>");
+}
+
+void crd_page_words(crd_text *page, const crd_subject *s)
+{
+    const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
+    const char *dash = strchr(interval, '-');
+    crd_text_add(page,
+                 "<section><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
+                 "other weights drawn from what training left open. Every voxel so has many probabilities. The "
+                 "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
+                 "is how far apart they lie: from percentile ");
+    crd_text_print(page, "%.*s", dash != NULL ? (int)(dash - interval) : 2, interval);
+    crd_text_add(page, " to percentile ");
+    crd_text_html(page, dash != NULL ? dash + 1 : "67");
+    crd_text_add(
+        page,
+        ". 0 means that all agree, 1 that they disagree completely.</p><ul>"
+        "<li>It shows <strong>where</strong> the segmentation should be looked at before anything depends on it: edges "
+        "without contrast, artefacts, material that training never showed.</li>"
+        "<li>It is <strong>not</strong> an error bar that holds the truth with a stated probability. It covers what "
+        "the "
+        "model doesn\xe2\x80\x99t know about its weights, not a wrong label, not a scan of another kind, and not what "
+        "every "
+        "sample gets wrong in the same way.</li>"
+        "<li>Its size depends on how the model was trained. Compare places within one map, and maps of one model; "
+        "between "
+        "models compare the figures against a label.</li>"
+        "<li>The range of the volume fraction comes from whole realisations, each of which is one function applied to "
+        "the "
+        "whole scan. It is the spread of this model\xe2\x80\x99s opinions, and narrower than the real error where the "
+        "model "
+        "is biased.</li></ul></section>");
+}
+
+void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
+{
+    crd_text_add(page, "<section><h2>How the run was made</h2>");
+    for (int i = 0; i < count; i++) {
+        const crd_subject *s = &subjects[i];
+        char *text = s->manifest != NULL ? cJSON_Print(s->manifest) : NULL;
+        if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
+        if (text == NULL) {
+            crd_text_add(page, "<p>There is no manifest.</p>");
+            continue;
+        }
+        crd_text_add(page,
+                     "<p>The manifest is enough to repeat the run: <code>credence predict --config "
+                     "manifest.json -o NEW</code> gives the same bytes.</p><details><summary>manifest.json</summary>"
+                     "<pre>");
+        crd_text_html(page, text);
+        crd_text_add(page, "</pre></details>");
+        cJSON_free(text);
+    }
+    crd_text_add(page, "</section>");
+}
+
+void crd_page_end(crd_text *page)
+{
+    crd_text_add(page, "</main><footer>Made by credence ");
+    crd_text_html(page, crd_version());
+    crd_text_add(page, ". This page needs no network; its pictures also lie beside it.</footer></body></html>\n");
+}

@@ -1,0 +1,84 @@
+/* A report from the options to the page. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "report/album.h"
+#include "report/page.h"
+
+/* "out/report.html" -> "out/report_pictures", made if need be. */
+static crd_status picture_folder(const char *output, char **out)
+{
+    const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
+    const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - output) : strlen(output);
+    CRD_PASS(crd_alloc((int64_t)stem + 16, 1, "a path", out));
+    snprintf(*out, stem + 16, "%.*s_pictures", (int)stem, output);
+    if (mkdir(*out, 0777) != 0 && errno != EEXIST) return crd_fail_errno("can't make the folder %s", *out);
+    return CRD_OK;
+}
+
+static crd_status write_page(const crd_report_options *options, const char *folder, crd_subject *subjects, int count)
+{
+    crd_status status = CRD_OK;
+    crd_text page = {0};
+    char *html = NULL;
+    const char *name = subjects[0].files.name != NULL ? subjects[0].files.name : subjects[0].folder;
+    crd_album album = {.page = &page, .folder = folder, .which = ""};
+    crd_page_begin(&page, options->title != NULL ? options->title : name, subjects, count);
+    crd_page_summary(&page, subjects, count);
+    crd_page_words(&page, &subjects[0]);
+    crd_text_add(&page, "<section><h2>Slices</h2>");
+    CRD_TRY(crd_album_slices(&album, subjects, count));
+    crd_text_add(&page, "</section>");
+    for (int i = 0; i < count; i++) {
+        crd_text_add(&page, "<section><h2>Plots");
+        if (count > 1) crd_text_print(&page, " of run %c", 'A' + i);
+        crd_text_add(&page, "</h2>");
+        CRD_TRY(crd_page_plots(&page, &subjects[i]));
+        crd_text_add(&page, "</section>");
+    }
+    for (int i = 0; i < count; i++) {
+        if (subjects[i].survey.region_count == 0) continue;
+        crd_text_add(&page, "<section><h2>Most uncertain regions");
+        if (count > 1) crd_text_print(&page, " of run %c", 'A' + i);
+        crd_text_add(&page,
+                     "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
+                     "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
+        CRD_TRY(crd_album_regions(&album, &subjects[i]));
+        crd_text_add(&page, "</section>");
+    }
+    crd_page_manifest(&page, subjects, count);
+    crd_page_end(&page);
+    CRD_TRY(crd_text_finish(&page, &html));
+    CRD_TRY(crd_write_file(options->output, html, strlen(html)));
+done:
+    crd_text_free(&page);
+    crd_free(&html);
+    return status;
+}
+
+crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_subject *subjects = NULL;
+    char *folder = NULL;
+    const int count = options->second != NULL ? 2 : 1;
+    if (!crd_picture_possible()) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "this credence was built without libpng, which a report's pictures need");
+    }
+    if (options->run == NULL) return crd_fail(CRD_ERR_ARGUMENT, "run: a report is about a run folder; name one");
+    if (options->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "output: say where the page goes (-o report.html)");
+    CRD_TRY(crd_alloc(count, sizeof *subjects, "the report", &subjects));
+    CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
+    if (count > 1) CRD_TRY(crd_subject_open(options->second, options, monitor, &subjects[1]));
+    CRD_TRY(picture_folder(options->output, &folder));
+    CRD_TRY(write_page(options, folder, subjects, count));
+done:
+    for (int i = 0; subjects != NULL && i < count; i++) crd_subject_close(&subjects[i]);
+    crd_free(&subjects);
+    crd_free(&folder);
+    return status;
+}

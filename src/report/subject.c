@@ -1,0 +1,242 @@
+#include "report/subject.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+
+const cJSON *crd_manifest_item(const crd_subject *subject, const char *path)
+{
+    const cJSON *item = subject->manifest;
+    char key[64];
+    while (item != NULL && *path != '\0') {
+        const size_t length = strcspn(path, "/");
+        snprintf(key, sizeof key, "%.*s", (int)length, path);
+        item = cJSON_GetObjectItemCaseSensitive(item, key);
+        path += length + (path[length] == '/');
+    }
+    return item;
+}
+
+double crd_manifest_number(const crd_subject *subject, const char *path)
+{
+    const cJSON *item = crd_manifest_item(subject, path);
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+}
+
+const char *crd_manifest_text(const crd_subject *subject, const char *path)
+{
+    const cJSON *item = crd_manifest_item(subject, path);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static crd_status add_warning(crd_subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static crd_status add_warning(crd_subject *subject, const char *format, ...)
+{
+    crd_text_list *list = &subject->warnings;
+    char text[1200], **items = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    CRD_PASS(crd_alloc(list->count + 1, sizeof *items, "the warnings", &items));
+    for (int64_t i = 0; i < list->count; i++) items[i] = list->items[i];
+    crd_free(&list->items);
+    list->items = items;
+    CRD_PASS(crd_strdup(text, &items[list->count]));
+    list->count++;
+    return CRD_OK;
+}
+
+static crd_status read_manifest(crd_subject *s)
+{
+    crd_status status = CRD_OK;
+    char *text = NULL;
+    CRD_TRY(crd_run_manifest(s->folder, &text));
+    if (text == NULL) {
+        status = add_warning(s, "The folder has no manifest.json: model, seed and settings of the run aren't known.");
+        goto done;
+    }
+    s->manifest = cJSON_Parse(text);
+    if (s->manifest == NULL) CRD_FAIL(CRD_ERR_FORMAT, "%s/manifest.json isn't JSON", s->folder);
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, crd_manifest_item(s, "warnings"))
+    {
+        if (cJSON_IsString(item)) CRD_TRY(add_warning(s, "%s", item->valuestring));
+    }
+    CRD_TRY(crd_run_facts_read(s->folder, &s->facts));
+done:
+    crd_free(&text);
+    return status;
+}
+
+static crd_status open_map(crd_subject *s, const char *path, crd_volume **volume, double *scale)
+{
+    if (path == NULL) return CRD_OK;
+    CRD_PASS(crd_volume_open(path, NULL, NULL, volume));
+    const crd_volume_info *info = crd_volume_describe(*volume);
+    if (s->whole.size[0] == 0) {
+        memcpy(s->whole.size, info->shape, sizeof s->whole.size);
+        memcpy(s->spacing, info->spacing, sizeof s->spacing);
+        snprintf(s->unit, sizeof s->unit, "%s", info->unit);
+        memcpy(s->in_scan.origin, s->facts.boxed ? s->facts.origin : info->origin, sizeof s->in_scan.origin);
+        memcpy(s->in_scan.size, info->shape, sizeof s->in_scan.size);
+    } else if (memcmp(s->whole.size, info->shape, sizeof s->whole.size) != 0) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s has another shape than the other volumes of the run", path);
+    }
+    const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
+    if (scale != NULL) {
+        *scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
+    }
+    return CRD_OK;
+}
+
+static crd_status open_maps(crd_subject *s)
+{
+    CRD_PASS(open_map(s, s->files.prob, &s->prob, &s->prob_scale));
+    CRD_PASS(open_map(s, s->files.seg, &s->seg, NULL));
+    CRD_PASS(open_map(s, s->files.unc, &s->unc, &s->unc_scale));
+    for (int64_t i = 0; i < s->files.maps.count && i < 4; i++) {
+        CRD_PASS(open_map(s, s->files.maps.items[i], &s->maps[i], &s->map_scales[i]));
+        s->map_count++;
+    }
+    if (s->unc == NULL) return add_warning(s, "The run has no uncertainty map.");
+    return CRD_OK;
+}
+
+static bool fits(const crd_box *box, const int64_t shape[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (box->origin[axis] < 0 || box->origin[axis] + box->size[axis] > shape[axis]) return false;
+    }
+    return true;
+}
+
+/* Half a percent of the voxels are darker than black, and half a percent lighter than white. */
+static void choose_greys(crd_subject *s)
+{
+    const crd_volume_statistics *h = &s->scan_statistics;
+    const double width = (h->histogram_high - h->histogram_low) / CRD_HISTOGRAM_BINS;
+    int64_t below = 0;
+    s->scan_low = h->histogram_low;
+    s->scan_high = h->histogram_high;
+    for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) {
+        const double before = (double)below, after = (double)(below + h->histogram[i]), all = (double)h->count;
+        if (before <= 0.005 * all && after > 0.005 * all) s->scan_low = h->histogram_low + width * i;
+        if (before < 0.995 * all && after >= 0.995 * all) s->scan_high = h->histogram_low + width * (i + 1);
+        below += h->histogram[i];
+    }
+}
+
+/* A scan that has moved away isn't the end of a report. */
+static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
+{
+    const char *path = named != NULL ? named : crd_manifest_text(s, "scan/path");
+    if (path == NULL)
+        return add_warning(s, "The manifest doesn't name the scan: the probability is drawn in its place.");
+    crd_volume_options options = {.type = crd_manifest_text(s, "settings/type")};
+    const cJSON *shape = crd_manifest_item(s, "settings/shape");
+    for (int axis = 0; axis < 3; axis++) {
+        const cJSON *item = cJSON_GetArrayItem(shape, axis);
+        options.shape[axis] = cJSON_IsNumber(item) && item->valuedouble < 0x1p53 ? (int64_t)item->valuedouble : 0;
+    }
+    if (crd_volume_open(path, &options, NULL, &s->scan) != CRD_OK) {
+        if (named != NULL) return crd_last_error()->status;
+        return add_warning(
+            s, "The scan can't be opened (%s): the probability is drawn in its place; --scan says where it is.",
+            crd_last_error()->message);
+    }
+    if (!fits(&s->in_scan, crd_volume_describe(s->scan)->shape)) {
+        crd_volume_close(&s->scan);
+        return add_warning(s, "%s isn't the scan of this run: its shape is another one.", path);
+    }
+    CRD_PASS(crd_volume_measure(s->scan, monitor, &s->scan_statistics));
+    choose_greys(s);
+    return CRD_OK;
+}
+
+static crd_status open_label(crd_subject *s, const crd_report_options *options, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    int64_t shape[3];
+    if (options->label == NULL) return CRD_OK;
+    const crd_label_options label = {.foreground = options->foreground.items,
+                                     .foreground_count = options->foreground.count,
+                                     .ignore = options->ignore.items,
+                                     .ignore_count = options->ignore.count};
+    CRD_TRY(crd_volume_open(options->label, NULL, NULL, &volume));
+    memcpy(shape, crd_volume_describe(volume)->shape, sizeof shape);
+    s->in_label = memcmp(shape, s->whole.size, sizeof shape) == 0 ? s->whole : s->in_scan;
+    if (!fits(&s->in_label, shape)) {
+        CRD_FAIL(CRD_ERR_MISMATCH, "the label %s hasn't the shape of the run %s", options->label, s->folder);
+    }
+    CRD_TRY(crd_label_open(options->label, shape, &label, monitor, &s->label));
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+static crd_status find_figures(crd_subject *s, const crd_report_options *options, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_validate_options validate;
+    CRD_PASS(crd_validation_load(s->folder, &s->figures));
+    if (s->figures != NULL || options->label == NULL) return CRD_OK;
+    CRD_PASS(crd_settings_default(&crd_validate_settings, &validate));
+    CRD_TRY(crd_settings_set(&crd_validate_settings, &validate, "run", s->folder));
+    CRD_TRY(crd_settings_set(&crd_validate_settings, &validate, "label", options->label));
+    if (options->mask != NULL) CRD_TRY(crd_settings_set(&crd_validate_settings, &validate, "mask", options->mask));
+    validate.foreground = options->foreground; /* lent */
+    validate.ignore = options->ignore;
+    validate.threads = options->threads;
+    CRD_TRY(crd_validate(&validate, monitor, &s->figures));
+done:
+    validate.foreground = validate.ignore = (crd_real_list){0};
+    crd_settings_clear(&crd_validate_settings, &validate);
+    return status;
+}
+
+/* What the model was trained on, where its file is still there. */
+static void find_training(crd_subject *s)
+{
+    crd_model *model = NULL;
+    const char *path = crd_manifest_text(s, "model/path");
+    if (path == NULL || crd_model_load(path, &model) != CRD_OK) return;
+    s->training = crd_model_describe(model)->training;
+    crd_model_free(&model);
+}
+
+crd_status crd_subject_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                            crd_subject *s)
+{
+    s->folder = folder;
+    CRD_PASS(crd_run_files_find(folder, &s->files));
+    CRD_PASS(read_manifest(s));
+    CRD_PASS(open_maps(s));
+    CRD_PASS(open_scan(s, options->scan, monitor));
+    CRD_PASS(open_label(s, options, monitor));
+    CRD_PASS(find_figures(s, options, monitor));
+    find_training(s);
+    return crd_survey_make(s, monitor);
+}
+
+void crd_subject_close(crd_subject *s)
+{
+    crd_run_files_free(&s->files);
+    crd_run_facts_free(&s->facts);
+    cJSON_Delete(s->manifest);
+    crd_validation_free(&s->figures);
+    crd_volume_close(&s->prob);
+    crd_volume_close(&s->seg);
+    crd_volume_close(&s->unc);
+    crd_volume_close(&s->scan);
+    for (int i = 0; i < 4; i++) crd_volume_close(&s->maps[i]);
+    crd_label_close(&s->label);
+    for (int64_t i = 0; i < s->warnings.count; i++) crd_free(&s->warnings.items[i]);
+    crd_free(&s->warnings.items);
+    crd_survey_free(&s->survey);
+}

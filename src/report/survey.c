@@ -1,0 +1,174 @@
+/* One look at every voxel: where the map is high and the segmentation wrong, slice by slice and block by block. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "report/subject.h"
+
+enum { CELLS_MAX = 1 << 21, BLOCK_LEAST = 4 };
+
+typedef struct work {
+    crd_subject *subject;
+    int64_t block, cells[3];
+    double *sums; /* by block */
+    float *means;
+    float *unc; /* one slice */
+    uint8_t *seg, *classes;
+    double *counted[3]; /* labelled voxels by slice */
+} work;
+
+static crd_status prepare(work *w)
+{
+    static const char what[] = "a survey of the map";
+    crd_subject *s = w->subject;
+    const int64_t *shape = s->whole.size;
+    for (w->block = BLOCK_LEAST;; w->block++) {
+        for (int axis = 0; axis < 3; axis++) w->cells[axis] = (shape[axis] + w->block - 1) / w->block;
+        if (w->cells[0] * w->cells[1] * w->cells[2] <= CELLS_MAX) break;
+    }
+    CRD_PASS(crd_alloc(w->cells[0] * w->cells[1] * w->cells[2], sizeof *w->sums, what, &w->sums));
+    CRD_PASS(crd_alloc(shape[1] * shape[2], sizeof *w->unc, what, &w->unc));
+    CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->seg));
+    CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->classes));
+    for (int axis = 0; axis < 3; axis++) {
+        if (s->unc != NULL) {
+            CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.uncertainty[axis]));
+        }
+        if (s->label == NULL) continue;
+        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.wrong[axis]));
+        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &w->counted[axis]));
+    }
+    return CRD_OK;
+}
+
+static void look_at_map(work *w, int64_t z)
+{
+    crd_survey *survey = &w->subject->survey;
+    const int64_t height = w->subject->whole.size[1], width = w->subject->whole.size[2];
+    const double scale = w->subject->unc_scale;
+    for (int64_t y = 0; y < height; y++) {
+        double *cells = w->sums + (z / w->block * w->cells[1] + y / w->block) * w->cells[2];
+        double row = 0.0;
+        for (int64_t x = 0; x < width; x++) {
+            const double stored = (double)w->unc[y * width + x] * scale;
+            const double value = stored > 0.0 ? stored : 0.0; /* also for what is no number */
+            const int64_t bin = value < 1.0 ? (int64_t)(value * CRD_SURVEY_BINS) : CRD_SURVEY_BINS - 1;
+            survey->bins[bin]++;
+            survey->uncertainty[2][x] += value;
+            cells[x / w->block] += value;
+            row += value;
+            if (value > survey->largest) survey->largest = value;
+        }
+        survey->uncertainty[1][y] += row;
+        survey->uncertainty[0][z] += row;
+        survey->mean += row;
+    }
+}
+
+static void look_at_errors(work *w, int64_t z)
+{
+    crd_survey *survey = &w->subject->survey;
+    const int64_t height = w->subject->whole.size[1], width = w->subject->whole.size[2];
+    for (int64_t i = 0; i < height * width; i++) {
+        if (w->classes[i] > 1) continue;
+        const int64_t at[3] = {z, i / width, i % width};
+        const double wrong = (w->seg[i] != 0) != (w->classes[i] != 0);
+        for (int axis = 0; axis < 3; axis++) {
+            survey->wrong[axis][at[axis]] += wrong;
+            w->counted[axis][at[axis]] += 1.0;
+        }
+    }
+}
+
+static crd_status look_at_slice(work *w, int64_t z)
+{
+    crd_subject *s = w->subject;
+    const int64_t count = s->whole.size[1] * s->whole.size[2];
+    const crd_box slice = {{z, 0, 0}, {1, s->whole.size[1], s->whole.size[2]}};
+    if (s->seg != NULL) {
+        CRD_PASS(crd_volume_read(s->seg, &slice, CRD_F32, w->unc));
+    } else {
+        CRD_PASS(crd_volume_read(s->prob, &slice, CRD_F32, w->unc));
+    }
+    const double half = s->seg != NULL ? 0.0 : 0.5 / s->prob_scale;
+    for (int64_t i = 0; i < count; i++) {
+        w->seg[i] = (double)w->unc[i] > half;
+        s->survey.foreground += w->seg[i];
+    }
+    if (s->label != NULL) {
+        crd_box there = slice;
+        for (int axis = 0; axis < 3; axis++) there.origin[axis] += s->in_label.origin[axis];
+        CRD_PASS(crd_label_read(s->label, &there, w->classes));
+        look_at_errors(w, z);
+    }
+    if (s->unc == NULL) return CRD_OK;
+    CRD_PASS(crd_volume_read(s->unc, &slice, CRD_F32, w->unc));
+    look_at_map(w, z);
+    return CRD_OK;
+}
+
+/* From sums to means. */
+static crd_status finish(work *w)
+{
+    crd_subject *s = w->subject;
+    crd_survey *survey = &s->survey;
+    const int64_t *shape = s->whole.size;
+    const double voxels = (double)shape[0] * (double)shape[1] * (double)shape[2];
+    for (int axis = 0; axis < 3; axis++) {
+        for (int64_t i = 0; i < shape[axis]; i++) {
+            if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= voxels / (double)shape[axis];
+            if (survey->wrong[axis] != NULL && w->counted[axis][i] > 0.0) survey->wrong[axis][i] /= w->counted[axis][i];
+        }
+    }
+    survey->foreground /= voxels;
+    survey->mean /= voxels;
+    if (s->unc == NULL) return CRD_OK;
+    double below = 0.0;
+    int64_t bin = 0;
+    while (bin < CRD_SURVEY_BINS - 1 && below + (double)survey->bins[bin] < 0.999 * voxels) {
+        below += (double)survey->bins[bin++];
+    }
+    survey->high = fmax((double)(bin + 1) / CRD_SURVEY_BINS, 1e-6);
+    if (survey->largest < survey->high) survey->high = survey->largest > 0.0 ? survey->largest : 1.0;
+    const int64_t cells = w->cells[0] * w->cells[1] * w->cells[2];
+    CRD_PASS(crd_alloc(cells, sizeof *w->means, "a survey of the map", &w->means));
+    for (int64_t i = 0; i < cells; i++) {
+        const int64_t at[3] = {i / w->cells[2] / w->cells[1], i / w->cells[2] % w->cells[1], i % w->cells[2]};
+        double size = 1.0;
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t left = shape[axis] - at[axis] * w->block;
+            size *= (double)(left < w->block ? left : w->block);
+        }
+        w->means[i] = (float)(w->sums[i] / size);
+    }
+    return crd_regions_find(w->means, w->cells, w->block, shape, survey);
+}
+
+crd_status crd_survey_make(crd_subject *subject, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    work w = {.subject = subject};
+    const int64_t depth = subject->whole.size[0];
+    CRD_TRY(prepare(&w));
+    for (int64_t z = 0; z < depth; z++) {
+        CRD_TRY(look_at_slice(&w, z));
+        CRD_TRY(crd_advance(monitor, "looking for what matters", "slices", z + 1, depth, NULL));
+    }
+    CRD_TRY(finish(&w));
+done:
+    crd_free(&w.sums);
+    crd_free(&w.means);
+    crd_free(&w.unc);
+    crd_free(&w.seg);
+    crd_free(&w.classes);
+    for (int axis = 0; axis < 3; axis++) crd_free(&w.counted[axis]);
+    return status;
+}
+
+void crd_survey_free(crd_survey *survey)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        crd_free(&survey->uncertainty[axis]);
+        crd_free(&survey->wrong[axis]);
+    }
+}

@@ -1,0 +1,97 @@
+/* A training step on a mini-batch in memory, timed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/choose.h"
+#include "backend/cpu/bench_peak.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "credence/bench.h"
+#include "net/cost.h"
+#include "net/model.h"
+#include "train/trainer.h"
+
+enum { USUAL_BATCH = 2, USUAL_FILTERS = 16, USUAL_SECONDS = 5 };
+
+/* Noise for a scan and stripes for a label: the time doesn't depend on the values. */
+static void fill_batch(int64_t voxels, float *input, uint8_t *label)
+{
+    for (int64_t i = 0; i < voxels; i++) {
+        input[i] = (float)(i * 7919 % 2048) / 1024.0f - 1.0f;
+        label[i] = (uint8_t)(i / 16 % 2);
+    }
+}
+
+static crd_status time_steps(crd_trainer *trainer, double seconds, const crd_monitor *monitor, crd_bench_result *result)
+{
+    crd_status status = CRD_OK;
+    float *input = NULL;
+    uint8_t *label = NULL;
+    double best = 0.0, spent = 0.0, kl;
+    const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+    CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
+    CRD_TRY(crd_alloc(voxels, 1, "a chunk", &label));
+    fill_batch(voxels, input, label);
+    /* The first step warms up, and doesn't count. */
+    for (int64_t i = 0; i <= 2 || spent < seconds; i++) {
+        const double begin = crd_seconds();
+        crd_trainer_begin(trainer);
+        for (int64_t example = 0; example < result->batch; example++) {
+            crd_loss loss;
+            crd_trainer_add(trainer, (uint32_t)example, input, label, 1.0f / (float)voxels, &loss);
+        }
+        crd_trainer_finish(trainer, 1e-6, 1e-4, &kl);
+        const double took = crd_seconds() - begin;
+        if (i > 0) spent += took;
+        if (i == 1 || (i > 1 && took < best)) best = took;
+        result->repetitions = i;
+        CRD_TRY(crd_advance(monitor, "measuring", "steps", i, i > 2 ? i : 2, NULL));
+    }
+    result->milliseconds = 1e3 * best;
+    result->peak_memory_bytes = crd_bench_memory();
+done:
+    crd_free(&input);
+    crd_free(&label);
+    return status;
+}
+
+crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monitor *monitor, crd_bench_result *result)
+{
+    crd_status status = CRD_OK;
+    crd_model *model = NULL;
+    crd_trainer *trainer = NULL;
+    const crd_ops *ops;
+    const bool usual = s->chunk[0] == 0;
+    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, true};
+    const crd_backend *backend;
+    crd_device_settings device;
+    const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
+    crd_trainer_plan plan = {.prior_std = 1.0, .seed = 1, .threads = s->threads, .isa = s->isa};
+    *result =
+        (crd_bench_result){.precision = "f32",
+                           .estimator = s->estimator != NULL ? s->estimator : "flipout",
+                           .chunk = {usual ? 32 : s->chunk[0], usual ? 64 : s->chunk[1], usual ? 64 : s->chunk[2]},
+                           .batch = s->batch > 0 ? s->batch : USUAL_BATCH};
+    CRD_TRY(crd_backend_choose(&choice, &backend, &device));
+    if (backend != &crd_backend_cpu)
+        CRD_FAIL(CRD_ERR_UNSUPPORTED, "training runs on the CPU only; choose --device cpu");
+    CRD_TRY(crd_estimator_parse(result->estimator, &plan.estimator));
+    CRD_TRY(crd_model_create(&info, 1, &model));
+    plan.net = &model->net;
+    memcpy(plan.chunk, result->chunk, sizeof plan.chunk);
+    CRD_TRY(backend->describe(&device, result->device, sizeof result->device));
+    CRD_TRY(crd_trainer_create(&plan, &trainer));
+    crd_trainer_state *state = crd_trainer_state_of(trainer);
+    memcpy(state->parameters, model->parameters, (size_t)state->count * sizeof(float));
+    crd_trainer_parameters_changed(trainer);
+    CRD_TRY(time_steps(trainer, s->seconds > 0 ? s->seconds : USUAL_SECONDS, monitor, result));
+    result->gflops =
+        1e-6 * (double)result->batch * crd_training_cost(&model->net, result->chunk) / result->milliseconds;
+    CRD_TRY(crd_ops_select(s->isa, &ops));
+    result->peak_gflops = crd_bench_peak(ops, crd_trainer_pool(trainer), 0.5);
+done:
+    crd_trainer_free(&trainer);
+    crd_model_free(&model);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* Training that goes wrong, said in words, with what to try. */
+#ifndef CRD_TRAIN_DIAGNOSIS_H
+#define CRD_TRAIN_DIAGNOSIS_H
+
+#include <stdbool.h>
+
+#include "credence/monitor.h"
+#include "train/log.h"
+#include "train/progress.h"
+
+/* Nothing to learn from: no labelled chunk, or one class only. */
+crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks);
+
+/* Not a number, or a head that stays dead: `dead` is that of all examples of the mini-batch. Dropout may kill it for a
+ * step, so it takes several in a row, counted in `progress`. */
+crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
+                             const char *checkpoint);
+
+/* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. `bce` is
+ * the mean over the epoch's steps, `classes` the labelled voxels of each class. */
+void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
+                        const int64_t classes[2], const crd_monitor *monitor);
+
+#endif

@@ -1,0 +1,36 @@
+/* Reads mini-batches ahead of their use, on a thread of its own, in the order that the epochs' shuffles fix. */
+#ifndef CRD_TRAIN_FEEDER_H
+#define CRD_TRAIN_FEEDER_H
+
+#include "train/dataset.h"
+
+typedef struct crd_feeder crd_feeder;
+
+typedef struct crd_feeder_plan {
+    const crd_dataset *dataset; /* reopened for the feeder's thread */
+    int64_t batch;
+    int64_t chunk_voxels;
+    uint64_t seed;
+    bool shuffle;
+    int64_t first_step, end_step; /* steps are counted over all epochs, from 0 */
+} crd_feeder_plan;
+
+typedef struct crd_batch {
+    int64_t step, count;
+    const float *inputs; /* [count][chunk_voxels] */
+    const uint8_t *labels;
+    int64_t labelled; /* voxels, in the whole batch */
+} crd_batch;
+
+/* Mini-batches of one epoch. */
+int64_t crd_feeder_batches(int64_t chunks, int64_t batch);
+
+crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out);
+/* The next batch, valid until the next call. An error of the reading thread comes out here. `waited`, where not NULL,
+ * gets the seconds spent waiting for the disk. */
+crd_status crd_feeder_next(crd_feeder *feeder, crd_batch *batch, double *waited);
+/* Processor time of the reading thread so far. */
+double crd_feeder_seconds(crd_feeder *feeder);
+void crd_feeder_stop(crd_feeder **feeder);
+
+#endif

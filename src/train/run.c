@@ -1,0 +1,273 @@
+/* The training program: steps, epochs, checkpoints, models out. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "train/diagnosis.h"
+#include "train/picture.h"
+#include "train/run.h"
+#include "train/schedule.h"
+
+static void copy_parameters(crd_run *r)
+{
+    const crd_trainer_state *state = crd_trainer_state_of(r->trainer);
+    memcpy(r->model->parameters, state->parameters, (size_t)state->count * sizeof(float));
+}
+
+static crd_status save_checkpoint(crd_run *r)
+{
+    copy_parameters(r);
+    CRD_PASS(crd_log_flush(r->log));
+    return crd_checkpoint_save(r->checkpoint_path, r->model, crd_trainer_state_of(r->trainer), &r->progress,
+                               &r->identity);
+}
+
+static double weight_of(const crd_run *r, int64_t epoch)
+{
+    return crd_kl_weight(epoch, r->options->kl_initial, r->options->kl_step, r->options->kl_start);
+}
+
+static double rate_of(const crd_run *r, int64_t epoch)
+{
+    return crd_learning_rate(epoch, r->options->lr, r->options->lr_decay_start);
+}
+
+/* Logs the step taken last; `ending` is NULL unless it ended an epoch. */
+static crd_status log_step(crd_run *r, const crd_log_epoch *ending)
+{
+    const crd_train_progress *p = &r->progress;
+    const int64_t epoch = crd_run_epoch(r, p->steps - 1);
+    const double weight = weight_of(r, epoch);
+    const crd_log_step line = {.step = p->steps,
+                               .epoch = epoch,
+                               .bce = p->bce,
+                               .kl = p->kl,
+                               .kl_weight = weight,
+                               .loss = p->bce + weight * p->kl / r->kl_divisor,
+                               .seconds = crd_seconds() - r->begin};
+    crd_history_add(r->history, &line, ending);
+    return crd_log_add(r->log, &line, ending);
+}
+
+static crd_status take_step(crd_run *r)
+{
+    crd_train_progress *p = &r->progress;
+    crd_batch batch;
+    double bce = 0.0, kl, waited;
+    bool dead = true;
+    CRD_PASS(crd_feeder_next(r->feeder, &batch, &waited));
+    r->result->waited_seconds += waited;
+    const int64_t epoch = crd_run_epoch(r, batch.step), voxels = crd_trainer_chunk_voxels(r->trainer);
+    crd_trainer_begin(r->trainer);
+    for (int64_t i = 0; i < batch.count; i++) {
+        crd_loss loss;
+        crd_trainer_add(r->trainer, (uint32_t)i, batch.inputs + i * voxels, batch.labels + i * voxels,
+                        (float)(1.0 / (double)batch.labelled), &loss);
+        bce += loss.bce_sum / (double)batch.labelled;
+        dead = dead && loss.head_dead;
+    }
+    crd_trainer_finish(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch), &kl);
+    CRD_PASS(crd_diagnose_step(p, batch.step + 1, bce, kl, dead, r->checkpoint_path));
+    p->steps++;
+    p->epoch_steps++;
+    p->epoch_bce += bce;
+    p->bce = bce;
+    p->kl = kl;
+    return CRD_OK;
+}
+
+static crd_status check(crd_run *r, crd_log_epoch *line)
+{
+    crd_validation v;
+    if (crd_dataset_count(r->validation) == 0) return CRD_OK;
+    r->checker.done = r->progress.steps - 1; /* the epoch's last is done when it is checked */
+    r->checker.total = r->end_step;
+    CRD_PASS(crd_check_mean(&r->checker, &v));
+    line->valid_bce = v.bce;
+    line->valid_accuracy = v.accuracy;
+    if (r->options->valid_samples == 0) return CRD_OK;
+    CRD_PASS(crd_check_samples(&r->checker, r->options->valid_samples, &v));
+    line->sample_bce = v.bce;
+    line->sample_accuracy = v.accuracy;
+    return CRD_OK;
+}
+
+static void say_epoch(const crd_run *r, int64_t epoch, double bce, const crd_log_epoch *line)
+{
+    char checked[96] = "", weights[96] = "";
+    if (!isnan(line->valid_bce)) {
+        snprintf(checked, sizeof checked, ", validation bce %.4f, accuracy %.4f", line->valid_bce,
+                 line->valid_accuracy);
+    }
+    if (!isnan(line->mean_sigma)) {
+        snprintf(weights, sizeof weights, ", mean sigma %.4f, %.1f %% of weights certain", line->mean_sigma,
+                 100.0 * line->certain_share);
+    }
+    crd_info(r->monitor, "epoch %" PRId64 ": bce %.4f%s%s", epoch, bce, checked, weights);
+}
+
+static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line)
+{
+    crd_train_progress *p = &r->progress;
+    if (isnan(line->valid_bce)) return CRD_OK;
+    p->last_valid_bce = line->valid_bce;
+    p->last_valid_accuracy = line->valid_accuracy;
+    if (line->valid_bce >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
+    p->best_valid_bce = line->valid_bce;
+    p->best_epoch = epoch;
+    copy_parameters(r);
+    return crd_model_save(r->model, r->best_path);
+}
+
+static void measure_weights(crd_run *r, crd_log_epoch *line)
+{
+    crd_posterior_summary summary;
+    if (r->model->net.kind != CRD_BCNN) return;
+    crd_posterior_summarise(crd_trainer_posterior(r->trainer), crd_trainer_pool(r->trainer),
+                            crd_trainer_state_of(r->trainer)->parameters, &summary);
+    line->mean_sigma = summary.mean_sigma;
+    line->certain_share = summary.certain_share;
+}
+
+static crd_status finish_epoch(crd_run *r)
+{
+    crd_train_progress *p = &r->progress;
+    const int64_t epoch = crd_run_epoch(r, p->steps - 1);
+    const double bce = p->epoch_bce / (double)p->epoch_steps;
+    crd_log_epoch line = {rate_of(r, epoch), (double)NAN, (double)NAN, (double)NAN,
+                          (double)NAN,       (double)NAN, (double)NAN};
+    measure_weights(r, &line);
+    CRD_PASS(check(r, &line));
+    say_epoch(r, epoch, bce, &line);
+    crd_diagnose_epoch(p, epoch, bce, &line, r->classes, r->monitor);
+    CRD_PASS(keep_best(r, epoch, &line));
+    p->epoch_bce = 0.0;
+    p->epoch_steps = 0;
+    p->last_bce = bce;
+    CRD_PASS(log_step(r, &line));
+    CRD_PASS(save_checkpoint(r));
+    if (crd_course_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+        crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
+    }
+    return CRD_OK;
+}
+
+static bool epoch_is_over(const crd_run *r)
+{
+    const crd_train_progress *p = &r->progress;
+    return p->epoch_steps > 0 && (p->steps % r->batches == 0 || p->steps == r->end_step);
+}
+
+static crd_status stopped(const crd_run *r)
+{
+    return crd_fail(CRD_ERR_CANCELLED,
+                    "stopped after step %" PRId64 " of %" PRId64 "; the same command with --resume goes on from %s",
+                    r->progress.steps, r->end_step, r->checkpoint_path);
+}
+
+/* The end of an epoch, where it is time for it. A request to stop while it goes on leaves it to the resumed run. */
+static crd_status end_epoch_if_over(crd_run *r)
+{
+    if (!epoch_is_over(r)) return CRD_OK;
+    const crd_status status = finish_epoch(r);
+    if (status != CRD_ERR_CANCELLED) return status;
+    CRD_PASS(save_checkpoint(r));
+    return stopped(r);
+}
+
+/* Steps until the end; a request to stop leaves a checkpoint behind. */
+static crd_status take_steps(crd_run *r)
+{
+    crd_train_progress *p = &r->progress;
+    CRD_PASS(end_epoch_if_over(r)); /* resumed between an epoch's last step and its end */
+    while (p->steps < r->end_step) {
+        char note[64];
+        CRD_PASS(take_step(r));
+        snprintf(note, sizeof note, "epoch %" PRId64 ", bce %.4f", crd_run_epoch(r, p->steps - 1),
+                 p->epoch_bce / (double)p->epoch_steps);
+        const bool over = epoch_is_over(r);
+        if (!over) CRD_PASS(log_step(r, NULL));
+        CRD_PASS(end_epoch_if_over(r));
+        const crd_status asked = crd_advance(r->monitor, "training", "steps", p->steps, r->end_step, note);
+        if (!over && (asked != CRD_OK || p->steps % r->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(r));
+        if (asked != CRD_OK) return stopped(r);
+    }
+    return CRD_OK;
+}
+
+static crd_status save_calibrated(crd_run *r, const char *path)
+{
+    copy_parameters(r);
+    const crd_status status = crd_calibrate(&r->checker, &r->result->calibration);
+    if (status == CRD_ERR_CANCELLED) {
+        return crd_fail(status,
+                        "stopped while calibrating: all steps are done, and the same command with --resume finishes");
+    }
+    CRD_PASS(status);
+    CRD_PASS(crd_model_set_calibration(r->model, r->result->calibration));
+    return crd_model_save(r->model, path);
+}
+
+/* The last model and the best one, each with its calibration. */
+static crd_status save_models(crd_run *r)
+{
+    crd_status status = CRD_OK;
+    crd_model *best = NULL;
+    const crd_train_progress *p = &r->progress;
+    crd_trainer_state *state = crd_trainer_state_of(r->trainer);
+    CRD_TRY(save_calibrated(r, r->options->output));
+    if (isnan(p->best_valid_bce)) goto done;
+    if (p->best_epoch == crd_run_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
+        CRD_TRY(crd_model_save(r->model, r->best_path));
+        goto done;
+    }
+    const double last = r->result->calibration;
+    CRD_TRY(crd_model_load(r->best_path, &best));
+    if (best->net.model.total != state->count) {
+        CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than this training; remove it", r->best_path);
+    }
+    memcpy(state->parameters, best->parameters, (size_t)state->count * sizeof(float));
+    crd_trainer_parameters_changed(r->trainer);
+    CRD_TRY(save_calibrated(r, r->best_path));
+    r->result->calibration = last;
+done:
+    crd_model_free(&best);
+    return status;
+}
+
+static void fill_result(crd_run *r)
+{
+    const crd_train_progress *p = &r->progress;
+    crd_train_result *result = r->result;
+    crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
+    measure_weights(r, &line);
+    result->steps = p->steps;
+    result->epochs = crd_run_epoch(r, p->steps - 1);
+    result->bce = p->last_bce;
+    result->valid_bce = p->last_valid_bce;
+    result->valid_accuracy = p->last_valid_accuracy;
+    result->best_valid_bce = p->best_valid_bce;
+    result->best_epoch = p->best_epoch;
+    result->mean_sigma = line.mean_sigma;
+    result->certain_share = line.certain_share;
+    result->reading_seconds = crd_feeder_seconds(r->feeder);
+}
+
+crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *result)
+{
+    crd_status status = CRD_OK;
+    const double begin = crd_seconds();
+    crd_run r = {.options = options, .monitor = monitor, .result = result};
+    memset(result, 0, sizeof *result);
+    CRD_TRY(crd_run_open(&r));
+    CRD_TRY(take_steps(&r));
+    fill_result(&r);
+    CRD_TRY(save_models(&r));
+done:
+    result->seconds = crd_seconds() - begin;
+    crd_run_close(&r);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* One training run: what setup.c puts together and run.c drives. */
+#ifndef CRD_TRAIN_RUN_H
+#define CRD_TRAIN_RUN_H
+
+#include "base/file.h"
+#include "credence/train.h"
+#include "train/checkpoint.h"
+#include "train/feeder.h"
+#include "train/history.h"
+#include "train/log.h"
+#include "train/validation.h"
+
+typedef struct crd_run {
+    const crd_train_options *options;
+    const crd_monitor *monitor;
+    crd_train_result *result;
+    char *best_path, *checkpoint_path, *log_path, *lock_path, *picture_path;
+    char *settings; /* that must be a checkpoint's, as JSON */
+    char *config;   /* for the model file */
+    char *isa;      /* of the checkpoint that is resumed, or NULL */
+    crd_lock *lock;
+    crd_model *model;
+    crd_volume_options scan_reading, label_reading;
+    crd_dataset *training, *validation;
+    int64_t classes[2]; /* labelled voxels */
+    crd_trainer *trainer;
+    crd_feeder *feeder;
+    crd_checker checker;
+    crd_train_log *log;
+    crd_history *history;
+    int64_t batches, end_step;
+    double kl_divisor;
+    crd_train_progress progress;
+    crd_train_identity identity;
+    double begin; /* on the clock; the log counts seconds from here */
+} crd_run;
+
+/* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
+crd_status crd_run_open(crd_run *run);
+void crd_run_close(crd_run *run);
+
+static inline int64_t crd_run_epoch(const crd_run *run, int64_t step)
+{
+    return step / run->batches + 1;
+}
+
+#endif

@@ -1,0 +1,287 @@
+/* From options to a run that can take its first step, new or resumed. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/choose.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "train/diagnosis.h"
+#include "train/picture.h"
+#include "train/run.h"
+
+/* Decoded pieces of all files that are open at once. */
+static const int64_t CACHE_BYTES = INT64_C(512) << 20;
+
+/* "dir/model.h5" and ".best.h5" give "dir/model.best.h5". */
+static crd_status beside(const char *output, const char *suffix, char **out)
+{
+    const char *dot = strrchr(output, '.'), *slash = strrchr(output, '/');
+    const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - output) : strlen(output);
+    CRD_PASS(crd_alloc((int64_t)(stem + strlen(suffix) + 1), 1, "a file name", out));
+    memcpy(*out, output, stem);
+    strcpy(*out + stem, suffix);
+    return CRD_OK;
+}
+
+/* Names of files and ways to run don't shape the result. `identity`: nor does how long to go on, which may change. */
+static crd_status shaping_settings(const crd_train_options *options, bool identity, char **out)
+{
+    static const char *const others[] = {"epochs",      "max-steps",  "scan",   "label",    "valid-scan",
+                                         "valid-label", "output",     "log",    "preset",   "checkpoint-every",
+                                         "resume",      "threads",    "isa",    "init",     "shape",
+                                         "type",        "label-type", "device", "precision"};
+    crd_status status = CRD_OK;
+    char *all = NULL, *text = NULL;
+    cJSON *json = NULL;
+    CRD_TRY(crd_settings_to_json(&crd_train_settings, options, &all));
+    json = cJSON_Parse(all);
+    for (size_t i = identity ? 0 : 2; i < sizeof others / sizeof others[0]; i++) {
+        cJSON_DeleteItemFromObject(json, others[i]);
+    }
+    if (options->mask != NULL && strcmp(options->mask, "cylinder") != 0) {
+        cJSON_ReplaceItemInObject(json, "mask", cJSON_CreateString("file"));
+    }
+    text = cJSON_PrintUnformatted(json);
+    if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the settings");
+    CRD_TRY(crd_strdup(text, out));
+done:
+    crd_settings_free_text(&all);
+    cJSON_Delete(json);
+    cJSON_free(text);
+    return status;
+}
+
+static crd_status check_options(const crd_train_options *o)
+{
+    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true};
+    const crd_backend *backend;
+    crd_device_settings device;
+    if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
+    if (o->scan.count == 0 || o->scan.count != o->label.count) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "give one --label for every --scan: there are %" PRId64 " scans and %" PRId64 " labels",
+                        o->scan.count, o->label.count);
+    }
+    if (o->valid_scan.count != o->valid_label.count) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "give one --valid-label for every --valid-scan: there are %" PRId64 " scans and %" PRId64
+                        " labels",
+                        o->valid_scan.count, o->valid_label.count);
+    }
+    CRD_PASS(crd_backend_choose(&choice, &backend, &device));
+    if (backend != &crd_backend_cpu) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on the CPU only; choose --device cpu");
+    }
+    return crd_net_check_chunk(o->chunk);
+}
+
+static crd_status name_files(crd_run *r)
+{
+    const char *output = r->options->output, *log = r->options->log;
+    CRD_PASS(beside(output, ".best.h5", &r->best_path));
+    CRD_PASS(beside(output, ".ckpt.h5", &r->checkpoint_path));
+    CRD_PASS(beside(output, ".lock", &r->lock_path));
+    CRD_PASS(beside(output, ".progress.png", &r->picture_path));
+    return log != NULL ? crd_strdup(log, &r->log_path) : beside(output, ".log.jsonl", &r->log_path);
+}
+
+/* What is open at once, scans and labels, shares the caches: those of the data, of the reader and of the validation. */
+static void share_caches(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    const int64_t files = 2 * (3 * o->scan.count + o->valid_scan.count);
+    r->scan_reading.cache_bytes = r->label_reading.cache_bytes = (size_t)(CACHE_BYTES / files);
+}
+
+static crd_status open_data(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    r->scan_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type};
+    r->label_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type};
+    share_caches(r);
+    crd_dataset_options data = {.chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                .step = o->step,
+                                .mask = o->mask,
+                                .label = {.volume = &r->label_reading,
+                                          .foreground = o->foreground.items,
+                                          .foreground_count = o->foreground.count,
+                                          .ignore = o->ignore.items,
+                                          .ignore_count = o->ignore.count},
+                                .volume = &r->scan_reading,
+                                .augment = strcmp(o->augment, "flips") == 0,
+                                .seed = (uint64_t)o->seed};
+    CRD_PASS(crd_norm_parse(o->norm, &data.norm));
+    CRD_PASS(crd_dataset_create(&data, &r->training));
+    const double held_back = o->valid_scan.count > 0 ? 0.0 : o->valid_fraction;
+    for (int64_t i = 0; i < o->scan.count; i++) {
+        CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], held_back, r->monitor));
+    }
+    data.augment = 0;
+    data.step = 1;
+    CRD_PASS(crd_dataset_create(&data, &r->validation));
+    for (int64_t i = 0; i < o->valid_scan.count; i++) {
+        CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
+    }
+    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training, r->monitor));
+    crd_dataset_classes(r->training, r->classes);
+    CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
+    r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
+    r->end_step = o->epochs * r->batches;
+    if (o->max_steps > 0 && o->max_steps < r->end_step) r->end_step = o->max_steps;
+    if (r->end_step > UINT32_MAX) return crd_fail(CRD_ERR_ARGUMENT, "more than 2^32 steps can't be numbered");
+    r->kl_divisor = (double)(o->kl_batches > 0 ? o->kl_batches : r->batches) * o->kl_temperature;
+    crd_info(r->monitor,
+             "%" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) to learn from in %" PRId64
+             " mini-batches an epoch, %" PRId64 " to check on; %" PRId64 " steps in all",
+             crd_dataset_count(r->training), o->chunk[0], o->chunk[1], o->chunk[2], r->batches,
+             crd_dataset_count(r->validation), r->end_step);
+    return CRD_OK;
+}
+
+static crd_status make_model(crd_run *r)
+{
+    crd_status status = CRD_OK;
+    const crd_train_options *o = r->options;
+    crd_model *from = NULL;
+    crd_model_info info = {.kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
+                           .filters = (int)o->filters,
+                           .groups = (int)o->groups,
+                           .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                           .config = r->config};
+    snprintf(info.norm, sizeof info.norm, "%s", o->norm);
+    crd_dataset_record(r->training, &info.training);
+    CRD_TRY(crd_model_create(&info, (uint64_t)o->seed, &r->model));
+    if (o->init != NULL && o->init[0] != '\0') {
+        CRD_TRY(crd_model_load(o->init, &from));
+        if (from->net.kind != r->model->net.kind || from->net.filters != r->model->net.filters ||
+            from->net.groups != r->model->net.groups) {
+            CRD_FAIL(CRD_ERR_MISMATCH,
+                     "%s is a %s with %d filters and %d groups, and a %s with %d filters and %d groups is wanted; set "
+                     "--kind, --filters and --groups to the model's",
+                     o->init, crd_kind_name(from->net.kind), from->net.filters, from->net.groups, o->kind,
+                     r->model->net.filters, r->model->net.groups);
+        }
+        memcpy(r->model->parameters, from->parameters, (size_t)from->net.model.total * sizeof(float));
+    }
+done:
+    crd_model_free(&from);
+    return status;
+}
+
+static crd_status make_trainer(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
+    const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
+    crd_trainer_plan plan = {.net = &r->model->net,
+                             .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                             .prior_std = o->prior_std,
+                             .seed = (uint64_t)o->seed,
+                             .threads = (int)o->threads,
+                             .isa = r->isa != NULL ? r->isa : asked,
+                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0};
+    CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(crd_trainer_create(&plan, &r->trainer));
+    crd_trainer_state *state = crd_trainer_state_of(r->trainer);
+    memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
+    r->identity = (crd_train_identity){.settings = r->settings,
+                                       .isa = crd_trainer_isa(r->trainer),
+                                       .batches = r->batches,
+                                       .data = crd_dataset_digest(r->training) ^
+                                               (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
+    return crd_checker_open(r->trainer, r->validation, r->monitor, &r->checker);
+}
+
+static crd_status resume(crd_run *r)
+{
+    crd_train_progress *p = &r->progress;
+    CRD_PASS(crd_checkpoint_load(r->checkpoint_path, &r->identity, r->model, crd_trainer_state_of(r->trainer), p));
+    if (p->steps > r->end_step) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is after step %" PRId64 " already, and --epochs and --max-steps ask for %" PRId64
+                        "; ask for more, or start anew without --resume",
+                        r->checkpoint_path, p->steps, r->end_step);
+    }
+    if (!isnan(p->best_valid_bce) && access(r->best_path, R_OK) != 0) {
+        crd_warn(r->monitor, "%s is gone: the best of the epochs to come takes its place", r->best_path);
+        p->best_valid_bce = (double)NAN;
+        p->best_epoch = 0;
+    }
+    crd_info(r->monitor, "going on from %s after step %" PRId64, r->checkpoint_path, p->steps);
+    return CRD_OK;
+}
+
+static crd_status start_feeder(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    const crd_feeder_plan plan = {.dataset = r->training,
+                                  .batch = o->batch,
+                                  .chunk_voxels = crd_trainer_chunk_voxels(r->trainer),
+                                  .seed = (uint64_t)o->seed,
+                                  .shuffle = !o->no_shuffle,
+                                  .first_step = r->progress.steps,
+                                  .end_step = r->end_step};
+    return crd_feeder_start(&plan, &r->feeder);
+}
+
+crd_status crd_run_open(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    double seconds;
+    CRD_PASS(check_options(o));
+    CRD_PASS(name_files(r));
+    CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
+    const bool there = access(r->checkpoint_path, F_OK) == 0, go_on = o->resume && there;
+    if (o->resume && !there) crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
+    if (!o->resume && there) {
+        crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
+                 r->checkpoint_path);
+    }
+    if (go_on) CRD_PASS(crd_checkpoint_isa(r->checkpoint_path, &r->isa));
+    CRD_PASS(shaping_settings(o, true, &r->settings));
+    CRD_PASS(shaping_settings(o, false, &r->config));
+    CRD_PASS(open_data(r));
+    CRD_PASS(make_model(r));
+    CRD_PASS(make_trainer(r));
+    r->progress = (crd_train_progress){.first_valid_bce = (double)NAN,
+                                       .best_valid_bce = (double)NAN,
+                                       .last_valid_bce = (double)NAN,
+                                       .last_valid_accuracy = (double)NAN};
+    if (go_on) CRD_PASS(resume(r));
+    crd_trainer_parameters_changed(r->trainer);
+    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
+    r->history->per_bin = r->history->every = 1;
+    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
+    r->begin = crd_seconds() - seconds;
+    if (!crd_course_possible()) {
+        crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
+                 r->picture_path);
+    }
+    return start_feeder(r);
+}
+
+void crd_run_close(crd_run *r)
+{
+    crd_feeder_stop(&r->feeder);
+    crd_log_close(&r->log);
+    crd_checker_close(&r->checker);
+    crd_trainer_free(&r->trainer);
+    crd_dataset_close(&r->validation);
+    crd_dataset_close(&r->training);
+    crd_model_free(&r->model);
+    crd_free(&r->history);
+    crd_lock_release(&r->lock);
+    crd_free(&r->best_path);
+    crd_free(&r->checkpoint_path);
+    crd_free(&r->log_path);
+    crd_free(&r->lock_path);
+    crd_free(&r->picture_path);
+    crd_free(&r->settings);
+    crd_free(&r->config);
+    crd_free(&r->isa);
+}

@@ -1,0 +1,248 @@
+#include "train/trainer.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "bayes/draw.h"
+#include "bayes/prior.h"
+#include "net/adam.h"
+
+/* Steps of training are numbered from 0 up; the samples that evaluate it from the top of the range down. */
+static const uint32_t LAST_STEP = UINT32_MAX;
+
+struct crd_trainer {
+    crd_trainer_plan plan;
+    crd_pool *pool;
+    const crd_ops *ops;
+    crd_engine *engine;
+    crd_posterior *posterior;
+    crd_noise_source *noise;
+    crd_trainer_state state;
+    float *gradient; /* model layout */
+    float *point;    /* weights of the example at work */
+    float *point_gradient;
+    float *masks;    /* MCDN */
+    float *decoders; /* BCNN: [samples][values of the decoder] */
+};
+
+crd_status crd_estimator_parse(const char *name, crd_estimator *out)
+{
+    static const char *const names[] = {
+        [CRD_FLIPOUT] = "flipout", [CRD_INDEPENDENT] = "independent", [CRD_MEAN] = "mean"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (name == NULL || strcmp(names[i], name) != 0) continue;
+        *out = (crd_estimator)i;
+        return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there is no estimator '%s'; choose flipout, independent or mean",
+                    name != NULL ? name : "");
+}
+
+static crd_status allocate(crd_trainer *trainer)
+{
+    const crd_net *net = trainer->plan.net;
+    crd_trainer_state *state = &trainer->state;
+    state->count = net->model.total;
+    CRD_PASS(crd_alloc(net->model.total, sizeof(float), "the parameters", &state->parameters));
+    CRD_PASS(crd_alloc(net->model.total, sizeof(float), "Adam's moments", &state->m));
+    CRD_PASS(crd_alloc(net->model.total, sizeof(float), "Adam's moments", &state->v));
+    CRD_PASS(crd_alloc(net->model.total, sizeof(float), "the gradient", &trainer->gradient));
+    CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the weights", &trainer->point));
+    CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the gradient", &trainer->point_gradient));
+    const int64_t samples = net->kind == CRD_BCNN ? trainer->plan.samples : 0;
+    CRD_PASS(crd_alloc(samples * (net->point.total - crd_decoder_offset(net)), sizeof(float), "the samples' weights",
+                       &trainer->decoders));
+    return crd_alloc(net->mask_total, sizeof(float), "the masks", &trainer->masks);
+}
+
+static crd_engine_plan engine_plan(const crd_trainer_plan *plan, const crd_ops *ops, crd_pool *pool)
+{
+    return (crd_engine_plan){.net = plan->net,
+                             .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
+                             .training = true,
+                             .ops = ops,
+                             .pool = pool};
+}
+
+crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
+{
+    crd_status status = CRD_OK;
+    crd_trainer *trainer = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *trainer, "the trainer", &trainer));
+    trainer->plan = *plan;
+    CRD_TRY(crd_ops_select(plan->isa, &trainer->ops));
+    CRD_TRY(crd_pool_create(plan->threads, &trainer->pool));
+    const crd_engine_plan engine = engine_plan(plan, trainer->ops, trainer->pool);
+    CRD_TRY(crd_engine_create(&engine, &trainer->engine));
+    CRD_TRY(crd_posterior_create(plan->net, &trainer->posterior));
+    CRD_TRY(crd_noise_source_create(trainer->posterior, &trainer->noise));
+    CRD_TRY(allocate(trainer));
+    *out = trainer;
+    trainer = NULL;
+done:
+    crd_trainer_free(&trainer);
+    return status;
+}
+
+void crd_trainer_free(crd_trainer **pointer)
+{
+    crd_trainer *trainer = *pointer;
+    if (trainer == NULL) return;
+    crd_engine_free(&trainer->engine);
+    crd_noise_source_free(&trainer->noise);
+    crd_posterior_free(&trainer->posterior);
+    crd_pool_free(&trainer->pool);
+    crd_free(&trainer->state.parameters);
+    crd_free(&trainer->state.m);
+    crd_free(&trainer->state.v);
+    crd_free(&trainer->gradient);
+    crd_free(&trainer->point);
+    crd_free(&trainer->point_gradient);
+    crd_free(&trainer->masks);
+    crd_free(&trainer->decoders);
+    crd_free(pointer);
+}
+
+crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes)
+{
+    crd_status status = CRD_OK;
+    crd_pool *pool = NULL;
+    const crd_ops *ops;
+    CRD_TRY(crd_ops_select(plan->isa, &ops));
+    CRD_TRY(crd_pool_create(plan->threads, &pool));
+    const crd_engine_plan engine = engine_plan(plan, ops, pool);
+    CRD_TRY(crd_engine_bytes(&engine, bytes));
+    /* parameters, moments, gradient; weights and theirs; sigma, slope and noise of the posterior */
+    *bytes += (4 * plan->net->model.total + 5 * plan->net->point.total) * (int64_t)sizeof(float);
+done:
+    crd_pool_free(&pool);
+    return status;
+}
+
+crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer)
+{
+    return &trainer->state;
+}
+
+const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer)
+{
+    return trainer->posterior;
+}
+
+crd_pool *crd_trainer_pool(const crd_trainer *trainer)
+{
+    return trainer->pool;
+}
+
+int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
+{
+    return trainer->plan.chunk[0] * trainer->plan.chunk[1] * trainer->plan.chunk[2];
+}
+
+const char *crd_trainer_isa(const crd_trainer *trainer)
+{
+    return trainer->ops->name;
+}
+
+float *crd_trainer_gradient(crd_trainer *trainer)
+{
+    return trainer->gradient;
+}
+
+void crd_trainer_parameters_changed(crd_trainer *trainer)
+{
+    crd_posterior_update(trainer->posterior, trainer->pool, trainer->state.parameters);
+    crd_draw_points(trainer->posterior, trainer->pool, trainer->state.parameters, trainer->point);
+}
+
+void crd_trainer_begin(crd_trainer *trainer)
+{
+    memset(trainer->gradient, 0, (size_t)trainer->state.count * sizeof *trainer->gradient);
+}
+
+/* Draws the kernels, and the masks where there are any; *masks is NULL without dropout. */
+static const crd_noise *draw(crd_trainer *trainer, crd_estimator estimator, uint32_t step, uint32_t example,
+                             const float **masks)
+{
+    const crd_trainer_plan *plan = &trainer->plan;
+    const crd_noise *noise = crd_noise_draw(trainer->noise, trainer->pool, estimator, plan->seed, step, example);
+    crd_draw_kernels(trainer->posterior, trainer->pool, trainer->state.parameters, noise, trainer->point);
+    *masks = NULL;
+    if (plan->net->kind == CRD_MCDN && estimator != CRD_MEAN) {
+        crd_dropout_draw(plan->net, plan->seed, step, example, trainer->masks);
+        *masks = trainer->masks;
+    }
+    return noise;
+}
+
+void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
+                     crd_loss *loss)
+{
+    const float *masks;
+    const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
+    crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, trainer->point_gradient, loss);
+    crd_draw_backward(trainer->posterior, trainer->pool, noise, trainer->point_gradient, trainer->gradient);
+}
+
+double crd_trainer_kl(crd_trainer *trainer)
+{
+    const crd_prior_settings prior = {.std = trainer->plan.prior_std};
+    return crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, trainer->state.parameters, NULL);
+}
+
+void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl)
+{
+    crd_trainer_state *state = &trainer->state;
+    const crd_prior_settings prior = {.std = trainer->plan.prior_std};
+    *kl = crd_trainer_kl(trainer);
+    crd_kl_gradient(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL, kl_scale,
+                    trainer->gradient);
+    state->steps++;
+    crd_adam_step(trainer->pool, state->count, state->steps, rate, trainer->gradient, state->m, state->v,
+                  state->parameters);
+    crd_trainer_parameters_changed(trainer);
+}
+
+void crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss)
+{
+    const float *masks;
+    draw(trainer, CRD_MEAN, 0, 0, &masks);
+    crd_engine_loss(trainer->engine, trainer->point, masks, input, label, 0.0f, NULL, loss);
+}
+
+static int64_t decoder_values(const crd_net *net)
+{
+    return net->point.total - crd_decoder_offset(net);
+}
+
+void crd_trainer_draw_samples(crd_trainer *trainer)
+{
+    const crd_net *net = trainer->plan.net;
+    const int64_t values = decoder_values(net);
+    if (net->kind != CRD_BCNN) return; /* masks are drawn as they are needed */
+    for (int64_t s = 0; s < trainer->plan.samples; s++) {
+        const float *masks;
+        draw(trainer, CRD_INDEPENDENT, LAST_STEP - (uint32_t)s, 0, &masks);
+        memcpy(trainer->decoders + s * values, trainer->point + crd_decoder_offset(net),
+               (size_t)values * sizeof(float));
+    }
+}
+
+void crd_trainer_encode(crd_trainer *trainer, const float *input)
+{
+    crd_engine_encode(trainer->engine, trainer->point, input);
+}
+
+void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
+{
+    const crd_net *net = trainer->plan.net;
+    const float *weights = trainer->point + crd_decoder_offset(net), *masks = NULL;
+    if (net->kind == CRD_BCNN) {
+        weights = trainer->decoders + sample * decoder_values(net);
+    } else {
+        crd_dropout_draw(net, trainer->plan.seed, LAST_STEP - (uint32_t)sample, 0, trainer->masks);
+        masks = trainer->masks;
+    }
+    crd_engine_decode(trainer->engine, weights, masks, 1.0f, probability);
+}

@@ -1,0 +1,77 @@
+/* One optimisation step on the CPU: per-example gradients summed in batch order, the KL's gradient, Adam.
+ *
+ *     crd_trainer_begin(trainer, step);
+ *     for each example of the mini-batch, in order:
+ *         crd_trainer_add(trainer, example, input, label, scale, &loss);
+ *     crd_trainer_finish(trainer, kl_scale, rate, &kl);
+ *
+ * Everything is allocated by crd_trainer_create. The same bits for any number of threads. */
+#ifndef CRD_TRAIN_TRAINER_H
+#define CRD_TRAIN_TRAINER_H
+
+#include "bayes/noise.h"
+#include "bayes/posterior.h"
+#include "net/engine.h"
+
+typedef struct crd_trainer crd_trainer;
+
+typedef struct crd_trainer_plan {
+    const crd_net *net; /* borrowed */
+    int64_t chunk[3];
+    crd_estimator estimator;
+    double prior_std;
+    uint64_t seed;
+    int threads;     /* 0: one per core */
+    const char *isa; /* NULL: the best */
+    int64_t samples; /* that crd_trainer_draw_samples keeps; 0: none */
+} crd_trainer_plan;
+
+/* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
+ * the caller may read them between steps, and fill them before the first or to resume. After a change call
+ * crd_trainer_parameters_changed. */
+typedef struct crd_trainer_state {
+    float *parameters, *m, *v;
+    int64_t count;
+    int64_t steps;
+} crd_trainer_state;
+
+/* "flipout", "independent" or "mean". */
+crd_status crd_estimator_parse(const char *name, crd_estimator *out);
+
+crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out);
+void crd_trainer_free(crd_trainer **trainer);
+crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes);
+
+crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
+void crd_trainer_parameters_changed(crd_trainer *trainer);
+const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer);
+crd_pool *crd_trainer_pool(const crd_trainer *trainer);
+int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
+const char *crd_trainer_isa(const crd_trainer *trainer);
+
+/* Starts mini-batch number state.steps (from 0): the gradient is zero. */
+void crd_trainer_begin(crd_trainer *trainer);
+/* Adds the gradient of scale * (sum of BCE over the example's labelled voxels). `example` is its place in the batch. */
+void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
+                     crd_loss *loss);
+/* Adds kl_scale * the KL's gradient, updates the parameters with Adam, and counts the step. *kl is the KL before it. */
+void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl);
+/* The KL of the parameters as they are. */
+double crd_trainer_kl(crd_trainer *trainer);
+/* The gradient so far, model layout: for checks, and for sums over several processes. */
+float *crd_trainer_gradient(crd_trainer *trainer);
+
+/* Loss of one example without gradient, with the kernels at their means and no dropout. */
+void crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss);
+
+/* What the samples of a prediction would say, from streams that training never uses:
+ *
+ *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
+ *     for each chunk:
+ *         crd_trainer_encode(trainer, input);
+ *         for each sample below plan.samples: crd_trainer_decode(trainer, sample, probability); */
+void crd_trainer_draw_samples(crd_trainer *trainer);
+void crd_trainer_encode(crd_trainer *trainer, const float *input);
+void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
+
+#endif

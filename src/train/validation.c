@@ -1,0 +1,193 @@
+#include "train/validation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/portable_math.h"
+#include "base/report.h"
+
+/* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
+enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+static const double NEAREST = 1e-7; /* probabilities stay this far from 0 and 1 */
+
+static double clipped(double p)
+{
+    return p < NEAREST ? NEAREST : p > 1.0 - NEAREST ? 1.0 - NEAREST : p;
+}
+
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .monitor = monitor};
+    if (crd_dataset_count(dataset) == 0) return CRD_OK;
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->probability));
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->mean));
+    return crd_alloc(voxels, 1, "a chunk to check on", &out->label);
+}
+
+void crd_checker_close(crd_checker *checker)
+{
+    crd_free(&checker->input);
+    crd_free(&checker->probability);
+    crd_free(&checker->mean);
+    crd_free(&checker->label);
+}
+
+/* Adds one chunk's sums to *loss. */
+typedef void check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
+
+static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
+{
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    crd_loss total = {0};
+    for (int64_t i = 0; i < chunks; i++) {
+        int64_t labelled;
+        char note[64];
+        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i + 1, chunks);
+        CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
+        CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
+        check(checker, samples, &total);
+    }
+    *out = (crd_validation){.labelled = total.labelled};
+    if (total.labelled == 0) return CRD_OK;
+    out->bce = total.bce_sum / (double)total.labelled;
+    out->accuracy = (double)total.correct / (double)total.labelled;
+    return CRD_OK;
+}
+
+static void check_with_means(crd_checker *checker, int64_t samples, crd_loss *total)
+{
+    crd_loss loss;
+    (void)samples;
+    crd_trainer_evaluate(checker->trainer, checker->input, checker->label, &loss);
+    total->bce_sum += loss.bce_sum;
+    total->labelled += loss.labelled;
+    total->correct += loss.correct;
+}
+
+static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *total)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
+    crd_trainer_encode(checker->trainer, checker->input);
+    for (int64_t s = 0; s < samples; s++) {
+        crd_trainer_decode(checker->trainer, s, checker->probability);
+        for (int64_t v = 0; v < voxels; v++) checker->mean[v] += checker->probability[v];
+    }
+    for (int64_t v = 0; v < voxels; v++) {
+        if (checker->label[v] == CRD_LABEL_NONE) continue;
+        const double p = clipped((double)checker->mean[v] / (double)samples);
+        total->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
+        total->correct += (p > 0.5) == (checker->label[v] == 1);
+        total->labelled++;
+    }
+}
+
+crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
+{
+    return check_all(checker, 0, check_with_means, out);
+}
+
+crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out)
+{
+    crd_trainer_draw_samples(checker->trainer);
+    return check_all(checker, samples, check_with_samples, out);
+}
+
+typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */
+    float *logits;        /* [voxels][SAMPLES] */
+    uint8_t *classes;
+    int64_t voxels;
+} evidence;
+
+static double negative_log_likelihood(const evidence *e, double calibration)
+{
+    double total = 0.0;
+    for (int64_t v = 0; v < e->voxels; v++) {
+        double mean = 0.0;
+        for (int s = 0; s < SAMPLES; s++) mean += crd_sigmoid(e->logits[v * SAMPLES + s] / calibration) / SAMPLES;
+        mean = clipped(mean);
+        total -= crd_log(e->classes[v] ? mean : 1.0 - mean);
+    }
+    return total;
+}
+
+static double to_logit(float probability)
+{
+    const double p = clipped(probability);
+    return crd_log(p / (1.0 - p));
+}
+
+/* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
+static int64_t take_voxels(evidence *e, const crd_checker *checker, int sample, int64_t first, int64_t stride)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    int64_t seen = 0, at = first;
+    for (int64_t v = 0; v < voxels && at < VOXELS_MOST; v++) {
+        if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
+        e->logits[at * SAMPLES + sample] = (float)to_logit(checker->probability[v]);
+        e->classes[at++] = checker->label[v];
+    }
+    return at;
+}
+
+/* Golden section on log c: the likelihood has one maximum there in practice, and a local one will do. */
+static double search(const evidence *e)
+{
+    const double ratio = 0.6180339887498949;
+    double low = crd_log(0.1), high = crd_log(10.0);
+    double a = high - ratio * (high - low), b = low + ratio * (high - low);
+    double at_a = negative_log_likelihood(e, crd_exp(a)), at_b = negative_log_likelihood(e, crd_exp(b));
+    for (int i = 0; i < SEARCH_STEPS && high - low > 1e-4; i++) {
+        if (at_a < at_b) {
+            high = b;
+            b = a;
+            at_b = at_a;
+            a = high - ratio * (high - low);
+            at_a = negative_log_likelihood(e, crd_exp(a));
+        } else {
+            low = a;
+            a = b;
+            at_a = at_b;
+            b = low + ratio * (high - low);
+            at_b = negative_log_likelihood(e, crd_exp(b));
+        }
+    }
+    return crd_exp(0.5 * (low + high));
+}
+
+crd_status crd_calibrate(crd_checker *checker, double *calibration)
+{
+    crd_status status = CRD_OK;
+    evidence e = {0};
+    crd_trainer *trainer = checker->trainer;
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
+    used = used < 2 ? 2 : used;
+    used = used < chunks ? used : chunks;
+    *calibration = 1.0;
+    if (chunks == 0) return CRD_OK;
+    CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
+    CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
+    crd_trainer_draw_samples(trainer);
+    for (int64_t i = 0; i < used; i++) {
+        int64_t labelled, taken = e.voxels;
+        CRD_TRY(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
+        const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
+        crd_trainer_encode(trainer, checker->input);
+        for (int s = 0; s < SAMPLES; s++) {
+            crd_trainer_decode(trainer, s, checker->probability);
+            taken = take_voxels(&e, checker, s, e.voxels, stride > 0 ? stride : 1);
+        }
+        e.voxels = taken;
+        CRD_TRY(crd_advance(checker->monitor, "calibrating", "chunks", i + 1, used, NULL));
+    }
+    if (e.voxels > 0) *calibration = search(&e);
+done:
+    crd_free(&e.logits);
+    crd_free(&e.classes);
+    return status;
+}

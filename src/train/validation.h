@@ -1,0 +1,37 @@
+/* Checking on data that was not learnt from, and fitting the one number that calibrates the probabilities. */
+#ifndef CRD_TRAIN_VALIDATION_H
+#define CRD_TRAIN_VALIDATION_H
+
+#include "credence/monitor.h"
+#include "train/dataset.h"
+#include "train/trainer.h"
+
+typedef struct crd_validation {
+    double bce, accuracy;
+    int64_t labelled;
+} crd_validation;
+
+/* Where the work is done: room for one chunk each, taken once. */
+typedef struct crd_checker {
+    crd_trainer *trainer; /* borrowed, as the data */
+    crd_dataset *dataset;
+    const crd_monitor *monitor;
+    int64_t done, total; /* steps of the training, whose bar goes on while checking */
+    float *input, *probability, *mean;
+    uint8_t *label;
+} crd_checker;
+
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out);
+void crd_checker_close(crd_checker *checker);
+
+/* All chunks, with the kernels at their means and no dropout. */
+crd_status crd_check_mean(crd_checker *checker, crd_validation *out);
+/* All chunks, with the mean probability over `samples` (at most those of the trainer's plan). */
+crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out);
+
+enum { CRD_CALIBRATION_SAMPLES = 16 };
+/* The number c that minimises the negative log likelihood of mean over samples of sigmoid(logit / c), on voxels of a
+ * few chunks spread over the data; 1 without data. The trainer's plan has at least CRD_CALIBRATION_SAMPLES samples. */
+crd_status crd_calibrate(crd_checker *checker, double *calibration);
+
+#endif

@@ -1,0 +1,269 @@
+#include "validate/inputs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "validate/run_folder.h"
+
+/* One map's header: its shape must be that of the others; integers without a scale are taken for 255 or 65535 = 1. */
+static crd_status look_at(const char *path, const char *what, const crd_monitor *monitor, crd_inputs *inputs,
+                          double *scale)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    CRD_TRY(crd_volume_open(path, NULL, monitor, &volume));
+    const crd_volume_info *info = crd_volume_describe(volume);
+    const int64_t *shape = inputs->shape;
+    if (shape[0] == 0) {
+        memcpy(inputs->shape, info->shape, sizeof inputs->shape);
+        if (!inputs->boxed) memcpy(inputs->origin, info->origin, sizeof inputs->origin);
+    } else if (memcmp(shape, info->shape, sizeof inputs->shape) != 0) {
+        CRD_FAIL(CRD_ERR_MISMATCH,
+                 "the %s %s has shape %lld,%lld,%lld (z,y,x), the other maps %lld,%lld,%lld; they must be of one run",
+                 what, path, (long long)info->shape[0], (long long)info->shape[1], (long long)info->shape[2],
+                 (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+    }
+    if (scale == NULL) goto done;
+    *scale = info->scale;
+    if (info->scale == 1.0 && (info->type == CRD_U8 || info->type == CRD_U16)) {
+        *scale = info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0;
+        crd_warn(monitor, "the %s %s holds %s values without a scale: %s is taken for 1", what, path,
+                 crd_type_name(info->type), info->type == CRD_U8 ? "255" : "65535");
+    }
+    if (!(*scale > 0.0)) CRD_FAIL(CRD_ERR_FORMAT, "the %s %s has the scale %g, which can't be", what, path, *scale);
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+/* The label and the mask may be of the whole scan where the maps are of a box in it. */
+static crd_status place(const char *what, const char *path, const int64_t own[3], crd_inputs *inputs)
+{
+    if (memcmp(own, inputs->shape, sizeof inputs->shape) == 0) {
+        memset(inputs->origin, 0, sizeof inputs->origin);
+        return CRD_OK;
+    }
+    bool boxed = inputs->boxed, fits = true;
+    for (int axis = 0; axis < 3; axis++) {
+        boxed |= inputs->origin[axis] != 0; /* the volume's own metadata say so */
+        fits &= inputs->origin[axis] >= 0 && inputs->origin[axis] + inputs->shape[axis] <= own[axis];
+    }
+    if (boxed && fits) return CRD_OK;
+    return crd_fail(CRD_ERR_MISMATCH,
+                    "the %s %s has shape %lld,%lld,%lld (z,y,x) and the maps %lld,%lld,%lld; it must be that of the "
+                    "same scan",
+                    what, path, (long long)own[0], (long long)own[1], (long long)own[2], (long long)inputs->shape[0],
+                    (long long)inputs->shape[1], (long long)inputs->shape[2]);
+}
+
+static crd_status open_label(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    crd_volume_options reading = {.offset = options->offset, .type = options->type};
+    memcpy(reading.shape, options->shape, sizeof reading.shape);
+    const crd_label_options label = {.volume = &reading,
+                                     .foreground = options->foreground.items,
+                                     .foreground_count = options->foreground.count,
+                                     .ignore = options->ignore.items,
+                                     .ignore_count = options->ignore.count};
+    CRD_TRY(crd_volume_open(options->label, &reading, NULL, &volume));
+    int64_t own[3], counts[3];
+    memcpy(own, crd_volume_describe(volume)->shape, sizeof own);
+    CRD_TRY(place("label", options->label, own, inputs));
+    memcpy(inputs->mask_shape, own, sizeof own);
+    CRD_TRY(crd_label_open(options->label, own, &label, monitor, &inputs->label));
+    crd_label_counts(inputs->label, counts);
+    inputs->all_count = counts[2] == 0 && inputs->mask == NULL;
+    if (counts[2] > 0) inputs->mean = (double)NAN; /* the manifest's mean is over them, too */
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+/* The volumes of a run folder; what they are called moves from one struct to the other. */
+static crd_status take_files(const char *folder, const char *measure, crd_run_files *files, crd_inputs *inputs)
+{
+    const bool deviation = measure != NULL && strcmp(measure, "std") == 0;
+    char **unc = deviation ? &files->std : &files->unc;
+    if (deviation && files->std == NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "measure: the run %s has no map of the standard deviation; predict with --std", folder);
+    }
+    inputs->prob = files->prob;
+    inputs->seg = files->seg;
+    inputs->unc = *unc;
+    files->prob = files->seg = *unc = NULL;
+    for (int64_t i = 0; !deviation && i < files->maps.count && i < CRD_MAPS_MAX; i++) {
+        inputs->maps[i] = files->maps.items[i];
+        inputs->map_names[i] = files->map_names.items[i];
+        files->maps.items[i] = files->map_names.items[i] = NULL;
+        inputs->map_count++;
+    }
+    return CRD_OK;
+}
+
+static crd_status find_run(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
+{
+    crd_status status = CRD_OK;
+    crd_run_files files = {0};
+    crd_run_facts facts = {0};
+    const bool deviation = options->measure != NULL && strcmp(options->measure, "std") == 0;
+    CRD_TRY(crd_run_files_find(options->run, &files));
+    CRD_TRY(crd_run_facts_read(options->run, &facts));
+    CRD_TRY(take_files(options->run, options->measure, &files, inputs));
+    CRD_TRY(crd_strdup(deviation                   ? "std"
+                       : facts.interval[0] != '\0' ? facts.interval
+                                                   : "uncertainty",
+                       &inputs->unc_name));
+    if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = facts.mean;
+    inputs->boxed = facts.boxed;
+    memcpy(inputs->origin, facts.origin, sizeof inputs->origin);
+    if (options->mask == NULL && facts.mask != NULL) {
+        crd_info(monitor, "the run's mask is used: %s", facts.mask);
+        inputs->mask = facts.mask;
+        facts.mask = NULL;
+    }
+done:
+    crd_run_files_free(&files);
+    crd_run_facts_free(&facts);
+    return status;
+}
+
+static crd_status copy_paths(const crd_validate_options *options, crd_inputs *inputs)
+{
+    if (options->prob != NULL || inputs->prob == NULL) {
+        crd_free(&inputs->prob);
+        CRD_PASS(crd_strdup(options->prob, &inputs->prob));
+    }
+    if (options->seg != NULL || inputs->seg == NULL) {
+        crd_free(&inputs->seg);
+        CRD_PASS(crd_strdup(options->seg, &inputs->seg));
+    }
+    if (options->unc != NULL || inputs->unc == NULL) {
+        crd_free(&inputs->unc);
+        CRD_PASS(crd_strdup(options->unc, &inputs->unc));
+    }
+    for (int64_t i = 0; i < options->intervals.count; i++) {
+        if (inputs->map_count == CRD_MAPS_MAX) {
+            return crd_fail(CRD_ERR_ARGUMENT, "intervals: at most %d maps beside the first", (int)CRD_MAPS_MAX);
+        }
+        const char *path = options->intervals.items[i], *slash = strrchr(path, '/');
+        CRD_PASS(crd_strdup(path, &inputs->maps[inputs->map_count]));
+        CRD_PASS(crd_strdup(slash != NULL ? slash + 1 : path, &inputs->map_names[inputs->map_count]));
+        inputs->map_count++;
+    }
+    if (inputs->unc_name == NULL) CRD_PASS(crd_strdup("uncertainty", &inputs->unc_name));
+    return inputs->mask != NULL ? CRD_OK : crd_strdup(options->mask, &inputs->mask);
+}
+
+crd_status crd_inputs_open(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
+{
+    inputs->mean = (double)NAN;
+    if (options->run != NULL) CRD_PASS(find_run(options, monitor, inputs));
+    CRD_PASS(copy_paths(options, inputs));
+    if (inputs->prob == NULL && inputs->seg == NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "there is nothing to validate: give a run folder, or --prob, --seg and --unc");
+    }
+    if (options->label == NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT, "label: without a label there is nothing to validate against; give --label");
+    }
+    if (inputs->prob != NULL) CRD_PASS(look_at(inputs->prob, "probability", monitor, inputs, &inputs->prob_scale));
+    if (inputs->seg != NULL) CRD_PASS(look_at(inputs->seg, "segmentation", monitor, inputs, NULL));
+    if (inputs->unc != NULL) {
+        CRD_PASS(look_at(inputs->unc, "uncertainty map", monitor, inputs, &inputs->unc_scale));
+    } else {
+        inputs->map_count = 0;
+    }
+    for (int64_t i = 0; i < inputs->map_count; i++) {
+        CRD_PASS(look_at(inputs->maps[i], "uncertainty map", monitor, inputs, &inputs->map_scales[i]));
+    }
+    return open_label(options, monitor, inputs);
+}
+
+void crd_inputs_close(crd_inputs *inputs)
+{
+    crd_free(&inputs->prob);
+    crd_free(&inputs->seg);
+    crd_free(&inputs->unc);
+    crd_free(&inputs->unc_name);
+    crd_free(&inputs->mask);
+    for (int64_t i = 0; i < CRD_MAPS_MAX; i++) {
+        crd_free(&inputs->maps[i]);
+        crd_free(&inputs->map_names[i]);
+    }
+    crd_label_close(&inputs->label);
+}
+
+crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader)
+{
+    memset(reader, 0, sizeof *reader);
+    reader->inputs = inputs;
+    if (inputs->prob != NULL) CRD_PASS(crd_volume_open(inputs->prob, NULL, NULL, &reader->prob));
+    if (inputs->seg != NULL) CRD_PASS(crd_volume_open(inputs->seg, NULL, NULL, &reader->seg));
+    if (inputs->unc != NULL) CRD_PASS(crd_volume_open(inputs->unc, NULL, NULL, &reader->unc));
+    for (int64_t i = 0; i < inputs->map_count; i++) {
+        CRD_PASS(crd_volume_open(inputs->maps[i], NULL, NULL, &reader->maps[i]));
+    }
+    CRD_PASS(crd_label_reopen(inputs->label, &reader->label));
+    if (inputs->mask != NULL) CRD_PASS(crd_mask_open(inputs->mask, inputs->mask_shape, &reader->mask));
+    return CRD_OK;
+}
+
+void crd_reader_close(crd_reader *reader)
+{
+    crd_volume_close(&reader->prob);
+    crd_volume_close(&reader->seg);
+    crd_volume_close(&reader->unc);
+    for (int64_t i = 0; i < CRD_MAPS_MAX; i++) crd_volume_close(&reader->maps[i]);
+    crd_label_close(&reader->label);
+    crd_mask_close(&reader->mask);
+    crd_free(&reader->spare);
+}
+
+static int64_t box_voxels(const crd_box *box)
+{
+    return box->size[0] * box->size[1] * box->size[2];
+}
+
+crd_status crd_reader_segmentation(crd_reader *reader, const crd_box *box, const float *prob, uint8_t *seg)
+{
+    const int64_t count = box_voxels(box);
+    if (reader->seg == NULL) {
+        const double scale = reader->inputs->prob_scale;
+        for (int64_t i = 0; i < count; i++) seg[i] = (double)prob[i] * scale > 0.5;
+        return CRD_OK;
+    }
+    if (crd_volume_describe(reader->seg)->type == CRD_U8) return crd_volume_read(reader->seg, box, CRD_U8, seg);
+    if (reader->spare_count < count) {
+        crd_free(&reader->spare);
+        reader->spare_count = 0;
+        CRD_PASS(crd_alloc(count, sizeof *reader->spare, "a slice of the segmentation", &reader->spare));
+        reader->spare_count = count;
+    }
+    CRD_PASS(crd_volume_read(reader->seg, box, CRD_F32, reader->spare));
+    for (int64_t i = 0; i < count; i++) seg[i] = reader->spare[i] != 0.0f;
+    return CRD_OK;
+}
+
+static crd_box moved(const crd_reader *reader, const crd_box *box)
+{
+    crd_box result = *box;
+    for (int axis = 0; axis < 3; axis++) result.origin[axis] += reader->inputs->origin[axis];
+    return result;
+}
+
+crd_status crd_reader_label(crd_reader *reader, const crd_box *box, uint8_t *classes)
+{
+    const crd_box there = moved(reader, box);
+    return crd_label_read(reader->label, &there, classes);
+}
+
+crd_status crd_reader_mask(crd_reader *reader, const crd_box *box, uint8_t *inside)
+{
+    const crd_box there = moved(reader, box);
+    return crd_mask_read(reader->mask, &there, inside);
+}

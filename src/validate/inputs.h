@@ -1,0 +1,50 @@
+/* The volumes that are validated: which they are, and one set of open files per thread. */
+#ifndef CRD_VALIDATE_INPUTS_H
+#define CRD_VALIDATE_INPUTS_H
+
+#include <stdbool.h>
+
+#include "chunk/label.h"
+#include "chunk/mask.h"
+#include "credence/validate.h"
+#include "validate/tally.h"
+
+typedef struct crd_inputs {
+    char *prob, *seg, *unc; /* NULL: missing */
+    char *maps[CRD_MAPS_MAX], *map_names[CRD_MAPS_MAX];
+    int64_t map_count;
+    char *unc_name; /* "33-67", or "std" */
+    double prob_scale, unc_scale, map_scales[CRD_MAPS_MAX];
+    int64_t shape[3];  /* of the maps */
+    int64_t origin[3]; /* of the maps inside the label and the mask */
+    bool boxed;        /* the maps are of a box of the scan */
+    crd_label *label;  /* NULL: none (a sweep over the map alone) */
+    char *mask;
+    int64_t mask_shape[3];
+    bool all_count; /* no mask, and every voxel is labelled */
+    double mean;    /* of the uncertainty over the voxels that count, where the run's manifest says it; else NaN */
+} crd_inputs;
+
+/* Resolves the options. `inputs` is zeroed before, and closed by the caller whatever happens. */
+crd_status crd_inputs_open(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs);
+void crd_inputs_close(crd_inputs *inputs);
+
+typedef struct crd_reader {
+    const crd_inputs *inputs;
+    crd_volume *prob, *seg, *unc, *maps[CRD_MAPS_MAX];
+    crd_label *label;
+    crd_mask *mask;
+    float *spare; /* room for one slice of a segmentation that isn't u8 */
+    int64_t spare_count;
+} crd_reader;
+
+crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader);
+void crd_reader_close(crd_reader *reader);
+
+/* All boxes are in the maps' coordinates. `prob` is needed where there is no segmentation; it has been read then. */
+crd_status crd_reader_segmentation(crd_reader *reader, const crd_box *box, const float *prob, uint8_t *seg);
+crd_status crd_reader_label(crd_reader *reader, const crd_box *box, uint8_t *classes);
+/* Only where inputs->mask isn't NULL. */
+crd_status crd_reader_mask(crd_reader *reader, const crd_box *box, uint8_t *inside);
+
+#endif

@@ -1,0 +1,82 @@
+/* The inner loops: one stretch of a row at a time, in vector code. Every path gives the same bits: each operation is
+ * rounded on its own, and whatever is added up is an integer or has a fixed place in its group. */
+#ifndef CRD_VALIDATE_ROWS_H
+#define CRD_VALIDATE_ROWS_H
+
+#include <stdbool.h>
+
+#include "validate/tally.h"
+
+/* Rows are worked on in stretches of this many voxels, which begin at multiples of it. */
+enum { CRD_STRETCH = 2048 };
+
+/* What a voxel is: bits. 0: doesn't count. */
+enum { CRD_PREDICTED = 1, CRD_LABELLED = 2, CRD_COUNTS = 4 };
+
+/* Room for counters that are too hot for 64 bits; emptied into the tally after at most 2^31 voxels. */
+typedef struct crd_hot {
+    uint32_t bins[2]
+                 [2 * CRD_MEASURE_BINS + 1];  /* two tables, so that equal neighbours don't wait for each other; the */
+    uint32_t cubes[2][4 * CRD_CUBE_BINS + 1]; /* last entry takes what doesn't count */
+    uint64_t reliability[4][4 * CRD_RELIABILITY_BINS + 1][2]; /* count, excess */
+} crd_hot;
+
+/* The bits of the largest stored value that still counts as 1. Those of negative numbers and NaN are larger. */
+static inline uint32_t crd_rows_limit(double scale)
+{
+    const float one = (float)(1.000001 / scale);
+    uint32_t bits;
+    memcpy(&bits, &one, sizeof bits);
+    return bits;
+}
+
+void crd_hot_empty(crd_hot *hot, crd_tally *tally);
+
+typedef struct crd_cube_rule {
+    double limit; /* sum of the cube, in units, from which on it is uncertain: a whole number */
+    int need;     /* right voxels of an accurate cube */
+    double scale; /* stored uncertainty -> units of 2^-32 */
+} crd_cube_rule;
+
+typedef struct crd_neighbour_rows {
+    const float *here, *below, *behind; /* at (z, y), (z, y + 1), (z + 1, y); one more voxel than `count` */
+    const uint8_t *here_kind, *below_kind, *behind_kind;
+    bool last; /* the stretch ends the row: its last voxel has none after it */
+} crd_neighbour_rows;
+
+typedef struct crd_rows {
+    const char *name;
+    bool (*available)(void);
+
+    /* kind[] and mark[] (right | counts << 4) from the segmentation (nonzero: foreground), the label's classes and the
+     * mask (NULL: everything is inside). */
+    void (*mark)(const uint8_t *seg, const uint8_t *label, const uint8_t *inside, int64_t count, uint8_t *kind,
+                 uint8_t *mark);
+    /* In place: -0 becomes 0, and so does what lies where a voxel doesn't count. The others want clean values. */
+    void (*clean)(float *values, const uint8_t *kind, int64_t count);
+    void (*count)(const uint8_t *kind, int64_t count, crd_class_counts *counts);
+    /* Sums and bins of at most CRD_STRETCH voxels. The uncertainty is 0 where a voxel doesn't count. */
+    void (*uncertainty)(const float *unc, const uint8_t *kind, double scale, int64_t count, crd_tally *tally,
+                        crd_slice_tally *slice, crd_hot *hot);
+    /* Returns the largest stored probability as bits of a float: above crd_rows_limit means there is a wrong one. */
+    uint32_t (*probability)(const float *prob, const uint8_t *kind, double scale, int64_t count, crd_tally *tally,
+                            crd_hot *hot);
+    /* The `count` cubes of edge 2 that begin in this stretch: rows at (z, y), (z, y + 1), (z + 1, y), (z + 1, y + 1),
+     * each with one voxel more. */
+    void (*cubes)(const float *const unc[4], const uint8_t *const mark[4], const crd_cube_rule *rule, int64_t count,
+                  crd_hot *hot);
+    void (*neighbours)(const crd_neighbour_rows *rows, double scale, int64_t count, crd_tally *tally);
+    /* Squared distances with the class in the top bit: nearest[i] = min(nearest[i], step + (there[i] of the other class
+     * than here[i] ? 0 : there[i])). */
+    void (*nearer)(const uint16_t *there, const uint16_t *here, int step, int64_t count, int16_t *nearest);
+    /* The sum of a stretch of the uncertainty where `kind` isn't 0 (NULL: everywhere); *most as probability() has it.
+     */
+    uint64_t (*sum)(const float *unc, const uint8_t *kind, double scale, int64_t count, uint32_t *most);
+} crd_rows;
+
+/* The best that this CPU runs. */
+const crd_rows *crd_rows_best(void);
+/* All of them, best first, ends in NULL: for tests. */
+extern const crd_rows *const crd_rows_all[];
+
+#endif

@@ -1,0 +1,53 @@
+/* Passes over the volumes, slab by slab, by all threads. */
+#ifndef CRD_VALIDATE_SWEEP_H
+#define CRD_VALIDATE_SWEEP_H
+
+#include "base/parallel.h"
+#include "validate/inputs.h"
+#include "validate/rows.h"
+
+typedef struct crd_sweep {
+    const crd_inputs *inputs;
+    const crd_rows *rows;
+    crd_pool *pool;
+    const crd_monitor *monitor;
+    int64_t first, last;  /* the slices [first, last) are tallied: the whole volume, or a part to be merged later */
+    int64_t edge, stride; /* of the cubes */
+    int need;             /* right voxels of an accurate cube */
+    double threshold;     /* of the mean uncertainty */
+    const double *thresholds;
+    int64_t threshold_count;
+    bool core;
+} crd_sweep;
+
+/* The sum from which on a cube of that edge is uncertain, in units of 2^-32: a whole number. */
+double crd_cube_limit(double threshold, int64_t edge);
+
+/* Counts and sums the uncertainty over the voxels that count: its mean is the usual threshold. */
+crd_status crd_sweep_mean(const crd_sweep *sweep, int64_t *voxels, crd_wide *sum);
+/* Everything but the distances. */
+crd_status crd_sweep_run(const crd_sweep *sweep, crd_tally *tally);
+/* The distances to the predicted boundary. */
+crd_status crd_sweep_distance(const crd_sweep *sweep, crd_tally *tally);
+
+/* One part of the work: some slices of a band of rows. */
+typedef struct crd_part {
+    int64_t z_begin, z_end;
+    int64_t y_begin, y_end;
+} crd_part;
+
+/* What the passes share: parts are handed to threads, each with its own files, room and tally; the first failure stops
+ * them all. */
+typedef struct crd_team crd_team;
+typedef struct crd_team_work {
+    const char *stage;
+    int64_t slab; /* slices of a part */
+    int64_t band; /* rows of a part */
+    /* The room of a thread, made once. `end` also takes one that `begin` left half made. */
+    crd_status (*begin)(const crd_sweep *sweep, void **room);
+    crd_status (*part)(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *room, crd_tally *tally);
+    void (*end)(void **room);
+} crd_team_work;
+crd_status crd_team_run(const crd_sweep *sweep, const crd_team_work *work, crd_tally *tally);
+
+#endif

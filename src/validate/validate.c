@@ -1,0 +1,119 @@
+/* Validation from the options to the figures. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "credence/number.h"
+#include "validate/figures.h"
+#include "validate/run_folder.h"
+
+/* The threshold that was asked for; NaN: the mean of the map. */
+static crd_status wanted_threshold(const char *text, double *out)
+{
+    *out = (double)NAN;
+    if (text == NULL || strcmp(text, "mean") == 0) return CRD_OK;
+    if (crd_parse_real(text, strlen(text), out) && *out >= 0.0 && *out <= 1.0) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "threshold must be mean or a number in 0 .. 1, not '%s'", text);
+}
+
+static crd_status find_threshold(const crd_validate_options *options, crd_sweep *sweep, bool *from_manifest)
+{
+    int64_t voxels;
+    crd_wide sum;
+    *from_manifest = false;
+    CRD_PASS(wanted_threshold(options->threshold, &sweep->threshold));
+    if (!isnan(sweep->threshold) || sweep->inputs->unc == NULL) return CRD_OK;
+    if (isfinite(sweep->inputs->mean)) {
+        sweep->threshold = sweep->inputs->mean;
+        *from_manifest = true;
+        return CRD_OK;
+    }
+    CRD_PASS(crd_sweep_mean(sweep, &voxels, &sum));
+    sweep->threshold = crd_wide_mean(sum, voxels, CRD_UNIT);
+    return CRD_OK;
+}
+
+/* Right voxels that make a cube accurate; a share such as 7/8 is taken as meant, not as its double is rounded. */
+static int needed(double share, int64_t edge)
+{
+    return (int)ceil(share * (double)(edge * edge * edge) - 1e-9);
+}
+
+static crd_status measure(const crd_validate_options *options, crd_sweep *sweep, crd_validation *v)
+{
+    crd_status status = CRD_OK;
+    crd_tally *tally = NULL;
+    bool from_manifest;
+    CRD_TRY(find_threshold(options, sweep, &from_manifest));
+    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &tally));
+    CRD_TRY(crd_sweep_run(sweep, tally));
+    if (tally->counts.voxels == 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "no voxel of %s is labelled and inside the mask: there is nothing to validate",
+                 options->label);
+    }
+    if (!sweep->core) CRD_TRY(crd_sweep_distance(sweep, tally));
+    CRD_TRY(crd_figures_make(sweep, tally, v));
+    if (from_manifest && fabs(v->uncertainty.mean - sweep->threshold) > 1e-9) {
+        crd_warn(
+            sweep->monitor,
+            "the manifest says that the mean uncertainty is %.9g, the map's is %.9g: its file was changed after the "
+            "run; the manifest's is the threshold",
+            sweep->threshold, v->uncertainty.mean);
+    }
+done:
+    crd_tally_free(&tally);
+    return status;
+}
+
+static crd_status write_into(const char *run, const crd_validation *v)
+{
+    crd_status status = CRD_OK;
+    char *json = NULL, *path = NULL;
+    CRD_TRY(crd_validation_to_json(v, NULL, &json));
+    CRD_TRY(crd_join_path(run, "validation.json", "", &path));
+    CRD_TRY(crd_write_file(path, json, strlen(json)));
+done:
+    crd_free(&json);
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
+{
+    crd_status status = CRD_OK;
+    crd_validation *v = NULL;
+    crd_inputs inputs = {0};
+    crd_sweep sweep = {.inputs = &inputs,
+                       .rows = crd_rows_best(),
+                       .monitor = monitor,
+                       .edge = options->edge,
+                       .stride = options->stride,
+                       .thresholds = options->thresholds.items,
+                       .threshold_count = options->thresholds.count,
+                       .core = options->core != 0};
+    *out = NULL;
+    if (options->edge < 1 || options->edge > 32 || options->stride < 1) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "edge must lie in 1 .. 32 and stride be at least 1");
+    }
+    sweep.need = needed(options->accuracy_threshold, options->edge);
+    CRD_TRY(crd_pool_create((int)options->threads, &sweep.pool));
+    CRD_TRY(crd_inputs_open(options, monitor, &inputs));
+    sweep.last = inputs.shape[0];
+    CRD_TRY(crd_validation_create(&v));
+    v->pavpu.edge = options->edge;
+    v->pavpu.stride = options->stride;
+    v->pavpu.accuracy_threshold = options->accuracy_threshold;
+    snprintf(v->measure, sizeof v->measure, "%s", options->measure != NULL ? options->measure : "width");
+    CRD_TRY(measure(options, &sweep, v));
+    if (options->run != NULL) CRD_TRY(write_into(options->run, v));
+    *out = v;
+    v = NULL;
+done:
+    crd_validation_free(&v);
+    crd_inputs_close(&inputs);
+    crd_pool_free(&sweep.pool);
+    return status;
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# phantom: scans with exact truth.
+. "$(dirname "$0")/common.sh"
+shape=(--shape 12,48,64)
+
+run phantom graphite -o "$folder/a/b" "${shape[@]}" --format npy --threads 1 --seed 5
+expect 0; out 'graphite, z 12, y 48, x 64'; out 'foreground +5[0-9.]+ %|foreground +4[0-9.]+ %'; out 'best threshold'
+[ -s "$folder/a/b/scan.npy" ] && [ -s "$folder/a/b/label.npy" ] && [ -s "$folder/a/b/truth.npy" ] ||
+    complain "files are missing"
+
+# Any number of threads, and the settings that phantom.json keeps: the same bytes.
+run phantom graphite -o "$folder/c" --config "$folder/a/b/phantom.json" --threads 3 -q; expect 0; no_out; no_err
+for name in scan.npy label.npy truth.npy phantom.json; do
+    cmp -s "$folder/a/b/$name" "$folder/c/$name" || complain "$name differs"
+done
+
+# The defaults are the kind's own; the flags win over them.
+run phantom weld -o "$folder/weld" "${shape[@]}" --format raw --json --contrast 0.3
+expect 0; same "$(json 'd["kind"], d["shape"], 0.15 < d["volume_fraction"] < 0.21')" 'weld [12, 48, 64] True'
+same "$(/usr/bin/python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["settings"]
+print(s["fraction"], s["contrast"], "grain-size" in s, "void-size" in s)' "$folder/weld/phantom.json")" '0.18 0.3 False True'
+run info --json "$folder/weld/truth.raw"; expect 0; same "$(json 'd["min"], d["max"], d["type"]')" '0 1 u8'
+
+run phantom;                                     expect 2; err 'graphite\|weld'
+run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite or weld"
+run phantom graphite;                            expect 2; err '--output'
+run phantom weld -o "$folder/x" --grain-size 9;  expect 2; err '--grain-size has no meaning for weld'
+run phantom graphite -o "$folder/x" --noise 2;   expect 2; err '--noise must lie between 0'
+run phantom graphite -o "$folder/x" --nose 1;    expect 2; err 'did you mean --noise\?'
+run phantom graphite -o "$folder/x" --shape 4,4,4; expect 2; err '--shape must lie'
+[ ! -e "$folder/x" ] || complain "a refused command left something behind"
+finish

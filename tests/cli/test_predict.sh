@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# credence predict from outside: what it prints and writes, the plan, repeating a run, and what it refuses.
+. "$(dirname "$0")/common.sh"
+cd "$folder" || exit 1
+model="$CREDENCE_BUILD/tests/make_model"
+[ -x "$model" ] || { echo "there is no tool $model"; exit 1; }
+"$model" model.h5 bcnn 8 16,16,16 || exit 1
+/usr/bin/python3 - <<'PYTHON' || exit 1
+import numpy as np
+z, y, x = np.mgrid[:20, :24, :40]
+rng = np.random.default_rng(1)
+np.save("scan.npy", (3000 + 900 * np.sin(z / 3) * np.sin(y / 4) * np.sin(x / 5) + rng.normal(0, 150, z.shape)).astype(np.uint16))
+PYTHON
+run convert scan.npy scan.tif --spacing 2,1,1,um; expect 0
+base=(predict --model model.h5 --scan scan.tif --samples 4 --step 2)
+
+# The run folder, and the manifest.
+run "${base[@]}" -o run; expect 0
+out '^run: volume fraction 0\.[0-9]{4} \(samples: 0\.[0-9]{4} to 0\.[0-9]{4}\), mean uncertainty '
+err '16 of 16 chunks of 16,16,16 \(z,y,x\) with 4 samples to compute: about .* min, .* of memory, .* of disk'
+same "$(ls -A run | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.tif scan_seg.tif scan_unc.tif "
+cp run/manifest.json out; same "$(json 'd["format"], d["device"].split()[0], d["seed"], d["plan"]["chunks"], len(d["volume_fraction"]["samples"]), d["warnings"]')" "credence-run cpu 0 16 4 []"
+same "$(json 'd["model"]["sha256"]')" "$(sha256sum model.h5 | cut -d' ' -f1)"
+same "$(json 'd["outputs"][2]["file"], d["outputs"][2]["percentiles"], d["uncertainty"]["interval"]')" "scan_unc.tif [33, 67] 33-67"
+/usr/bin/python3 -c "import json; [json.loads(line)['times'] for line in open('run/log.jsonl')]" || complain "log.jsonl"
+run info --json run/scan_prob.tif; expect 0; same "$(json 'd["shape"], d["type"], d["spacing"], d["unit"]')" "[20, 24, 40] f32 [2, 1, 1] um"
+
+# The same run again: from the manifest, from the same scan in another format, with other threads.
+run predict --config run/manifest.json -o again; expect 0
+same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"
+run "${base[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err
+same "$(json 'd["path"], d["chunks"], d["computed"], d["samples"]')" "npy 16 16 4"
+run convert npy/scan_prob.npy npy_prob.tif --spacing 2,1,1,um; expect 0
+/usr/bin/python3 -c "
+import json
+a, b = (json.load(open(p + '/manifest.json')) for p in ('run', 'npy'))
+assert a['scan']['sha256'] == b['scan']['sha256'] and a['uncertainty'] == b['uncertainty'] and a['seams'] == b['seams']" || complain "the scan's fingerprint depends on its format"
+"$model" model2.h5 bcnn 8 16,16,16 9; cp model.h5 kept.h5; cp model2.h5 model.h5
+run predict --config run/manifest.json -o changed; expect 0; err '^credence: warning: the model is not the one that run/manifest.json was made with'
+cp kept.h5 model.h5
+
+# What would be done.
+run "${base[@]}" --dry-run --json; expect 0; [ ! -e undefined ] || complain "a dry run wrote something"
+same "$(json 'd["shape"], d["chunk"], d["step"], d["trim"], len(d["chunks"]), d["min_coverage"], d["max_coverage"]')" "[20, 24, 40] [16, 16, 16] 2 0.1 16 1 8"
+same "$(json 'd["chunks"][0], d["chunks"][-1]')" "{'origin': [0, 0, 0], 'keep': [[0, 14], [0, 14], [0, 14]]} {'origin': [4, 8, 24], 'keep': [[6, 20], [10, 24], [26, 40]]}"
+same "$(json 'd["memory_bytes"] > 0 and d["disk_bytes"] > 20*24*40*18 and d["eta_seconds"] > 0')" "True"
+run "${base[@]}" --dry-run --bbox 0:4,0:4,0:4 --json; expect 0; same "$(json 'len(d["chunks"])')" 1
+run "${base[@]}" --dry-run; expect 0; out '^chunks +16 of 16,16,16, step 2, trim 0.1$'; out '^memory +[0-9.]+ GiB$'
+
+# Refusals: one sentence, and nothing left behind.
+run predict --model model.h5; expect 2; err '^credence: .*--scan'
+run predict --model model.h5 --scan scan.tif; expect 2; err '^credence: .*--output'
+run "${base[@]}" -o run; expect 1; err '^credence: run is not empty: it holds the result of an earlier run; .*--overwrite'
+run "${base[@]}" -o run --resume; expect 0; err 'run is complete'; no_out
+run "${base[@]}" -o run --overwrite --resume; expect 1; err 'exclude each other'
+run "${base[@]}" -o no --samples 0; expect 2; err '^credence: .*samples'
+run "${base[@]}" -o no --step 0; expect 2; err '^credence: .*step'
+run "${base[@]}" -o no --percentiles 50,101; expect 2; err '^credence: .*percentiles'
+run "${base[@]}" -o no --dtype u32; expect 2; err '^credence: .*dtype'
+run "${base[@]}" -o no --chunk 16,16,12; expect 1; err '^credence: .*8.*16'
+run "${base[@]}" -o no --chunk 24,16,16; expect 1; err '^credence: the chunk is 24 voxels along z and the volume only 20; a chunk of 16'
+run "${base[@]}" -o no --bbox 0:20,0:24,0:41; expect 1; err '^credence: bbox asks for x from 0 to 41; it must lie in 0:40'
+run "${base[@]}" -o no --mask scan.npy/x; expect 1
+run "${base[@]}" -o no --max-memory 10M; expect 1; err '^credence: the run needs [0-9]+ MiB of memory .*max-memory allows 10 MiB'
+run "${base[@]}" -o no --device cuda; expect 1; err '^credence: .*GPU'
+run predict --model scan.tif --scan scan.tif -o no; expect 1; err '^credence: .*scan\.tif'
+run "${base[@]}" -o scan.tif; expect 1; err '^credence: '
+[ ! -e no ] || complain "refused runs left: $(ls -A no)"
+run "${base[@]}" -o run --overwrite --dtype u8 --quiet; expect 0; no_out
+same "$(cat run/scan_seg.tif | sha256sum)" "$(cat again/scan_seg.tif | sha256sum)"
+run info --json run/scan_prob.tif; same "$(json 'd["type"]')" u8
+finish

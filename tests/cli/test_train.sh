@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# credence train: what it says and leaves behind; labels, masks and formats; and what info says about the model.
+. "$(dirname "$0")/common.sh"
+cd "$folder" || exit 1
+
+/usr/bin/python3 - <<'PYTHON' || exit 1
+import numpy as np
+rng = np.random.default_rng(1)
+z, y, x = np.meshgrid(np.arange(16), np.arange(32), np.arange(48), indexing="ij")
+label = ((y + x) % 16 < 8).astype(np.uint8)
+scan = (8000 + 2500 * label + rng.normal(0, 500, label.shape)).astype(np.uint16)
+np.save("scan.npy", scan)
+np.save("label.npy", label)
+scan.tofile("scan.raw")
+label.tofile("label.raw")
+np.save("three.npy", label + 2 * (z > 7).astype(np.uint8))
+np.save("other_shape.npy", label[:8])
+np.save("one_class.npy", np.zeros_like(label))
+part = np.full_like(label, 255)
+part[:, 8:30, 4:40] = label[:, 8:30, 4:40]
+np.save("part.npy", part)
+nowhere = np.full_like(label, 255)
+np.save("nowhere.npy", nowhere)
+PYTHON
+small="--filters 4 --chunk 8,16,16 --step 2 --batch 4 --epochs 2 --threads 2"
+names() { find . -maxdepth 1 -name "$1*" -printf '%f\n' | sort | tr '\n' ' '; }
+
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o m.h5 $small; expect 0
+out '^Trained m\.h5: '; out 'On the part it never learnt from'; out 'm\.progress\.png'
+out '^ +credence predict --model m\.h5 --scan scan\.npy -o prediction$'
+err 'foreground is 1'; err 'chunks of 8,16,16 \(z,y,x\) to learn from'
+names m. | grep -qE '^m\.best\.h5 m\.ckpt\.h5 m\.h5 m\.log\.jsonl (m\.progress\.png )?$' || complain "files: $(names m.)"
+[ ! -e m.progress.png ] || [ "$(head -c 4 m.progress.png | tail -c 3)" = PNG ] || complain "the picture is no PNG"
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o q.h5 --quiet $small; expect 0; no_out; no_err
+cmp -s m.h5 q.h5 || complain "the same settings gave another model"
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o j.h5 --json --quiet --log elsewhere.jsonl $small; expect 0; no_err
+same "$(json 'd["model"], d["epochs"], d["valid_accuracy"] > 0.5, d["steps"] > 3')" "j.h5 2 True True"
+[ -s elsewhere.jsonl ] && [ ! -e j.log.jsonl ] || complain "--log"
+
+# info
+run info m.h5; expect 0; out 'kind +bcnn'; out 'chunk +z 8, y 16, x 16'; out 'settings .*lr '
+run info --json m.h5 scan.npy; expect 0
+same "$(json 'd[0]["format"], d[0]["kind"], d[0]["filters"], d[0]["config"]["batch"], d[1]["format"]')" "credence-model bcnn 4 4 npy"
+
+# raw files, a config with the paper's keys, a mask
+# shellcheck disable=SC2086
+run train --scan scan.raw --label label.raw --shape 16,32,48 --type u16le -o raw.h5 --quiet $small; expect 0
+cmp -s m.h5 raw.h5 || complain "raw files gave another model"
+cat >paper.json <<'JSON'
+{"window": [8, 16, 16], "step": 2, "batch_size": 4, "epochs": 2, "initial_learning_rate": 0.001, "kl_alpha": 0.25,
+ "kl_alpha_increase_per_epoch": 0.5, "kl_start_epoch": 2, "prior_std": 1, "bayesian": false, "norm": true,
+ "data_dir": "x", "num_gpus": 2, "resume": false, "filters": 4, "scan": "scan.npy", "label": "label.npy"}
+JSON
+run train --config paper.json -o p.h5 --quiet; expect 0
+run info --json p.h5; same "$(json '[d["kind"]] + [d["config"][k] for k in ("kl-start", "kl-initial", "batch", "chunk", "norm")]')" \
+    "['mcdn', 1, 0.25, 4, [8, 16, 16], 'scan']"
+same "$(cut -d, -f5 p.log.jsonl | sort -u | tr '\n' ' ')" '"kl_weight":0.25 "kl_weight":0.75 '
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy --mask cylinder -o c.h5 --quiet $small; expect 0
+
+# Labels: three values need a word, parts of a label are enough
+# shellcheck disable=SC2086
+run train --scan scan.npy --label three.npy -o x.h5 $small; expect 1; err '^credence: .*three\.npy.*--foreground'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label three.npy --foreground 1,3 -o x.h5 --quiet $small; expect 0
+# shellcheck disable=SC2086
+run train --scan scan.npy --label part.npy --ignore 255 -o x.h5 $small; expect 0; err '[0-9.]+ % without a label'
+for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "absent.npy absent"; do
+    # shellcheck disable=SC2086
+    run train --scan scan.npy --label ${wrong% *} -o no.h5 $small; expect 1; err "^credence: .*${wrong#* }"
+done
+# shellcheck disable=SC2086
+run train --scan scan.npy --label nowhere.npy --ignore 255 -o no.h5 $small; expect 1; err '^credence: no chunk'
+run train --scan scan.npy --label label.npy -o no.h5 --chunk 12,16,16; expect 1; err '^credence: .*(8|16),16,16'
+run train --scan scan.npy --label label.npy -o no.h5 --device cuda; expect 1; err '^credence: .*--device cpu'
+run train --scan scan.npy --label label.npy; expect 2; err '^credence: '
+run train --label label.npy -o no.h5; expect 2
+same "$(names no.)" ""
+
+# A loss that is no number is said in words.
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o no.h5 $small --lr 10 --epochs 40; [ "$code" -le 1 ] || complain "exit code $code"
+[ "$code" -eq 0 ] || err '^credence: (the loss is not a finite number|the head of the network is dead)'
+[ "$code" -eq 1 ] || err 'warning: (nothing learnt|the validation BCE)'
+
+# What reading costs: printed, and far below the time of the steps.
+run train --scan scan.npy --label label.npy -o r.h5 --json --quiet --chunk 16,32,32 --step 4 --batch 4 --max-steps 12 --threads 1
+expect 0
+share=$(json '"%.2f %%" % (100 * d["reading_seconds"] / d["seconds"])')
+echo "reading takes $share of the time of a training with 16 filters"
+same "$(json 'd["reading_seconds"] < 0.03 * d["seconds"]')" True
+
+run bench train --chunk 8,16,16 --batch 1 --filters 4 --seconds 0.1 --json; expect 0
+same "$(json 'sorted(d) == sorted(["device", "precision", "chunk", "batch", "estimator", "ms_per_step", "gflops", "peak_gflops", "peak_memory_bytes", "repetitions"]) and d["ms_per_step"] > 0')" True
+run bench predict --chunk 8,16,16 --samples 2 --filters 4 --seconds 0.1 --json; expect 0
+same "$(json 'sorted(d) == sorted(["device", "precision", "chunk", "samples", "ms_per_chunk", "gflops", "peak_gflops", "peak_memory_bytes", "repetitions"]) and d["samples"] == 2')" True
+run bench nonsense; expect 2
+finish

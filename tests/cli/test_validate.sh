@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# credence validate and compare from outside: run folders, manifests, tables, refusals.
+. "$(dirname "$0")/common.sh"
+/usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "skipped: no numpy"; exit 77; }
+
+/usr/bin/python3 - "$folder" <<'PY'
+import json, os, sys
+import numpy as np
+folder = sys.argv[1]
+generator = np.random.default_rng(5)
+shape = (9, 12, 15)
+prob = generator.random(shape).astype("f4")
+seg = (prob > 0.5).astype("u1")
+unc = (prob * (1 - prob) * generator.random(shape)).astype("f4")
+np.save(f"{folder}/label.npy", np.where(generator.random(shape) < 0.1, 1 - seg, seg).astype("u1"))
+np.save(f"{folder}/whole.npy", np.pad(np.load(f"{folder}/label.npy"), ((2, 1), (3, 0), (0, 4))))
+mean = float(np.rint(unc.astype("f8") * 2**32).sum() / unc.size / 2**32)
+for run, kind in (("a,b", "bcnn"), ("c", "mcdn"), ("old", "bcnn"), ("box", "bcnn")):
+    os.makedirs(f"{folder}/{run}")
+    for name, values in (("prob", prob), ("seg", seg), ("unc", unc), ("unc_5-95", np.minimum(1, 2 * unc)), ("std", unc / 2),
+                         ("seg_lower", seg)):
+        np.save(f"{folder}/{run}/s_{name}.npy", values)
+    open(f"{folder}/{run}/s_prob.npy.json", "w").write("{}")
+    manifest = {"model": {"kind": kind}, "settings": {}, "uncertainty": {"interval": "33-67", "mean": mean}}
+    if run == "old":
+        manifest["uncertainty"]["mean"] = mean * 2
+    if run == "box":
+        manifest.update(scan={"shape": [12, 15, 19]}, plan={"origin": [2, 3, 0], "shape": list(shape)})
+    json.dump(manifest, open(f"{folder}/{run}/manifest.json", "w"))
+os.makedirs(f"{folder}/two")
+for name in ("a_seg", "b_seg"):
+    np.save(f"{folder}/two/{name}.npy", seg)
+os.makedirs(f"{folder}/empty")
+PY
+
+run validate "$folder/a,b" --label "$folder/label.npy" -q --json
+expect 0; no_err
+same "$(json 'd["growth"]["map"], d["pavpu"]["edge"], d["voxels"]')" "['33-67', '5-95'] 2 1620"
+diff -q "$folder/out" "$folder/a,b/validation.json" || complain "validation.json isn't what was printed"
+cp "$folder/out" "$folder/once"
+# Two passes over bare files give what the manifest's mean gives in one.
+run validate --prob "$folder/c/s_prob.npy" --seg "$folder/c/s_seg.npy" --unc "$folder/c/s_unc.npy" \
+    --label "$folder/label.npy" -q --json
+expect 0
+same "$(json 'd["pavpu"] == json.load(open(sys.argv[1][:-3] + "once"))["pavpu"]')" True
+[ ! -e "$folder/c/validation.json" ] || complain "bare files wrote into a folder"
+
+run validate "$folder/c" --label "$folder/label.npy" --measure std -q;  expect 0; out 'uncertainty \(std\)'
+run validate "$folder/c" --label "$folder/label.npy" -q
+expect 0; out '^accuracy +0\.[0-9]{6}$'; out 'PAvPU3D +0\.[0-9]+'; out 'P\(uncertain \| inaccurate\)'
+run validate "$folder/old" --label "$folder/label.npy" -q;              expect 0; err 'was changed after the run'
+run validate "$folder/c" --label "$folder/label.npy" --csv -q;          expect 0
+same "$(sed -n 1p "$folder/out" | tr -cd , | wc -c)" "$(sed -n 2p "$folder/out" | tr -cd , | wc -c)"
+
+run compare "$folder/a,b" "$folder/c"
+expect 0; out 'accuracy +UQ mean/1e-02 +P\(A\|C\)'; out '/c +mcdn +0\.'; out 'autocorr'
+run compare --json "$folder/a,b" "$folder/c"; expect 0
+same "$(json 'len(d), d[0]["run"][-3:], d[1]["accuracy"] == d[0]["accuracy"]')" '2 a,b True'
+run compare --csv "$folder/a,b" "$folder/c"; expect 0; out '^"[^"]*a,b",bcnn,1620,0'
+rm "$folder/c/validation.json"
+run compare "$folder/a,b" "$folder/c";                                  expect 1; err 'c hasn.t been validated'
+run compare "$folder/a,b" "$folder/c" --label "$folder/label.npy" -q;   expect 0
+[ -e "$folder/c/validation.json" ] || complain "compare --label didn't validate"
+
+run validate;                                                    expect 2; err 'needs --label'
+run validate --label "$folder/label.npy";                        expect 2; err 'say what to validate'
+run validate "$folder/empty" --label "$folder/label.npy";        expect 1; err 'is no run folder'
+run validate "$folder/none" --label "$folder/label.npy";         expect 1; err "can't open the run folder"
+run validate "$folder/two" --label "$folder/label.npy";          expect 1; err 'more than one run'
+run validate "$folder/c" --label "$folder/label.npy" --threshold 7; expect 1; err "threshold must be mean or a number"
+run validate "$folder/c" --label "$folder/whole.npy" -q;         expect 1; err 'it must be that of the same scan'
+# The label of the whole scan serves a run of a box in it.
+run validate "$folder/box" --label "$folder/whole.npy" -q --json; expect 0
+diff -q "$folder/out" "$folder/once" || complain "the box isn't where the manifest says"
+rm "$folder/c/s_std.npy"
+run validate "$folder/c" --label "$folder/label.npy" --measure std; expect 1; err 'predict with --std'
+finish

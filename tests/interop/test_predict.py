@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""What predict writes, against numpy: percentiles, mean and deviation over samples, overlap averaging, saved samples."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+program, build = os.environ["CREDENCE_PROGRAM"], os.environ["CREDENCE_BUILD"]
+
+
+def predict(output, *flags):
+    command = [program, "predict", "--model", "model.h5", "--scan", "scan.npy", "-o", output, "--quiet", *flags]
+    subprocess.run(command, check=True)
+    return json.load(open(output + "/manifest.json"))
+
+
+def volume(run, name):
+    return np.load(f"{run}/scan_{name}.npy")
+
+
+def near(a, b, tolerance):
+    worst = np.abs(np.asarray(a, float) - np.asarray(b, float)).max()
+    assert worst <= tolerance, f"off by {worst:.3g}, not {tolerance:.3g}"
+
+
+def one_chunk():
+    """Every voxel of a scan of one chunk is a probe, so numpy can compute everything again."""
+    manifest = predict("one", "--chunk", "16,24,24", "--samples", "9", "--percentiles", "5,33,50,67", "--std",
+                       "--intervals", "33-67,2.5-97.5", "--bounds", "33-67")
+    with h5py.File("one/probe.h5") as file:
+        voxels, samples = file["voxel"][:], file["probability"][:].astype(float)
+    assert np.array_equal(voxels, np.arange(16 * 24 * 24)) and samples.shape == (16 * 24 * 24, 9)
+    assert samples.std(1).mean() > 1e-3
+    shape, half = (16, 24, 24), 2.0**-24
+    near(volume("one", "prob").ravel(), samples.mean(1), half)
+    near(volume("one", "std").ravel(), samples.std(1), half)
+    for p in (5, 33, 50, 67):
+        near(volume("one", f"p{p}").ravel(), np.percentile(samples, p, axis=1), half)
+    near(volume("one", "unc").ravel(), np.subtract(*np.percentile(samples, [67, 33], axis=1)), 2 * half)
+    near(volume("one", "unc_2.5-97.5").ravel(), np.subtract(*np.percentile(samples, [97.5, 2.5], axis=1)), 2 * half)
+    assert np.array_equal(volume("one", "seg"), volume("one", "prob") > 0.5)
+    assert np.array_equal(volume("one", "seg_lower"), volume("one", "p33") > 0.5)
+    assert np.array_equal(volume("one", "seg_upper"), volume("one", "p67") > 0.5)
+    fractions = (samples.reshape(*shape, 9) > 0.5).mean((0, 1, 2))
+    near(manifest["volume_fraction"]["samples"], fractions, 1e-12)
+    near(manifest["volume_fraction"]["intervals"]["33-67"], np.percentile(fractions, [33, 67]), 1e-12)
+    near(manifest["uncertainty"]["mean"], volume("one", "unc").astype(float).mean(), 1e-9)
+    near(manifest["uncertainty"]["max"], volume("one", "unc").max(), 0)
+
+
+def overlap():
+    """Percentiles of averaged samples, from the samples that were saved (in steps of 1/65535)."""
+    predict("samples", "--chunk", "16,16,16", "--samples", "6", "--save-samples", "u16", "--aggregate", "samples",
+            "--std")
+    samples = np.stack([volume("samples", f"sample_{s}") for s in range(6)]) / 65535.0
+    step = 1 / 65535
+    near(volume("samples", "prob"), samples.mean(0), step)
+    near(volume("samples", "std"), samples.std(0), step)
+    near(volume("samples", "unc"), np.subtract(*np.percentile(samples, [67, 33], axis=0)), 2 * step)
+    scale = json.load(open("samples/scan_sample_0.npy.json"))["scale"]
+    near(scale, step, 1e-15)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        subprocess.run([build + "/tests/make_model", "model.h5", "bcnn", "8"], check=True)
+        rng = np.random.default_rng(3)
+        np.save("scan.npy", rng.normal(100, 20, (16, 24, 24)).cumsum(2).astype(np.float32))
+        one_chunk()
+        overlap()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

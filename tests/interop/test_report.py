@@ -1,0 +1,193 @@
+"""`credence report`: the page is well formed, needs nothing from outside, and every picture and plot is there. With
+CREDENCE_LONG=1 and a chromium, a browser opens it, too."""
+import base64
+import html.parser
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+try:
+    import numpy as np
+
+    import run_folder
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+PROGRAM = os.environ["CREDENCE_PROGRAM"]
+FOLDER = tempfile.TemporaryDirectory(prefix="credence-report-")
+VOID = {"meta", "img", "br"}
+failures = 0
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def check(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("failed:", what)
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+
+
+class Page(html.parser.HTMLParser):
+    """Keeps the stack of open tags, the pictures, and all text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.pictures, self.words, self.problems, self.headings = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        if self.open:
+            self.problems.append(f"never closed: {self.open}")
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        for name, value in attributes:
+            if name in ("src", "href") and not value.startswith("data:image/png;base64,"):
+                self.problems.append(f"{tag} {name}={value[:60]}")
+        if tag in ("script", "link", "iframe", "object"):
+            self.problems.append(f"a {tag}")
+        if tag == "img":
+            self.pictures.append(values)
+        if tag == "svg" and not values.get("aria-label"):
+            self.problems.append("a plot without words")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes something else, at {self.getpos()}")
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if self.open and self.open[-1] in ("h1", "h2", "h3", "figcaption"):
+            self.headings.append(data)
+
+
+def look_at(name):
+    with open(path(name), encoding="utf-8") as file:
+        text = file.read()
+    page = Page(text)
+    check(not page.problems, f"{name}: {page.problems[:5]}")
+    check("http:" not in text and "https:" not in text and "url(" not in text, f"{name} points outside")
+    for plot in re.findall(r"<svg.*?</svg>", text, re.S):
+        xml.etree.ElementTree.fromstring(plot)
+        check("nan" not in plot.lower().replace("nance", "") and "inf" not in plot.lower(), f"{name}: a plot without numbers")
+    for picture in page.pictures:
+        data = base64.b64decode(picture["src"].split(",", 1)[1], validate=True)
+        check(data[:8] == b"\x89PNG\r\n\x1a\n" and data[-8:-4] == b"IEND", f"{name}: a picture is no PNG")
+        width, height = struct.unpack(">II", data[16:24])
+        check((str(width), str(height)) == (picture["width"], picture["height"]), f"{name}: a picture's size")
+        check(len(picture["alt"]) > 10, f"{name}: a picture without words")
+    beside = os.listdir(path(name.replace(".html", "_pictures")))
+    check(len(beside) == len(page.pictures) > 0, f"{name}: {len(beside)} files, {len(page.pictures)} pictures")
+    page.text = " ".join(" ".join(page.words).split())
+    return page
+
+
+def report(name, *arguments):
+    result = run("report", *arguments, "-o", path(name), "-q")
+    check(result.returncode == 0, f"{name}: {result.stderr}")
+    return look_at(name) if result.returncode == 0 else None
+
+
+if "PNG pictures: no" in run("--version").stdout:
+    result = run("report", FOLDER.name, "-o", path("x.html"))
+    check(result.returncode == 1 and "built without libpng" in result.stderr, result.stderr)
+    print("skipped: no libpng")
+    sys.exit(1 if failures else 77)
+
+result = run("phantom", "graphite", "-o", path("phantom"), "--shape", "24,48,40", "--format", "npy", "-q")
+check(result.returncode == 0, result.stderr)
+scan, truth = path("phantom/scan.npy"), path("phantom/truth.npy")
+run_folder.make(path("a"), scan, truth, warnings=["Beware of <the> \"dog\" & its bite."])
+run_folder.make(path("b"), scan, truth, kind="mcdn", spread=0.3, intervals=(), seed=2)
+
+one = report("one.html", path("a"), "--label", truth)
+figures = json.load(open(path("a/validation.json")))
+for words in ("Read this first", 'Beware of <the> "dog" & its bite.', "In short", "What the uncertainty says", "Slices across y",
+              "uncertainty 5-95", "most wrong", "Most uncertain regions", "How the run was made", "credence-run", "0.65"):
+    check(words in one.text, f"one.html lacks: {words}")
+for title in ("How uncertain the voxels are", "Volume fraction over the samples", "Were there enough samples?", "Slice by slice",
+              "PAvPU3D over the threshold", "Away from the predicted boundary"):
+    check(title in one.headings, f"one.html lacks the plot: {title}")
+check(f"{figures['pavpu']['pavpu3d']:.5g}" in one.text, "PAvPU3D isn't in the table")
+check("not an error bar" in one.text, "the page doesn't say what the interval isn't")
+before = open(path("one.html"), "rb").read()
+report("one.html", path("a"), "--label", truth)
+check(open(path("one.html"), "rb").read() == before, "the same run gives another page")
+
+two = report("two.html", path("a"), path("b"), "--title", "A <b>title</b>")
+check("A <b>title</b>" in two.headings, "the title isn't escaped")
+for words in ("Run A: segmentation", "Run B: segmentation", "Plots of run B", "Monte Carlo dropout", "Run A: Beware"):
+    check(words in two.text, f"two.html lacks: {words}")
+
+# What is missing is left out, or said.
+for name in os.listdir(path("b")):
+    if "unc" in name or "seg" in name or name in ("probe.h5", "validation.json", "manifest.json"):
+        os.remove(path("b/" + name))
+bare = report("bare.html", path("b"))
+check("no manifest.json" in bare.text and "no uncertainty map" in bare.text, "bare.html doesn't say what is missing")
+check("Against the label" not in bare.text and "Most uncertain" not in bare.text, "bare.html shows what isn't there")
+manifest = json.load(open(path("a/manifest.json")))
+manifest["scan"]["path"] = "/nowhere/scan.npy"
+json.dump(manifest, open(path("a/manifest.json"), "w"))
+moved = report("moved.html", path("a"))
+check("The scan can't be opened" in moved.text and "probability" in moved.headings, "moved.html doesn't say it")
+check("The scan can't be opened" not in report("found.html", path("a"), "--scan", scan).text, "--scan isn't used")
+
+# A constant map, one slice, odd numbers in the manifest: a page all the same.
+os.makedirs(path("flat"))
+np.save(path("flat/x_prob.npy"), np.full((1, 9, 7), 0.25, "f4"))
+np.save(path("flat/x_seg.npy"), np.zeros((1, 9, 7), "u1"))
+np.save(path("flat/x_unc.npy"), np.zeros((1, 9, 7), "f4"))
+json.dump({"volume_fraction": {"samples": [0.5, 0.5, 0.5, "x"], "intervals": []}, "warnings": [3], "scan": 7, "plan": {}},
+          open(path("flat/manifest.json"), "w"))
+np.save(path("zeros.npy"), np.zeros((1, 9, 7), "u1"))
+report("flat.html", path("flat"), "--label", path("zeros.npy"))
+
+for words, arguments in (("report needs a run folder", ["-o", path("x.html")]), ("--output", [path("a")])):
+    result = run("report", *arguments)
+    check(result.returncode == 2 and words in result.stderr, f"{arguments}: {result.stderr}")
+result = run("report", path("none"), "-o", path("x.html"))
+check(result.returncode == 1 and "can't open the run folder" in result.stderr, result.stderr)
+check(not os.path.exists(path("x.html")), "a report that failed left a page")
+
+browser = shutil.which("chromium")
+if os.environ.get("CREDENCE_LONG") and browser:
+    # The page has no script; one that counts what was drawn is added to a copy.
+    script = """<script>addEventListener('load', () => { const bad = [...document.images].filter(i => !i.naturalWidth).length;
+        const wide = document.documentElement.scrollWidth > innerWidth + 1;
+        const flat = [...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().height < 50).length;
+        document.title = `drawn ${document.images.length} bad ${bad} flat ${flat} wide ${wide}`; });</script>"""
+    for name in ("one.html", "two.html"):
+        with open(path(name), encoding="utf-8") as file:
+            text = file.read()
+        count = text.count("<img ")
+        with open(path("probe.html"), "w", encoding="utf-8") as file:
+            file.write(text.replace("</head>", script + "</head>"))
+        for width in (420, 800, 1400):
+            result = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
+                                     "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom",
+                                     "file://" + path("probe.html")], capture_output=True, text=True, timeout=120)
+            said = re.search(r"<title>(.*?)</title>", result.stdout)
+            check(said and said.group(1) == f"drawn {count} bad 0 flat 0 wide false", f"{name} at {width}: {said and said.group(1)}")
+            check("CONSOLE" not in result.stderr, f"{name}: {result.stderr[-500:]}")
+
+print(f"{failures} failures")
+sys.exit(failures > 0)

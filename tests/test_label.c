@@ -1,0 +1,97 @@
+/* Labels as people make them: two values of any size, several classes, voxels nobody labelled. */
+#include <unistd.h>
+
+#include "chunk/label.h"
+#include "harness.h"
+
+enum { Z = 3, Y = 4, X = 5, VOXELS = Z * Y * X };
+static const int64_t shape[3] = {Z, Y, X};
+static const crd_box whole = {{0, 0, 0}, {Z, Y, X}};
+static const char path[] = "label_test.npy";
+
+static crd_status write_label(crd_type type, const void *voxels)
+{
+    const crd_volume_info info = {.shape = {Z, Y, X}, .type = type, .scale = 1};
+    crd_volume *volume = NULL;
+    crd_status status = crd_volume_create(path, &info, NULL, &volume);
+    if (status == CRD_OK) status = crd_volume_write(volume, &whole, voxels);
+    if (status == CRD_OK) status = crd_volume_commit(volume);
+    crd_volume_close(&volume);
+    return status;
+}
+
+static void test_larger_of_two_values_is_foreground(void)
+{
+    uint8_t voxels[VOXELS], classes[VOXELS];
+    crd_label *label = NULL, *again = NULL;
+    int64_t counts[3];
+    for (int i = 0; i < VOXELS; i++) voxels[i] = i % 3 == 0 ? 255 : 17;
+    CHECK_OK(write_label(CRD_U8, voxels));
+    CHECK_OK(crd_label_open(path, shape, &(crd_label_options){0}, NULL, &label));
+    CHECK_OK(crd_label_reopen(label, &again));
+    crd_label_close(&label);
+    CHECK_OK(crd_label_read(again, &whole, classes));
+    for (int i = 0; i < VOXELS; i++) CHECK(classes[i] == (i % 3 == 0));
+    crd_label_counts(again, counts);
+    CHECK(counts[0] == 40 && counts[1] == 20 && counts[2] == 0);
+    crd_label_close(&again);
+}
+
+static void test_foreground_and_ignored_values(void)
+{
+    int16_t voxels[VOXELS];
+    uint8_t classes[VOXELS];
+    const double foreground[] = {2, 3}, ignore[] = {-1};
+    crd_label *label = NULL;
+    for (int i = 0; i < VOXELS; i++) voxels[i] = (int16_t)(i % 5 - 1);
+    CHECK_OK(write_label(CRD_I16, voxels));
+    CHECK_FAILS(crd_label_open(path, shape, &(crd_label_options){0}, NULL, &label), CRD_ERR_ARGUMENT, "-1, 0, 1, 2, 3");
+    const crd_label_options options = {
+        .foreground = foreground, .foreground_count = 2, .ignore = ignore, .ignore_count = 1};
+    CHECK_OK(crd_label_open(path, shape, &options, NULL, &label));
+    CHECK_OK(crd_label_read(label, &whole, classes));
+    for (int i = 0; i < VOXELS; i++) {
+        CHECK(classes[i] == (voxels[i] == -1 ? CRD_LABEL_NONE : voxels[i] >= 2));
+    }
+    const crd_box part = {{1, 1, 2}, {2, 3, 2}};
+    CHECK_OK(crd_label_read(label, &part, classes));
+    for (int z = 0, i = 0; z < 2; z++) {
+        for (int y = 0; y < 3; y++) {
+            for (int x = 0; x < 2; x++, i++) {
+                const int16_t value = voxels[((z + 1) * Y + y + 1) * X + x + 2];
+                CHECK(classes[i] == (value == -1 ? CRD_LABEL_NONE : value >= 2));
+            }
+        }
+    }
+    crd_label_close(&label);
+    const double missing[] = {7};
+    const crd_label_options wrong = {.foreground = missing, .foreground_count = 1};
+    CHECK_FAILS(crd_label_open(path, shape, &wrong, NULL, &label), CRD_ERR_ARGUMENT, "foreground value 7");
+}
+
+static void test_one_class_only(void)
+{
+    uint8_t voxels[VOXELS] = {0};
+    int64_t counts[3];
+    crd_label *label = NULL;
+    CHECK_OK(write_label(CRD_U8, voxels));
+    CHECK_OK(crd_label_open(path, shape, &(crd_label_options){0}, NULL, &label));
+    crd_label_counts(label, counts);
+    CHECK(counts[0] == VOXELS && counts[1] == 0);
+    crd_label_close(&label);
+}
+
+static void test_what_is_not_a_label(void)
+{
+    float voxels[VOXELS] = {0};
+    const int64_t other[3] = {Z, Y, X + 1};
+    crd_label *label = NULL;
+    voxels[7] = NAN;
+    CHECK_OK(write_label(CRD_F32, voxels));
+    CHECK_FAILS(crd_label_open(path, shape, &(crd_label_options){0}, NULL, &label), CRD_ERR_FORMAT, "not finite");
+    CHECK_FAILS(crd_label_open(path, other, &(crd_label_options){0}, NULL, &label), CRD_ERR_MISMATCH, "3,4,5");
+    unlink(path);
+}
+
+TEST_MAIN(TEST(test_larger_of_two_values_is_foreground), TEST(test_foreground_and_ignored_values),
+          TEST(test_one_class_only), TEST(test_what_is_not_a_label))

@@ -1,0 +1,244 @@
+/* The CPU's predictor: reference numbers, draws, summaries over samples. */
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "harness.h"
+#include "predict_tools.h"
+#include "reference_data.h"
+
+enum { SAMPLES = 5, PROBES = 3, VOXELS = REFERENCE_VOXELS };
+static const double percentiles[] = {0, 33, 50, 67.5, 100};
+enum { PERCENTILES = sizeof percentiles / sizeof percentiles[0] };
+static const int64_t probe[PROBES] = {0, 4711, VOXELS - 1};
+
+/* A copy of what a chunk gave, for comparing one with another. */
+typedef struct copy {
+    uint32_t mean[VOXELS], deviation[VOXELS], percentiles[PERCENTILES][VOXELS];
+    uint64_t above[VOXELS];
+    float samples[SAMPLES][VOXELS];
+    float probe[PROBES * SAMPLES];
+} copy;
+
+static crd_predictor_plan plan_of(const reference_case *c)
+{
+    crd_predictor_plan plan = {.net = &c->net,
+                               .parameters = c->model,
+                               .samples = SAMPLES,
+                               .seed = 11,
+                               .estimator = CRD_INDEPENDENT,
+                               .inverse_temperature = 1.0f,
+                               .percentiles = percentiles,
+                               .percentile_count = PERCENTILES,
+                               .standard_deviation = true,
+                               .keep_samples = true};
+    memcpy(plan.chunk, c->chunk, sizeof plan.chunk);
+    return plan;
+}
+
+/* One chunk through a new predictor. */
+static crd_status predict(const crd_predictor_plan *plan, int threads, int64_t number, const float *input, copy *out)
+{
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    const crd_device_settings settings = {.threads = threads};
+    crd_status status = crd_backend_cpu.predictor_create(&settings, plan, &predictor);
+    if (status == CRD_OK) status = crd_backend_cpu.predictor_submit(predictor, number, input, probe, PROBES);
+    if (status == CRD_OK) status = crd_backend_cpu.predictor_collect(predictor, &result);
+    memset(out, 0, sizeof *out);
+    if (status == CRD_OK) {
+        memcpy(out->mean, result.mean, sizeof out->mean);
+        if (result.deviation != NULL) memcpy(out->deviation, result.deviation, sizeof out->deviation);
+        for (int64_t i = 0; i < plan->percentile_count; i++) {
+            memcpy(out->percentiles[i], result.percentiles[i], sizeof out->percentiles[i]);
+        }
+        memcpy(out->above, result.above, sizeof out->above);
+        if (result.samples != NULL) {
+            memcpy(out->samples, result.samples, (size_t)plan->samples * sizeof out->samples[0]);
+        }
+        memcpy(out->probe, result.probe, (size_t)(PROBES * plan->samples) * sizeof(float));
+        if (result.chunk_number != number || result.probe_count != PROBES) status = CRD_ERR_INTERNAL;
+    }
+    crd_backend_cpu.predictor_free(&predictor);
+    return status;
+}
+
+static copy *new_copy(void)
+{
+    copy *made = malloc(sizeof *made);
+    if (made == NULL) exit(1);
+    return made;
+}
+
+static void check_mean(crd_kind kind)
+{
+    const reference_case *c = reference_load(kind);
+    crd_predictor_plan plan = plan_of(c);
+    copy *got = new_copy();
+    plan.estimator = CRD_MEAN;
+    plan.samples = 2;
+    for (int b = 0; b < REFERENCE_BATCH; b++) {
+        double worst = 0.0;
+        CHECK_OK(predict(&plan, 2, 3, c->input + b * VOXELS, got));
+        for (int64_t i = 0; i < VOXELS; i++) {
+            worst = fmax(worst, fabs(got->mean[i] * 0x1p-24 - c->mean_probability[b * VOXELS + i]));
+            CHECK(got->deviation[i] == 0 && got->percentiles[0][i] == got->mean[i]);
+            CHECK(got->percentiles[PERCENTILES - 1][i] == got->mean[i]);
+        }
+        CHECK_NEAR(worst, 0.0, 1e-4);
+    }
+    free(got);
+}
+
+static void test_mean_is_the_reference(void)
+{
+    check_mean(CRD_BCNN);
+    if (!harness_failed) check_mean(CRD_MCDN);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Mean, deviation, percentiles, bits and probes all follow from the samples. */
+static void check_summary(const crd_predictor_plan *plan, const float *input)
+{
+    copy *got = new_copy();
+    double spread = 0.0;
+    CHECK_OK(predict(plan, 2, 0, input, got));
+    for (int64_t v = 0; v < VOXELS; v++) {
+        float sorted[SAMPLES];
+        double mean = 0.0, variance = 0.0;
+        uint64_t bits = 0;
+        for (int s = 0; s < SAMPLES; s++) {
+            sorted[s] = got->samples[s][v];
+            mean += (double)sorted[s] / SAMPLES;
+            bits |= (uint64_t)(sorted[s] > 0.5f) << s;
+        }
+        for (int s = 0; s < SAMPLES; s++) variance += pow((double)sorted[s] - mean, 2) / SAMPLES;
+        qsort(sorted, SAMPLES, sizeof sorted[0], by_size);
+        CHECK_NEAR(got->mean[v] * 0x1p-24, mean, 1e-7);
+        CHECK_NEAR(got->deviation[v] * 0x1p-24, sqrt(variance), 1e-7);
+        CHECK(got->above[v] == bits);
+        spread = fmax(spread, sqrt(variance));
+        for (int p = 0; p < PERCENTILES; p++) {
+            const double at = percentiles[p] / 100 * (SAMPLES - 1);
+            const int below = (int)at < SAMPLES - 1 ? (int)at : SAMPLES - 2;
+            const double low = (double)sorted[below], high = (double)sorted[below + 1];
+            CHECK_NEAR(got->percentiles[p][v] * 0x1p-24, low + (high - low) * (at - below), 1e-7);
+        }
+    }
+    CHECK(spread > 1e-4); /* the samples do differ */
+    for (int i = 0; i < PROBES; i++) {
+        for (int s = 0; s < SAMPLES; s++) CHECK(got->probe[i * SAMPLES + s] == got->samples[s][probe[i]]);
+    }
+    free(got);
+}
+
+static void test_summary_of_the_samples(void)
+{
+    for (int kind = 0; kind < 2 && !harness_failed; kind++) {
+        const reference_case *c = reference_load((crd_kind)kind);
+        const crd_predictor_plan plan = plan_of(c);
+        check_summary(&plan, c->input);
+    }
+}
+
+static void check_draws(const crd_predictor_plan *shared, const float *input)
+{
+    copy *a = new_copy(), *b = new_copy();
+    crd_predictor_plan plan = *shared;
+
+    /* The same bytes for any number of threads, whether the samples are kept or not. */
+    CHECK_OK(predict(&plan, 1, 0, input, a));
+    CHECK_OK(predict(&plan, 3, 0, input, b));
+    CHECK(memcmp(a, b, sizeof *a) == 0);
+    plan.keep_samples = false;
+    CHECK_OK(predict(&plan, 2, 0, input, b));
+    CHECK(memcmp(a->mean, b->mean, sizeof a->mean) == 0);
+    CHECK(memcmp(a->percentiles, b->percentiles, sizeof a->percentiles) == 0);
+    CHECK(memcmp(a->above, b->above, sizeof a->above) == 0 && memcmp(a->probe, b->probe, sizeof a->probe) == 0);
+    plan.keep_samples = true;
+
+    /* One set of draws for all chunks: the number doesn't matter. Draws per chunk: it does, and chunk 0 has the shared
+     * ones. */
+    CHECK_OK(predict(&plan, 2, 9, input, b));
+    CHECK(memcmp(a->samples, b->samples, sizeof a->samples) == 0);
+    plan.draws_per_chunk = true;
+    CHECK_OK(predict(&plan, 2, 0, input, b));
+    CHECK(memcmp(a->samples, b->samples, sizeof a->samples) == 0);
+    CHECK_OK(predict(&plan, 2, 9, input, b));
+    for (int s = 0; s < SAMPLES; s++) CHECK(memcmp(a->samples[s], b->samples[s], sizeof a->samples[s]) != 0);
+
+    /* Any sample can be made again alone, also where every chunk has its own. */
+    plan.first_sample = 3;
+    plan.samples = 1;
+    CHECK_OK(predict(&plan, 2, 9, input, a));
+    CHECK(memcmp(a->samples[0], b->samples[3], sizeof a->samples[0]) == 0);
+    plan.draws_per_chunk = false;
+    CHECK_OK(predict(shared, 2, 0, input, b));
+    CHECK_OK(predict(&plan, 2, 0, input, a));
+    CHECK(memcmp(a->samples[0], b->samples[3], sizeof a->samples[0]) == 0);
+
+    /* Another seed, other samples. */
+    plan.seed++;
+    CHECK_OK(predict(&plan, 2, 0, input, a));
+    CHECK(memcmp(a->samples[0], b->samples[3], sizeof a->samples[0]) != 0);
+    free(a);
+    free(b);
+}
+
+static void test_draws(void)
+{
+    for (int kind = 0; kind < 2 && !harness_failed; kind++) {
+        const reference_case *c = reference_load((crd_kind)kind);
+        const crd_predictor_plan plan = plan_of(c);
+        check_draws(&plan, c->input);
+    }
+}
+
+/* The temperature divides the logit, and nothing else. */
+static void test_temperature(void)
+{
+    const reference_case *c = reference_load(CRD_BCNN);
+    crd_predictor_plan plan = plan_of(c);
+    copy *plain = new_copy(), *cool = new_copy();
+    plan.samples = 1;
+    CHECK_OK(predict(&plan, 2, 0, c->input, plain));
+    plan.inverse_temperature = 0.5f;
+    CHECK_OK(predict(&plan, 2, 0, c->input, cool));
+    int64_t checked = 0;
+    for (int64_t v = 0; v < VOXELS; v++) {
+        const double p = (double)plain->samples[0][v], logit = log(p / (1 - p));
+        if (p < 0.01 || p > 0.99) continue; /* a float near 1 doesn't tell the logit */
+        CHECK_NEAR(cool->samples[0][v], 1 / (1 + exp(-0.5 * logit)), 1e-5);
+        checked++;
+    }
+    CHECK(checked > VOXELS / 10);
+    free(plain);
+    free(cool);
+}
+
+static void test_refusals(void)
+{
+    const reference_case *c = reference_load(CRD_BCNN);
+    crd_predictor_plan plan = plan_of(c);
+    copy *got = new_copy();
+    int64_t host, device;
+    const crd_device_settings settings = {.threads = 1};
+    plan.samples = 0;
+    CHECK_FAILS(predict(&plan, 1, 0, c->input, got), CRD_ERR_ARGUMENT, "samples");
+    plan = plan_of(c);
+    plan.chunk[1] = 20;
+    CHECK_FAILS(predict(&plan, 1, 0, c->input, got), CRD_ERR_ARGUMENT, "8");
+    plan = plan_of(c);
+    plan.percentiles = (const double[]){101, 0, 0, 0, 0};
+    CHECK_FAILS(predict(&plan, 1, 0, c->input, got), CRD_ERR_ARGUMENT, "percentile");
+    plan = plan_of(c);
+    CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &host, &device));
+    CHECK(host > (int64_t)sizeof(float) * SAMPLES * VOXELS && device == 0);
+    free(got);
+}
+
+TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_temperature),
+          TEST(test_refusals))

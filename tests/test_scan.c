@@ -1,0 +1,210 @@
+/* A scan as the network sees it: normalisation, voxels that are no numbers, masks. */
+#include "chunk/mask.h"
+#include "chunk/scan.h"
+#include "harness.h"
+#include "volume_tools.h"
+
+enum { Z = 5, Y = 6, X = 9, COUNT = Z * Y * X };
+static const int64_t shape[3] = {Z, Y, X};
+static const crd_box whole = {{0, 0, 0}, {Z, Y, X}};
+
+static crd_status save(const char *path, crd_type type, const void *voxels)
+{
+    crd_volume *volume = NULL;
+    const crd_volume_info info = {.shape = {Z, Y, X}, .type = type, .scale = 1.0};
+    crd_status status = crd_volume_create(path, &info, NULL, &volume);
+    if (status == CRD_OK) status = crd_volume_write(volume, &whole, voxels);
+    if (status == CRD_OK) status = crd_volume_commit(volume);
+    crd_volume_close(&volume);
+    return status;
+}
+
+static char last_warning[1024];
+static int warnings;
+static void listen(void *context, crd_level level, const char *text)
+{
+    (void)context;
+    if (level != CRD_LEVEL_WARNING) return;
+    warnings++;
+    snprintf(last_warning, sizeof last_warning, "%s", text);
+}
+static const crd_monitor monitor = {.message = listen};
+
+static void test_norm_text(void)
+{
+    crd_norm_setting norm, again;
+    char text[64];
+    CHECK_OK(crd_norm_parse("scan", &norm));
+    CHECK(norm.mode == CRD_NORM_SCAN);
+    CHECK_OK(crd_norm_parse("none", &norm));
+    CHECK(norm.mode == CRD_NORM_NONE);
+    CHECK_OK(crd_norm_parse("0.1,3.3", &norm));
+    CHECK(norm.mode == CRD_NORM_FIXED && norm.mean == 0.1 && norm.std == 3.3);
+    crd_norm_format(&norm, text, sizeof text);
+    CHECK_OK(crd_norm_parse(text, &again));
+    CHECK(again.mean == norm.mean && again.std == norm.std);
+    static const char *const bad[] = {"", "mean", "1", "1,", ",1", "1,0", "1,-2", "1,2,3", "nan,1", "scan "};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_FAILS(crd_norm_parse(bad[i], &norm), CRD_ERR_ARGUMENT, "normalisation");
+    }
+}
+
+static void test_zero_mean_unit_variance(void)
+{
+    uint16_t voxels[COUNT];
+    float seen[COUNT], part[2 * 3 * 4];
+    double sum = 0.0, square = 0.0, mean, std;
+    crd_scan *scan = NULL, *again = NULL;
+    tools_fill(CRD_U16, COUNT, 1, voxels);
+    CHECK_OK(save(scratch("scan.npy"), CRD_U16, voxels));
+    const crd_scan_options options = {.norm = {CRD_NORM_SCAN, 0, 0}};
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, NULL, &scan));
+    CHECK(!crd_scan_masked(scan) && memcmp(crd_scan_info(scan)->shape, shape, sizeof shape) == 0);
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    crd_scan_normalisation(scan, &mean, &std);
+    for (int i = 0; i < COUNT; i++) {
+        sum += (double)seen[i];
+        square += (double)seen[i] * (double)seen[i];
+        CHECK_NEAR(seen[i], ((double)voxels[i] - mean) / std, 1e-6);
+    }
+    CHECK_NEAR(sum / COUNT, 0.0, 1e-6);
+    CHECK_NEAR(square / COUNT, 1.0, 1e-6);
+
+    /* Opened once more, a part is the same part. */
+    const crd_box box = {{1, 2, 3}, {2, 3, 4}};
+    float expected[2 * 3 * 4];
+    tools_copy_box(seen, shape, sizeof(float), &box, expected, 0);
+    CHECK_OK(crd_scan_reopen(scan, &again));
+    CHECK_OK(crd_scan_read(again, &box, part));
+    CHECK(memcmp(part, expected, sizeof part) == 0);
+    crd_scan_close(&scan);
+    crd_scan_close(&again);
+}
+
+static void test_other_normalisations(void)
+{
+    float voxels[COUNT], seen[COUNT];
+    crd_scan *scan = NULL;
+    tools_fill(CRD_F32, COUNT, 2, voxels);
+    CHECK_OK(save(scratch("scan.npy"), CRD_F32, voxels));
+    crd_scan_options options = {.norm = {CRD_NORM_NONE, 0, 0}};
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    CHECK(memcmp(seen, voxels, sizeof seen) == 0);
+    crd_scan_close(&scan);
+    options.norm = (crd_norm_setting){CRD_NORM_FIXED, 10.0, 4.0};
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    for (int i = 0; i < COUNT; i++) CHECK(seen[i] == (float)(((double)voxels[i] - 10.0) * 0.25));
+    crd_scan_close(&scan);
+}
+
+static void test_not_numbers(void)
+{
+    float voxels[COUNT], seen[COUNT];
+    double mean, std, expected = 0.0;
+    crd_scan *scan = NULL;
+    tools_fill(CRD_F32, COUNT, 3, voxels);
+    voxels[0] = NAN;
+    voxels[7] = INFINITY;
+    voxels[COUNT - 1] = -INFINITY;
+    for (int i = 0; i < COUNT; i++) expected += isfinite(voxels[i]) ? (double)voxels[i] / (COUNT - 3) : 0.0;
+    CHECK_OK(save(scratch("scan.npy"), CRD_F32, voxels));
+    crd_scan_options options = {.norm = {CRD_NORM_SCAN, 0, 0}};
+    warnings = 0;
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, &monitor, &scan));
+    CHECK(warnings == 1 && strstr(last_warning, "3 voxels") != NULL);
+    crd_scan_normalisation(scan, &mean, &std);
+    CHECK_NEAR(mean, expected, 1e-9 * fabs(expected) + 1e-9);
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    CHECK(seen[0] == 0.0f && seen[7] == 0.0f && seen[COUNT - 1] == 0.0f && seen[1] != 0.0f);
+    crd_scan_close(&scan);
+
+    /* Without normalisation the mean of the scan stands for them. */
+    options.norm.mode = CRD_NORM_NONE;
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, &monitor, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    CHECK_NEAR(seen[0], expected, 1e-5 * fabs(expected) + 1e-6);
+    crd_scan_close(&scan);
+
+    for (int i = 0; i < COUNT; i++) voxels[i] = NAN;
+    CHECK_OK(save(scratch("scan.npy"), CRD_F32, voxels));
+    CHECK_FAILS(crd_scan_open(scratch("scan.npy"), &options, &monitor, &scan), CRD_ERR_FORMAT, "finite");
+    CHECK(scan == NULL);
+}
+
+static void test_constant(void)
+{
+    uint8_t voxels[COUNT];
+    float seen[COUNT];
+    crd_scan *scan = NULL;
+    memset(voxels, 77, sizeof voxels);
+    CHECK_OK(save(scratch("scan.npy"), CRD_U8, voxels));
+    const crd_scan_options options = {.norm = {CRD_NORM_SCAN, 0, 0}};
+    warnings = 0;
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, &monitor, &scan));
+    CHECK(warnings == 1 && strstr(last_warning, "constant") != NULL);
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    for (int i = 0; i < COUNT; i++) CHECK(seen[i] == 0.0f);
+    crd_scan_close(&scan);
+}
+
+/* Statistics, fill and the mask itself, for a mask in a file and for the cylinder. */
+static void check_mask(const char *text, const uint8_t *inside)
+{
+    float voxels[COUNT], seen[COUNT];
+    uint8_t read[COUNT];
+    double sum = 0.0, mean, std;
+    int64_t count = 0;
+    crd_scan *scan = NULL;
+    tools_fill(CRD_F32, COUNT, 4, voxels);
+    for (int i = 0; i < COUNT; i++) {
+        count += inside[i];
+        sum += inside[i] ? (double)voxels[i] : 0.0;
+    }
+    CHECK(count > 0 && count < COUNT);
+    CHECK_OK(save(scratch("scan.npy"), CRD_F32, voxels));
+    const crd_scan_options options = {.norm = {CRD_NORM_SCAN, 0, 0}, .mask = text};
+    warnings = 0;
+    CHECK_OK(crd_scan_open(scratch("scan.npy"), &options, &monitor, &scan));
+    CHECK(warnings == 0 && crd_scan_masked(scan));
+    CHECK(crd_scan_statistics(scan)->count == count && crd_scan_statistics(scan)->nonfinite == 0);
+    crd_scan_normalisation(scan, &mean, &std);
+    CHECK_NEAR(mean, sum / (double)count, 1e-9 * fabs(mean) + 1e-9);
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    CHECK_OK(crd_scan_read_mask(scan, &whole, read));
+    CHECK(memcmp(read, inside, COUNT) == 0);
+    for (int i = 0; i < COUNT; i++) CHECK(inside[i] ? seen[i] != 0.0f : seen[i] == 0.0f);
+    crd_scan_close(&scan);
+}
+
+static void test_masks(void)
+{
+    uint8_t inside[COUNT];
+    uint16_t marks[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        inside[i] = i % 3 != 0;
+        marks[i] = inside[i] ? 256 : 0; /* not to be cut to its lowest byte */
+    }
+    CHECK_OK(save(scratch("mask.npy"), CRD_U16, marks));
+    check_mask(scratch("mask.npy"), inside);
+    for (int i = 0; i < COUNT; i++) { /* the circle of diameter 6 around the middle of 6 x 9 */
+        const double y = (double)(i / X % Y) + 0.5 - 3.0, x = (double)(i % X) + 0.5 - 4.5;
+        inside[i] = y * y + x * x <= 9.0;
+    }
+    if (!harness_failed) check_mask("cylinder", inside);
+}
+
+static void test_mask_of_another_shape(void)
+{
+    crd_mask *mask = NULL;
+    const int64_t other[3] = {Z, Y, X + 1};
+    uint8_t voxels[COUNT] = {0};
+    CHECK_OK(save(scratch("mask.npy"), CRD_U8, voxels));
+    CHECK_FAILS(crd_mask_open(scratch("mask.npy"), other, &mask), CRD_ERR_MISMATCH, "shape");
+    CHECK(mask == NULL);
+    CHECK_FAILS(crd_mask_open(scratch("absent.npy"), other, &mask), CRD_ERR_SYSTEM, "absent");
+}
+
+TEST_MAIN(TEST(test_norm_text), TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations),
+          TEST(test_not_numbers), TEST(test_constant), TEST(test_masks), TEST(test_mask_of_another_shape))
