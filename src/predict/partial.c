@@ -241,14 +241,14 @@ crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t firs
                        (size_t)(count * bytes));
 }
 
-crd_status crd_partial_write_probe(crd_partial *partial, int64_t probe, const float *values)
+crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values)
 {
     const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
-    return crd_write_at(partial->probe, "the probe values", probe * bytes, values, (size_t)bytes);
+    return crd_write_at(partial->probe, "the probe values", first * bytes, values, (size_t)(count * bytes));
 }
 
-crd_status crd_partial_read_probe(crd_partial *partial, int64_t probe, float *values)
+crd_status crd_partial_read_probes(crd_partial *partial, int64_t first, int64_t count, float *values)
 {
     const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
-    return crd_read_at(partial->probe, "the probe values", probe * bytes, values, (size_t)bytes);
+    return crd_read_at(partial->probe, "the probe values", first * bytes, values, (size_t)(count * bytes));
 }

@@ -37,8 +37,8 @@ crd_status crd_partial_flush(crd_partial *partial);
 /* `count` slices of the box from `first` on. */
 crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t first, int64_t count, void *voxels);
 
-/* All samples' values at one probe. */
-crd_status crd_partial_write_probe(crd_partial *partial, int64_t probe, const float *values);
-crd_status crd_partial_read_probe(crd_partial *partial, int64_t probe, float *values);
+/* All samples' values at `count` probes from `first` on. */
+crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values);
+crd_status crd_partial_read_probes(crd_partial *partial, int64_t first, int64_t count, float *values);
 
 #endif

@@ -149,10 +149,12 @@ void crd_probes_of_chunk(crd_probes *probes, int64_t number, const int64_t **vox
 
 crd_status crd_probes_keep(const crd_probes *probes, const crd_chunk_result *result, crd_partial *partial)
 {
-    const int64_t first = first_of(probes, result->chunk_number);
-    for (int64_t i = 0; i < result->probe_count; i++) {
-        CRD_PASS(crd_partial_write_probe(partial, probes->items[first + i].place,
-                                         result->probe + i * probes->request->samples));
+    const int64_t first = first_of(probes, result->chunk_number), samples = probes->request->samples;
+    int64_t next;
+    for (int64_t i = 0; i < result->probe_count; i = next) { /* neighbours in the file are written together */
+        const probe *items = probes->items + first;
+        for (next = i + 1; next < result->probe_count && items[next].place == items[i].place + next - i;) next++;
+        CRD_PASS(crd_partial_write_probes(partial, items[i].place, next - i, result->probe + i * samples));
     }
     return CRD_OK;
 }
@@ -198,13 +200,15 @@ crd_status crd_probes_write(const crd_probes *probes, crd_partial *partial, crd_
     memcpy(items, probes->items, (size_t)probes->count * sizeof *items);
     qsort(items, (size_t)probes->count, sizeof *items, by_voxel);
     CRD_TRY(crd_alloc(probes->count * request->samples, sizeof *values, "the probe values", &values));
+    CRD_TRY(crd_partial_read_probes(partial, 0, probes->count, values));
     for (int64_t i = 0; i < probes->count; i++) {
         int64_t at[3];
         bool inside = true;
         coordinates(request, items[i].voxel, at);
         if (crd_scan_masked(scan)) CRD_TRY(is_inside(scan, at, &inside));
         if (!inside) continue;
-        CRD_TRY(crd_partial_read_probe(partial, items[i].place, values + count * request->samples));
+        memmove(values + count * request->samples, values + i * request->samples,
+                (size_t)request->samples * sizeof *values);
         probes->local[count++] = items[i].voxel;
     }
     CRD_TRY(write_store(path, probes->local, values, count, request));
