@@ -25,7 +25,7 @@ static void test_colours_grow_lighter_evenly(void)
     CHECK(lightness(map[CRD_COLOURS - 1]) > 90.0);
     for (int i = 8; i < CRD_COLOURS; i++) {
         const double step = lightness(map[i]) - lightness(map[i - 8]);
-        CHECK(step > 1.2 && step < 5.0); /* 3 on average */
+        CHECK(step > 2.0 && step < 4.0); /* 2.98 but for the rounding to bytes, which counts most near black */
     }
 }
 

@@ -26,23 +26,38 @@ static uint8_t encode(double linear)
 }
 
 /* The largest chroma, up to what was wished, that the screen can show at this lightness and hue. */
-static void colour_at(double lightness, double chroma, double hue, uint8_t out[3])
+static void colour_at(double lightness, double chroma, double hue, double rgb[3])
 {
-    double rgb[3] = {0};
     for (; chroma > 0.0; chroma -= 0.002) {
         to_linear(lightness, chroma * cos(hue), chroma * sin(hue), rgb);
-        if (fmin(rgb[0], fmin(rgb[1], rgb[2])) >= 0.0 && fmax(rgb[0], fmax(rgb[1], rgb[2])) <= 1.0) break;
+        if (fmin(rgb[0], fmin(rgb[1], rgb[2])) >= 0.0 && fmax(rgb[0], fmax(rgb[1], rgb[2])) <= 1.0) return;
     }
-    if (chroma <= 0.0) to_linear(lightness, 0.0, 0.0, rgb);
-    for (int i = 0; i < 3; i++) out[i] = encode(rgb[i]);
+    to_linear(lightness, 0.0, 0.0, rgb);
+}
+
+/* The relative luminance of a CIE lightness of 0 .. 100. */
+static double luminance(double lightness)
+{
+    const double root = (lightness + 16.0) / 116.0;
+    return lightness > 8.0 ? root * root * root : lightness / 903.3;
 }
 
 void crd_colour_map(uint8_t rgb[CRD_COLOURS][3])
 {
-    const double degree = acos(-1.0) / 180.0;
+    const double pi = acos(-1.0);
     for (int i = 0; i < CRD_COLOURS; i++) {
-        const double t = (double)i / (CRD_COLOURS - 1), lightness = 0.10 + 0.86 * t;
-        const double chroma = 0.19 * sin(acos(-1.0) * fmin(1.0, 0.04 + 0.92 * t)) + 0.02;
-        colour_at(lightness, chroma, (-75.0 + 180.0 * t) * degree, rgb[i]);
+        const double t = (double)i / (CRD_COLOURS - 1), wanted = luminance(1.0 + 95.0 * t);
+        const double chroma = 0.19 * sin(pi * (0.04 + 0.92 * t)) + 0.02, hue = (-75.0 + 180.0 * t) * pi / 180.0;
+        double low = 0.0, high = 1.0, linear[3] = {0};
+        for (int round = 0; round < 40; round++) { /* halves the range of Oklab lightness */
+            const double middle = 0.5 * (low + high);
+            colour_at(middle, chroma, hue, linear);
+            const double found = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+            if (found < wanted)
+                low = middle;
+            else
+                high = middle;
+        }
+        for (int k = 0; k < 3; k++) rgb[i][k] = encode(linear[k]);
     }
 }

@@ -1,5 +1,5 @@
-/* A colour map in which equal steps of the value look equally large: lightness rises evenly from black to a warm white
- * while the hue turns from violet over red to yellow, all in the Oklab space. Reads the same in grey. */
+/* A colour map in which equal steps of the value look equally large: CIE lightness rises evenly from black to a warm
+ * white, while the hue turns from violet over red to yellow in the Oklab space. Reads the same in grey. */
 #ifndef CRD_REPORT_COLOUR_H
 #define CRD_REPORT_COLOUR_H
 

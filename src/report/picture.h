@@ -41,7 +41,7 @@ void crd_picture_free(crd_picture *picture);
 
 /* A PNG in memory; free with crd_free. CRD_ERR_UNSUPPORTED without libpng. */
 crd_status crd_picture_png(const crd_picture *picture, uint8_t **bytes, int64_t *count);
-bool crd_picture_possible(void);
+bool crd_png_possible(void);
 
 void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count);
 

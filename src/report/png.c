@@ -1,4 +1,4 @@
-/* The only file that knows libpng. */
+/* Pixels to PNG in memory; the only file of reports that knows libpng. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #if CRD_HAVE_PNG
 #include <png.h>
 
-bool crd_picture_possible(void)
+bool crd_png_possible(void)
 {
     return true;
 }
@@ -39,7 +39,7 @@ done:
 
 #else
 
-bool crd_picture_possible(void)
+bool crd_png_possible(void)
 {
     return false;
 }

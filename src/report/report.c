@@ -66,7 +66,7 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
     crd_subject *subjects = NULL;
     char *folder = NULL;
     const int count = options->second != NULL ? 2 : 1;
-    if (!crd_picture_possible()) {
+    if (!crd_png_possible()) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "this credence was built without libpng, which a report's pictures need");
     }
     if (options->run == NULL) return crd_fail(CRD_ERR_ARGUMENT, "run: a report is about a run folder; name one");

@@ -57,6 +57,7 @@
     "dt{color:var(--soft)}dd{margin:0;font-variant-numeric:tabular-nums}"                                              \
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;background:var(--card);padding:.8rem;"            \
     "border-radius:6px;border:1px solid var(--line)}details{margin:.6rem 0}summary{cursor:pointer}"                    \
-    "footer{margin:3rem 0 1rem;color:var(--soft);font-size:.86rem}"
+    "footer{margin:3rem 0 1rem;color:var(--soft);font-size:.86rem}"                                                    \
+    "@media print{body{font-size:12px}.plots,.regions{grid-template-columns:1fr 1fr}}"
 
 #endif
