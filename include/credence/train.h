@@ -11,8 +11,9 @@
  *     crd_settings_clear(&crd_train_settings, &options);
  *
  * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to go
- * on from), model.log.jsonl (one JSON object a step; an epoch's last has the epoch's figures, too), model.progress.png. All are replaced atomically. The same options
- * give the same bytes of models, for any number of threads and any interruptions.
+ * on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
+ * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
+ * number of threads and any interruptions.
  */
 #ifndef CREDENCE_TRAIN_H
 #define CREDENCE_TRAIN_H

@@ -158,7 +158,8 @@ static crd_status list_last(crd_dataset *dataset, const char *path, double share
         CRD_PASS(crd_hold_back(p->label, dataset->options.chunk, share, &p->rest));
         if (p->rest.size[0] == 0) {
             crd_warn(monitor,
-                     "%s is too small to hold a part back to check on: all of it is learnt from, and there is no "
+                     "the labelled part of %s is too small to hold some back to check on: all is learnt from, and "
+                     "there is no "
                      "validation; a second labelled scan (--valid-scan, --valid-label) would allow one",
                      path);
         }

@@ -87,6 +87,7 @@ crd_status crd_log_open(const char *path, int64_t resumed_at, crd_log_reader *re
         status = crd_fail_errno("the log %s can't be written", path);
         goto done;
     }
+    (void)setvbuf(log->file, NULL, _IOLBF, 0); /* people look at it while it grows */
     if (go_on) CRD_TRY(keep_until(log, resumed_at, reader, context, seconds));
     *out = log;
     log = NULL;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/report.h"
@@ -219,7 +220,10 @@ static crd_status save_models(crd_run *r)
     const crd_train_progress *p = &r->progress;
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     CRD_TRY(save_calibrated(r, r->options->output));
-    if (isnan(p->best_valid_bce)) goto done;
+    if (isnan(p->best_valid_bce)) {
+        (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
+        goto done;
+    }
     if (p->best_epoch == crd_run_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
         CRD_TRY(crd_model_save(r->model, r->best_path));
         goto done;

@@ -1,6 +1,8 @@
 /* From options to a run that can take its first step, new or resumed. */
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +90,24 @@ static crd_status name_files(crd_run *r)
     CRD_PASS(beside(output, ".lock", &r->lock_path));
     CRD_PASS(beside(output, ".progress.png", &r->picture_path));
     return log != NULL ? crd_strdup(log, &r->log_path) : beside(output, ".log.jsonl", &r->log_path);
+}
+
+/* Removes what a killed run was about to write to `path`: with the lock in hand, nobody else is writing there. */
+static void remove_unfinished(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const size_t length = strlen(name);
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 2, slash != NULL ? path : "./");
+    DIR *list = opendir(folder);
+    if (list == NULL) return;
+    for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
+        const char *found = entry->d_name;
+        if (found[0] != '.' || strncmp(found + 1, name, length) != 0 || strncmp(found + 1 + length, ".tmp.", 5) != 0)
+            continue;
+        (void)unlinkat(dirfd(list), found, 0);
+    }
+    (void)closedir(list);
 }
 
 /* What is open at once, scans and labels, shares the caches: those of the data, of the reader and of the validation. */
@@ -236,6 +256,10 @@ crd_status crd_run_open(crd_run *r)
     CRD_PASS(check_options(o));
     CRD_PASS(name_files(r));
     CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
+    remove_unfinished(o->output);
+    remove_unfinished(r->best_path);
+    remove_unfinished(r->checkpoint_path);
+    remove_unfinished(r->picture_path);
     const bool there = access(r->checkpoint_path, F_OK) == 0, go_on = o->resume && there;
     if (o->resume && !there) crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
     if (!o->resume && there) {

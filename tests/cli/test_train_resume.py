@@ -97,11 +97,14 @@ def killed(kind, seconds):
         process.wait()
     run = train(f"{name}.h5", kind=kind, resume=True)
     check(run.returncode == 0, f"{kind} after kills: {run.stderr}")
+    leftovers = [left for left in os.listdir(FOLDER) if ".tmp." in left]
+    check(not leftovers, f"{kind} after kills: left behind: {leftovers}")
     same_results(kind, name, f"{kind} killed {KILLS} times")
 
 
 def stopped(number, seconds):
     name = f"stopped_{number.name}"
+    open(path(f".{name}.ckpt.h5.tmp.1.1"), "w").close()  # of a killed run
     process = subprocess.Popen(command(f"{name}.h5", checkpoint_every=1000), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     while not os.path.exists(path(f"{name}.log.jsonl")) and process.poll() is None:
@@ -116,6 +119,7 @@ def stopped(number, seconds):
     run = train(f"{name}.h5", resume=True)
     check(run.returncode == 0, f"after {number.name}: {run.stderr}")
     same_results("bcnn", name, number.name)
+    check(not os.path.exists(path(f".{name}.ckpt.h5.tmp.1.1")), "a killed run's temporary file stays")
 
 
 def threads(kind):
