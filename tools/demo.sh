@@ -41,5 +41,7 @@ show predict --model "$folder/model.h5" --scan "$folder/sample2/scan.$suffix" --
 say "Here the truth is known: how right is the result, and does the uncertainty say where it is wrong?"
 show validate "$folder/run" --label "$folder/sample2/truth.$suffix"
 
-printf '\nThe files are in %s: scan_prob, scan_seg and scan_unc in %s open in ImageJ, napari or ParaView.\n' \
-    "$folder" "$folder/run"
+say "All of it on one page."
+show report "$folder/run" --label "$folder/sample2/truth.$suffix" -o "$folder/report.html"
+
+printf '\nOpen %s in a browser; the volumes in %s open in ImageJ, napari or ParaView.\n' "$folder/report.html" "$folder/run"
