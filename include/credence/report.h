@@ -26,7 +26,7 @@ typedef struct crd_report_options {
     char *run;    /* a run folder of `predict` */
     char *second; /* another one, shown beside it; or NULL */
     char *output; /* the page; pictures go to a folder beside it, NAME_pictures */
-    char *label;  /* validates runs that haven't been, and is drawn over the scan; or NULL */
+    char *label;  /* the run is validated against it, and it is drawn over the scan; NULL: figures as they are */
     char *scan;   /* where the manifest's scan is now; or NULL */
     char *title;  /* NULL: the scan's name */
     crd_real_list foreground, ignore;

@@ -260,9 +260,20 @@ static crd_status classify_bytes(const crd_label *label, int64_t count, uint8_t 
     uint8_t table[256], unknown = 0;
     memset(table, UNKNOWN, sizeof table);
     for (int64_t i = 0; i < label->value_count; i++) table[(int)label->values[i]] = label->classes[i];
-    for (int64_t i = 0; i < count; i++) {
-        classes[i] = table[classes[i]];
-        unknown |= classes[i] == UNKNOWN;
+    if (label->value_count <= 2) { /* the usual label: comparing is vector code, looking up is not */
+        const uint8_t first = (uint8_t)label->values[0], last = (uint8_t)label->values[label->value_count - 1];
+        const uint8_t first_class = table[first], last_class = table[last];
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t value = classes[i];
+            const uint8_t class = value == last ? last_class : value == first ? first_class : (uint8_t)UNKNOWN;
+            unknown |= class == UNKNOWN;
+            classes[i] = class;
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            classes[i] = table[classes[i]];
+            unknown |= classes[i] == UNKNOWN;
+        }
     }
     if (!unknown) return CRD_OK;
     return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);

@@ -88,8 +88,9 @@ static void fraction_box(crd_text *page, const crd_subject *s)
     const cJSON *ends =
         cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
     const cJSON *low = cJSON_GetArrayItem(ends, 0), *high = cJSON_GetArrayItem(ends, 1);
+    const double said = crd_manifest_number(s, "volume_fraction/segmentation"); /* inside the run's mask */
     crd_text_add(page, "<div><b>");
-    crd_text_number(page, 100.0 * s->survey.foreground, 4, "n/a");
+    crd_text_number(page, 100.0 * (isfinite(said) ? said : s->survey.foreground), 4, "n/a");
     crd_text_add(page, " %</b><span>of the volume is foreground");
     if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
         crd_text_add(page, "; samples\xe2\x80\x99 ");
@@ -165,8 +166,10 @@ void crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
         if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
-        if (s->unc != NULL)
-            number_box(page, s->survey.mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
+        if (s->unc != NULL) {
+            const double mean = isfinite(s->facts.mean) ? s->facts.mean : s->survey.mean;
+            number_box(page, mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
+        }
         if (v != NULL) {
             number_box(page, 100.0 * v->accuracy, 4, " %", "of the labelled voxels are right");
             number_box(page, 100.0 * v->pavpu.p_accurate_given_certain, 4, " %", "right where the map says certain");

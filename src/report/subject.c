@@ -55,6 +55,7 @@ static crd_status read_manifest(crd_subject *s)
 {
     crd_status status = CRD_OK;
     char *text = NULL;
+    CRD_TRY(crd_run_facts_read(s->folder, &s->facts));
     CRD_TRY(crd_run_manifest(s->folder, &text));
     if (text == NULL) {
         status = add_warning(s, "The folder has no manifest.json: model, seed and settings of the run aren't known.");
@@ -67,7 +68,6 @@ static crd_status read_manifest(crd_subject *s)
     {
         if (cJSON_IsString(item)) CRD_TRY(add_warning(s, "%s", item->valuestring));
     }
-    CRD_TRY(crd_run_facts_read(s->folder, &s->facts));
 done:
     crd_free(&text);
     return status;
@@ -184,8 +184,8 @@ static crd_status find_figures(crd_subject *s, const crd_report_options *options
 {
     crd_status status = CRD_OK;
     crd_validate_options validate;
-    CRD_PASS(crd_validation_load(s->folder, &s->figures));
-    if (s->figures != NULL || options->label == NULL) return CRD_OK;
+    if (options->label == NULL) return crd_validation_load(s->folder, &s->figures);
+    /* Anew, even where there are figures: those may be against another label. */
     CRD_PASS(crd_settings_default(&crd_validate_settings, &validate));
     CRD_TRY(crd_settings_set(&crd_validate_settings, &validate, "run", s->folder));
     CRD_TRY(crd_settings_set(&crd_validate_settings, &validate, "label", options->label));
