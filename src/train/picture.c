@@ -9,7 +9,7 @@
 #include "build_config.h"
 #include "train/canvas.h"
 
-enum { WIDTH = 1240, HEIGHT = 860, TEXT = 2, LEFT = 96, RIGHT = 20, TOP = 44, BOTTOM = 56 };
+enum { WIDTH = 1240, HEIGHT = 860, TEXT = 2, LEFT = 96, RIGHT = 40, TOP = 44, BOTTOM = 56 };
 static const uint32_t INK = 0x222222, GREY = 0x777777, GRID = 0xe4e4e4, BLUE = 0x1f5fa8, PALE = 0xa9c6e8,
                       ORANGE = 0xd9660b;
 
@@ -169,8 +169,8 @@ static void draw_losses(panel p, const crd_history *h)
     }
     draw_epochs(&p, &training, BLUE);
     draw_epochs(&p, &valid, ORANGE);
-    draw_key(&p, 310, BLUE, "training");
-    draw_key(&p, 160, ORANGE, "validation");
+    draw_key(&p, 296, BLUE, "training");
+    draw_key(&p, 150, ORANGE, "validation");
 }
 
 crd_status crd_course_write(const char *path, const crd_history *history)
