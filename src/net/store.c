@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/hdf5_lock.h"
+#include "base/hdf5_source.h"
 #include "base/memory.h"
 #include "net/store_file.h"
 #include "volume/hdf5_file.h"
@@ -28,31 +29,12 @@ crd_status crd_store_broken(const crd_store *store, const char *name)
     return crd_fail(CRD_ERR_FORMAT, "%s of %s can't be read (%s); the file is damaged", name, store->path, why);
 }
 
-static hid_t open_to_read(const char *path)
-{
-    hid_t file = H5I_INVALID_HID;
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access < 0 || H5Pset_fapl_sec2(access) < 0) goto done;
-#if H5_VERSION_GE(1, 10, 7)
-    /* Cluster file systems often lack flock, and nobody writes to a file that is there: it is replaced. */
-    if (H5Pset_file_locking(access, false, true) < 0) goto done;
-#endif
-    file = H5Fopen(path, H5F_ACC_RDONLY, access);
-done:
-    if (access >= 0) (void)H5Pclose(access);
-    return file;
-}
-
 static crd_status open_file(crd_store *store)
 {
-    char reason[256];
     if (store->temporary != NULL) {
         return crd_hdf5_sink_create(store->temporary, store->path, true, &store->sink, &store->file);
     }
-    store->file = open_to_read(store->path);
-    if (store->file >= 0) return CRD_OK;
-    return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as an HDF5 file (%s)", store->path,
-                    crd_hdf5_reason(reason, sizeof reason));
+    return crd_hdf5_source_open(store->path, &store->file);
 }
 
 static crd_status start(const char *path, bool write, crd_store **out)

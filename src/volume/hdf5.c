@@ -3,6 +3,7 @@
 
 #include "base/hdf5_lock.h"
 #include "base/hdf5_sink.h"
+#include "base/hdf5_source.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "volume/hdf5_chunks.h"
@@ -40,23 +41,9 @@ static crd_status new_state(crd_volume *volume, hdf5_state **out)
     return CRD_OK;
 }
 
-static hid_t file_access(void)
-{
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0) (void)H5Pset_fapl_sec2(access);
-    return access;
-}
-
 static crd_status open_locked(crd_volume *volume, hdf5_state *state)
 {
-    char reason[REASON];
-    const hid_t access = file_access();
-    state->file = H5Fopen(volume->file, H5F_ACC_RDONLY, access);
-    if (state->file < 0) crd_hdf5_reason(reason, sizeof reason);
-    if (access >= 0) (void)H5Pclose(access);
-    if (state->file < 0) {
-        return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as HDF5: %s", volume->file, reason);
-    }
+    CRD_PASS(crd_hdf5_source_open(volume->file, &state->file));
     CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
     crd_hdf5_read_about(state->array.dataset, &volume->info);
     CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));

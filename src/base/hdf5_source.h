@@ -1,0 +1,15 @@
+/* HDF5 files that are read: a file driver of our own, because libhdf5's keeps a copy of what it read last and takes the
+ * sizes in a broken file at their word when it copies out of that. This one keeps nothing and stays within the file. It
+ * takes no file locks either, which cluster file systems often lack. */
+#ifndef CRD_BASE_HDF5_SOURCE_H
+#define CRD_BASE_HDF5_SOURCE_H
+
+#include <hdf5.h>
+
+#include "base/error.h"
+
+/* Opens for reading; close it with H5Fclose. Needs the lock of base/hdf5_lock.h. Look at the file with crd_hdf5_guard
+ * first. */
+crd_status crd_hdf5_source_open(const char *path, hid_t *file);
+
+#endif
