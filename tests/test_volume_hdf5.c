@@ -3,6 +3,7 @@
 
 #include "base/hdf5_lock.h"
 #include "harness.h"
+#include "net/store.h"
 #include "volume_tools.h"
 
 static crd_volume *volume;
@@ -101,6 +102,42 @@ static void test_other_files_are_not_read(void)
     CHECK_FAILS(crd_volume_open(scratch("virtual.h5"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED, "in other files");
 }
 
+/* The same for models and all else that is read through the store. */
+static void test_a_model_reads_no_other_files(void)
+{
+    static const char *const names[] = {"/linked", "/stored", "/made"};
+    char secret[512];
+    float values[120] = {0};
+    const int64_t shape[3] = {4, 5, 6};
+    crd_store *store = NULL;
+    snprintf(secret, sizeof secret, "%s", scratch("weights.h5"));
+    hid_t file = H5Fcreate(secret, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add(file, "/inside", H5T_NATIVE_FLOAT, 3, three);
+    H5Fclose(file);
+
+    file = H5Fcreate(scratch("model.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(3, three, NULL);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    add(file, "/inside", H5T_NATIVE_FLOAT, 3, three);
+    H5Lcreate_external(secret, "/inside", file, "/linked", H5P_DEFAULT, H5P_DEFAULT);
+    H5Pset_external(creation, "/etc/passwd", 0, 480);
+    H5Dclose(H5Dcreate2(file, "/stored", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_virtual(creation, space, secret, "/inside", space);
+    H5Dclose(H5Dcreate2(file, "/made", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Fclose(file);
+    CHECK_OK(crd_store_open(scratch("model.h5"), &store));
+    crd_status results[3];
+    for (int i = 0; i < 3; i++) results[i] = crd_store_get_floats(store, names[i], 3, shape, "a test", values);
+    const crd_status inside = crd_store_get_floats(store, "/inside", 3, shape, "a test", values);
+    crd_store_close(&store);
+    for (int i = 0; i < 3; i++) CHECK(results[i] != CRD_OK);
+    CHECK(inside == CRD_OK);
+}
+
 static void test_types_that_are_none(void)
 {
     const hid_t file = H5Fcreate(scratch("types.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -178,5 +215,6 @@ static void test_a_host_program_keeps_its_error_printer(void)
 }
 
 TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_listed),
-          TEST(test_other_files_are_not_read), TEST(test_types_that_are_none), TEST(test_names_of_datasets),
-          TEST(test_equal_volumes_are_equal_bytes), TEST(test_a_host_program_keeps_its_error_printer))
+          TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
+          TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes),
+          TEST(test_a_host_program_keeps_its_error_printer))

@@ -19,9 +19,13 @@ typedef struct driver_file {
     haddr_t allocated, end; /* what libhdf5 takes for the file's end, and where it is */
 } driver_file;
 
+/* Set while crd_hdf5_source_open asks for a file; at any other time a file's content does. The lock guards it. */
+static bool opening;
+
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t limit)
 {
     struct stat about;
+    if (!opening) return NULL;
     driver_file *file = calloc(1, sizeof *file); /* libhdf5 hands it back to driver_close */
     (void)access, (void)limit;
     if (file == NULL || (flags & H5F_ACC_RDWR) != 0) goto failed;
@@ -120,10 +124,21 @@ crd_status crd_hdf5_source_open(const char *path, hid_t *file)
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     *file = H5I_INVALID_HID;
     if (driver >= 0 && access >= 0 && H5Pset_driver(access, driver, NULL) >= 0) {
+        opening = true;
         *file = H5Fopen(path, H5F_ACC_RDONLY, access);
+        opening = false;
     }
     if (*file < 0) crd_hdf5_reason(reason, sizeof reason);
     if (access >= 0) (void)H5Pclose(access);
     if (*file >= 0) return CRD_OK;
     return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as an HDF5 file: %s", path, reason);
+}
+
+bool crd_hdf5_is_inside(hid_t dataset)
+{
+    const hid_t creation = H5Dget_create_plist(dataset);
+    if (creation < 0) return false;
+    const bool inside = H5Pget_layout(creation) != H5D_VIRTUAL && H5Pget_external_count(creation) == 0;
+    (void)H5Pclose(creation);
+    return inside;
 }

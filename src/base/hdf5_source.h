@@ -5,11 +5,16 @@
 #define CRD_BASE_HDF5_SOURCE_H
 
 #include <hdf5.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
 /* Opens for reading; close it with H5Fclose. Needs the lock of base/hdf5_lock.h. Look at the file with crd_hdf5_guard
  * first. */
 crd_status crd_hdf5_source_open(const char *path, hid_t *file);
+
+/* Are the dataset's values in its own file? Of others the driver opens none for libhdf5, be it for a link or a virtual
+ * dataset; but external storage goes past every driver, so this must be asked before reading. */
+bool crd_hdf5_is_inside(hid_t dataset);
 
 #endif

@@ -227,6 +227,10 @@ static crd_status get(crd_store *store, const char *name, int rank, const int64_
     crd_status status = CRD_OK;
     const hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
     if (dataset < 0) return crd_store_broken(store, name);
+    if (!crd_hdf5_is_inside(dataset)) {
+        CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s of %s keeps its values in another file, which credence doesn't follow", name,
+                 store->path);
+    }
     CRD_TRY(check_shape(store, name, dataset, rank, shape, needed_by));
     CRD_TRY(check_type(store, name, dataset, class));
     if (H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hdf5_lock.h"
+#include "base/hdf5_source.h"
 #include "volume/hdf5_file.h"
 #include "volume/shape.h"
 #include "volume/types.h"
@@ -149,7 +150,7 @@ static bool map_storage(hid_t dataset, crd_hdf5_array *out, bool *elsewhere, int
     *missing_filter = 0;
     if (known) {
         out->layout = H5Pget_layout(creation);
-        *elsewhere = out->layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
+        *elsewhere = !crd_hdf5_is_inside(dataset);
         out->chunk_bytes = chunk_bytes(creation, H5Tget_size(type), chunk);
         known = out->layout >= 0 && out->chunk_bytes >= 0;
         for (int i = 0; i < 4; i++) out->chunk[i] = (int64_t)chunk[i];
