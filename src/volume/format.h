@@ -20,6 +20,7 @@ struct crd_volume {
     size_t cache_bytes;  /* limit for decoded data, always > 0 */
     int64_t layer;       /* slices that are best read or written together, such as a chunk's depth; 0: any number */
     bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
+    bool read_once;      /* set while all of it is read once, in order: what a box holds whole isn't worth keeping */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */

@@ -112,7 +112,7 @@ static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels
 {
     const hdf5_state *state = volume->state;
     if (state->flat != NULL) return crd_flat_read(state->flat, box, voxels);
-    if (state->chunks != NULL) return crd_hdf5_read_chunks(state->chunks, box, voxels);
+    if (state->chunks != NULL) return crd_hdf5_read_chunks(state->chunks, box, volume->read_once, voxels);
     return transfer(volume, box, voxels, NULL);
 }
 

@@ -139,10 +139,10 @@ static crd_status fill(const crd_hdf5_chunks *chunks, const hsize_t offset[4], c
     return status;
 }
 
-/* The chunk's bytes as they are in the file, in the first buffer; or none, and the finished chunk in `out`, where it
- * was never written. */
+/* In the first buffer: the chunk's bytes as they are in the file; or, of a chunk that was never written, 0 bytes and
+ * the finished voxels. */
 static crd_status fetch(crd_hdf5_chunks *chunks, const int64_t index[3], size_t chunk_bytes, size_t *bytes,
-                        unsigned *skipped, char *out)
+                        unsigned *skipped)
 {
     crd_status status = CRD_OK;
     hsize_t offset[4] = {0}, size = 0;
@@ -154,7 +154,7 @@ static crd_status fetch(crd_hdf5_chunks *chunks, const int64_t index[3], size_t 
     /* Depending on the version, a chunk that isn't there has no bytes or is an error; of a real one fill() will tell.
      */
     if (H5Dget_chunk_storage_size(chunks->dataset, offset, &size) < 0 || size == 0) {
-        CRD_TRY(fill(chunks, offset, out));
+        CRD_TRY(fill(chunks, offset, chunks->buffers[0]));
         goto done;
     }
     if (size > (hsize_t)chunks->file_bytes) {
@@ -174,8 +174,8 @@ done:
     return status;
 }
 
-/* A chunk's voxels in their final form, from the cache or the file. */
-static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], char **out)
+/* A chunk's voxels in their final form: from the cache, or from the file; into the cache if they are to be kept. */
+static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], bool keep, char **out)
 {
     crd_status status = CRD_OK;
     const int64_t key = (index[0] * chunks->counts[1] + index[1]) * chunks->counts[2] + index[2];
@@ -183,43 +183,46 @@ static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], cha
     const size_t chunk_bytes = (size_t)count * chunks->size;
     size_t bytes = 0;
     unsigned skipped = 0;
-    char *decoded = NULL;
     void *kept = crd_block_cache_find(chunks->cache, 0, key);
-    if (kept == NULL) {
-        CRD_PASS(crd_block_cache_add(chunks->cache, 0, key, (int64_t)chunk_bytes, &kept));
-        CRD_TRY(fetch(chunks, index, chunk_bytes, &bytes, &skipped, kept));
-        if (bytes > 0) {
-            CRD_TRY(crd_hdf5_decode(&chunks->pipeline, skipped, chunks->shown, chunks->buffers[0], bytes,
-                                    chunks->buffers[1], chunk_bytes, &decoded));
-            memcpy(kept, decoded, chunk_bytes);
-            if (chunks->swap) crd_swap_bytes(kept, count, chunks->size);
-            crd_spread(chunks->stored, count, chunks->type, kept);
-        }
+    *out = kept;
+    if (kept != NULL) return CRD_OK;
+    CRD_TRY(grow_buffers(chunks, chunk_bytes + 4 * CRD_HDF5_FILTERS));
+    CRD_TRY(fetch(chunks, index, chunk_bytes, &bytes, &skipped));
+    *out = chunks->buffers[0];
+    if (bytes > 0) {
+        CRD_TRY(crd_hdf5_decode(&chunks->pipeline, skipped, chunks->shown, chunks->buffers[0], bytes,
+                                chunks->buffers[1], chunk_bytes, out));
+        if (chunks->swap) crd_swap_bytes(*out, count, chunks->size);
+        crd_spread(chunks->stored, count, chunks->type, *out);
     }
+    if (!keep) goto done;
+    CRD_TRY(crd_block_cache_add(chunks->cache, 0, key, (int64_t)chunk_bytes, &kept));
+    memcpy(kept, *out, chunk_bytes);
     *out = kept;
 done:
-    if (status != CRD_OK) crd_block_cache_drop_newest(chunks->cache);
     return status;
 }
 
 /* The part of `box` that lies in the chunk at `index`, to its place among the box's voxels. */
-static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const int64_t index[3], char *voxels)
+static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const int64_t index[3], bool once,
+                            char *voxels)
 {
-    int64_t first[3], end[3];
+    int64_t start[3], first[3], end[3];
+    bool whole = true;
     char *chunk = NULL;
-    CRD_PASS(get_chunk(chunks, index, &chunk));
     for (int i = 0; i < 3; i++) {
-        const int64_t start = index[i] * chunks->chunk[i], stop = box->origin[i] + box->size[i];
-        first[i] = box->origin[i] > start ? box->origin[i] : start;
-        end[i] = stop < start + chunks->chunk[i] ? stop : start + chunks->chunk[i];
+        start[i] = index[i] * chunks->chunk[i];
+        const int64_t box_end = box->origin[i] + box->size[i], chunk_end = start[i] + chunks->chunk[i];
+        first[i] = box->origin[i] > start[i] ? box->origin[i] : start[i];
+        end[i] = box_end < chunk_end ? box_end : chunk_end;
+        whole = whole && first[i] == start[i] && (end[i] == chunk_end || end[i] == chunks->shape[i]);
     }
+    CRD_PASS(get_chunk(chunks, index, !(once && whole), &chunk));
     const size_t row = (size_t)(end[2] - first[2]) * chunks->size;
     for (int64_t z = first[0]; z < end[0]; z++) {
         for (int64_t y = first[1]; y < end[1]; y++) {
             const int64_t from =
-                ((z - index[0] * chunks->chunk[0]) * chunks->chunk[1] + y - index[1] * chunks->chunk[1]) *
-                    chunks->chunk[2] +
-                first[2] - index[2] * chunks->chunk[2];
+                ((z - start[0]) * chunks->chunk[1] + y - start[1]) * chunks->chunk[2] + first[2] - start[2];
             const int64_t to =
                 ((z - box->origin[0]) * box->size[1] + y - box->origin[1]) * box->size[2] + first[2] - box->origin[2];
             memcpy(voxels + (size_t)to * chunks->size, chunk + (size_t)from * chunks->size, row);
@@ -228,7 +231,7 @@ static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const i
     return CRD_OK;
 }
 
-crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, void *voxels)
+crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, bool once, void *voxels)
 {
     int64_t low[3], high[3], index[3];
     for (int i = 0; i < 3; i++) {
@@ -237,7 +240,8 @@ crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, voi
     }
     for (index[0] = low[0]; index[0] <= high[0]; index[0]++) {
         for (index[1] = low[1]; index[1] <= high[1]; index[1]++) {
-            for (index[2] = low[2]; index[2] <= high[2]; index[2]++) CRD_PASS(copy_part(chunks, box, index, voxels));
+            for (index[2] = low[2]; index[2] <= high[2]; index[2]++)
+                CRD_PASS(copy_part(chunks, box, index, once, voxels));
         }
     }
     return CRD_OK;

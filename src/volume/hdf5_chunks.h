@@ -12,8 +12,8 @@ typedef struct crd_hdf5_chunks crd_hdf5_chunks;
 crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *file, const char *shown, size_t cache_bytes,
                                 crd_hdf5_chunks **out);
 
-/* A checked box. Takes the lock itself. */
-crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, void *voxels);
+/* A checked box; `once`: chunks that it holds whole are not kept for later. Takes the lock itself. */
+crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, bool once, void *voxels);
 
 void crd_hdf5_close_chunks(crd_hdf5_chunks **chunks);
 

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "volume/format.h"
 
 /* A box is small, for the caches' sake and to report often, but holds a whole layer where that is possible: two boxes
  * of reading and one of the caller's own stay below 1 GiB. */
@@ -137,6 +138,7 @@ crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context
     for (int i = 0; i < BUFFERS; i++) {
         CRD_TRY(crd_alloc(voxels, crd_type_size(walk->as), "reading a volume", &r.buffers[i]));
     }
+    walk->in->read_once = true;
     if (pthread_create(&reader, NULL, read_ahead, &r) != 0) {
         CRD_FAIL(CRD_ERR_SYSTEM, "no thread could be started to read %s", crd_volume_path(walk->in));
     }
@@ -147,6 +149,7 @@ crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context
     pthread_mutex_unlock(&r.lock);
     (void)pthread_join(reader, NULL);
 done:
+    walk->in->read_once = false;
     for (int i = 0; i < BUFFERS; i++) crd_free(&r.buffers[i]);
     pthread_cond_destroy(&r.changed);
     pthread_mutex_destroy(&r.lock);
