@@ -97,6 +97,26 @@ static void say(const problem *p, const crd_ops *ops, const char *what, double e
            (long)p->size.channels_out, what, error);
 }
 
+/* The largest errors met, by table: printed at the end, to know how far from the tolerance they are. */
+enum { OUTPUT, KERNEL_GRADIENT, DATA_GRADIENT, KINDS };
+static double worst[sizeof op_tables / sizeof op_tables[0]][KINDS];
+
+static double noted(const crd_ops *ops, int kind, double error)
+{
+    for (size_t t = 0; t < sizeof op_tables / sizeof op_tables[0]; t++)
+        if (strcmp(op_tables[t], ops->name) == 0) worst[t][kind] = fmax(worst[t][kind], error);
+    return error;
+}
+
+static void print_worst(const char *what)
+{
+    for (size_t t = 0; t < sizeof op_tables / sizeof op_tables[0]; t++) {
+        printf("%s, %s: largest errors %.1e (output), %.1e (kernel gradient), %.1e (data gradient)\n", what,
+               op_tables[t], worst[t][OUTPUT], worst[t][KERNEL_GRADIENT], worst[t][DATA_GRADIENT]);
+        memset(worst[t], 0, sizeof worst[t]);
+    }
+}
+
 #define CHECK_ERROR(what, error, tolerance)                                                                            \
     do {                                                                                                               \
         const double value = (error);                                                                                  \
@@ -125,7 +145,7 @@ static void check_forward(const problem *p, const crd_ops *ops, crd_pool **pools
         CHECK(op_surroundings_intact(&y));
         if (t == 0) {
             float *actual = op_plain(&y.tensor);
-            CHECK_ERROR("the output", op_error(actual, want, count), output_tolerance);
+            CHECK_ERROR("the output", noted(ops, OUTPUT, op_error(actual, want, count)), output_tolerance);
             free(actual);
             for (int64_t c = 0; c < 2 * out && !plain; c++)
                 CHECK_ERROR("a sum", fabs(sums[c] - want_sums[c]) / largest[c / out], sums_tolerance);
@@ -158,7 +178,8 @@ static void check_kernel_gradient(const problem *p, const crd_ops *ops, crd_pool
             ops->conv_kernel_gradient(pools[t], &p->tx[0].tensor, x1, &p->tdy.tensor, dkernel, scratch);
         free(scratch);
         if (t == 0) {
-            CHECK_ERROR("the kernel's gradient", op_error(dkernel, p->dkernel, count), gradient_tolerance);
+            CHECK_ERROR("the kernel's gradient", noted(ops, KERNEL_GRADIENT, op_error(dkernel, p->dkernel, count)),
+                        gradient_tolerance);
             first = dkernel;
         } else {
             CHECK_ERROR("the kernel gradient's bytes for other threads",
@@ -180,7 +201,8 @@ static void check_up_data_gradient(const problem *p, const crd_ops *ops, crd_poo
         CHECK(op_surroundings_intact(&dx));
         if (t == 0) {
             float *actual = op_plain(&dx.tensor);
-            CHECK_ERROR("the data gradient", op_error(actual, p->dx, p->voxels / 8 * p->in), output_tolerance);
+            CHECK_ERROR("the data gradient", noted(ops, DATA_GRADIENT, op_error(actual, p->dx, p->voxels / 8 * p->in)),
+                        output_tolerance);
             free(actual);
             first = dx;
         } else {
@@ -216,11 +238,13 @@ static void check_all(const crd_conv_size *cases, size_t count, bool up)
 static void test_conv(void)
 {
     check_all(crd_conv_cases, CRD_COUNT(crd_conv_cases), false);
+    print_worst("conv");
 }
 
 static void test_up(void)
 {
     check_all(crd_up_cases, CRD_COUNT(crd_up_cases), true);
+    print_worst("up");
 }
 
 TEST_MAIN(TEST(test_conv), TEST(test_up))

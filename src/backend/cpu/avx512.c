@@ -15,7 +15,9 @@
 #define NARROWER crd_ops_avx2
 #include "backend/cpu/common.inc"
 
-#include "backend/cpu/winograd.inc"
+#include "backend/cpu/winograd_tiles.inc"
+
+#include "backend/cpu/winograd_input.inc"
 
 #include "backend/cpu/winograd_forward.inc"
 
