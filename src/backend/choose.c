@@ -33,13 +33,11 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                               crd_device_settings *settings)
 {
     char text[256];
-    if (choice->training) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "this version trains on the CPU only; choose --device cpu");
-    }
     settings->device = (int)number;
     settings->precision = says(choice->precision, "f32")    ? CRD_PRECISION_F32
                           : says(choice->precision, "bf16") ? CRD_PRECISION_BF16
-                                                            : CRD_PRECISION_FP16;
+                          : automatic(choice->precision) && choice->training ? CRD_PRECISION_BF16
+                                                                             : CRD_PRECISION_FP16;
     if (!automatic(choice->precision) && !says(choice->precision, "fp16") &&
         settings->precision == CRD_PRECISION_FP16) {
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
@@ -62,7 +60,7 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     if (says(device, "cpu")) return choose_cpu(choice, backend, settings);
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
-        const bool cpu = choice->training || (!automatic(choice->isa) && !says(choice->isa, "sm80"));
+        const bool cpu = (!automatic(choice->isa) && !says(choice->isa, "sm80"));
         if (!cpu && choose_cuda(choice, 0, backend, settings) == CRD_OK) return CRD_OK;
         settings->device = 0;
         return choose_cpu(choice, backend, settings);

@@ -9,7 +9,7 @@ typedef struct crd_device_choice {
     const char *precision; /* "auto", "f32", "bf16" or "fp16"; NULL: auto */
     const char *isa;       /* "auto" or an instruction path; NULL: auto. Borrowed by the settings */
     int64_t threads;       /* 0: one per core */
-    bool training;         /* a device that can train is wanted */
+    bool training;         /* it is for training, whose precision on a GPU is bf16 by itself, not fp16 */
 } crd_device_choice;
 
 /* auto takes a GPU where there is one and the plug-in for it, else the CPU. A device that is named must be there. */

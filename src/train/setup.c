@@ -76,9 +76,6 @@ static crd_status check_options(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    if (backend != &crd_backend_cpu) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on the CPU only; choose --device cpu");
-    }
     return crd_net_check_chunk(o->chunk);
 }
 
@@ -193,19 +190,57 @@ done:
     return status;
 }
 
+static const char *unless_auto(const char *text)
+{
+    return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
+}
+
+/* A checkpoint goes on where it was made, as far as nobody asks for something else: r->isa is "avx512", or "sm80 bf16" for
+ * a GPU. On the other kind of device it goes on as well, but not to the same bytes. */
+static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
+{
+    const crd_train_options *o = r->options;
+    crd_device_choice choice = {o->device, unless_auto(o->precision), unless_auto(o->isa), o->threads, true};
+    char *space = r->isa != NULL ? strchr(r->isa, ' ') : NULL;
+    const bool from_gpu = space != NULL;
+    crd_status status = CRD_ERR_UNSUPPORTED;
+    if (from_gpu) {
+        *space = '\0'; /* what follows is the precision */
+        crd_device_choice same = {o->device, choice.precision != NULL ? choice.precision : space + 1,
+                                  choice.isa != NULL ? choice.isa : r->isa, o->threads, true};
+        if (o->device == NULL || strcmp(o->device, "cpu") != 0) {
+            if (unless_auto(o->device) == NULL) same.device = "cuda";
+            status = crd_backend_choose(&same, &plan->backend, &plan->device);
+        }
+    } else if (r->isa != NULL) {
+        if (unless_auto(o->device) == NULL) choice.device = "cpu";
+        if (strcmp(choice.device, "cpu") == 0) choice.isa = r->isa;
+    }
+    if (status != CRD_OK) CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
+    plan->isa = plan->device.isa;
+    if (r->isa != NULL && from_gpu != (plan->backend->learner_create != NULL)) {
+        crd_warn(r->monitor, "%s was made on %s and goes on on %s: the model will be as good, but not byte for byte the same",
+                 r->checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
+    }
+    return CRD_OK;
+}
+
 static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
     crd_trainer_plan plan = {.net = &r->model->net,
                              .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                              .prior_std = o->prior_std,
                              .seed = (uint64_t)o->seed,
                              .threads = (int)o->threads,
-                             .isa = r->isa != NULL ? r->isa : asked,
-                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0};
+                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
+                             .batch = o->batch};
+    char device[256];
+    CRD_PASS(choose_device(r, &plan));
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
+    crd_info(r->monitor, "training on %s", device);
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
@@ -214,6 +249,7 @@ static crd_status make_trainer(crd_run *r)
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
+    for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
     return crd_checker_open(r->trainer, r->validation, r->monitor, &r->checker);
 }
 
@@ -277,7 +313,7 @@ crd_status crd_run_open(crd_run *r)
                                        .last_valid_bce = (double)NAN,
                                        .last_valid_accuracy = (double)NAN};
     if (go_on) CRD_PASS(resume(r));
-    crd_trainer_parameters_changed(r->trainer);
+    CRD_PASS(crd_trainer_parameters_changed(r->trainer));
     CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
@@ -294,6 +330,7 @@ void crd_run_close(crd_run *r)
     crd_feeder_stop(&r->feeder);
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
+    for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
     crd_trainer_free(&r->trainer);
     crd_dataset_close(&r->validation);
     crd_dataset_close(&r->training);

@@ -40,7 +40,7 @@ struct NormArguments {
 };
 crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
 
-// The merge norm over [skip, up]; the skip is shared by all samples.
+// The merge norm over [skip, up].
 struct MergeArguments {
     const double *skip_sums, *up_sums;           // [2][half]; [samples][2][half]
     const float *skip_scale, *skip_shift;        // [half]
@@ -49,6 +49,7 @@ struct MergeArguments {
     float *scale, *shift;                        // [samples][2 half]: through both norms
     int half, groups;
     double voxels;
+    bool own_skips = false; // the skip's sums, scales and shifts are one set per sample, too
 };
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
 

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "backend/cuda/learner.cuh"
 #include "backend/cuda/predictor.cuh"
 
 static const crd_plugin_host *library;
@@ -41,7 +42,7 @@ static crd_precision precision_of(const crd_device_settings *settings, const crd
     return plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
 }
 
-static crd_status use_device(const crd_device_settings *settings)
+crd_status cuda_use_device(const crd_device_settings *settings)
 {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
@@ -69,14 +70,14 @@ static const char *precision_name(crd_precision precision)
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     cudaDeviceProp properties;
-    PASS(use_device(settings));
+    PASS(cuda_use_device(settings));
     CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
     snprintf(text, size, "cuda (%s, sm80 path, %s)", properties.name, precision_name(settings->precision));
     return CRD_OK;
 }
 
 // What a plan may take: nine tenths of what is free, or what the user allows.
-static crd_status available_bytes(const crd_device_settings *settings, int64_t *bytes)
+crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes)
 {
     size_t free_bytes, total;
     CUDA_PASS(cudaMemGetInfo(&free_bytes, &total));
@@ -88,8 +89,8 @@ static crd_status available_bytes(const crd_device_settings *settings, int64_t *
 static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, int64_t *together)
 {
     int64_t available, device, host;
-    PASS(use_device(settings));
-    PASS(available_bytes(settings, &available));
+    PASS(cuda_use_device(settings));
+    PASS(cuda_available_bytes(settings, &available));
     *together = samples_together(*plan, precision_of(settings, plan), available);
     if (*together > 0) return CRD_OK;
     predictor_sizes(*plan, precision_of(settings, plan), 1, &device, &host);
@@ -157,6 +158,9 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
 static const crd_backend backend = {
     CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
     predictor_depth,     predictor_submit, predictor_collect, predictor_free,
+
+    cuda_learner_bytes,  cuda_learner_create, cuda_learner_write,    cuda_learner_read,     cuda_learner_stage,
+    cuda_learner_start,  cuda_learner_finish, cuda_learner_gradient, cuda_learner_evaluate, cuda_learner_free,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)
