@@ -94,6 +94,7 @@ static crd_status make_trainer(const train_case *c, const crd_model *model, cons
                              .prior_std = 1.0,
                              .seed = 5,
                              .samples = 4,
+                             .isa = gpu ? NULL : "portable", /* nearest to the textbook: Winograd's rounding is coarser */
                              .batch = c->batch};
     CRD_PASS(crd_backend_choose(&choice, &plan.backend, &plan.device));
     plan.device.max_bytes = max_bytes;
@@ -208,13 +209,13 @@ static void check_gradient(const train_case *c)
 static void test_gradients_in_f32(void)
 {
     static const train_case cases[] = {
-        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},   {CRD_BCNN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "f32"},
+        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},   {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32"},
         {CRD_BCNN, 16, {16, 16, 16}, 2, CRD_INDEPENDENT, "f32"}, {CRD_BCNN, 4, {8, 8, 8}, 3, CRD_MEAN, "bf16"},
         {CRD_MCDN, 16, {16, 24, 16}, 3, CRD_FLIPOUT, "f32"},  {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
         {CRD_MCDN, 16, {16, 16, 16}, 1, CRD_MEAN, "f32"},
     };
     if (!have_gpu()) SKIP("no GPU");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) check_gradient(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
 }
 
 static void test_gradients_in_half_precision(void)
@@ -223,10 +224,10 @@ static void test_gradients_in_half_precision(void)
         {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16"},     {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "bf16"},
         {CRD_BCNN, 16, {8, 8, 8}, 3, CRD_MEAN, "fp16"},           {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "fp16"},
         {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16"}, {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16"},
-        {CRD_MCDN, 48, {16, 16, 24}, 2, CRD_MEAN, "fp16"},        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16"},
+        {CRD_MCDN, 32, {16, 16, 24}, 2, CRD_MEAN, "fp16"},        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16"},
     };
     if (!have_gpu()) SKIP("no GPU");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) check_gradient(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
 }
 
 static void test_gradient_of_the_kl(void)

@@ -12,7 +12,7 @@ enum FoldKind { FOLD_CONV, FOLD_UP, FOLD_HEAD };
 struct FoldArguments {
     const float *kernel; // [samples]: `kernel_stride` apart
     long kernel_stride;
-    const float *bias;             // [out], the same for all samples
+    const float *bias;             // [out], the same for all samples; NULL: bias_classes is not wanted
     const float *scale, *shift;    // [samples][in], `affine_stride` apart; NULL: none
     long affine_stride;
     float *tap_shift;              // scratch [samples][27][out]

@@ -21,7 +21,8 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
     const long voxel = at / p.out;
     const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height, z = voxel / ((long)p.size.width * p.size.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride + out;
-    float total = p.bias[((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out];
+    const long biased = ((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out;
+    float total = p.values == nullptr ? p.bias[biased] : 0.0f;
     for (int tap = 0; tap < 27; tap++) {
         const int zz = z + tap / 9 - 1, yy = y + tap / 3 % 3 - 1, xx = x + tap % 3 - 1;
         if (zz < 0 || zz >= p.size.depth || yy < 0 || yy >= p.size.height || xx < 0 || xx >= p.size.width) continue;

@@ -21,7 +21,7 @@ struct SpreadArguments {
     int channels;
     Extent size;
 };
-int spread_tiles(const Extent &size);
+template <typename T> int spread_tiles(const Extent &size);
 template <typename T> crd_status spread_launch(const SpreadArguments &arguments, int examples, cudaStream_t stream);
 
 // out[slot][tap][c] = sum over a part of the voxels of s[v + tap] * t[v][c]. Returns through reduce_launch.
@@ -32,7 +32,7 @@ struct CorrelateArguments {
     int channels;
     Extent size;
 };
-int correlate_slots(const Extent &size);
+template <typename T> int correlate_slots(const Extent &size);
 template <typename T> crd_status correlate_launch(const CorrelateArguments &arguments, int examples, cudaStream_t stream);
 
 // ---- The head with its loss (train_head.cu) ----
@@ -89,6 +89,11 @@ struct MergeBackArguments {
     float *skip_coefficients, *up_coefficients; // [examples][3][half]
 };
 crd_status merge_back_launch(const MergeBackArguments &arguments, int examples, cudaStream_t stream);
+
+// Many tiles' partial sums become those of FEW_TILES parts: one block could not add thousands in good time. `room` takes
+// [examples][FEW_TILES][channels]; where there are few already, nothing happens.
+enum { FEW_TILES = 32 };
+crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream);
 
 // ---- Passes over voxels (train_voxels.cu) ----
 
@@ -201,6 +206,13 @@ struct FlipArguments {
 crd_status flip_launch(const FlipArguments &arguments, int examples, cudaStream_t stream);
 
 // ---- Small helpers of these kernels ----
+
+__device__ __forceinline__ void load_transposed(uint32_t (&a)[4], uint32_t shared_address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(shared_address));
+}
 
 // Channels that a thread of a pass over voxels takes at once: 16 bytes in half precision.
 template <typename T> constexpr int CHANNELS_AT_ONCE = sizeof(T) == 2 ? 8 : 1;

@@ -8,6 +8,7 @@ crd_status TrainNet<T>::through_norm(int layer, const float2 *sums, int tiles, c
 {
     const crd_conv_layer &row = net->layers[layer];
     const int count = row.channels_out;
+    PASS(few_tiles(&sums, &tiles, count, few, n, stream));
     PASS(norm_back_launch({sums, tiles, count, net->groups, (double)voxels(row.level), nodes[layer].sums,
                            weights(net->point.gamma[layer]), dropout_mask, (long)net->mask_total,
                            dweights(net->point.gamma[layer]), dweights(net->point.beta[layer]), stride(), coefficients},
@@ -22,7 +23,11 @@ template <typename T> crd_status TrainNet<T>::through_merge(int level, int n)
     const int stage = 3 - level, up = stage_up(level), half = channels(up);
     const TrainNode<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
     const int64_t gamma = net->point.gamma[CRD_CONV_COUNT + stage], beta = net->point.beta[CRD_CONV_COUNT + stage];
-    PASS(merge_back_launch({partial, up_partial, gradient_tiles(level, half), half, net->groups, (double)voxels(level),
+    const float2 *sums = partial, *up_sums = up_partial;
+    int tiles = gradient_tiles(level, half), up_tiles = tiles;
+    PASS(few_tiles(&sums, &tiles, half, few, n, stream));
+    PASS(few_tiles(&up_sums, &up_tiles, half, up_few, n, stream));
+    PASS(merge_back_launch({sums, up_sums, tiles, half, net->groups, (double)voxels(level),
                             skip.sums, own.sums, skip.plain_scale, skip.plain_shift, own.plain_scale, own.plain_shift,
                             weights(gamma), weights(net->point.gamma[up]), dweights(gamma), dweights(beta),
                             dweights(net->point.gamma[up]), dweights(net->point.beta[up]), stride(), skip_coefficients[level],
@@ -74,7 +79,7 @@ crd_status TrainNet<T>::data_gradient(int layer, const T *dy, int first, int cou
     const int out = row.channels_out;
     const long packed_stride = packed_count<T>(FOLD_CONV, out, count);
     PASS(flip_launch({weights(net->point.kernel[layer]), stride(), row.channels_in, out, first, count, flipped}, n, stream));
-    PASS(fold_launch<T>(FOLD_CONV, {flipped, 27L * out * count, zeros, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
+    PASS(fold_launch<T>(FOLD_CONV, {flipped, 27L * out * count, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
                                     packed_stride, out, count, size[row.level]},
                         n, stream));
     return conv_launch<T>({{input_of(dy, row.level, out), {nullptr, 0, 0}}, (const uint4 *)packed, packed_stride, bias_classes,
@@ -88,7 +93,7 @@ template <typename T> crd_status TrainNet<T>::head_back(int n)
     const TrainNode<T> &node = nodes[last];
     PASS(bias_gradient(CRD_SPATIAL, head_gradient, true, n));
     PASS(correlate_launch<T>({head_gradient, node.y, kernel_partial, count, size[1]}, n, stream));
-    PASS(reduce_launch(REDUCE_MIRRORED, {kernel_partial, correlate_slots(size[1]), count, 1, node.scale, node.shift, tap_sums,
+    PASS(reduce_launch(REDUCE_MIRRORED, {kernel_partial, correlate_slots<T>(size[1]), count, 1, node.scale, node.shift, tap_sums,
                                          dweights(net->point.kernel[CRD_SPATIAL]), stride()},
                        n, stream));
     return spread_launch<T>({head_gradient, weights(net->point.kernel[CRD_SPATIAL]), stride(), nullptr, node.y, gradient[1][P],
@@ -103,7 +108,7 @@ template <typename T> crd_status TrainNet<T>::decoder_stage(int level, bool drop
     const TrainNode<T> &a = nodes[up + 1], &source = nodes[below];
     const ConvInput none = {nullptr, 0, 0};
     T *p = gradient[level][P], *q = gradient[level][Q], *r = gradient[level][R];
-    const int tiles = level == 1 ? spread_tiles(size[1]) : up_back_tiles<T>(size[level]);
+    const int tiles = level == 1 ? spread_tiles<T>(size[1]) : up_back_tiles<T>(size[level]);
 
     PASS(through_norm(up + 2, partial, tiles, mask(dropout, CRD_MASK_D3 + stage), p, n));
     PASS(kernel_gradient(up + 2, input_of(a.y, level, count), none, a.scale, a.shift, p, n));
@@ -137,7 +142,7 @@ crd_status TrainNet<T>::encoder_level(int level, const float *input, const float
     if (level == 1) {
         PASS(bias_gradient(a, spare, false, n));
         PASS(correlate_launch<T>({input, spare, kernel_partial, count, size[1]}, n, stream));
-        return reduce_launch(REDUCE_CONV, {kernel_partial, correlate_slots(size[1]), 1, count, nullptr, nullptr, nullptr,
+        return reduce_launch(REDUCE_CONV, {kernel_partial, correlate_slots<T>(size[1]), 1, count, nullptr, nullptr, nullptr,
                                            dweights(net->point.kernel[a]), stride()},
                              n, stream);
     }

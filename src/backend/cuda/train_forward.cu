@@ -24,7 +24,7 @@ template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
 template <typename T> int TrainNet<T>::forward_tiles(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
-    if (layer == CRD_E1A) return spread_tiles(size[1]);
+    if (layer == CRD_E1A) return spread_tiles<T>(size[1]);
     if (PLAIN) return plain_tiles(size[row.level]);
     return row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(size[row.level], row.channels_out);
 }
@@ -44,7 +44,7 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
 {
     int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, wide = 0, total = 0;
     const int64_t n = together;
-    at_least(&sums, n * spread_tiles(size[1]) * channels(CRD_D1B));
+    at_least(&sums, n * spread_tiles<T>(size[1]) * channels(CRD_D1B));
     for (int layer = CRD_E1A; layer <= CRD_SPATIAL; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         const int level = row.level, in = row.channels_in, out = row.channels_out;
@@ -54,15 +54,15 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
         at_least(&shifts, 27 * (int64_t)out);
         at_least(&wide, in > out ? in : out);
         at_least(&sums, n * (layer == CRD_SPATIAL ? 0 : forward_tiles(layer)) * out);
-        at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
+        if (layer != CRD_SPATIAL) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
         const int64_t unit = PLAIN ? 4 : fold_kind(row) == FOLD_HEAD ? 8 : 16;
         if (layer == CRD_E1A) {
-            at_least(&slots, n * correlate_slots(size[1]) * 27 * out);
+            at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * out);
             continue;
         }
         at_least(&packs, unit * packed_count<T>(fold_kind(row), in, out));
         if (layer == CRD_SPATIAL) {
-            at_least(&slots, n * correlate_slots(size[1]) * 27 * in);
+            at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * in);
         } else if (row.kernel == 2) {
             at_least(&packs, up_back_packed<T>(in, out));
             at_least(&sums, n * up_back_tiles<T>(size[level + 1]) * in);
@@ -82,9 +82,10 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
     packed = arena.take<char>(n * packs);
     partial = arena.take<float2>(sums);
     up_partial = arena.take<float2>(sums);
+    few = arena.take<float2>(n * FEW_TILES * wide);
+    up_few = arena.take<float2>(n * FEW_TILES * wide);
     bias_classes = arena.take<float>(n * biases);
     tap_shift = arena.take<float>(n * shifts);
-    zeros = arena.take<float>(wide);
     kernel_partial = arena.take<float>(slots);
     flipped = arena.take<float>(n * kernel);
     coefficients = arena.take<float>(n * 3 * wide);
@@ -139,7 +140,10 @@ template <typename T> crd_status TrainNet<T>::normalise(int layer, const float *
 {
     const crd_conv_layer &row = net->layers[layer];
     TrainNode<T> &node = nodes[layer];
-    return norm_launch({partial, forward_tiles(layer), row.channels_out, net->groups, (double)voxels(row.level),
+    const float2 *sums = partial;
+    int tiles = forward_tiles(layer);
+    PASS(few_tiles(&sums, &tiles, row.channels_out, few, n, stream));
+    return norm_launch({sums, tiles, row.channels_out, net->groups, (double)voxels(row.level),
                         weights(net->point.gamma[layer]), weights(net->point.beta[layer]), dropout_mask,
                         (long)net->mask_total, node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift},
                        n, stream);

@@ -7,13 +7,6 @@
 #include "backend/cuda/tile.cuh"
 #include "backend/cuda/train.cuh"
 
-__device__ __forceinline__ void load_transposed(uint32_t (&a)[4], uint32_t shared_address)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(shared_address));
-}
-
 // SLABS: of 16 channels of b. With one, the two teams of three warps share the rows of a tile; with two, each has one.
 template <int STRIDE_, int SLABS_> struct KernelShape {
     static constexpr int STRIDE = STRIDE_, SLABS = SLABS_, TEAMS = 2, WARPS = 3 * TEAMS, THREADS = WARPS * 32, COLUMNS = 8;

@@ -32,8 +32,8 @@ template <typename T> struct TrainNet {
 
     // Scratch of the operation at work.
     void *packed;
-    float2 *partial, *up_partial;
-    float *bias_classes, *tap_shift, *zeros, *kernel_partial, *flipped, *coefficients, *totals, *border, *tap_sums, *loss_total;
+    float2 *partial, *up_partial, *few, *up_few;
+    float *bias_classes, *tap_shift, *kernel_partial, *flipped, *coefficients, *totals, *border, *tap_sums, *loss_total;
     double *everything;
 
     static constexpr bool PLAIN = sizeof(T) == 4;

@@ -66,49 +66,91 @@ crd_status tap_sum_launch(const TapSumArguments &p, int examples, cudaStream_t s
     return CRD_OK;
 }
 
-// The slots of one value of a kernel, in order.
+enum { VALUES = 32, GROUPS = THREADS / VALUES };
+
+// One value of a kernel over the slots of this thread's group.
 __device__ __forceinline__ double add_slots(const ReduceArguments &p, long values, int example, long at)
 {
     const float *partial = p.partial + (long)example * p.slots * values + at;
     double total = 0.0;
-#pragma unroll 8
-    for (int slot = 0; slot < p.slots; slot++) total += __ldg(partial + slot * values);
+#pragma unroll 4
+    for (int slot = threadIdx.x / VALUES; slot < p.slots; slot += GROUPS) total += __ldg(partial + slot * values);
     return total;
 }
 
+// A block makes some values of a kernel; its groups of threads share the slots, and what they have is added in order.
 template <ReduceKind KIND> __global__ void reduce_kernel(const __grid_constant__ ReduceArguments p)
 {
+    __shared__ double parts[GROUPS][VALUES];
     constexpr int TAPS = KIND == REDUCE_UP ? 8 : 27;
-    const long at = (long)blockIdx.x * THREADS + threadIdx.x, values = 27L * p.in * p.out;
-    const int example = blockIdx.y;
-    if (at >= (long)TAPS * p.in * p.out) return;
-    const int out = at % p.out, in = at / p.out % p.in, tap = at / ((long)p.in * p.out);
+    const long at = (long)blockIdx.x * VALUES + threadIdx.x % VALUES, values = 27L * p.in * p.out;
+    const int example = blockIdx.y, tap = at / ((long)p.in * p.out), inner = KIND == REDUCE_UP ? p.in : p.out;
+    const int low = at % inner, high = at / inner % (p.in * p.out / inner); // in the order of `partial`
+    const int in = KIND == REDUCE_UP ? low : high, out = KIND == REDUCE_UP ? high : low;
+    const bool present = at < (long)TAPS * p.in * p.out;
     double total = 0.0;
-    if (KIND == REDUCE_UP) {
+    if (present && KIND == REDUCE_UP) {
         // The 27 products are of dy[2q - 1], dy[2q] and dy[2q + 1] with x[q], per axis. Of the plain kernel, offset 0
         // takes the last two and offset 1 the first two.
         for (int i = 0; i < 8; i++) {
             const int z = 1 - (tap >> 2) + (i >> 2), y = 1 - (tap >> 1 & 1) + (i >> 1 & 1), x = 1 - (tap & 1) + (i & 1);
             total += add_slots(p, values, example, ((long)(z * 9 + y * 3 + x) * p.out + out) * p.in + in);
         }
-    } else {
+    } else if (present) {
         total = add_slots(p, values, example, KIND == REDUCE_MIRRORED ? (26L - tap) * p.in + in : at);
     }
+    parts[threadIdx.x / VALUES][threadIdx.x % VALUES] = total;
+    __syncthreads();
+    if (!present || threadIdx.x >= VALUES) return;
+    for (int i = 1; i < GROUPS; i++) total += parts[i][threadIdx.x];
     float value = (float)total;
     if (p.scale != nullptr) {
         value = value * p.scale[example * p.in + in] +
                 p.shift[example * p.in + in] * p.tap_sums[((long)example * TAPS + tap) * p.out + out];
     }
-    p.gradient[example * p.gradient_stride + at] = value;
+    p.gradient[example * p.gradient_stride + ((long)tap * p.in + in) * p.out + out] = value;
 }
 
 crd_status reduce_launch(ReduceKind kind, const ReduceArguments &p, int examples, cudaStream_t stream)
 {
     const long values = (kind == REDUCE_UP ? 8L : 27L) * p.in * p.out;
-    const dim3 grid((unsigned)((values + THREADS - 1) / THREADS), examples);
+    const dim3 grid((unsigned)((values + VALUES - 1) / VALUES), examples);
     if (kind == REDUCE_CONV) reduce_kernel<REDUCE_CONV><<<grid, THREADS, 0, stream>>>(p);
     if (kind == REDUCE_UP) reduce_kernel<REDUCE_UP><<<grid, THREADS, 0, stream>>>(p);
     if (kind == REDUCE_MIRRORED) reduce_kernel<REDUCE_MIRRORED><<<grid, THREADS, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+// A block takes the tiles of one part, a thread every so-manieth of them for one channel.
+__global__ void few_tiles_kernel(const float2 *partial, int tiles, int channels, float2 *out)
+{
+    extern __shared__ double2 totals[];
+    const int part = blockIdx.x, example = blockIdx.y, lanes = blockDim.x / channels;
+    const int channel = threadIdx.x % channels, lane = threadIdx.x / channels;
+    const int first = (int)((long)tiles * part / FEW_TILES), end = (int)((long)tiles * (part + 1) / FEW_TILES);
+    double2 own = make_double2(0.0, 0.0);
+    for (int tile = first + lane; tile < end && lane < lanes; tile += lanes) {
+        const float2 value = partial[((long)example * tiles + tile) * channels + channel];
+        own.x += value.x;
+        own.y += value.y;
+    }
+    totals[threadIdx.x] = own;
+    __syncthreads();
+    if (lane > 0) return;
+    for (int i = 1; i < lanes; i++) {
+        own.x += totals[i * channels + channel].x;
+        own.y += totals[i * channels + channel].y;
+    }
+    out[((long)example * FEW_TILES + part) * channels + channel] = make_float2((float)own.x, (float)own.y);
+}
+
+crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream)
+{
+    if (*tiles <= 4 * FEW_TILES || channels > THREADS) return CRD_OK;
+    few_tiles_kernel<<<dim3(FEW_TILES, examples), THREADS, THREADS * sizeof(double2), stream>>>(*partial, *tiles, channels, room);
+    CUDA_PASS(cudaGetLastError());
+    *partial = room;
+    *tiles = FEW_TILES;
     return CRD_OK;
 }

@@ -165,10 +165,13 @@ __global__ __launch_bounds__(THREADS) void pool_back_kernel(const __grid_constan
     const Share share(wide, AT_ONCE);
     const int example = blockIdx.z, channels = p.pool.channels, channel = blockIdx.y * wide + share.piece * AT_ONCE;
     const float *coefficients = p.coefficients + (long)example * 3 * channels + channel;
-    float sum[AT_ONCE], product[AT_ONCE], scale[AT_ONCE], shift[AT_ONCE];
+    float sum[AT_ONCE], product[AT_ONCE], scale[AT_ONCE], shift[AT_ONCE], a[AT_ONCE], b[AT_ONCE], c[AT_ONCE];
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
         sum[i] = product[i] = 0.0f;
+        a[i] = coefficients[i];
+        b[i] = coefficients[channels + i];
+        c[i] = coefficients[2 * channels + i];
         scale[i] = p.pool.scale[(long)example * channels + channel + i];
         shift[i] = p.pool.shift[(long)example * channels + channel + i];
     }
@@ -208,9 +211,7 @@ __global__ __launch_bounds__(THREADS) void pool_back_kernel(const __grid_constan
             load_channels<T>(g + at, own);
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++) {
-                own[i] = fmaf(coefficients[i], own[i],
-                              fmaf(coefficients[channels + i], value[i], coefficients[2 * channels + i])) +
-                         (which[i] == k ? down[i] : 0.0f);
+                own[i] = fmaf(a[i], own[i], fmaf(b[i], value[i], c[i])) + (which[i] == k ? down[i] : 0.0f);
             }
             store_channels<T>(own, g + at);
 #pragma unroll
@@ -256,6 +257,7 @@ template <typename T> __global__ __launch_bounds__(THREADS) void border_kernel(c
     const long count = border == 0 ? 0 : (long)depth * height * width;
     const T *g = static_cast<const T *>(p.g) + example * p.size.voxels() * p.channels + blockIdx.y * wide + share.piece * AT_ONCE;
     float total[AT_ONCE] = {};
+#pragma unroll 4
     for (long i = (long)part * share.lanes + share.lane; i < count && share.lane < share.lanes; i += BORDER_PARTS * share.lanes) {
         const int x = x0 + (int)(i % width), y = y0 + (int)(i / width % height), z = z0 + (int)(i / ((long)width * height));
         float value[AT_ONCE];
