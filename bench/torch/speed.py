@@ -5,13 +5,14 @@
     speed.py train [--estimator flipout|two-pass flipout|independent] [--chunk 32,64,64] [--batch 2]
 
 `paper` runs the whole network for each sample, with flipout as it is usually written (two convolutions a layer); `once`
-runs the encoder once a chunk and the decoder with weights that were drawn beforehand. Both end with mean and percentiles
-33 and 67 over the samples. Prints one JSON object; the time is that of the fastest repetition. compare.sh calls this with
-the settings that suit PyTorch best."""
+runs the encoder once a chunk and the decoder with weights that were drawn beforehand. Both end with mean and
+percentiles 33 and 67 over the samples. Prints one JSON object; the time is that of the fastest repetition. compare.sh
+calls this with the settings that suit PyTorch best."""
 import argparse
 import json
 import time
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -26,14 +27,14 @@ def draw(net, samples):
 
 
 def summary(samples):
-    """Mean and percentiles. Sorting the samples of a voxel side by side is the fastest way of four that were tried."""
-    values = torch.stack(samples, 1)
-    place = torch.tensor([0.33, 0.67]) * (len(samples) - 1)
-    ordered = values.sort(1)[0]
-    below = place.floor().long()
-    part = (place - below).to(values)
-    low, high = ordered[:, below], ordered[:, (below + 1).clamp(max=len(samples) - 1)]
-    return values.mean(1), low + (high - low) * part
+    """Mean and percentiles. NumPy's partition was the fastest of sort, quantile, kthvalue and NumPy's percentile."""
+    values = torch.stack(samples, 1).numpy()
+    place = np.array([0.33, 0.67]) * (len(samples) - 1)
+    below = place.astype(int)
+    above = np.minimum(below + 1, len(samples) - 1)
+    part = (place - below).astype(np.float32)
+    ordered = np.partition(values, sorted({*below, *above}), axis=1)
+    return values.mean(1), ordered[:, below] + (ordered[:, above] - ordered[:, below]) * part
 
 
 def predict(o, net, chunk):
@@ -90,8 +91,8 @@ def main():
     torch.set_num_threads(o.threads)
     chunk = [int(n) for n in (o.chunk or ("48,88,88" if o.what == "predict" else "32,64,64")).split(",")]
     seconds = (predict if o.what == "predict" else train)(o, Net("bcnn", o.filters), chunk)
-    result = {"what": o.what, "torch": torch.__version__, "threads": o.threads, "precision": o.precision, "chunk": chunk,
-              "milliseconds": 1e3 * seconds}
+    result = {"what": o.what, "torch": torch.__version__, "threads": o.threads, "precision": o.precision,
+              "chunk": chunk, "milliseconds": 1e3 * seconds}
     result.update({"procedure": o.procedure, "samples": o.samples} if o.what == "predict" else
                   {"estimator": o.estimator, "batch": o.batch})
     print(json.dumps(result))
