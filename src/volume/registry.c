@@ -19,7 +19,19 @@ const crd_format crd_format_tiff = {
 #endif
 
 /* Raw comes first: it claims only a file whose own description lies beside it, whatever its first bytes look like. */
-const crd_format *const crd_formats[] = {&crd_format_raw, &crd_format_tiff, &crd_format_hdf5, &crd_format_npy, NULL};
+const crd_format *const crd_formats[] = {&crd_format_raw,
+                                         &crd_format_tiff,
+                                         &crd_format_hdf5,
+                                         &crd_format_npy,
+                                         &crd_format_nrrd,
+                                         &crd_format_metaimage,
+                                         NULL};
+
+bool crd_path_ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcasecmp(path + length - end, suffix) == 0;
+}
 
 bool crd_format_has_suffix(const crd_format *format, const char *path)
 {
