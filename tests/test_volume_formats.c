@@ -1,4 +1,5 @@
 /* Round trips over formats, types and odd shapes; every box compared with a copy in memory. */
+#include "build_config.h"
 #include "harness.h"
 #include "volume/format.h"
 #include "volume/types.h"
@@ -169,6 +170,17 @@ static void test_metaimage_packed_round_trips(void)
     if (!harness_failed) all_round_trips(".mhd", &(crd_volume_options){.compress = 6});
 }
 
+static void test_nifti_round_trips(void)
+{
+#if CRD_HAVE_NIFTI
+    all_round_trips(".nii", NULL);
+    if (!harness_failed) all_round_trips(".nii.gz", NULL);
+#else
+    SKIP("built without libnifti");
+#endif
+}
+
 TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST(test_npy_round_trips),
           TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips), TEST(test_nrrd_round_trips),
-          TEST(test_nrrd_packed_round_trips), TEST(test_metaimage_round_trips), TEST(test_metaimage_packed_round_trips))
+          TEST(test_nrrd_packed_round_trips), TEST(test_metaimage_round_trips), TEST(test_metaimage_packed_round_trips),
+          TEST(test_nifti_round_trips))

@@ -53,6 +53,21 @@ done:
     return status;
 }
 
+static crd_status start_unpacking(crd_array *array, crd_packing packing, int64_t packed_at)
+{
+    const crd_flat *flat = array->flat;
+    if (array->unpack != NULL) return CRD_OK;
+    return crd_unpack_open(flat->fd, flat->path, packed_at, array->file_bytes, packing, array->cache_bytes,
+                           &array->unpack);
+}
+
+crd_status crd_array_peek(crd_array *array, crd_packing packing, int64_t offset, void *data, size_t bytes)
+{
+    if (packing == CRD_PACKING_NONE) return crd_read_at(array->flat->fd, array->flat->path, offset, data, bytes);
+    CRD_PASS(start_unpacking(array, packing, 0));
+    return crd_unpack_read(array->unpack, offset, data, bytes);
+}
+
 crd_status crd_array_set_place(crd_array *array, const crd_array_place *place, int64_t *spare)
 {
     crd_flat *flat = array->flat;
@@ -63,8 +78,7 @@ crd_status crd_array_set_place(crd_array *array, const crd_array_place *place, i
     *spare = 0;
     if (place->packing == CRD_PACKING_NONE) return crd_flat_check(flat, array->file_bytes, spare);
     CRD_PASS(crd_flat_check(flat, INT64_MAX, NULL));
-    CRD_PASS(crd_unpack_open(flat->fd, flat->path, place->packed_at, array->file_bytes, place->packing,
-                             array->cache_bytes, &array->unpack));
+    CRD_PASS(start_unpacking(array, place->packing, place->packed_at));
     const int64_t *shape = place->shape;
     return crd_unpack_expect(array->unpack,
                              place->offset + shape[0] * shape[1] * shape[2] * (int64_t)crd_stored_size(place->stored));

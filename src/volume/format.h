@@ -65,7 +65,7 @@ crd_status crd_format_to_write(const char *name, const crd_format **out);
 void crd_format_suffix(const crd_format *format, char suffix[16]);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw, crd_format_nrrd,
-    crd_format_metaimage;
+    crd_format_metaimage, crd_format_nifti;
 
 /* All formats this version knows, in the order they are tried; ends in NULL. */
 extern const crd_format *const crd_formats[];
