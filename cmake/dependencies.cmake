@@ -49,8 +49,9 @@ credence_optional(TIFF libtiff-4>=4.5 "TIFF volumes")
 credence_optional(PNG libpng "PNG pictures")
 
 include(${CMAKE_CURRENT_LIST_DIR}/cuda.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
 
 # Parts that this version does not have yet: whoever adds one moves it up.
-foreach(purpose "NIfTI volumes" "OME-Zarr volumes" "clusters (MPI)")
+foreach(purpose "NIfTI volumes" "OME-Zarr volumes")
   credence_part("${purpose}" OFF "not part of this version")
 endforeach()
