@@ -73,8 +73,4 @@ credence_optional(BLOSC blosc "OME-Zarr chunks packed by Blosc")
 credence_optional(ZSTD libzstd "OME-Zarr chunks packed by Zstandard")
 
 include(${CMAKE_CURRENT_LIST_DIR}/cuda.cmake)
-
-# Parts that this version does not have yet: whoever adds one moves it up.
-foreach(purpose "clusters (MPI)")
-  credence_part("${purpose}" OFF "not part of this version")
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)

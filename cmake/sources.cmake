@@ -24,3 +24,5 @@ if(CREDENCE_FUZZ)
     endif()
   endforeach()
 endif()
+# MPI is known to one file only, which is a plug-in (cmake/mpi.cmake).
+list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/dist/mpi\\.c$")

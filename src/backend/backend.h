@@ -12,7 +12,7 @@
 #include "bayes/noise.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 1 };
+enum { CRD_BACKEND_VERSION = 2 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -51,6 +51,8 @@ typedef struct crd_chunk_result {
     const float *samples;            /* [samples][voxels], or NULL */
     const float *probe;              /* [probe_count][samples]: the values at the voxels asked for */
     int64_t probe_count;
+    double summary_seconds;          /* of the time that computing took, what mean, percentiles and the like took where
+                                        they run after the network, not beside it; else 0 */
 } crd_chunk_result;
 
 typedef struct crd_predictor crd_predictor;
