@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/partial.h"
+#include "volume/zarr.h"
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
@@ -89,7 +90,12 @@ static crd_status remove_file(const char *folder, const char *name)
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(crd_join_path(folder, name, "", &path));
-    if (unlink(path) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", path);
+    struct stat about;
+    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        CRD_TRY(crd_zarr_remove(path));
+    } else if (unlink(path) != 0 && errno != ENOENT) {
+        status = crd_fail_errno("can't remove %s", path);
+    }
 done:
     crd_free(&path);
     return status;

@@ -90,6 +90,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;

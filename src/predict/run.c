@@ -22,6 +22,7 @@ typedef struct run {
     crd_fingerprints fingerprints;
     crd_scan *scan;
     crd_partial *partial;
+    crd_growth *growth; /* NULL: the volumes are written at the end */
     crd_probes *probes;
 
     int64_t *rows; /* rows of chunks to be computed, rising */
@@ -119,7 +120,7 @@ static crd_status start(run *r)
     CRD_TRY(crd_join_path(r->folder.path, ".partial/scratch", "", &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
-    CRD_TRY(crd_writer_create(&r->request, r->partial, &r->writer));
+    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growth, &r->writer));
     CRD_TRY(crd_reader_create(&r->request, r->scan, r->rows, r->row_count, r->memory.kept_bytes > 0, &r->reader));
 done:
     crd_free(&scratch);
@@ -207,7 +208,12 @@ static crd_status write_results(run *r, crd_predict_result *result)
     crd_status status = CRD_OK;
     char *probe = NULL, *path = NULL;
     const double begun = crd_notes_seconds(&r->notes);
-    CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    if (r->growth != NULL) {
+        CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
+        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->seams));
+    } else {
+        CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    }
     r->times.writing = crd_notes_seconds(&r->notes) - begun;
     CRD_TRY(crd_join_path(r->folder.path, "probe.h5", "", &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
@@ -222,6 +228,7 @@ static crd_status write_results(run *r, crd_predict_result *result)
                                    .times = &r->times,
                                    .computed = r->done};
     CRD_TRY(crd_manifest_write(&manifest, path, result));
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_partial_remove(r->folder.path));
     crd_notes_event(&r->notes, "done", "");
@@ -241,6 +248,9 @@ static crd_status prepare(run *r)
     }
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
+    if (crd_growth_wanted(&r->request)) {
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->growth));
+    }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
     tell_plan(r, seconds);
@@ -298,6 +308,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     stop(r);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);
