@@ -52,7 +52,7 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     crd_pool *pool = NULL;
     const crd_ops *ops;
     const bool usual = s->chunk[0] == 0;
-    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, false};
+    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, false, 0};
     const crd_backend *backend;
     crd_device_settings device;
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};

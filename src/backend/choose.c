@@ -28,6 +28,19 @@ static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend 
     return CRD_OK;
 }
 
+enum { MOST_GPUS = 64, ANY_GPU = -1 };
+
+/* One GPU per process of this machine; where there are more processes, they take turns. */
+static int spread_over_gpus(const crd_backend *backend, const crd_device_settings *settings, int local_rank)
+{
+    crd_device_settings other = *settings;
+    char text[256];
+    for (other.device = 1; other.device < MOST_GPUS && other.device <= local_rank; other.device++) {
+        if (backend->describe(&other, text, sizeof text) != CRD_OK) return local_rank % other.device;
+    }
+    return local_rank % MOST_GPUS;
+}
+
 /* Fails where there is no plug-in, no driver or no such GPU. */
 static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, const crd_backend **backend,
                               crd_device_settings *settings)
@@ -48,6 +61,7 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
         return crd_fail(CRD_ERR_UNSUPPORTED, "the GPU's instruction path is sm80, not '%s'; leave out --isa", choice->isa);
     }
     CRD_PASS(crd_plugin_load("libcredence_cuda.so", backend));
+    if (number == ANY_GPU) settings->device = spread_over_gpus(*backend, settings, choice->local_rank);
     return (*backend)->describe(settings, text, sizeof text);
 }
 
@@ -63,13 +77,13 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
         const bool cpu = choice->training || (!automatic(choice->isa) && !says(choice->isa, "sm80"));
-        if (!cpu && choose_cuda(choice, 0, backend, settings) == CRD_OK) return CRD_OK;
+        if (!cpu && choose_cuda(choice, ANY_GPU, backend, settings) == CRD_OK) return CRD_OK;
         settings->device = 0;
         return choose_cpu(choice, backend, settings);
     }
-    if (says(device, "cuda") ||
-        (strncmp(device, "cuda:", 5) == 0 && crd_parse_int(device + 5, strlen(device + 5), &number) && number >= 0 &&
-         number < 1024)) {
+    if (says(device, "cuda")) return choose_cuda(choice, ANY_GPU, backend, settings);
+    if (strncmp(device, "cuda:", 5) == 0 && crd_parse_int(device + 5, strlen(device + 5), &number) && number >= 0 &&
+        number < 1024) {
         return choose_cuda(choice, number, backend, settings);
     }
     return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda or cuda:N, not '%s'", device);
