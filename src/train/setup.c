@@ -148,7 +148,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
-    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training, r->monitor));
+    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
