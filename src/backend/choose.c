@@ -18,11 +18,15 @@ static bool automatic(const char *text)
 static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend **backend,
                              crd_device_settings *settings)
 {
-    if (!automatic(choice->precision) && !says(choice->precision, "f32")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32, not in %s; leave out --precision",
+    const bool bf16 = says(choice->precision, "bf16");
+    if (!automatic(choice->precision) && !says(choice->precision, "f32") && !bf16) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32 or bf16, not in %s; leave out --precision",
                         choice->precision);
     }
-    settings->precision = CRD_PRECISION_F32;
+    if (bf16 && choice->training) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "training on the CPU is in f32, not in bf16; leave out --precision");
+    }
+    settings->precision = bf16 ? CRD_PRECISION_BF16 : CRD_PRECISION_F32;
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
     *backend = &crd_backend_cpu;
     return CRD_OK;
@@ -58,7 +62,8 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
     }
     if (!automatic(choice->isa) && !says(choice->isa, "sm80")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the GPU's instruction path is sm80, not '%s'; leave out --isa", choice->isa);
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the GPU's instruction path is sm80, not '%s'; leave out --isa",
+                        choice->isa);
     }
     CRD_PASS(crd_plugin_load("libcredence_cuda.so", backend));
     if (number == ANY_GPU) settings->device = spread_over_gpus(*backend, settings, choice->local_rank);
