@@ -1,4 +1,5 @@
-/* The GPU against the CPU: whole chunks, both kinds, every precision. Skipped where there is no GPU. */
+/* The GPU against the CPU, whose portable path is the most exact: whole chunks, both kinds, every precision. Skipped
+ * where there is no GPU. */
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "harness.h"
@@ -52,10 +53,11 @@ typedef struct outcome {
     float probe[8];
 } outcome;
 
-static crd_status predict(const char *device, const chunk_case *c, const crd_model *model, const float *input,
-                          outcome *out)
+static crd_status predict(const char *device, const char *isa, const chunk_case *c, const crd_model *model,
+                          const float *input, outcome *out)
 {
-    const crd_device_choice choice = {.device = device, .precision = strcmp(device, "cpu") == 0 ? NULL : c->precision};
+    const crd_device_choice choice = {
+        .device = device, .precision = strcmp(device, "cpu") == 0 ? NULL : c->precision, .isa = isa};
     const int64_t probe[] = {0, 7};
     const crd_backend *backend;
     crd_device_settings settings;
@@ -105,16 +107,16 @@ static bool have_gpu(void)
     return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
 }
 
-static void check_case(const chunk_case *c)
+static void check_case(const chunk_case *c, const char *isa)
 {
     crd_model *model = NULL;
     outcome cpu = {0}, gpu = {0}, again = {0};
     double mean = 0, largest = 0, mean_of_means = 0, percentile = 0;
     CHECK_OK(make_model(c, &model));
     float *input = make_input(c->chunk[0] * c->chunk[1] * c->chunk[2]);
-    CHECK_OK(predict("cpu", c, model, input, &cpu));
-    CHECK_OK(predict("cuda", c, model, input, &gpu));
-    CHECK_OK(predict("cuda", c, model, input, &again));
+    CHECK_OK(predict("cpu", "portable", c, model, input, &cpu));
+    CHECK_OK(predict("cuda", isa, c, model, input, &gpu));
+    CHECK_OK(predict("cuda", isa, c, model, input, &again));
     const size_t bytes = (size_t)(gpu.samples * gpu.voxels) * sizeof(float);
     CHECK(memcmp(gpu.values, again.values, bytes) == 0); /* the same bits twice */
     for (int64_t i = 0; i < cpu.samples * cpu.voxels; i++) {
@@ -133,9 +135,9 @@ static void check_case(const chunk_case *c)
         }
     }
     for (int64_t s = 0; s < gpu.samples && s < 4; s++) CHECK(gpu.probe[s] == gpu.values[s * gpu.voxels]);
-    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
+    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
-           (long long)c->samples, c->precision, c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
+           (long long)c->samples, isa != NULL ? isa : "best path", c->precision, c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
     CHECK(mean <= c->mean_error);
     CHECK(largest <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
@@ -160,7 +162,10 @@ static void test_gpu_against_cpu(void)
         {CRD_MCDN, 16, {24, 40, 16}, 70, "fp16", false, 3e-3, 1}, /* more than one word of samples */
     };
     if (!have_gpu()) SKIP("no GPU");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) check_case(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) {
+        check_case(&cases[i], NULL);
+        if (!harness_failed) check_case(&cases[i], "sm80");
+    }
 }
 
 static void test_queue_gives_results_in_order(void)
@@ -229,6 +234,12 @@ static void test_speed(void)
     }
     CHECK_OK(backend->predictor_collect(predictor, &result));
     printf("       88x176x176, 48 samples, fp16: %.1f ms a chunk\n", 1e3 * (crd_seconds() - begin) / (chunks + 1));
+    double layers[CRD_CONV_COUNT + 1];
+    CHECK_OK(backend->predictor_layers(predictor, input, layers));
+    CHECK_OK(backend->predictor_layers(predictor, input, layers));
+    for (int i = 0; i <= CRD_CONV_COUNT; i++) {
+        printf("       %-14s %7.3f ms\n", i < CRD_CONV_COUNT ? model->net.layers[i].path : "summary", layers[i]);
+    }
     free(input);
     backend->predictor_free(&predictor);
     crd_model_free(&model);

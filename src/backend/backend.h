@@ -12,7 +12,7 @@
 #include "bayes/noise.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 1 };
+enum { CRD_BACKEND_VERSION = 2 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -72,6 +72,9 @@ typedef struct crd_backend {
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
+    /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
+     * samples: milliseconds [CRD_CONV_COUNT + 1]. Nothing may be in the queue. NULL: the backend can't. */
+    crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);
 } crd_backend;
 
 extern const crd_backend crd_backend_cpu;

@@ -15,6 +15,11 @@ static bool automatic(const char *text)
     return text == NULL || strcmp(text, "auto") == 0;
 }
 
+static bool gpu_path(const char *isa)
+{
+    return says(isa, "sm80") || says(isa, "sm90");
+}
+
 static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend **backend,
                              crd_device_settings *settings)
 {
@@ -44,9 +49,10 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
         settings->precision == CRD_PRECISION_FP16) {
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
     }
-    if (!automatic(choice->isa) && !says(choice->isa, "sm80")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the GPU's instruction path is sm80, not '%s'; leave out --isa", choice->isa);
+    if (!automatic(choice->isa) && !gpu_path(choice->isa)) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "a GPU's instruction path is sm80 or sm90, not '%s'; leave out --isa", choice->isa);
     }
+    settings->isa = automatic(choice->isa) ? NULL : choice->isa;
     CRD_PASS(crd_plugin_load("libcredence_cuda.so", backend));
     return (*backend)->describe(settings, text, sizeof text);
 }
@@ -62,7 +68,7 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     if (says(device, "cpu")) return choose_cpu(choice, backend, settings);
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
-        const bool cpu = choice->training || (!automatic(choice->isa) && !says(choice->isa, "sm80"));
+        const bool cpu = choice->training || (!automatic(choice->isa) && !gpu_path(choice->isa));
         if (!cpu && choose_cuda(choice, 0, backend, settings) == CRD_OK) return CRD_OK;
         settings->device = 0;
         return choose_cpu(choice, backend, settings);

@@ -35,13 +35,8 @@ struct crd_predictor {
     int device;
 };
 
-// Widths that the matrix instructions don't take, and --precision f32, run in float32.
-static crd_precision precision_of(const crd_device_settings *settings, const crd_predictor_plan *plan)
-{
-    return plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
-}
-
-static crd_status use_device(const crd_device_settings *settings)
+// Makes the GPU the thread's own, and says whether its own kernels, those for compute capability 9.0, are to be used.
+static crd_status use_device(const crd_device_settings *settings, cudaDeviceProp *properties, bool *hopper)
 {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
@@ -51,13 +46,27 @@ static crd_status use_device(const crd_device_settings *settings)
     if (settings->device < 0 || settings->device >= count) {
         return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
     }
-    cudaDeviceProp properties;
-    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
-    if (properties.major < 8) {
+    CUDA_PASS(cudaGetDeviceProperties(properties, settings->device));
+    if (properties->major < 8) {
         return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
-                         properties.name, properties.major, properties.minor);
+                         properties->name, properties->major, properties->minor);
     }
+    const bool able = properties->major == 9 && properties->minor == 0;
+    if (!able && settings->isa != nullptr && strcmp(settings->isa, "sm90") == 0) {
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and the path sm90 is for 9.0; leave out --isa",
+                         properties->name, properties->major, properties->minor);
+    }
+    *hopper = able && (settings->isa == nullptr || strcmp(settings->isa, "sm80") != 0);
     CUDA_PASS(cudaSetDevice(settings->device));
+    return CRD_OK;
+}
+
+// Widths that the matrix instructions don't take, and --precision f32, run in float32.
+static crd_status path_of(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path)
+{
+    cudaDeviceProp properties;
+    PASS(use_device(settings, &properties, &path->hopper));
+    path->precision = plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
     return CRD_OK;
 }
 
@@ -69,9 +78,9 @@ static const char *precision_name(crd_precision precision)
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     cudaDeviceProp properties;
-    PASS(use_device(settings));
-    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
-    snprintf(text, size, "cuda (%s, sm80 path, %s)", properties.name, precision_name(settings->precision));
+    bool hopper = false;
+    PASS(use_device(settings, &properties, &hopper));
+    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name, hopper ? "sm90" : "sm80", precision_name(settings->precision));
     return CRD_OK;
 }
 
@@ -85,24 +94,26 @@ static crd_status available_bytes(const crd_device_settings *settings, int64_t *
     return CRD_OK;
 }
 
-static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, int64_t *together)
+static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path, int64_t *together)
 {
     int64_t available, device, host;
-    PASS(use_device(settings));
+    PASS(path_of(settings, plan, path));
     PASS(available_bytes(settings, &available));
-    *together = samples_together(*plan, precision_of(settings, plan), available);
+    *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
-    predictor_sizes(*plan, precision_of(settings, plan), 1, &device, &host);
-    return CUDA_FAIL(CRD_ERR_MEMORY, "this chunk needs %.1f GiB on the GPU and %.1f are free; choose a smaller --chunk",
-                     (double)device / 1073741824.0, (double)available / 1073741824.0);
+    predictor_sizes(*plan, *path, 1, &device, &host);
+    return CUDA_FAIL(CRD_ERR_MEMORY, "this chunk needs %.1f GiB on the GPU and %.1f are %s; choose a smaller --chunk",
+                     (double)device / 1073741824.0, (double)available / 1073741824.0,
+                     available == settings->max_bytes ? "allowed by --max-gpu-memory" : "free");
 }
 
 static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                   int64_t *host_bytes, int64_t *device_bytes)
 {
     int64_t together;
-    PASS(plan_samples(settings, plan, &together));
-    predictor_sizes(*plan, precision_of(settings, plan), together, device_bytes, host_bytes);
+    Path path;
+    PASS(plan_samples(settings, plan, &path, &together));
+    predictor_sizes(*plan, path, together, device_bytes, host_bytes);
     return CRD_OK;
 }
 
@@ -119,10 +130,11 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
                                    crd_predictor **out)
 {
     int64_t together;
+    Path path;
     *out = nullptr;
-    PASS(plan_samples(settings, plan, &together));
+    PASS(plan_samples(settings, plan, &path, &together));
     crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
-    if (predictor != nullptr) predictor->network = predictor_new(*plan, precision_of(settings, plan), together);
+    if (predictor != nullptr) predictor->network = predictor_new(*plan, path, together);
     if (predictor == nullptr || predictor->network == nullptr) {
         predictor_free(&predictor);
         return CUDA_FAIL(CRD_ERR_MEMORY, "not enough memory for the predictor");
@@ -154,9 +166,15 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
     return predictor->network->collect(result);
 }
 
+static crd_status predictor_layers(crd_predictor *predictor, const float *input, double *milliseconds)
+{
+    CUDA_PASS(cudaSetDevice(predictor->device));
+    return predictor->network->measure_layers(input, milliseconds);
+}
+
 static const crd_backend backend = {
     CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
-    predictor_depth,     predictor_submit, predictor_collect, predictor_free,
+    predictor_depth,     predictor_submit, predictor_collect, predictor_free,    predictor_layers,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)
