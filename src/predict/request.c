@@ -182,7 +182,8 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     memset(out, 0, sizeof *out);
     out->options = options;
     CRD_PASS(check_options(options));
-    const crd_device_choice choice = {options->device, options->precision, options->isa, options->threads, false};
+    const crd_device_choice choice = {options->device, options->precision, options->isa, options->threads, false,
+                                      options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
     CRD_PASS(open_inputs(out, monitor));
     choose_method(out);

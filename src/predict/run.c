@@ -12,7 +12,7 @@
 #include "predict/reader.h"
 #include "predict/writer.h"
 
-enum { DEEPEST = 8 };
+enum { DEEPEST = 64 };
 
 typedef struct run {
     crd_request request;

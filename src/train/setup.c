@@ -60,7 +60,7 @@ done:
 
 static crd_status check_options(const crd_train_options *o)
 {
-    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true};
+    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true, NULL};
     const crd_backend *backend;
     crd_device_settings device;
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");

@@ -5,22 +5,11 @@
 
 #include <vector>
 
+#include "backend/cuda/arena.cuh"
 #include "backend/cuda/conv.cuh"
 #include "backend/cuda/layers.cuh"
 
 enum { LEVELS = 4 };
-
-// Device memory is one block, cut up; with no block behind it, cutting only counts.
-struct Arena {
-    char *base;
-    int64_t used;
-    template <typename U> U *take(int64_t count)
-    {
-        U *pointer = base == nullptr ? nullptr : reinterpret_cast<U *>(base + used);
-        used += (count * (int64_t)sizeof(U) + 255) / 256 * 256;
-        return pointer;
-    }
-};
 
 // A convolution's output for some samples, its sums, and scale and shift of its norm.
 template <typename T> struct Node {

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "backend/cuda/peak.cuh"
 #include "backend/cuda/predictor.cuh"
 
 static const crd_plugin_host *library;
@@ -35,8 +36,18 @@ struct crd_predictor {
     int device;
 };
 
-// Makes the GPU the thread's own, and says whether its own kernels, those for compute capability 9.0, are to be used.
-static crd_status use_device(const crd_device_settings *settings, cudaDeviceProp *properties, bool *hopper)
+static bool asks_for(const crd_device_settings *settings, const char *path)
+{
+    return settings->isa != nullptr && strcmp(settings->isa, path) == 0;
+}
+
+// Whether this is a GPU that the kernels in hopper/ are for.
+static bool is_hopper(const cudaDeviceProp &properties)
+{
+    return properties.major == 9 && properties.minor == 0;
+}
+
+crd_status cuda_use_device(const crd_device_settings *settings)
 {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
@@ -46,27 +57,27 @@ static crd_status use_device(const crd_device_settings *settings, cudaDeviceProp
     if (settings->device < 0 || settings->device >= count) {
         return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
     }
-    CUDA_PASS(cudaGetDeviceProperties(properties, settings->device));
-    if (properties->major < 8) {
+    cudaDeviceProp properties;
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    if (properties.major < 8) {
         return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
-                         properties->name, properties->major, properties->minor);
+                         properties.name, properties.major, properties.minor);
     }
-    const bool able = properties->major == 9 && properties->minor == 0;
-    if (!able && settings->isa != nullptr && strcmp(settings->isa, "sm90") == 0) {
+    if (asks_for(settings, "sm90") && !is_hopper(properties)) {
         return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and the path sm90 is for 9.0; leave out --isa",
-                         properties->name, properties->major, properties->minor);
+                         properties.name, properties.major, properties.minor);
     }
-    *hopper = able && (settings->isa == nullptr || strcmp(settings->isa, "sm80") != 0);
     CUDA_PASS(cudaSetDevice(settings->device));
     return CRD_OK;
 }
 
-// Widths that the matrix instructions don't take, and --precision f32, run in float32.
-static crd_status path_of(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path)
+static crd_status path_of(const crd_device_settings *settings, Path *path)
 {
     cudaDeviceProp properties;
-    PASS(use_device(settings, &properties, &path->hopper));
-    path->precision = plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
+    PASS(cuda_use_device(settings));
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    path->hopper = is_hopper(properties) && !asks_for(settings, "sm80");
+    path->precision = settings->precision;
     return CRD_OK;
 }
 
@@ -78,14 +89,15 @@ static const char *precision_name(crd_precision precision)
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     cudaDeviceProp properties;
-    bool hopper = false;
-    PASS(use_device(settings, &properties, &hopper));
-    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name, hopper ? "sm90" : "sm80", precision_name(settings->precision));
+    PASS(cuda_use_device(settings));
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name,
+             is_hopper(properties) && !asks_for(settings, "sm80") ? "sm90" : "sm80", precision_name(settings->precision));
     return CRD_OK;
 }
 
 // What a plan may take: nine tenths of what is free, or what the user allows.
-static crd_status available_bytes(const crd_device_settings *settings, int64_t *bytes)
+crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes)
 {
     size_t free_bytes, total;
     CUDA_PASS(cudaMemGetInfo(&free_bytes, &total));
@@ -94,11 +106,13 @@ static crd_status available_bytes(const crd_device_settings *settings, int64_t *
     return CRD_OK;
 }
 
+// Widths that the matrix instructions don't take run in float32, as --precision f32 does.
 static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path, int64_t *together)
 {
     int64_t available, device, host;
-    PASS(path_of(settings, plan, path));
-    PASS(available_bytes(settings, &available));
+    PASS(path_of(settings, path));
+    if (plan->net->filters % SLAB != 0) path->precision = CRD_PRECISION_F32;
+    PASS(cuda_available_bytes(settings, &available));
     *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
     predictor_sizes(*plan, *path, 1, &device, &host);
@@ -172,9 +186,25 @@ static crd_status predictor_layers(crd_predictor *predictor, const float *input,
     return predictor->network->measure_layers(input, milliseconds);
 }
 
+static crd_status device_peak(const crd_device_settings *settings, crd_device_peak *out)
+{
+    Path path;
+    PASS(path_of(settings, &path));
+    PASS(peak_matrix(path, &out->matrix_gflops));
+    return peak_copy(&out->copy_gigabytes);
+}
+
+static crd_status device_load(const crd_device_settings *settings, crd_device_load *out)
+{
+    PASS(cuda_use_device(settings));
+    gpu_load(settings->device, &out->megahertz, &out->watts);
+    return CRD_OK;
+}
+
 static const crd_backend backend = {
     CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
     predictor_depth,     predictor_submit, predictor_collect, predictor_free,    predictor_layers,
+    device_peak,         device_load,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)

@@ -9,18 +9,21 @@ __device__ __forceinline__ void order(float &a, float &b)
     b = high;
 }
 
-// Batcher's odd-even merge sort, unrolled, so that the values stay in registers.
-template <int N> __device__ __forceinline__ void sort(float (&v)[N])
+// Batcher's odd-even merge sort. The values stay in registers: every index is known to the compiler, which is why the
+// passes are a recursion over templates and not loops.
+template <int N, int P, int K> __device__ __forceinline__ void sort_pass(float (&v)[N])
 {
 #pragma unroll
-    for (int p = 1; p < N; p *= 2)
+    for (int j = K % P; j + K < N; j += 2 * K)
 #pragma unroll
-        for (int k = p; k >= 1; k /= 2)
-#pragma unroll
-            for (int j = k % p; j + k < N; j += 2 * k)
-#pragma unroll
-                for (int i = 0; i < k; i++)
-                    if (j + i + k < N && (j + i) / (2 * p) == (j + i + k) / (2 * p)) order(v[j + i], v[j + i + k]);
+        for (int i = 0; i < K; i++)
+            if (j + i + K < N && (j + i) / (2 * P) == (j + i + K) / (2 * P)) order(v[j + i], v[j + i + K]);
+    if constexpr (K > 1) sort_pass<N, P, K / 2>(v);
+}
+template <int N, int P = 1> __device__ __forceinline__ void sort(float (&v)[N])
+{
+    sort_pass<N, P, P>(v);
+    if constexpr (2 * P < N) sort<N, 2 * P>(v);
 }
 
 __device__ __forceinline__ uint32_t fixed_point(float value)

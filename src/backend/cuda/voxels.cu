@@ -61,6 +61,7 @@ __global__ __launch_bounds__(THREADS) void first_kernel(const float *x, const fl
             const long voxel = tile + round * THREADS;
             if (voxel >= size.voxels()) break;
             float around[27], value[GROUP];
+            asm volatile("" ::: "memory"); // or all weights are kept in registers, which don't suffice
             read_around(x, size, voxel, around);
 #pragma unroll
             for (int c = 0; c < GROUP; c++) value[c] = start[c];
