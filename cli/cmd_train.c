@@ -93,6 +93,7 @@ const cli_command cli_train = {
     .settings = &crd_train_settings,
     .options_size = sizeof(crd_train_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .shared = true,
     .details =
         "Labels are 0 and 1, or any two values of which the larger is the foreground; voxels that nobody labelled "
         "are marked with a value of their own (--ignore).\n"

@@ -59,6 +59,8 @@ typedef struct crd_chunk_result {
     const float *samples;            /* [samples][voxels], or NULL */
     const float *probe;              /* [probe_count][samples]: the values at the voxels asked for */
     int64_t probe_count;
+    double summary_seconds;          /* of the time that computing took, what mean, percentiles and the like took where
+                                        they run after the network, not beside it; else 0 */
 } crd_chunk_result;
 
 typedef struct crd_predictor crd_predictor;

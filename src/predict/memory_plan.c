@@ -134,7 +134,9 @@ crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out
     if (least > all) least = all;
     if (fixed + least > out->limit) return refuse(request, out->limit, fixed + least);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
-    out->memory_bytes = fixed + out->slab_bytes;
+    const int64_t kept = crd_reader_kept_bytes(request);
+    if (out->slab_bytes == all && kept <= out->limit - fixed - all) out->kept_bytes = kept;
+    out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
     out->scratch_bytes = out->slab_bytes < all ? all : 0;
 
     CRD_PASS(crd_product(request->box.size[0], request->box.size[1], request->box.size[2], &voxels));

@@ -8,6 +8,7 @@ typedef struct crd_memory_plan {
     int64_t limit;
     int64_t memory_bytes;  /* of the whole process, at most */
     int64_t slab_bytes;    /* tiles of sums held in memory */
+    int64_t kept_bytes;    /* slices of the scan, so that each is read once; 0: they don't fit */
     int64_t cache_bytes;   /* of decoded data, per handle of the scan */
     int64_t scratch_bytes; /* file for the sums that don't fit */
     int64_t partial_bytes; /* finished slices */

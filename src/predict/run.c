@@ -120,7 +120,7 @@ static crd_status start(run *r)
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
     CRD_TRY(crd_writer_create(&r->request, r->partial, &r->writer));
-    CRD_TRY(crd_reader_create(&r->request, r->scan, r->rows, r->row_count, &r->reader));
+    CRD_TRY(crd_reader_create(&r->request, r->scan, r->rows, r->row_count, r->memory.kept_bytes > 0, &r->reader));
 done:
     crd_free(&scratch);
     return status;
@@ -168,6 +168,8 @@ static crd_status collect(run *r)
     crd_chunk_result result;
     crd_box window, keep;
     TIMED(r->times.network, r->request.backend->predictor_collect(r->predictor, &result));
+    r->times.network -= result.summary_seconds;
+    r->times.summarising += result.summary_seconds;
     crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
     if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &window, r->inside));
     TIMED(r->times.adding, crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
@@ -238,7 +240,6 @@ static crd_status prepare(run *r)
         CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
     }
     CRD_PASS(open_scan(r));
-    CRD_PASS(crd_run_folder_check_space(&r->folder, r->memory.disk_bytes));
     CRD_PASS(open_partial(r));
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
@@ -269,6 +270,7 @@ static crd_status run_all(run *r, const crd_predict_options *options, crd_predic
         crd_info(&r->notes.monitor, "%s is complete: there is nothing left to do", r->folder.path);
         goto done;
     }
+    CRD_TRY(crd_run_folder_check_space(&r->folder, r->memory.disk_bytes));
     CRD_TRY(prepare(r));
     if (r->row_count > 0) {
         CRD_TRY(start(r));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "dist/agree.h"
 #include "train/diagnosis.h"
 #include "train/picture.h"
 #include "train/run.h"
@@ -197,12 +198,13 @@ static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
     const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
+    if (asked == NULL && r->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &asked));
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
     crd_trainer_plan plan = {.net = &r->model->net,
                              .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                              .prior_std = o->prior_std,
                              .seed = (uint64_t)o->seed,
-                             .threads = (int)o->threads,
+                             .threads = (int)r->threads,
                              .isa = r->isa != NULL ? r->isa : asked,
                              .samples = crd_dataset_count(r->validation) > 0 ? samples : 0};
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
@@ -214,7 +216,12 @@ static crd_status make_trainer(crd_run *r)
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
-    return crd_checker_open(r->trainer, r->validation, r->monitor, &r->checker);
+    CRD_PASS(crd_spread_create(r->dist, o->batch, r->trainer, &r->spread));
+    CRD_PASS(crd_alloc(o->batch, sizeof *r->losses, "the losses", &r->losses));
+    if (r->spread != NULL) {
+        CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
+    }
+    return crd_checker_open(r->trainer, r->validation, r->dist, r->monitor, &r->checker);
 }
 
 static crd_status resume(crd_run *r)
@@ -245,28 +252,80 @@ static crd_status start_feeder(crd_run *r)
                                   .seed = (uint64_t)o->seed,
                                   .shuffle = !o->no_shuffle,
                                   .first_step = r->progress.steps,
-                                  .end_step = r->end_step};
+                                  .end_step = r->end_step,
+                                  .rank = crd_dist_rank(r->dist),
+                                  .size = crd_dist_size(r->dist)};
     return crd_feeder_start(&plan, &r->feeder);
+}
+
+/* Rank 0 takes the lock and looks for a checkpoint; all go on from it, or none. */
+static crd_status claim_files(crd_run *r, bool *go_on)
+{
+    const crd_train_options *o = r->options;
+    *go_on = false;
+    if (crd_run_first(r)) {
+        CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
+        remove_unfinished(o->output);
+        remove_unfinished(r->best_path);
+        remove_unfinished(r->checkpoint_path);
+        remove_unfinished(r->picture_path);
+        const bool there = access(r->checkpoint_path, F_OK) == 0;
+        *go_on = o->resume && there;
+        if (o->resume && !there) {
+            crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
+        }
+        if (!o->resume && there) {
+            crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
+                     r->checkpoint_path);
+        }
+    }
+    CRD_PASS(crd_dist_broadcast(r->dist, go_on, (int64_t)sizeof *go_on));
+    return *go_on ? crd_checkpoint_isa(r->checkpoint_path, &r->isa) : CRD_OK;
+}
+
+static crd_status open_log(crd_run *r)
+{
+    double seconds;
+    if (!crd_run_first(r)) return CRD_OK;
+    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
+    r->history->per_bin = r->history->every = 1;
+    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
+    r->begin = crd_seconds() - seconds;
+    if (!crd_course_possible()) {
+        crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
+                 r->picture_path);
+    }
+    return CRD_OK;
+}
+
+/* What the processes of a job must agree on, and how they share their machines. */
+static crd_status meet(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    const int size = crd_dist_size(r->dist);
+    char text[96];
+    CRD_PASS(crd_dist_agree_options(r->dist, &crd_train_settings, o));
+    CRD_PASS(crd_dist_threads(r->dist, o->threads, &r->threads));
+    if (size == 1) return CRD_OK;
+    CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
+    crd_info(r->monitor, "%s share every mini-batch", text);
+    if (o->batch % size != 0) {
+        crd_warn(r->monitor,
+                 "a mini-batch of %" PRId64 " can't be divided evenly among %d processes: some will wait for others; a "
+                 "multiple would keep all busy",
+                 o->batch, size);
+    }
+    return CRD_OK;
 }
 
 crd_status crd_run_open(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    double seconds;
+    bool go_on;
     CRD_PASS(check_options(o));
+    CRD_PASS(meet(r));
     CRD_PASS(name_files(r));
-    CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
-    remove_unfinished(o->output);
-    remove_unfinished(r->best_path);
-    remove_unfinished(r->checkpoint_path);
-    remove_unfinished(r->picture_path);
-    const bool there = access(r->checkpoint_path, F_OK) == 0, go_on = o->resume && there;
-    if (o->resume && !there) crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
-    if (!o->resume && there) {
-        crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
-                 r->checkpoint_path);
-    }
-    if (go_on) CRD_PASS(crd_checkpoint_isa(r->checkpoint_path, &r->isa));
+    CRD_PASS(claim_files(r, &go_on));
     CRD_PASS(shaping_settings(o, true, &r->settings));
     CRD_PASS(shaping_settings(o, false, &r->config));
     CRD_PASS(open_data(r));
@@ -278,14 +337,7 @@ crd_status crd_run_open(crd_run *r)
                                        .last_valid_accuracy = (double)NAN};
     if (go_on) CRD_PASS(resume(r));
     crd_trainer_parameters_changed(r->trainer);
-    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
-    r->history->per_bin = r->history->every = 1;
-    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
-    r->begin = crd_seconds() - seconds;
-    if (!crd_course_possible()) {
-        crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
-                 r->picture_path);
-    }
+    CRD_PASS(open_log(r));
     return start_feeder(r);
 }
 
@@ -294,6 +346,9 @@ void crd_run_close(crd_run *r)
     crd_feeder_stop(&r->feeder);
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
+    crd_spread_free(&r->spread);
+    crd_free(&r->losses);
+    crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);
     crd_dataset_close(&r->validation);
     crd_dataset_close(&r->training);

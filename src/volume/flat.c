@@ -176,28 +176,34 @@ crd_status crd_flat_read(crd_flat *flat, const crd_box *box, void *voxels)
     return CRD_OK;
 }
 
-crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
+crd_status crd_flat_make(const char *shown, const crd_volume_info *info, crd_flat **out)
 {
-    const crd_volume_info *info = &volume->info;
+    CRD_PASS(flat_new(shown, out));
+    (*out)->stored = (int)info->type;
+    memcpy((*out)->shape, info->shape, sizeof(*out)->shape);
+    return CRD_OK;
+}
+
+crd_status crd_flat_create_at(const char *temporary, const char *shown, const crd_volume_info *info, int64_t offset,
+                              bool swap, crd_flat **out)
+{
     crd_status status = CRD_OK;
     crd_flat *flat = NULL;
     int64_t bytes;
     CRD_TRY(crd_product(info->shape[0], info->shape[1], info->shape[2], &bytes));
     CRD_TRY(crd_product(bytes, (int64_t)crd_type_size(info->type), 1, &bytes));
-    CRD_TRY(flat_new(volume->file, &flat));
+    CRD_TRY(crd_flat_make(shown, info, &flat));
     flat->offset = offset;
-    flat->stored = (int)info->type;
     flat->swap = swap;
-    memcpy(flat->shape, info->shape, sizeof flat->shape);
-    flat->fd = open(volume->write_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    flat->fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (flat->fd < 0) {
-        status = crd_fail_errno("%s can't be created", volume->file);
+        status = crd_fail_errno("%s can't be created", shown);
         goto done;
     }
     /* A full disk is better said now than after hours; file systems that can't reserve find out while writing. */
     if (fallocate(flat->fd, 0, 0, offset + bytes) != 0 &&
         ((errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) || ftruncate(flat->fd, offset + bytes) != 0)) {
-        status = crd_fail_errno("%s can't be given its %.1f MiB", volume->file, (double)(offset + bytes) / 1048576.0);
+        status = crd_fail_errno("%s can't be given its %.1f MiB", shown, (double)(offset + bytes) / 1048576.0);
         goto done;
     }
     *out = flat;
@@ -205,6 +211,11 @@ crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, 
 done:
     crd_flat_close(&flat);
     return status;
+}
+
+crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
+{
+    return crd_flat_create_at(volume->write_path, volume->file, &volume->info, offset, swap, out);
 }
 
 static crd_status put(const crd_flat *flat, int64_t first, int64_t count, const char *voxels)

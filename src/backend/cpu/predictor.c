@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
 #include "net/engine.h"
@@ -34,6 +35,7 @@ struct crd_predictor {
     uint64_t *above;
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
+    double summary_seconds;
 };
 
 static bool stochastic(const crd_predictor_plan *plan)
@@ -295,10 +297,12 @@ static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_numbe
     predictor->chunk_number = chunk_number;
     crd_engine_encode(predictor->engine, predictor->point, input);
     for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
+    const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));
     crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);
     summarise(predictor);
     crd_pool_run(predictor->pool, (values + BLOCK - 1) / BLOCK, to_fixed_point, predictor);
+    predictor->summary_seconds = crd_seconds() - begun;
     return CRD_OK;
 }
 
@@ -313,6 +317,7 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
         .probe = predictor->probe,
         .probe_count = predictor->probe_count,
+        .summary_seconds = predictor->summary_seconds,
     };
     return CRD_OK;
 }
