@@ -61,7 +61,8 @@ done:
 
 static crd_status check_options(const crd_train_options *o)
 {
-    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true, 0};
+    const crd_device_choice choice = {
+        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
     const crd_backend *backend;
     crd_device_settings device;
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
