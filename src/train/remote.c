@@ -95,10 +95,14 @@ crd_status crd_remote_add(crd_remote *remote, uint32_t example, const float *inp
     return CRD_OK;
 }
 
-crd_status crd_remote_start(crd_remote *remote, int64_t step, double kl_scale, double rate)
+crd_status crd_remote_start(crd_remote *remote, int64_t step, double kl_scale, double rate, const float *gradient)
 {
-    const crd_learner_step now = {
-        .number = step, .count = remote->added, .scale = remote->scale, .kl_scale = kl_scale, .rate = rate};
+    const crd_learner_step now = {.number = step,
+                                  .count = remote->added,
+                                  .scale = remote->scale,
+                                  .kl_scale = kl_scale,
+                                  .rate = rate,
+                                  .gradient = gradient};
     memcpy(remote->wanted, remote->next, (size_t)remote->added * sizeof(crd_loss *));
     remote->running = remote->added;
     remote->added = 0;
@@ -115,6 +119,17 @@ crd_status crd_remote_finish(crd_remote *remote, double *kl)
 
 crd_status crd_remote_gradient(crd_remote *remote, float *gradient)
 {
+    return remote->backend->learner_gradient(remote->learner, gradient);
+}
+
+crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input, const uint8_t *label,
+                              float scale, float *gradient, crd_loss *loss)
+{
+    const crd_learner_step now = {.number = step, .first = example, .count = 1, .scale = scale, .gradient_only = true};
+    double kl;
+    CRD_PASS(remote->backend->learner_stage(remote->learner, 0, input, label));
+    CRD_PASS(remote->backend->learner_start(remote->learner, &now));
+    CRD_PASS(remote->backend->learner_finish(remote->learner, loss, &kl));
     return remote->backend->learner_gradient(remote->learner, gradient);
 }
 

@@ -20,9 +20,13 @@ crd_status crd_remote_read(crd_remote *remote, crd_trainer_state *state);
 
 crd_status crd_remote_add(crd_remote *remote, uint32_t example, const float *input, const uint8_t *label, float scale,
                           crd_loss *loss);
-crd_status crd_remote_start(crd_remote *remote, int64_t step, double kl_scale, double rate);
+/* `gradient`, where not NULL, takes the place of that of the examples added. */
+crd_status crd_remote_start(crd_remote *remote, int64_t step, double kl_scale, double rate, const float *gradient);
 crd_status crd_remote_finish(crd_remote *remote, double *kl);
 crd_status crd_remote_gradient(crd_remote *remote, float *gradient);
+/* Gradient and loss of one example alone. */
+crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input, const uint8_t *label,
+                              float scale, float *gradient, crd_loss *loss);
 
 crd_status crd_remote_evaluate(crd_remote *remote, const float *input, const uint8_t *label, crd_loss *loss);
 /* Samples first_step .. first_step + samples - 1 of the parameters as they are; then all of them for a chunk. The

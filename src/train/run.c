@@ -22,6 +22,7 @@ static crd_status copy_parameters(crd_run *r)
 
 static crd_status save_checkpoint(crd_run *r)
 {
+    if (!crd_run_first(r)) return CRD_OK;
     CRD_PASS(copy_parameters(r));
     CRD_PASS(crd_log_flush(r->log));
     return crd_checkpoint_save(r->checkpoint_path, r->model, crd_trainer_state_of(r->trainer), &r->progress,
@@ -51,8 +52,9 @@ static crd_status log_step(crd_run *r, const crd_log_epoch *ending)
                                .kl_weight = weight,
                                .loss = p->bce + weight * p->kl / r->kl_divisor,
                                .seconds = crd_seconds() - r->begin};
+    if (!crd_run_first(r)) return CRD_OK;
     crd_history_add(r->history, &line, ending);
-    return crd_log_add(r->log, &line, ending);
+    return crd_log_add(r->log, &line, ending, r->rank_speeds, crd_dist_size(r->dist));
 }
 
 /* Hands the next mini-batch to the trainer; its losses are for `losses`. */
@@ -62,12 +64,15 @@ static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
     double waited;
     CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
     r->result->waited_seconds += waited;
+    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
     crd_trainer_begin(r->trainer);
-    for (int64_t i = 0; i < batch->count; i++) {
-        CRD_PASS(crd_trainer_add(r->trainer, (uint32_t)i, batch->inputs + i * voxels, batch->labels + i * voxels,
+    for (int64_t i = batch->first; i < batch->end; i++) {
+        const int64_t at = (i - batch->first) * voxels;
+        CRD_PASS(crd_trainer_add(r->trainer, (uint32_t)i, batch->inputs + at, batch->labels + at,
                                  (float)(1.0 / (double)batch->labelled), &losses[i]));
+        if (r->spread != NULL) crd_spread_keep(r->spread, batch, i, &losses[i]);
     }
-    return CRD_OK;
+    return r->spread != NULL ? crd_spread_finish(r->spread, batch, losses) : CRD_OK;
 }
 
 static crd_status take_step(crd_run *r)
@@ -80,7 +85,7 @@ static crd_status take_step(crd_run *r)
     const crd_loss *losses = r->losses[0];
     const int64_t epoch = crd_run_epoch(r, batch.step);
     CRD_PASS(crd_trainer_start(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch)));
-    r->ahead = crd_trainer_remote(r->trainer) && batch.step + 1 < r->end_step;
+    r->ahead = r->spread == NULL && crd_trainer_remote(r->trainer) && batch.step + 1 < r->end_step;
     if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
     CRD_PASS(crd_trainer_wait(r->trainer, &kl));
     for (int64_t i = 0; i < batch.count; i++) {
@@ -138,6 +143,7 @@ static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line
     if (line->valid_bce >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = line->valid_bce;
     p->best_epoch = epoch;
+    if (!crd_run_first(r)) return CRD_OK;
     CRD_PASS(copy_parameters(r));
     return crd_model_save(r->model, r->best_path);
 }
@@ -169,9 +175,10 @@ static crd_status finish_epoch(crd_run *r)
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
+    if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_course_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_run_first(r) && crd_course_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
@@ -213,9 +220,10 @@ static crd_status take_steps(crd_run *r)
         const bool over = epoch_is_over(r);
         if (!over) CRD_PASS(log_step(r, NULL));
         CRD_PASS(end_epoch_if_over(r));
-        const crd_status asked = crd_advance(r->monitor, "training", "steps", p->steps, r->end_step, note);
-        if (!over && (asked != CRD_OK || p->steps % r->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(r));
-        if (asked != CRD_OK) return stopped(r);
+        bool asked = crd_advance(r->monitor, "training", "steps", p->steps, r->end_step, note) != CRD_OK;
+        CRD_PASS(crd_dist_any(r->dist, asked, &asked));
+        if (!over && (asked || p->steps % r->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(r));
+        if (asked) return stopped(r);
     }
     return CRD_OK;
 }
@@ -286,13 +294,17 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
-    crd_run r = {.options = options, .monitor = monitor, .result = result};
+    crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
     memset(result, 0, sizeof *result);
+    crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
     CRD_TRY(fill_result(&r));
-    CRD_TRY(save_models(&r));
+    if (crd_run_first(&r)) CRD_TRY(save_models(&r));
+    CRD_TRY(crd_dist_broadcast(r.dist, &result->calibration, (int64_t)sizeof result->calibration));
 done:
+    if (status != CRD_OK) crd_dist_fail(r.dist);
+    crd_dist_watch(r.dist, NULL);
     result->seconds = crd_seconds() - begin;
     crd_run_close(&r);
     return status;

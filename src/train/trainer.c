@@ -225,6 +225,10 @@ crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *
                            crd_loss *loss)
 {
     const float *masks;
+    if (trainer->remote != NULL && trainer->plan.shared) {
+        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale, trainer->gradient,
+                                  loss);
+    }
     if (trainer->remote != NULL) return crd_remote_add(trainer->remote, example, input, label, scale, loss);
     const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, trainer->point_gradient, loss);
@@ -236,7 +240,10 @@ crd_status crd_trainer_start(crd_trainer *trainer, double kl_scale, double rate)
 {
     crd_trainer_state *state = &trainer->state;
     const crd_prior_settings prior = {.std = trainer->plan.prior_std};
-    if (trainer->remote != NULL) return crd_remote_start(trainer->remote, state->steps++, kl_scale, rate);
+    if (trainer->remote != NULL) {
+        return crd_remote_start(trainer->remote, state->steps++, kl_scale, rate,
+                                trainer->plan.shared ? trainer->gradient : NULL);
+    }
     trainer->kl = crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL);
     crd_kl_gradient(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL, kl_scale,
                     trainer->gradient);

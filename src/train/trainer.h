@@ -30,6 +30,7 @@ typedef struct crd_trainer_plan {
     const crd_backend *backend; /* NULL, or one without a learner: the CPU */
     crd_device_settings device;
     int64_t batch; /* the most examples of a mini-batch; only a device asks */
+    bool shared;   /* mini-batches are shared among processes: every crd_trainer_add fills gradient and loss at once */
 } crd_trainer_plan;
 
 /* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/portable_math.h"
 #include "base/report.h"
+#include "train/spread.h"
 
 /* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
 enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
@@ -17,10 +18,11 @@ static double clipped(double p)
     return p < NEAREST ? NEAREST : p > 1.0 - NEAREST ? 1.0 - NEAREST : p;
 }
 
-crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out)
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
+                            crd_checker *out)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(trainer);
-    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .monitor = monitor};
+    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .dist = dist, .monitor = monitor};
     if (crd_dataset_count(dataset) == 0) return CRD_OK;
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->probability));
@@ -36,40 +38,61 @@ void crd_checker_close(crd_checker *checker)
     crd_free(&checker->label);
 }
 
-/* Adds one chunk's sums to *loss. */
+/* One chunk's sums. */
 typedef crd_status check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
+
+/* This process's part of the chunks. A request to stop ends it; the others hear of it when they are done with theirs.
+ */
+static crd_status check_part(crd_checker *checker, int64_t samples, check_chunk *check, crd_loss *losses)
+{
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    int64_t begin, end;
+    crd_dist_part(chunks, crd_dist_size(checker->dist), crd_dist_rank(checker->dist), &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t labelled;
+        char note[64];
+        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i - begin + 1, end - begin);
+        CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
+        CRD_PASS(crd_dist_check(checker->dist));
+        CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
+        CRD_PASS(check(checker, samples, &losses[i]));
+    }
+    return CRD_OK;
+}
 
 static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
 {
+    crd_status status = CRD_OK;
     const int64_t chunks = crd_dataset_count(checker->dataset);
-    crd_loss total = {0};
-    for (int64_t i = 0; i < chunks; i++) {
-        int64_t labelled;
-        char note[64];
-        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i + 1, chunks);
-        CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
-        CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
-        CRD_PASS(check(checker, samples, &total));
+    crd_loss total = {0}, *losses = NULL;
+    bool stopped;
+    CRD_TRY(crd_alloc(chunks, sizeof *losses, "the losses", &losses));
+    status = check_part(checker, samples, check, losses);
+    if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
+    CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));
+    if (stopped) CRD_FAIL(CRD_ERR_CANCELLED, "stopped while checking");
+    if (crd_dist_size(checker->dist) > 1) CRD_TRY(crd_spread_losses(checker->dist, chunks, losses));
+    for (int64_t i = 0; i < chunks; i++) { /* in their order, whoever computed them */
+        total.bce_sum += losses[i].bce_sum;
+        total.labelled += losses[i].labelled;
+        total.correct += losses[i].correct;
     }
     *out = (crd_validation){.labelled = total.labelled};
-    if (total.labelled == 0) return CRD_OK;
+    if (total.labelled == 0) goto done;
     out->bce = total.bce_sum / (double)total.labelled;
     out->accuracy = (double)total.correct / (double)total.labelled;
-    return CRD_OK;
+done:
+    crd_free(&losses);
+    return status;
 }
 
-static crd_status check_with_means(crd_checker *checker, int64_t samples, crd_loss *total)
+static crd_status check_with_means(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
-    crd_loss loss;
     (void)samples;
-    CRD_PASS(crd_trainer_evaluate(checker->trainer, checker->input, checker->label, &loss));
-    total->bce_sum += loss.bce_sum;
-    total->labelled += loss.labelled;
-    total->correct += loss.correct;
-    return CRD_OK;
+    return crd_trainer_evaluate(checker->trainer, checker->input, checker->label, loss);
 }
 
-static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *total)
+static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
@@ -81,9 +104,9 @@ static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_
     for (int64_t v = 0; v < voxels; v++) {
         if (checker->label[v] == CRD_LABEL_NONE) continue;
         const double p = clipped((double)checker->mean[v] / (double)samples);
-        total->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
-        total->correct += (p > 0.5) == (checker->label[v] == 1);
-        total->labelled++;
+        loss->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
+        loss->correct += (p > 0.5) == (checker->label[v] == 1);
+        loss->labelled++;
     }
     return CRD_OK;
 }

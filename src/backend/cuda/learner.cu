@@ -36,7 +36,8 @@ template <typename T> struct TrainLearner : Learner {
     uint8_t *host_label[HALVES] = {};
     double *host_result = nullptr;
     int half = 0;              // that the next step's examples go to
-    int64_t running_count = 0; // examples of the step that runs; 0: none does
+    bool running = false;
+    int64_t running_count = 0; // examples of the step that runs
 
     TrainLearner(const crd_learner_plan &p, int64_t together) : plan(p)
     {
@@ -168,29 +169,39 @@ template <typename T> struct TrainLearner : Learner {
         const int now = half;
         const float extra = loss_scale(step.scale);
         cudaStream_t stream = network.stream;
-        if (step.count < 1 || step.count > plan.batch) return CUDA_FAIL(CRD_ERR_INTERNAL, "a step has %lld examples", (long long)step.count);
+        const size_t bytes = (size_t)plan.net->model.total * sizeof(float);
+        if (step.count < (step.gradient == nullptr) || step.count > plan.batch) {
+            return CUDA_FAIL(CRD_ERR_INTERNAL, "a step has %lld examples", (long long)step.count);
+        }
         CUDA_PASS(cudaEventRecord(uploaded[now], copy));
         CUDA_PASS(cudaStreamWaitEvent(stream, uploaded[now], 0));
-        CUDA_PASS(cudaMemsetAsync(gradient_sum, 0, (size_t)plan.net->model.total * sizeof(float), stream));
+        if (step.gradient != nullptr) {
+            CUDA_PASS(cudaMemcpyAsync(gradient_sum, step.gradient, bytes, cudaMemcpyHostToDevice, stream));
+        } else {
+            CUDA_PASS(cudaMemsetAsync(gradient_sum, 0, bytes, stream));
+        }
         const bool dropout = plan.net->kind == CRD_MCDN && plan.estimator != CRD_MEAN;
         for (int64_t first = 0; first < step.count; first += network.together) {
             const int n = (int)(step.count - first < network.together ? step.count - first : network.together);
             const float *in = input[now] + first * voxels;
-            PASS(weights_draw(weights, parameters, (uint32_t)step.number, (uint32_t)first, network.point, network.signs,
+            PASS(weights_draw(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point, network.signs,
                               network.masks, n, stream));
             PASS(network.forward(in, label[now] + first * voxels, dropout, step.scale * extra, true, n));
             PASS(network.backward(in, dropout, n));
-            PASS(weights_back(weights, parameters, (uint32_t)step.number, (uint32_t)first, network.point_gradient, network.signs,
+            PASS(weights_back(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point_gradient, network.signs,
                               1.0f / extra, gradient_sum, n, stream));
             CUDA_PASS(cudaMemcpyAsync(result + first * LOSS_SUMS, network.loss_result, (size_t)n * LOSS_SUMS * sizeof(double),
                                       cudaMemcpyDeviceToDevice, stream));
         }
-        PASS(weights_kl(weights, parameters, plan.prior_std, step.kl_scale, kl_partial, gradient_sum,
-                        result + plan.batch * LOSS_SUMS, stream));
-        PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters, stream));
+        if (!step.gradient_only) {
+            PASS(weights_kl(weights, parameters, plan.prior_std, step.kl_scale, kl_partial, gradient_sum,
+                            result + plan.batch * LOSS_SUMS, stream));
+            PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters, stream));
+        }
         CUDA_PASS(cudaMemcpyAsync(host_result, result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double),
                                   cudaMemcpyDeviceToHost, stream));
         CUDA_PASS(cudaEventRecord(done, stream));
+        running = true;
         running_count = step.count;
         half = 1 - half;
         return CRD_OK;
@@ -206,11 +217,11 @@ template <typename T> struct TrainLearner : Learner {
 
     crd_status finish(crd_loss *losses, double *kl) override
     {
-        if (running_count == 0) return CUDA_FAIL(CRD_ERR_INTERNAL, "no step was started");
+        if (!running) return CUDA_FAIL(CRD_ERR_INTERNAL, "no step was started");
         CUDA_PASS(cudaEventSynchronize(done));
         for (int64_t i = 0; i < running_count; i++) fill_loss(host_result + i * LOSS_SUMS, &losses[i]);
         *kl = host_result[plan.batch * LOSS_SUMS];
-        running_count = 0;
+        running = false;
         return CRD_OK;
     }
 
