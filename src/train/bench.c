@@ -59,12 +59,14 @@ done:
 }
 
 /* As time_steps, where a device takes the steps: over all of them, the next mini-batch being added while one runs. */
-static crd_status time_pipeline(crd_trainer *trainer, double seconds, const crd_monitor *monitor, crd_bench_result *result)
+static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds,
+                                const crd_monitor *monitor, crd_bench_result *result)
 {
     crd_status status = CRD_OK;
     float *input = NULL;
     uint8_t *label = NULL;
     crd_loss *losses = NULL;
+    crd_device_load load = {0};
     double begin = 0.0, kl;
     const int64_t voxels = crd_trainer_chunk_voxels(trainer), warming = 3;
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
@@ -83,7 +85,11 @@ static crd_status time_pipeline(crd_trainer *trainer, double seconds, const crd_
         result->repetitions = i - warming + 1;
         CRD_TRY(crd_advance(monitor, "measuring", "steps", i + 1, i + 2, NULL));
     }
+    if (plan->backend->device_load != NULL) CRD_TRY(plan->backend->device_load(&plan->device, &load));
     result->milliseconds = 1e3 * (crd_seconds() - begin) / (double)result->repetitions;
+    result->megahertz = load.megahertz;
+    result->watts = load.watts;
+    result->peak_memory_bytes = crd_bench_memory();
 done:
     crd_free(&input);
     crd_free(&label);
@@ -95,10 +101,15 @@ static crd_status measure(crd_trainer *trainer, const crd_trainer_plan *plan, do
                           crd_bench_result *result)
 {
     const crd_ops *ops;
+    crd_device_peak peak = {0};
     int64_t host;
     if (crd_trainer_remote(trainer)) {
-        CRD_PASS(crd_trainer_bytes(plan, &host, &result->peak_memory_bytes));
-        return time_pipeline(trainer, seconds, monitor, result);
+        CRD_PASS(crd_trainer_bytes(plan, &host, &result->device_memory_bytes));
+        CRD_PASS(time_pipeline(trainer, plan, seconds, monitor, result));
+        if (plan->backend->device_peak != NULL) CRD_PASS(plan->backend->device_peak(&plan->device, &peak));
+        result->peak_gflops = peak.matrix_gflops;
+        result->copy_gigabytes = peak.copy_gigabytes;
+        return CRD_OK;
     }
     CRD_PASS(time_steps(trainer, seconds, monitor, result));
     CRD_PASS(crd_ops_select(plan->isa, &ops));
