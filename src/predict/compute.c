@@ -7,7 +7,7 @@
 #include "predict/edge.h"
 #include "predict/run.h"
 
-enum { DEEPEST = 8, WAITING_MICROSECONDS = 50000 };
+enum { DEEPEST = 64, WAITING_MICROSECONDS = 50000 };
 
 /* Calls something and adds the seconds it took. */
 #define TIMED(SECONDS, CALL)                                                                                           \

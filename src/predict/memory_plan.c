@@ -1,13 +1,12 @@
 #include "predict/memory_plan.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/number.h"
 #include "predict/accumulate.h"
 #include "predict/edge.h"
 #include "predict/probe.h"
@@ -46,27 +45,11 @@ static int64_t free_memory(void)
 
 crd_status crd_memory_parse(const char *text, int64_t *out)
 {
-    static const char letters[] = "KMGT";
-    double number;
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
         *out = free_memory() / 4 * 3;
         return CRD_OK;
     }
-    const size_t length = strspn(text, "0123456789.");
-    const char *unit = text + length;
-    double factor = 1.0;
-    const char *letter = *unit != '\0' ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
-    if (letter != NULL) {
-        for (const char *p = letters; p <= letter; p++) factor *= 1024.0;
-        unit++;
-    }
-    if (strcmp(unit, "iB") == 0 || strcmp(unit, "B") == 0) unit += strlen(unit);
-    if (length == 0 || *unit != '\0' || !crd_parse_real(text, length, &number) || number * factor < 1.0 ||
-        number * factor > 0x1p62) {
-        return crd_fail(CRD_ERR_ARGUMENT, "max-memory must be a size such as 4G or 900M, or auto, not '%s'", text);
-    }
-    *out = (int64_t)(number * factor);
-    return CRD_OK;
+    return crd_parse_bytes(text, "max-memory", out);
 }
 
 /* At most, as good as certainly: they are scattered over the scan. */
@@ -91,6 +74,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
@@ -227,6 +211,12 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
+    if (request->backend != &crd_backend_cpu) { /* fast, and its time is not a sum over samples: one whole chunk */
+        CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
+        CRD_TRY(time_chunk(request, &plan, input, &one));
+        *seconds = (double)request->chunks * one;
+        goto done;
+    }
     double scale = 1.0;
     for (int axis = 0; axis < 3; axis++) {
         const int64_t edge = plan.chunk[axis];

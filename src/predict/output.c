@@ -24,7 +24,7 @@ crd_status crd_output_name(const crd_request *request, const crd_output *output,
     return CRD_OK;
 }
 
-static void convert(const crd_output *output, const float *values, int64_t count, void *to)
+void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
     if (output->above_half) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
@@ -95,6 +95,17 @@ static void measure_batch(const crd_request *request, uint8_t *const seams[3], c
     memcpy(before, values + (count - 1) * voxels, (size_t)voxels * sizeof *before);
 }
 
+void crd_output_info(const crd_request *request, const crd_output *output, crd_volume_info *info)
+{
+    *info = request->scan;
+    for (int axis = 0; axis < 3; axis++) {
+        info->shape[axis] = request->box.size[axis];
+        info->origin[axis] += request->box.origin[axis];
+    }
+    info->type = output->type;
+    info->scale = output->scale;
+}
+
 static crd_status write_volume(const crd_request *request, crd_partial *partial, const crd_output *output,
                                const char *path, const batch *b, uint8_t *const seams[3], float *before,
                                crd_seams *sums)
@@ -104,13 +115,8 @@ static crd_status write_volume(const crd_request *request, crd_partial *partial,
     const crd_box *box = &request->box;
     const crd_quantity *quantity = &request->quantities[output->quantity];
     const bool as_is = !output->above_half && output->type == quantity->stored;
-    crd_volume_info info = request->scan;
-    for (int axis = 0; axis < 3; axis++) {
-        info.shape[axis] = box->size[axis];
-        info.origin[axis] += box->origin[axis];
-    }
-    info.type = output->type;
-    info.scale = output->scale;
+    crd_volume_info info;
+    crd_output_info(request, output, &info);
     const crd_volume_options options = {.format = request->format};
     CRD_TRY(crd_volume_create(path, &info, &options, &volume));
     for (int64_t z = 0; z < box->size[0]; z += b->slices) {
@@ -118,7 +124,7 @@ static crd_status write_volume(const crd_request *request, crd_partial *partial,
         const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
         CRD_TRY(crd_partial_read(partial, output->quantity, z, count, b->values));
         if (before != NULL) measure_batch(request, seams, b->values, z, count, before, sums);
-        if (!as_is) convert(output, b->values, count * box->size[1] * box->size[2], b->converted);
+        if (!as_is) crd_output_convert(output, b->values, count * box->size[1] * box->size[2], b->converted);
         CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)b->values : b->converted));
     }
     CRD_TRY(crd_volume_commit(volume));
@@ -159,5 +165,26 @@ done:
     crd_free(&b.converted);
     crd_free(&name);
     crd_free(&path);
+    return status;
+}
+
+crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, crd_seams *sums)
+{
+    crd_status status = CRD_OK;
+    const int64_t slice = request->box.size[1] * request->box.size[2];
+    uint8_t *seams[3] = {NULL, NULL, NULL};
+    float *before = NULL, *values = NULL;
+    memset(sums, 0, sizeof *sums);
+    CRD_TRY(mark_seams(request, seams));
+    CRD_TRY(crd_alloc(slice, sizeof *before, "a slice", &before));
+    CRD_TRY(crd_alloc(slice, sizeof *values, "a slice", &values));
+    for (int64_t z = 0; z < request->box.size[0]; z++) {
+        CRD_TRY(crd_partial_read(partial, request->outputs[0].quantity, z, 1, values));
+        measure_batch(request, seams, values, z, 1, before, sums);
+    }
+done:
+    for (int axis = 0; axis < 3; axis++) crd_free(&seams[axis]);
+    crd_free(&before);
+    crd_free(&values);
     return status;
 }

@@ -337,6 +337,15 @@ crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t firs
                        (size_t)(count * bytes));
 }
 
+crd_status crd_partial_read_rows(crd_partial *partial, int64_t quantity, int64_t slice, int64_t y, int64_t rows,
+                                 void *voxels)
+{
+    const crd_request *request = partial->request;
+    const int64_t row = slice_bytes(partial, quantity) / request->box.size[1];
+    return crd_read_at(partial->files[quantity], request->quantities[quantity].name,
+                       (slice * request->box.size[1] + y) * row, voxels, (size_t)(rows * row));
+}
+
 crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values)
 {
     const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);

@@ -47,6 +47,10 @@ crd_status crd_partial_flush(crd_partial *partial);
 /* `count` slices of the box from `first` on. */
 crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t first, int64_t count, void *voxels);
 
+/* Rows [y, y + rows) of one slice of the box. */
+crd_status crd_partial_read_rows(crd_partial *partial, int64_t quantity, int64_t slice, int64_t y, int64_t rows,
+                                 void *voxels);
+
 /* All samples' values at `count` probes from `first` on. */
 crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values);
 crd_status crd_partial_read_probes(crd_partial *partial, int64_t first, int64_t count, float *values);

@@ -187,7 +187,8 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
                                       .precision = options->precision,
                                       .isa = options->isa,
                                       .threads = options->threads,
-                                      .local_rank = crd_dist_place(crd_dist_current())->local_rank};
+                                      .local_rank = crd_dist_place(crd_dist_current())->local_rank,
+                                      .max_gpu_memory = options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
     CRD_PASS(open_inputs(out, monitor));
     choose_method(out);

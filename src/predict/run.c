@@ -124,7 +124,7 @@ static crd_status start(crd_predict_run *r)
     CRD_TRY(crd_join_path(r->folder.path, name, "", &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
-    CRD_TRY(crd_writer_create(&r->request, r->partial, &r->writer));
+    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growth, &r->writer));
 done:
     crd_free(&scratch);
     return status;
@@ -179,11 +179,14 @@ done:
  */
 static crd_status gather_slices(crd_predict_run *r)
 {
+    const bool grows = r->growth != NULL;
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_PASS(crd_partial_join(r->folder.path, &r->request, 0, NULL, &r->partial));
+    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->growth));
     for (int64_t i = 0; i < r->request.box.size[0]; i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
@@ -200,7 +203,12 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     crd_status status = CRD_OK;
     char *probe = NULL, *path = NULL;
     const double begun = crd_notes_seconds(&r->notes);
-    CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    if (r->growth != NULL) {
+        CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
+        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->seams));
+    } else {
+        CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    }
     r->times.writing = crd_notes_seconds(&r->notes) - begun;
     CRD_TRY(crd_join_path(r->folder.path, "probe.h5", "", &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
@@ -215,6 +223,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                    .times = &r->times,
                                    .computed = r->all};
     CRD_TRY(crd_manifest_write(&manifest, path, result));
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_partial_remove(r->folder.path));
     crd_notes_event(&r->notes, "done", "");
@@ -241,6 +250,9 @@ static crd_status prepare(crd_predict_run *r)
     double seconds = 0.0;
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
+    if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->growth));
+    }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
     if (crd_predict_first(r)) { /* the others begin meanwhile */
@@ -342,6 +354,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);

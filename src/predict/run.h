@@ -3,6 +3,7 @@
 #define CRD_PREDICT_RUN_H
 
 #include "predict/folder.h"
+#include "predict/growth.h"
 #include "predict/manifest.h"
 #include "predict/probe.h"
 #include "predict/reader.h"
@@ -19,6 +20,7 @@ typedef struct crd_predict_run {
     bool identified;               /* they are taken, and the run can be resumed */
     crd_scan *scan;
     crd_partial *partial;
+    crd_growth *growth; /* NULL: the volumes are written at the end, or by rank 0 */
     crd_probes *probes;
 
     int64_t *rows; /* rows of chunks to be computed, rising */
