@@ -276,7 +276,7 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     const double begin = crd_seconds();
     crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
     memset(result, 0, sizeof *result);
-    crd_dist_watch(r.dist, monitor);
+    r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
     fill_result(&r);
@@ -284,7 +284,7 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     CRD_TRY(crd_dist_broadcast(r.dist, &result->calibration, (int64_t)sizeof result->calibration));
 done:
     if (status != CRD_OK) crd_dist_fail(r.dist);
-    crd_dist_watch(r.dist, NULL);
+    (void)crd_dist_watch(r.dist, NULL);
     result->seconds = crd_seconds() - begin;
     crd_run_close(&r);
     return status;
