@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/png.h"
 #include "base/report.h"
 #include "train/diagnosis.h"
 #include "train/picture.h"
@@ -150,7 +151,7 @@ static crd_status finish_epoch(crd_run *r)
     p->last_bce = bce;
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_course_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
