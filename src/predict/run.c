@@ -319,7 +319,9 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     }
     CRD_TRY(prepare(r));
     if (r->row_count > 0) {
+        const double begun = crd_notes_seconds(&r->notes);
         CRD_TRY(start(r));
+        r->times.starting = crd_notes_seconds(&r->notes) - begun;
         CRD_TRY(crd_predict_compute(r));
     }
     stop(r);
