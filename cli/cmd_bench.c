@@ -234,6 +234,7 @@ static int run_ops(const cli_context *context)
     const bool as_json = context->common->json != 0;
     cli_json json = {.out = stdout};
     const crd_bench_ops_settings ops = {.isa = context->common->isa,
+                                        .precision = context->common->precision,
                                         .threads = (int)context->common->threads,
                                         .seconds = o->seconds,
                                         .only = o->only,

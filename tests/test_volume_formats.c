@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "volume/format.h"
 #include "volume/types.h"
+#include "volume/zarr.h"
 #include "volume_tools.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 7},    {1, 13, 1},  {11, 1, 1},
@@ -66,7 +67,7 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
     tools_fill(type, count, (uint64_t)(count * 8 + type), voxels);
 
     CHECK_OK(crd_volume_create(path, &info, options, &volume));
-    if (volume->in_order) {
+    if (volume->in_order || !volume->format->any_order) {
         CHECK_OK(write_in_order(volume, shape, size, voxels));
     } else {
         CHECK_OK(write_in_boxes(volume, shape, size, voxels));
@@ -100,6 +101,7 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
         CHECK(same_floats);
     }
     crd_volume_close(&volume);
+    if (strcmp(suffix, ".zarr") == 0) CHECK_OK(crd_zarr_remove(path));
     free(voxels);
     free(packed);
     free(reals);
@@ -180,7 +182,28 @@ static void test_nifti_round_trips(void)
 #endif
 }
 
+static void test_zarr_round_trips(void)
+{
+    all_round_trips(".zarr", NULL);
+}
+
+static void test_zarr_packed_round_trips(void)
+{
+    all_round_trips(".zarr", &(crd_volume_options){.compress = 3, .levels = 2});
+}
+
+static void test_ome_tiff_round_trips(void)
+{
+#if CRD_HAVE_TIFF
+    all_round_trips(".ome.tif", NULL);
+    if (!harness_failed) all_round_trips(".ome.tiff", &(crd_volume_options){.compress = 2});
+#else
+    SKIP("built without libtiff");
+#endif
+}
+
 TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST(test_npy_round_trips),
           TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips), TEST(test_nrrd_round_trips),
           TEST(test_nrrd_packed_round_trips), TEST(test_metaimage_round_trips), TEST(test_metaimage_packed_round_trips),
-          TEST(test_nifti_round_trips))
+          TEST(test_nifti_round_trips), TEST(test_zarr_round_trips), TEST(test_zarr_packed_round_trips),
+          TEST(test_ome_tiff_round_trips))

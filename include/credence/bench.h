@@ -22,13 +22,14 @@ extern "C" {
 #endif
 
 typedef struct crd_bench_ops_settings {
-    const char *isa;  /* "auto" or NULL, "avx512", "avx2", "portable" */
-    int threads;      /* 0: one per available core */
-    double seconds;   /* spent on each operation; 0 means 0.2 */
-    const char *only; /* operations whose name contains this; NULL: all */
-    int layers;       /* 1: the network's layers one after the other; 0: each kind of operation once */
-    int64_t chunk[3]; /* for layers; 0, 0, 0: 48,88,88 */
-    int filters;      /* for layers; 0: 16 */
+    const char *isa;       /* "auto" or NULL, "avx512", "avx2", "portable" */
+    const char *precision; /* "bf16", or anything else for f32 */
+    int threads;           /* 0: one per available core */
+    double seconds;        /* spent on each operation; 0 means 0.2 */
+    const char *only;      /* operations whose name contains this; NULL: all */
+    int layers;            /* 1: the network's layers one after the other; 0: each kind of operation once */
+    int64_t chunk[3];      /* for layers; 0, 0, 0: 48,88,88 */
+    int filters;           /* for layers; 0: 16 */
 } crd_bench_ops_settings;
 
 typedef struct crd_bench_machine {

@@ -43,7 +43,8 @@ static crd_status time_layers(const crd_backend *backend, const crd_predictor_pl
         result->layers[result->layer_count++] = (crd_bench_layer){
             .path = summary ? "summary" : plan->net->layers[i].path,
             .milliseconds = milliseconds[i],
-            .gflops = summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&plan->net->layers[i], plan->chunk) / milliseconds[i]};
+            .gflops =
+                summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&plan->net->layers[i], plan->chunk) / milliseconds[i]};
     }
     return CRD_OK;
 }
@@ -79,8 +80,8 @@ static crd_status time_queue(const crd_backend *backend, const crd_device_settin
 }
 
 static crd_status time_chunks(const crd_backend *backend, const crd_device_settings *device,
-                              const crd_predictor_plan *plan, double seconds, bool layers,
-                              const crd_monitor *monitor, crd_bench_result *result)
+                              const crd_predictor_plan *plan, double seconds, bool layers, const crd_monitor *monitor,
+                              crd_bench_result *result)
 {
     crd_status status = CRD_OK;
     crd_predictor *predictor = NULL;
@@ -125,16 +126,18 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     crd_pool *pool = NULL;
     const crd_ops *ops;
     const bool usual = s->chunk[0] == 0;
-    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, false,
-                                      s->max_gpu_memory};
+    const crd_device_choice choice = {.device = s->device,
+                                      .precision = s->precision,
+                                      .isa = s->isa,
+                                      .threads = s->threads,
+                                      .max_gpu_memory = s->max_gpu_memory};
     const crd_backend *backend;
     crd_device_settings device;
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
-    *result =
-        (crd_bench_result){.precision = "f32",
-                           .estimator = "independent",
-                           .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
-                           .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
+    *result = (crd_bench_result){.precision = "f32",
+                                 .estimator = "independent",
+                                 .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
+                                 .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
     CRD_TRY(crd_backend_choose(&choice, &backend, &device));
     if (usual) memcpy(result->chunk, usual_chunk[backend != &crd_backend_cpu], sizeof result->chunk);
     result->precision = device.precision == CRD_PRECISION_F32    ? "f32"

@@ -25,14 +25,31 @@ static bool gpu_path(const char *isa)
 static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend **backend,
                              crd_device_settings *settings)
 {
-    if (!automatic(choice->precision) && !says(choice->precision, "f32")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32, not in %s; leave out --precision",
+    const bool bf16 = says(choice->precision, "bf16");
+    if (!automatic(choice->precision) && !says(choice->precision, "f32") && !bf16) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32 or bf16, not in %s; leave out --precision",
                         choice->precision);
     }
-    settings->precision = CRD_PRECISION_F32;
+    if (bf16 && choice->training) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "training on the CPU is in f32, not in bf16; leave out --precision");
+    }
+    settings->precision = bf16 ? CRD_PRECISION_BF16 : CRD_PRECISION_F32;
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
     *backend = &crd_backend_cpu;
     return CRD_OK;
+}
+
+enum { MOST_GPUS = 64, ANY_GPU = -1 };
+
+/* One GPU per process of this machine; where there are more processes, they take turns. */
+static int spread_over_gpus(const crd_backend *backend, const crd_device_settings *settings, int local_rank)
+{
+    crd_device_settings other = *settings;
+    char text[256];
+    for (other.device = 1; other.device < MOST_GPUS && other.device <= local_rank; other.device++) {
+        if (backend->describe(&other, text, sizeof text) != CRD_OK) return local_rank % other.device;
+    }
+    return local_rank % MOST_GPUS;
 }
 
 /* Fails where there is no plug-in, no driver or no such GPU. */
@@ -52,13 +69,15 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
     }
     if (!automatic(choice->isa) && !gpu_path(choice->isa)) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "a GPU's instruction path is sm80 or sm90, not '%s'; leave out --isa", choice->isa);
+        return crd_fail(CRD_ERR_UNSUPPORTED, "a GPU's instruction path is sm80 or sm90, not '%s'; leave out --isa",
+                        choice->isa);
     }
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
     if (!automatic(choice->max_gpu_memory)) {
         CRD_PASS(crd_parse_bytes(choice->max_gpu_memory, "max-gpu-memory", &settings->max_bytes));
     }
     CRD_PASS(crd_plugin_load("libcredence_cuda.so", backend));
+    if (number == ANY_GPU) settings->device = spread_over_gpus(*backend, settings, choice->local_rank);
     return (*backend)->describe(settings, text, sizeof text);
 }
 
@@ -105,8 +124,8 @@ static crd_status choose_listed(const crd_device_choice *choice, const char *lis
             CRD_PASS(choose_cuda(choice, settings->devices[i], backend, settings));
         }
     } else {
-        return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'cuda:%s'",
-                        list);
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'cuda:%s'", list);
     }
     if (settings->device_count == 1) return CRD_OK;
     if (choice->training) return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on one GPU; choose --device cuda:N");
@@ -126,11 +145,12 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
         const bool cpu = choice->training || (!automatic(choice->isa) && !gpu_path(choice->isa));
-        if (!cpu && choose_cuda(choice, 0, backend, settings) == CRD_OK) return CRD_OK;
+        if (!cpu && choose_cuda(choice, ANY_GPU, backend, settings) == CRD_OK) return CRD_OK;
         settings->device = 0;
         return choose_cpu(choice, backend, settings);
     }
-    if (says(device, "cuda")) return choose_cuda(choice, 0, backend, settings);
+    if (says(device, "cuda")) return choose_cuda(choice, ANY_GPU, backend, settings);
     if (strncmp(device, "cuda:", 5) == 0) return choose_listed(choice, device + 5, backend, settings);
-    return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'", device);
+    return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
+                    device);
 }

@@ -471,8 +471,18 @@ static void blank_outside(const crd_request *request, const uint8_t *inside, crd
     }
 }
 
+crd_accumulator_sums crd_accumulator_sums_of(crd_accumulator *a, int64_t z)
+{
+    const int64_t samples = a->fractions != NULL ? a->request->samples : 0;
+    return (crd_accumulator_sums){.slab = a->slab,
+                                  .count = a->shape.sums,
+                                  .wide = a->shape.wide,
+                                  .fractions = samples > 0 ? a->fractions + z % a->shape.depth * samples : NULL,
+                                  .fraction_count = samples};
+}
+
 /* Makes room for the next slice in the same place of the ring. */
-static void forget_slice(crd_accumulator *a, int64_t z)
+void crd_accumulator_forget(crd_accumulator *a, int64_t z)
 {
     crd_slab_release(a->slab, z);
     if (a->fractions == NULL) return;
@@ -496,6 +506,6 @@ crd_status crd_accumulator_finish(crd_accumulator *a, int64_t z, const uint8_t *
         memcpy(out->sums + crd_slice_first_fraction(request), a->fractions + z % a->shape.depth * request->samples,
                (size_t)request->samples * sizeof(uint64_t));
     }
-    forget_slice(a, z);
+    crd_accumulator_forget(a, z);
     return CRD_OK;
 }

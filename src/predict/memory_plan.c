@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "predict/accumulate.h"
+#include "predict/edge.h"
 #include "predict/probe.h"
 #include "predict/reader.h"
 #include "predict/writer.h"
@@ -73,6 +74,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
@@ -115,14 +117,30 @@ static crd_status refuse(const crd_request *request, int64_t limit, int64_t need
                     (long long)chunk[2], (long long)(bytes / mebibyte + 1));
 }
 
-crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out)
+/* Sums that processes leave for each other: as many rows deep at a time as each may have around its bands. */
+static crd_status edge_bytes(const crd_request *request, int64_t depth, int processes, int64_t *out)
+{
+    int64_t bytes;
+    *out = 0;
+    if (processes == 1) return CRD_OK;
+    CRD_PASS(crd_edge_bytes(request, &bytes));
+    return crd_product(bytes, depth, 2 * (int64_t)processes, out);
+}
+
+static bool automatic(const char *text)
+{
+    return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0;
+}
+
+crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
     crd_slab_shape shape;
     crd_slab_tiles tiles;
-    int64_t fixed, voxels;
+    int64_t fixed, voxels, edges;
     int64_t chunk[3];
     memset(out, 0, sizeof *out);
     CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
+    if (automatic(request->options->max_memory)) out->limit /= place->local_size;
     for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
     CRD_PASS(fixed_bytes(request, chunk, &fixed));
     crd_accumulator_shape(request, &shape);
@@ -150,7 +168,9 @@ crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out
     const int64_t probes = (voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT) * request->samples * 4;
     out->partial_bytes += probes;
     out->result_bytes += probes;
-    out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes;
+    out->scratch_bytes *= place->size;
+    CRD_PASS(edge_bytes(request, shape.depth, place->size, &edges));
+    out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes + edges;
     return CRD_OK;
 }
 

@@ -23,7 +23,7 @@ crd_status crd_output_name(const crd_request *request, const crd_output *output,
     return CRD_OK;
 }
 
-static void convert(const crd_output *output, const float *values, int64_t count, void *to)
+void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
     if (output->above_half) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
@@ -120,13 +120,24 @@ done:
     return status;
 }
 
+void crd_output_info(const crd_request *request, const crd_output *output, crd_volume_info *info)
+{
+    *info = request->scan;
+    for (int axis = 0; axis < 3; axis++) {
+        info->shape[axis] = request->box.size[axis];
+        info->origin[axis] += request->box.origin[axis];
+    }
+    info->type = output->type;
+    info->scale = output->scale;
+}
+
 static crd_status fill_volume(const writing *w, const crd_output *output, crd_volume *volume)
 {
     crd_status status = CRD_OK;
     const crd_box *box = &w->request->box;
     const int64_t slice = box->size[1] * box->size[2];
     const bool as_is = !output->above_half && output->type == w->request->quantities[output->quantity].stored;
-    float *values = NULL;   /* as they lie among the finished slices: any stored type */
+    float *values = NULL;       /* as they lie among the finished slices: any stored type */
     uint16_t *converted = NULL; /* as they are written, where that is another type */
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *values, "slices of a volume", &values));
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *converted, "slices of a volume", &converted));
@@ -134,7 +145,7 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
         const int64_t count = box->size[0] - z < w->batch ? box->size[0] - z : w->batch;
         const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
         CRD_TRY(crd_partial_read(w->partial, output->quantity, z, count, values));
-        if (!as_is) convert(output, values, count * slice, converted);
+        if (!as_is) crd_output_convert(output, values, count * slice, converted);
         CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)values : converted));
     }
 done:
@@ -148,13 +159,8 @@ static crd_status write_volume(const writing *w, const crd_output *output)
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
     char *name = NULL, *path = NULL;
-    crd_volume_info info = w->request->scan;
-    for (int axis = 0; axis < 3; axis++) {
-        info.shape[axis] = w->request->box.size[axis];
-        info.origin[axis] += w->request->box.origin[axis];
-    }
-    info.type = output->type;
-    info.scale = output->scale;
+    crd_volume_info info;
+    crd_output_info(w->request, output, &info);
     const crd_volume_options options = {.format = w->request->format};
     CRD_TRY(crd_output_name(w->request, output, &name));
     CRD_TRY(crd_join_path(w->folder, name, "", &path));
@@ -174,8 +180,9 @@ static void work_on(void *context, int64_t item, int worker)
     writing *w = context;
     const int64_t depth = w->request->box.size[0], strip = item - w->volumes;
     (void)worker;
-    w->results[item].status = strip < 0 ? write_volume(w, &w->request->outputs[w->volume + item])
-                                        : measure_strip(w, depth * strip / STRIPS, depth * (strip + 1) / STRIPS, &w->sums[strip]);
+    w->results[item].status =
+        strip < 0 ? write_volume(w, &w->request->outputs[w->volume + item])
+                  : measure_strip(w, depth * strip / STRIPS, depth * (strip + 1) / STRIPS, &w->sums[strip]);
     if (w->results[item].status != CRD_OK) w->results[item].error = *crd_last_error();
 }
 
@@ -222,5 +229,16 @@ done:
     crd_pool_free(&pool);
     crd_free(&name);
     crd_free(&w);
+    return status;
+}
+
+crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, crd_seams *sums)
+{
+    crd_status status = CRD_OK;
+    writing w = {.request = request, .partial = partial};
+    CRD_TRY(mark_seams(request, w.seams));
+    CRD_TRY(measure_strip(&w, 0, request->box.size[0], sums));
+done:
+    for (int axis = 0; axis < 3; axis++) crd_free(&w.seams[axis]);
     return status;
 }

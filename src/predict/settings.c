@@ -189,7 +189,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(format),
      .argument = "NAME",
-     .help = "format of the volumes: tiff, hdf5, npy, raw. Without it: the scan's, but TIFF for raw and HDF5"},
+     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr. Without it: the scan's, but "
+             "TIFF for "
+             "raw and HDF5. zarr (OME-Zarr) can be looked at while it grows"},
     {.name = "dtype",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(dtype),

@@ -11,6 +11,7 @@
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/png.h"
 #include "base/report.h"
 #include "dist/agree.h"
 #include "train/diagnosis.h"
@@ -61,7 +62,8 @@ done:
 
 static crd_status check_options(const crd_train_options *o)
 {
-    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true, NULL};
+    const crd_device_choice choice = {
+        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
     const crd_backend *backend;
     crd_device_settings device;
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
@@ -148,7 +150,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
-    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training, r->monitor));
+    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
@@ -291,7 +293,7 @@ static crd_status open_log(crd_run *r)
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
     r->begin = crd_seconds() - seconds;
-    if (!crd_course_possible()) {
+    if (!crd_png_possible()) {
         crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
                  r->picture_path);
     }

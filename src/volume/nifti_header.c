@@ -290,6 +290,7 @@ crd_status crd_nifti_write(const char *path, const crd_volume_info *info, char *
     nifti_2_header two;
     const int failed = version == 1 ? nifti_convert_nim2n1hdr(nim, &one) : nifti_convert_nim2n2hdr(nim, &two);
     if (failed) CRD_FAIL(CRD_ERR_INTERNAL, "%s can't be described by a NIfTI header", path);
+    memcpy(two.magic, "n+2\0\r\n\032\n", sizeof two.magic); /* libnifti writes the first four bytes only */
     memcpy(file, version == 1 ? (const void *)&one : &two, head);
     if (comment > 0) {
         const int32_t size = (int32_t)comment, code = NIFTI_ECODE_COMMENT;

@@ -32,8 +32,9 @@ const crd_format crd_format_nifti = {
 
 /* Raw comes first: it claims only a file whose own description lies beside it, whatever its first bytes look like. */
 const crd_format *const crd_formats[] = {
-    &crd_format_raw,  &crd_format_tiff,      &crd_format_hdf5,  &crd_format_npy,
-    &crd_format_nrrd, &crd_format_metaimage, &crd_format_nifti, NULL,
+    &crd_format_raw,       &crd_format_zarr,  &crd_format_tiff,
+    &crd_format_hdf5,      &crd_format_npy,   &crd_format_nrrd,
+    &crd_format_metaimage, &crd_format_nifti, NULL,
 };
 
 bool crd_path_ends_in(const char *path, const char *suffix)
@@ -44,7 +45,8 @@ bool crd_path_ends_in(const char *path, const char *suffix)
 
 bool crd_format_has_suffix(const crd_format *format, const char *path)
 {
-    const size_t path_length = strlen(path);
+    size_t path_length = strlen(path);
+    while (path_length > 1 && path[path_length - 1] == '/') path_length--;
     for (const char *suffix = format->suffixes; *suffix != '\0';) {
         const size_t length = strcspn(suffix, " ");
         if (path_length > length && strncasecmp(path + path_length - length, suffix, length) == 0) return true;

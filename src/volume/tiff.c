@@ -1,6 +1,6 @@
 /* TIFF volumes: opening a file, a folder or a pattern, and the format's row in the table. */
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -331,8 +331,9 @@ static crd_status create_volume(crd_volume *volume, const crd_volume_options *op
     crd_status status = CRD_OK;
     state *s = NULL;
     CRD_TRY(crd_alloc(1, sizeof *s, "a TIFF volume", &s));
-    CRD_TRY(
-        crd_tiff_writer_create(volume->write_path, &volume->info, options != NULL ? options->compress : 0, &s->writer));
+    CRD_TRY(crd_tiff_writer_create(
+        volume->write_path, &volume->info, options->compress,
+        crd_path_ends_in(volume->file, ".ome.tif") || crd_path_ends_in(volume->file, ".ome.tiff"), &s->writer));
     volume->state = s;
     s = NULL;
 done:
