@@ -50,9 +50,16 @@ static void test_several_give_what_one_gives(void)
     crd_model *model = NULL;
     int64_t host, device, more_host, more_device;
     CHECK_OK(crd_model_create(&info, 3, &model));
-    const crd_predictor_plan plan = {.net = &model->net, .parameters = model->parameters, .chunk = {8, 16, 8},
-                                     .samples = 3, .seed = 1, .estimator = CRD_INDEPENDENT, .draws_per_chunk = true,
-                                     .inverse_temperature = 1, .percentiles = percentiles, .percentile_count = 2};
+    const crd_predictor_plan plan = {.net = &model->net,
+                                     .parameters = model->parameters,
+                                     .chunk = {8, 16, 8},
+                                     .samples = 3,
+                                     .seed = 1,
+                                     .estimator = CRD_INDEPENDENT,
+                                     .draws_per_chunk = true,
+                                     .inverse_temperature = 1,
+                                     .percentiles = percentiles,
+                                     .percentile_count = 2};
     float *inputs = make_inputs();
     CHECK_OK(run(&crd_backend_cpu, &one, &plan, inputs, alone));
     CHECK_OK(crd_backend_cpu.predictor_bytes(&one, &plan, &host, &device));
@@ -70,8 +77,10 @@ static void test_several_give_what_one_gives(void)
 
 static void test_lists_of_devices(void)
 {
-    static const char *const bad[] = {"cuda:", "cuda:,", "cuda:0,", "cuda:0,,1", "cuda:x", "cuda:-1", "cuda:0;1", "gpu",
-                                      "cuda:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", "cuda:9999"};
+    static const char *const bad[] = {"cuda:",     "cuda:,", "cuda:0,",
+                                      "cuda:0,,1", "cuda:x", "cuda:-1",
+                                      "cuda:0;1",  "gpu",    "cuda:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+                                      "cuda:9999"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const crd_device_choice choice = {.device = bad[i]};
         const crd_backend *backend;

@@ -110,7 +110,8 @@ static crd_status prepare(crd_accumulator *a)
         CRD_PASS(crd_alloc(a->shape.depth * request->samples, sizeof(uint64_t), "the volume fractions", &a->fractions));
     }
     CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
-    CRD_PASS(crd_alloc(crd_pool_threads(a->pool) * request->box.size[2], sizeof(double), "the coverage", &a->denominators));
+    CRD_PASS(
+        crd_alloc(crd_pool_threads(a->pool) * request->box.size[2], sizeof(double), "the coverage", &a->denominators));
     const crd_slab_tiles *tiles = crd_slab_division(a->slab);
     CRD_PASS(crd_alloc(a->shape.sums * tiles->count[0] * tiles->count[1], sizeof *a->tiles, "a slice", &a->tiles));
     if (!request->aggregate_samples) return CRD_OK;
@@ -290,7 +291,8 @@ static void add_fractions(void *context, int64_t item, int worker)
                                       .z = z,
                                       .above = work->result->above,
                                       .inside = work->inside};
-    crd_fraction_add(&slice, (const int64_t *const *)a->coverage, a->fractions + z % a->shape.depth * a->request->samples);
+    crd_fraction_add(&slice, (const int64_t *const *)a->coverage,
+                     a->fractions + z % a->shape.depth * a->request->samples);
 }
 
 crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *result, const uint8_t *inside,
@@ -332,8 +334,8 @@ static const double *denominators_of(const crd_accumulator *a, int worker, int64
 }
 
 /* One row of one tile: sums divided by their coverage, which `to` gets from its voxel `at` on. */
-static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, const double *denominators, const void *tile,
-                       crd_type type, int64_t at, void *to)
+static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, const double *denominators,
+                       const void *tile, crd_type type, int64_t at, void *to)
 {
     const crd_slab_tiles *tiles = crd_slab_division(a->slab);
     const int64_t in_tile =
@@ -405,7 +407,8 @@ static crd_status finish_together(crd_accumulator *a, crd_slice *out)
     const int64_t count = tiles->count[0] * tiles->count[1], items = a->request->quantity_count * count;
     for (int64_t i = 0; i < items; i++) {
         const int64_t tile = i % count;
-        CRD_PASS(crd_slab_tile(a->slab, out->z, i / count, tile / tiles->count[1], tile % tiles->count[1], &a->tiles[i]));
+        CRD_PASS(
+            crd_slab_tile(a->slab, out->z, i / count, tile / tiles->count[1], tile % tiles->count[1], &a->tiles[i]));
     }
     finish_work work = {a, out};
     crd_pool_run(a->pool, items, finish_item, &work);
@@ -433,7 +436,8 @@ static crd_status finish_samples(crd_accumulator *a, const patch *p, crd_slice *
         void *tile;
         CRD_PASS(crd_slab_tile(a->slab, out->z, s, p->tile[0], p->tile[1], &tile));
         for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-            divide_row(a, p, y, denominators_of(a, 0, out->z, y, p->begin[1], p->end[1]), tile, CRD_F32, s * voxels + (y - p->begin[0]) * columns, a->values);
+            divide_row(a, p, y, denominators_of(a, 0, out->z, y, p->begin[1], p->end[1]), tile, CRD_F32,
+                       s * voxels + (y - p->begin[0]) * columns, a->values);
         }
     }
     for (int64_t q = 0; q < request->quantity_count; q++) {

@@ -25,7 +25,8 @@ struct Shape {
     static constexpr int BYTES = WEIGHTS + GROUPS * RING + BIASES + GROUPS * STAGES * 8;
     static_assert(ROWS == 1 || ROWS == 2, "the upper row's own accumulators are for two rows");
     static_assert(WEIGHTS % RING_ALIGN == 0, "the rings follow the weights");
-    static_assert(SLABS % PARTS == 0 && (PARTS == 1 || ROWS == 1 || OWN_LOWER), "a part is used up when its products end");
+    static_assert(SLABS % PARTS == 0 && (PARTS == 1 || ROWS == 1 || OWN_LOWER),
+                  "a part is used up when its products end");
 };
 
 struct ConvParameters {
@@ -42,8 +43,8 @@ struct ConvParameters {
 };
 
 template <class S> struct Accumulators {
-    static constexpr int PLANE = S::OUT / 2; // registers of one image row and output plane
-    float main[S::ROWS * 3 * PLANE];         // [row][plane below, this, above][channel pairs of two voxels]
+    static constexpr int PLANE = S::OUT / 2;   // registers of one image row and output plane
+    float main[S::ROWS * 3 * PLANE];           // [row][plane below, this, above][channel pairs of two voxels]
     float upper[S::ROWS == 2 ? 3 * PLANE : 1]; // second row: what the last input row adds
     float lower[S::OWN_LOWER ? 3 * PLANE : 1]; // first row: what the first input row adds
     float done[S::ROWS * PLANE];               // a finished plane
@@ -89,7 +90,8 @@ template <class S> struct Accumulators {
 };
 
 // Products of one row of a part of an input plane: `plane` is its operand, `weights` that of the part's weights.
-template <class S> __device__ __forceinline__ void multiply_row(float *to, uint64_t plane, uint64_t weights, int row, int tap_row)
+template <class S>
+__device__ __forceinline__ void multiply_row(float *to, uint64_t plane, uint64_t weights, int row, int tap_row)
 {
     constexpr int COLUMNS = S::ROWS * 3 * S::OUT;
 #pragma unroll
@@ -98,12 +100,14 @@ template <class S> __device__ __forceinline__ void multiply_row(float *to, uint6
         for (int slab = 0; slab < S::PART_SLABS; slab++) {
             const uint64_t a = operand_at(plane, slab * S::SLAB_ROOM + (row * S::IN_COLUMNS + column) * VOXEL_BYTES);
             const uint64_t b = operand_at(weights, ((column * S::SLABS + slab) * 3 + 2 - tap_row) * S::TAP_ROW);
-            if (S::ROWS == 2 && (row == 0 || row == 3)) Wgmma<typename S::T, 3 * S::OUT>::add(to, a, b);
-            else Wgmma<typename S::T, COLUMNS>::add(to, a, b);
+            if (S::ROWS == 2 && (row == 0 || row == 3))
+                Wgmma<typename S::T, 3 * S::OUT>::add(to, a, b);
+            else
+                Wgmma<typename S::T, COLUMNS>::add(to, a, b);
         }
 }
 
-// All products of a part, left under way but for the last; `later` is called while they run.
+// All products of a part, which are left under way; `later` is called while they run.
 template <class S, typename LATER>
 __device__ __forceinline__ void multiply_part(Accumulators<S> &sums, uint64_t plane, uint64_t weights, LATER later)
 {
@@ -121,8 +125,9 @@ __device__ __forceinline__ void multiply_part(Accumulators<S> &sums, uint64_t pl
         wgmma_commit();
         later();
     } else {
-        // Rows 1 and 2 touch both output rows: kernel rows `row` and `row` - 1. Row 3 touches the second only, and adds to
-        // registers of its own: products on a part of wider accumulators that doesn't begin at the first are serialised.
+        // Rows 1 and 2 touch both output rows: kernel rows `row` and `row` - 1. Row 3 touches the second only, and adds
+        // to registers of its own: products on a part of wider accumulators that doesn't begin at the first are
+        // serialised.
         multiply_row<S>(sums.main, plane, weights, 1, 1);
         multiply_row<S>(sums.main, plane, weights, 2, 2);
         wgmma_commit();
@@ -137,7 +142,8 @@ __device__ __forceinline__ void multiply_part(Accumulators<S> &sums, uint64_t pl
     }
 }
 
-template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_constant__ ConvParameters p)
+template <class S>
+__global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_constant__ ConvParameters p)
 {
     typedef typename S::T T;
     extern __shared__ __align__(1024) uint8_t memory[];
@@ -150,9 +156,9 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
     float *biases = reinterpret_cast<float *>(memory + S::WEIGHTS + S::GROUPS * S::RING);
     const uint32_t barriers = shared + S::WEIGHTS + S::GROUPS * S::RING + S::BIASES + group * S::STAGES * 8;
 
-    border_biases<S::OUT, S::THREADS>(biases, p.bias + slice * S::OUT,
-                                      p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT,
-                                      p.out);
+    border_biases<S::OUT, S::THREADS>(
+        biases, p.bias + slice * S::OUT,
+        p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT, p.out);
     load_weights<S::WEIGHTS, S::THREADS>(shared, p.weights + (long)part * (S::WEIGHTS / 16));
     ring_begin<S::STAGES>(barriers);
     __syncthreads();
@@ -160,7 +166,8 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
     if (task >= p.tasks.count()) return;
 
     const int x0 = task % p.tasks.across * 8, y0 = task / p.tasks.across % p.tasks.down * (8 * S::ROWS);
-    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes, end = min(p.size.depth, first + p.tasks.planes);
+    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes,
+              end = min(p.size.depth, first + p.tasks.planes);
     const int in_first = max(0, first - 1), in_last = min(p.size.depth - 1, end);
     auto load = [&](int item, int stage) { // parts of planes, one after the other
         const int plane = in_first + item / S::PARTS;
@@ -169,12 +176,13 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
 #pragma unroll
         for (int i = 0; i < S::PART_SLABS; i++) {
             const int slab = item % S::PARTS * S::PART_SLABS + i, second = slab >= S::FIRST;
-            ring_load(ring + stage * S::STAGE + i * S::SLAB_ROOM, p.map[second], (slab - second * S::FIRST) * SLAB, x0 - 1,
-                      y0 - 1, plane + sample * p.sample_planes[second], barriers + stage * 8);
+            ring_load(ring + stage * S::STAGE + i * S::SLAB_ROOM, p.map[second], (slab - second * S::FIRST) * SLAB,
+                      x0 - 1, y0 - 1, plane + sample * p.sample_planes[second], barriers + stage * 8);
         }
     };
 
-    // This thread's outputs: channels PIECE * quad ..., column x, rows y .. y + own_rows - 1. Row k = half * ROWS + row.
+    // This thread's outputs: channels PIECE * quad ..., column x, rows y .. y + own_rows - 1. Row k = half * ROWS +
+    // row.
     const int x = x0 + (lane >> 2), y = y0 + 2 * S::ROWS * warp;
     const int own_rows = x < p.size.width ? min(2 * S::ROWS, p.size.height - y) : 0;
     const bool inside = x0 > 0 && y0 > 0 && x0 + 8 < p.size.width && y0 + 8 * S::ROWS < p.size.height;
@@ -190,13 +198,15 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
 #pragma unroll
                 for (int i = 0; i < S::PIECE; i++) sums.at(k % S::ROWS, slot, i, k / S::ROWS) = bias[i];
         } else {
-            const float *row = biases + (border_third(max(plane, 0), p.size.depth) * 9 + border_third(x, p.size.width)) * S::OUT +
-                               S::PIECE * quad;
+            const float *row =
+                biases + (border_third(max(plane, 0), p.size.depth) * 9 + border_third(x, p.size.width)) * S::OUT +
+                S::PIECE * quad;
 #pragma unroll
             for (int k = 0; k < 2 * S::ROWS; k++)
 #pragma unroll
                 for (int i = 0; i < S::PIECE; i++) {
-                    sums.at(k % S::ROWS, slot, i, k / S::ROWS) = row[border_third(y + k, p.size.height) * 3 * S::OUT + i];
+                    sums.at(k % S::ROWS, slot, i, k / S::ROWS) =
+                        row[border_third(y + k, p.size.height) * 3 * S::OUT + i];
                 }
         }
     };
@@ -232,8 +242,10 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
                 }
                 if (k < own_rows) {
                     T *to = y_plane + (offset + k * row_values);
-                    if constexpr (S::PIECE == 4) *reinterpret_cast<uint2 *>(to) = make_uint2(values[0], values[1]);
-                    else *reinterpret_cast<uint4 *>(to) = make_uint4(values[0], values[1], values[2], values[3]);
+                    if constexpr (S::PIECE == 4)
+                        *reinterpret_cast<uint2 *>(to) = make_uint2(values[0], values[1]);
+                    else
+                        *reinterpret_cast<uint4 *>(to) = make_uint4(values[0], values[1], values[2], values[3]);
                 }
             }
         y_plane += plane_values;
@@ -284,22 +296,24 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(
         square += __shfl_xor_sync(~0u, square, step);
     }
     if (lane < 4) {
-        p.partial[((long)sample * p.rows + task * 4 + warp) * (p.out / S::PIECE) + slice * 4 + quad] = make_float2(sum, square);
+        p.partial[((long)sample * p.rows + task * 4 + warp) * (p.out / S::PIECE) + slice * 4 + quad] =
+            make_float2(sum, square);
     }
 }
 
-// The fastest of those tried on an H200 at the network's sizes. CASE(channels of the inputs, output channels of a block, ...)
-#define SHAPES(CASE)               \
-    CASE(16, 0, 16, 2, 4, 1, 4, false)  \
-    CASE(16, 16, 16, 2, 4, 1, 3, false) \
-    CASE(32, 0, 32, 1, 4, 1, 3, true)   \
-    CASE(32, 32, 32, 1, 4, 1, 2, true)  \
-    CASE(64, 0, 32, 1, 4, 1, 2, true)   \
+// The fastest of those tried on an H200 at the network's sizes. CASE(channels of the inputs, output channels of a
+// block, ...)
+#define SHAPES(CASE)                                                                                                   \
+    CASE(16, 0, 16, 2, 4, 1, 4, false)                                                                                 \
+    CASE(16, 16, 16, 2, 4, 1, 3, false)                                                                                \
+    CASE(32, 0, 32, 1, 4, 1, 3, true)                                                                                  \
+    CASE(32, 32, 32, 1, 4, 1, 2, true)                                                                                 \
+    CASE(64, 0, 32, 1, 4, 1, 2, true)                                                                                  \
     CASE(64, 64, 16, 2, 2, 2, 2, true)
 
 static int rows_of_group(int in0, int in1)
 {
-#define ROWS_CASE(A, B, OUT, ROWS, ...) \
+#define ROWS_CASE(A, B, OUT, ROWS, ...)                                                                                \
     if (in0 == A && in1 == B) return ROWS;
     SHAPES(ROWS_CASE)
 #undef ROWS_CASE
@@ -308,7 +322,7 @@ static int rows_of_group(int in0, int in1)
 
 int hopper_slice(int in0, int in1, int out)
 {
-#define SLICE_CASE(A, B, OUT, ...) \
+#define SLICE_CASE(A, B, OUT, ...)                                                                                     \
     if (in0 == A && in1 == B) return out % OUT == 0 ? OUT : 0;
     SHAPES(SLICE_CASE)
 #undef SLICE_CASE
@@ -348,9 +362,9 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
 
 template <typename T> crd_status hopper_conv_launch(const HopperArguments &a, int samples, cudaStream_t stream)
 {
-#define LAUNCH_CASE(A, B, OUT, ROWS, GROUPS, PARTS, STAGES, LATE) \
-    if (a.x[0].channels == A && a.x[1].channels == B) {           \
-        return launch<Shape<T, (A + B) / 16, A / 16, OUT, ROWS, GROUPS, PARTS, STAGES, LATE>>(a, samples, stream); \
+#define LAUNCH_CASE(A, B, OUT, ROWS, GROUPS, PARTS, STAGES, LATE)                                                      \
+    if (a.x[0].channels == A && a.x[1].channels == B) {                                                                \
+        return launch<Shape<T, (A + B) / 16, A / 16, OUT, ROWS, GROUPS, PARTS, STAGES, LATE>>(a, samples, stream);     \
     }
     SHAPES(LAUNCH_CASE)
 #undef LAUNCH_CASE
