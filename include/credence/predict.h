@@ -38,6 +38,7 @@ typedef struct crd_predict_options {
     int dry_run;      /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
     int preview;      /* a quick look: 4 samples, step 1, one slab in the middle */
     char *max_memory; /* "4G"; "auto": three quarters of what is free */
+    char *max_gpu_memory; /* of each GPU: "20G"; "auto": nine tenths of what is free */
     int64_t threads;  /* 0: one per core */
     char *repeats;    /* manifest whose run is repeated: what has changed since is warned about; or NULL */
 

@@ -16,12 +16,20 @@ enum { CRD_BACKEND_VERSION = 2 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
+typedef struct crd_backend crd_backend;
+
+enum { CRD_DEVICES_MOST = 16 };
+
 typedef struct crd_device_settings {
     int device;              /* index of the GPU */
     int threads;             /* CPU; 0: one per core */
     const char *isa;         /* instruction path, NULL: the best */
     crd_precision precision;
-    int64_t max_bytes;       /* device memory, 0: what is free */
+    int64_t max_bytes;       /* memory of each device, 0: what is free */
+    /* For backend/several.h: which devices, and the backend that each of them has. */
+    int device_count;
+    int devices[CRD_DEVICES_MOST];
+    const crd_backend *each;
 } crd_device_settings;
 
 typedef struct crd_predictor_plan {
@@ -57,7 +65,16 @@ typedef struct crd_chunk_result {
 
 typedef struct crd_predictor crd_predictor;
 
-typedef struct crd_backend {
+typedef struct crd_device_peak { /* of the device itself, measured: what the network's figures are compared with */
+    double matrix_gflops;        /* products of matrices, in the precision of the settings */
+    double copy_gigabytes;       /* per second, read and written, within its memory */
+} crd_device_peak;
+
+typedef struct crd_device_load { /* at this moment; 0 where it isn't known */
+    double megahertz, watts;
+} crd_device_load;
+
+struct crd_backend {
     uint32_t version;
     const char *name;                                    /* "cpu", "cuda" */
 
@@ -74,7 +91,13 @@ typedef struct crd_backend {
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
-} crd_backend;
+    /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
+     * samples: milliseconds [CRD_CONV_COUNT + 1]. Nothing may be in the queue. NULL: the backend can't. */
+    crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);
+    /* NULL: the backend has no device of its own. */
+    crd_status (*device_peak)(const crd_device_settings *settings, crd_device_peak *out);
+    crd_status (*device_load)(const crd_device_settings *settings, crd_device_load *out);
+};
 
 extern const crd_backend crd_backend_cpu;
 

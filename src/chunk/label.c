@@ -16,12 +16,12 @@ struct crd_label {
     crd_volume *volume;
     crd_volume_options options; /* its strings are copies */
     char *type, *format;
-    double values[VALUES_MAX];  /* rising */
+    double values[VALUES_MAX]; /* rising */
     int64_t voxels[VALUES_MAX];
     uint8_t classes[VALUES_MAX];
     int64_t value_count;
     int64_t counts[3];
-    double *slice;              /* room for reading */
+    double *slice; /* room for reading */
     int64_t slice_voxels;
 };
 
@@ -31,8 +31,8 @@ static void list_values(const crd_label *label, char *text, size_t size)
     char number[CRD_NUMBER_BYTES];
     text[0] = '\0';
     for (int64_t i = 0; i < label->value_count && i < 12 && used < size; i++) {
-        const int wrote = snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "",
-                                   crd_format_real(label->values[i], number));
+        const int wrote =
+            snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", crd_format_real(label->values[i], number));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
     if (label->value_count > 12 && used < size) snprintf(text + used, size - used, ", ...");
@@ -44,8 +44,10 @@ static int64_t find_value(const crd_label *label, double value)
     int64_t low = 0, high = label->value_count;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (label->values[middle] < value) low = middle + 1;
-        else high = middle;
+        if (label->values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -72,10 +74,32 @@ static crd_status count_value(crd_label *label, double value, int64_t times)
     return CRD_OK;
 }
 
+/* How many bytes are 1; false where there are others than 0 and 1. */
+static bool count_ones(const uint8_t *bytes, int64_t count, int64_t *ones)
+{
+    *ones = 0;
+    for (int64_t first = 0; first < count; first += 4096) {
+        const int64_t end = first + 4096 < count ? first + 4096 : count;
+        uint32_t sum = 0;
+        uint8_t most = 0;
+        for (int64_t i = first; i < end; i++) {
+            sum += bytes[i];
+            most = bytes[i] > most ? bytes[i] : most;
+        }
+        if (most > 1) return false;
+        *ones += sum;
+    }
+    return true;
+}
+
 /* Bytes, as labels mostly are: counted in four tables, so that long runs of one value don't wait for each other. */
 static crd_status count_bytes(crd_label *label, const uint8_t *bytes)
 {
-    int64_t tables[4][256] = {{0}};
+    int64_t tables[4][256] = {{0}}, ones;
+    if (count_ones(bytes, label->slice_voxels, &ones)) {
+        if (ones < label->slice_voxels) CRD_PASS(count_value(label, 0.0, label->slice_voxels - ones));
+        return ones > 0 ? count_value(label, 1.0, ones) : CRD_OK;
+    }
     for (int64_t i = 0; i < label->slice_voxels; i++) tables[i & 3][bytes[i]]++;
     for (int value = 0; value < 256; value++) {
         const int64_t times = tables[0][value] + tables[1][value] + tables[2][value] + tables[3][value];
@@ -129,10 +153,11 @@ static crd_status assign_classes(crd_label *label, const crd_label_options *opti
     }
     list_values(label, text, sizeof text);
     if (options->foreground_count == 0 && kept > 2) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "the label %s has the values %s; say which are the foreground (--foreground V[,V...]) and which "
-                        "mean \"not labelled\" (--ignore V)",
-                        label->path, text);
+        return crd_fail(
+            CRD_ERR_ARGUMENT,
+            "the label %s has the values %s; say which are the foreground (--foreground V[,V...]) and which "
+            "mean \"not labelled\" (--ignore V)",
+            label->path, text);
     }
     for (int64_t i = 0; i < label->value_count; i++) {
         if (label->classes[i] == CRD_LABEL_NONE) continue;

@@ -164,7 +164,11 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
     CRD_TRY(open_files(path, options->volume, options->mask, monitor, scan));
-    CRD_TRY(measure(scan, monitor));
+    if (options->measured != NULL) {
+        scan->statistics = *options->measured;
+    } else {
+        CRD_TRY(measure(scan, monitor));
+    }
     CRD_TRY(set_normalisation(scan, &options->norm, monitor));
     *out = scan;
     scan = NULL;

@@ -24,7 +24,8 @@ typedef struct crd_scan crd_scan;
 typedef struct crd_scan_options {
     const crd_volume_options *volume; /* raw shape and type, cache; may be NULL */
     crd_norm_setting norm;
-    const char *mask; /* NULL, "cylinder", or a volume file: nonzero = inside */
+    const char *mask;                      /* NULL, "cylinder", or a volume file: nonzero = inside */
+    const crd_volume_statistics *measured; /* by another process: the scan isn't measured again; NULL: it is */
 } crd_scan_options;
 
 /* Opens, measures the whole scan (one pass) and says what was understood: statistics, voxels that are not numbers, a

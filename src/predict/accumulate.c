@@ -17,7 +17,7 @@ struct crd_accumulator {
     int64_t *coverage[3]; /* along each axis, by coordinate of the box */
     uint64_t *fractions;  /* [depth of the ring][samples], where draws are shared */
     double *denominators; /* of one row of voxels */
-    crd_pool *pool;       /* for percentiles over whole samples */
+    crd_pool *pool;
     const crd_ops *ops;
     float *values, *summary; /* of one tile: [samples][voxels], [2 + percentiles][voxels] */
 };
@@ -109,10 +109,11 @@ static crd_status prepare(crd_accumulator *a)
     if (!request->draws_per_chunk) {
         CRD_PASS(crd_alloc(a->shape.depth * request->samples, sizeof(uint64_t), "the volume fractions", &a->fractions));
     }
+    CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
     if (!request->aggregate_samples) return CRD_OK;
     const int64_t voxels = tile_voxels(request);
-    CRD_PASS(crd_ops_select(request->device.isa, &a->ops));
-    CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
+    /* a GPU's instruction path is none of the CPU's */
+    CRD_PASS(crd_ops_select(request->backend == &crd_backend_cpu ? request->device.isa : NULL, &a->ops));
     CRD_PASS(crd_alloc(request->samples * voxels, sizeof(float), "the samples of a tile", &a->values));
     return crd_alloc((2 + request->percentile_count) * voxels, sizeof(float), "the samples of a tile", &a->summary);
 }
@@ -265,6 +266,29 @@ static void clip(const crd_box *box, crd_box *keep)
     }
 }
 
+typedef struct fraction_work {
+    const crd_accumulator *a;
+    const crd_chunk_result *result;
+    const uint8_t *inside, *skip;
+    const crd_box *window, *keep;
+} fraction_work;
+
+static void add_fractions(void *context, int64_t item, int worker)
+{
+    const fraction_work *work = context;
+    const crd_accumulator *a = work->a;
+    const int64_t z = work->keep->origin[0] + item;
+    (void)worker;
+    if (work->skip[z - a->request->box.origin[0]]) return;
+    const crd_fraction_slice slice = {.request = a->request,
+                                      .window = work->window,
+                                      .keep = work->keep,
+                                      .z = z,
+                                      .above = work->result->above,
+                                      .inside = work->inside};
+    crd_fraction_add(&slice, (const int64_t *const *)a->coverage, a->fractions + z % a->shape.depth * a->request->samples);
+}
+
 crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *result, const uint8_t *inside,
                                const uint8_t *skip)
 {
@@ -275,11 +299,10 @@ crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *resul
     for (int64_t z = keep.origin[0]; z < keep.origin[0] + keep.size[0]; z++) {
         if (skip[z - request->box.origin[0]]) continue;
         CRD_PASS(add_slice(a, result, &window, &keep, z));
-        if (a->fractions == NULL) continue;
-        const crd_fraction_slice slice = {
-            .request = request, .window = &window, .keep = &keep, .z = z, .above = result->above, .inside = inside};
-        crd_fraction_add(&slice, (const int64_t *const *)a->coverage,
-                         a->fractions + z % a->shape.depth * request->samples);
+    }
+    if (a->fractions != NULL) {
+        fraction_work work = {a, result, inside, skip, &window, &keep};
+        crd_pool_run(a->pool, keep.size[0], add_fractions, &work);
     }
     return CRD_OK;
 }
@@ -399,8 +422,18 @@ static void blank_outside(const crd_request *request, const uint8_t *inside, crd
     }
 }
 
+crd_accumulator_sums crd_accumulator_sums_of(crd_accumulator *a, int64_t z)
+{
+    const int64_t samples = a->fractions != NULL ? a->request->samples : 0;
+    return (crd_accumulator_sums){.slab = a->slab,
+                                  .count = a->shape.sums,
+                                  .wide = a->shape.wide,
+                                  .fractions = samples > 0 ? a->fractions + z % a->shape.depth * samples : NULL,
+                                  .fraction_count = samples};
+}
+
 /* Makes room for the next slice in the same place of the ring. */
-static void forget_slice(crd_accumulator *a, int64_t z)
+void crd_accumulator_forget(crd_accumulator *a, int64_t z)
 {
     crd_slab_release(a->slab, z);
     if (a->fractions == NULL) return;
@@ -417,11 +450,11 @@ crd_status crd_accumulator_finish(crd_accumulator *a, int64_t z, const uint8_t *
         CRD_PASS(request->aggregate_samples ? finish_samples(a, &p, out) : finish_quantities(a, &p, out));
     }
     if (inside != NULL) blank_outside(request, inside, out);
-    crd_fraction_sum_slice(request, inside, out);
+    crd_fraction_sum_slice(request, a->pool, inside, out);
     if (a->fractions != NULL) {
         memcpy(out->sums + crd_slice_first_fraction(request), a->fractions + z % a->shape.depth * request->samples,
                (size_t)request->samples * sizeof(uint64_t));
     }
-    forget_slice(a, z);
+    crd_accumulator_forget(a, z);
     return CRD_OK;
 }

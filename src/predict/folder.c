@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -167,9 +168,8 @@ crd_status crd_run_folder_check_space(const crd_run_folder *folder, int64_t byte
     if (statvfs(folder->path, &disk) != 0) return CRD_OK; /* not known: the run will find out */
     const double room = (double)disk.f_bavail * (double)disk.f_frsize + (double)partial_bytes(folder->path);
     if (room >= (double)bytes) return CRD_OK;
-    return crd_fail(
-        CRD_ERR_SYSTEM,
-        "the run needs %.2f GiB of disk and %s has %.2f GiB free; free some, choose another folder, or write "
-        "less with --dtype u8 or a --bbox",
-        (double)bytes / 0x1p30, folder->path, room / 0x1p30);
+    return crd_fail(CRD_ERR_SYSTEM,
+                    "the run needs %.0f MiB of disk and %s has %.0f MiB free; free some, choose another folder, or "
+                    "write less with --dtype u8 or a --bbox",
+                    ceil((double)bytes / 0x1p20), folder->path, floor(room / 0x1p20));
 }

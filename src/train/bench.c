@@ -63,7 +63,8 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     crd_trainer *trainer = NULL;
     const crd_ops *ops;
     const bool usual = s->chunk[0] == 0;
-    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, true};
+    const crd_device_choice choice = {
+        .device = s->device, .precision = s->precision, .isa = s->isa, .threads = s->threads, .training = true};
     const crd_backend *backend;
     crd_device_settings device;
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};

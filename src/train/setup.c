@@ -61,7 +61,8 @@ done:
 
 static crd_status check_options(const crd_train_options *o)
 {
-    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true};
+    const crd_device_choice choice = {
+        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
     const crd_backend *backend;
     crd_device_settings device;
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
@@ -148,7 +149,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
-    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training, r->monitor));
+    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);

@@ -32,12 +32,10 @@ void crd_hot_empty(crd_hot *hot, crd_tally *tally)
         for (int i = 0; i < 2 * CRD_MEASURE_BINS; i++) tally->bins[i / 2][i % 2] += hot->bins[table][i];
         for (int i = 0; i < 4 * CRD_CUBE_BINS; i++) tally->cubes[i / 4][i % 4] += hot->cubes[table][i];
     }
-    for (int table = 0; table < 4; table++) {
-        for (int i = 0; i < 4 * CRD_RELIABILITY_BINS; i++) {
-            const int kind = i / CRD_RELIABILITY_BINS, bin = i % CRD_RELIABILITY_BINS;
-            tally->reliability[kind][bin].count += (int64_t)hot->reliability[table][i][0];
-            tally->reliability[kind][bin].excess += hot->reliability[table][i][1];
-        }
+    for (int i = 0; i < 4 * CRD_RELIABILITY_BINS; i++) {
+        const int kind = i / CRD_RELIABILITY_BINS, bin = i % CRD_RELIABILITY_BINS;
+        tally->reliability[kind][bin].count += (int64_t)hot->reliability[i][0];
+        tally->reliability[kind][bin].excess += hot->reliability[i][1];
     }
     memset(hot, 0, sizeof *hot);
 }

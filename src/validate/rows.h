@@ -10,6 +10,15 @@
 /* Rows are worked on in stretches of this many voxels, which begin at multiples of it. */
 enum { CRD_STRETCH = 2048 };
 
+/* Distances: how far is looked, and the voxels that are worked on at once. */
+enum {
+    CRD_REACH = CRD_DISTANCE_MAX,
+    CRD_FAR_SQUARE = (CRD_REACH + 1) * (CRD_REACH + 1),
+    CRD_CLASS = 0x8000,
+    CRD_BLOCK = 32,
+    CRD_MIXED = 1
+};
+
 /* What a voxel is: bits. 0: doesn't count. */
 enum { CRD_PREDICTED = 1, CRD_LABELLED = 2, CRD_COUNTS = 4 };
 
@@ -18,7 +27,7 @@ typedef struct crd_hot {
     uint32_t bins[2]
                  [2 * CRD_MEASURE_BINS + 1];  /* two tables, so that equal neighbours don't wait for each other; the */
     uint32_t cubes[2][4 * CRD_CUBE_BINS + 1]; /* last entry takes what doesn't count */
-    uint64_t reliability[4][4 * CRD_RELIABILITY_BINS + 1][2]; /* count, excess */
+    uint64_t reliability[4 * CRD_RELIABILITY_BINS + 1][2]; /* count, excess */
 } crd_hot;
 
 /* The bits of the largest stored value that still counts as 1. Those of negative numbers and NaN are larger. */
@@ -38,6 +47,12 @@ typedef struct crd_cube_rule {
     double scale; /* stored uncertainty -> units of 2^-32 */
 } crd_cube_rule;
 
+/* Sums over two rows, one behind the other. */
+typedef struct crd_cube_pair {
+    double sums[CRD_STRETCH + 1];
+    uint8_t marks[CRD_STRETCH + 1];
+} crd_cube_pair;
+
 typedef struct crd_neighbour_rows {
     const float *here, *below, *behind; /* at (z, y), (z, y + 1), (z + 1, y); one more voxel than `count` */
     const uint8_t *here_kind, *below_kind, *behind_kind;
@@ -55,20 +70,29 @@ typedef struct crd_rows {
     /* In place: -0 becomes 0, and so does what lies where a voxel doesn't count. The others want clean values. */
     void (*clean)(float *values, const uint8_t *kind, int64_t count);
     void (*count)(const uint8_t *kind, int64_t count, crd_class_counts *counts);
-    /* Sums and bins of at most CRD_STRETCH voxels. The uncertainty is 0 where a voxel doesn't count. */
+    /* Sums and bins of at most CRD_STRETCH voxels. */
     void (*uncertainty)(const float *unc, const uint8_t *kind, double scale, int64_t count, crd_tally *tally,
                         crd_slice_tally *slice, crd_hot *hot);
     /* Returns the largest stored probability as bits of a float: above crd_rows_limit means there is a wrong one. */
     uint32_t (*probability)(const float *prob, const uint8_t *kind, double scale, int64_t count, crd_tally *tally,
                             crd_hot *hot);
-    /* The `count` cubes of edge 2 that begin in this stretch: rows at (z, y), (z, y + 1), (z + 1, y), (z + 1, y + 1),
-     * each with one voxel more. */
-    void (*cubes)(const float *const unc[4], const uint8_t *const mark[4], const crd_cube_rule *rule, int64_t count,
-                  crd_hot *hot);
+    /* The `count` cubes of edge 2 that begin in this stretch, of the rows at (z, y) and (z + 1, y), each with one voxel
+     * more, and those of the row before, y - 1, which the last call left in `before` (NULL: this is the first row). */
+    void (*cubes)(const float *const unc[2], const uint8_t *const mark[2], const crd_cube_rule *rule, int64_t count,
+                  const crd_cube_pair *before, crd_cube_pair *pair, crd_hot *hot);
     void (*neighbours)(const crd_neighbour_rows *rows, double scale, int64_t count, crd_tally *tally);
-    /* Squared distances with the class in the top bit: nearest[i] = min(nearest[i], step + (there[i] of the other class
-     * than here[i] ? 0 : there[i])). */
-    void (*nearer)(const uint16_t *there, const uint16_t *here, int step, int64_t count, int16_t *nearest);
+    /* Distances to the other class, squared, the class in the top bit: CRD_CLASS. Everything goes by whole blocks.
+     *
+     * Within a row: seg[-CRD_REACH] to seg[CRD_BLOCK * blocks + CRD_REACH - 1] are 0 or 255. far[b] is 0 or 255 where
+     * block b is of that class and none of the other is in reach, CRD_MIXED elsewhere. */
+    void (*scan)(const uint8_t *seg, int64_t blocks, uint16_t *out, uint8_t *far);
+    /* Across rows: of those from rows[-before] to rows[after], rows[0] being the voxels' own, the nearest. Where
+     * alone[b] isn't CRD_MIXED it is known that the block is of that class and nothing in reach. far may be alone. */
+    void (*nearest)(const uint16_t *const *rows, int before, int after, const uint8_t *alone, int64_t blocks,
+                    uint16_t *out, uint8_t *far);
+    /* Sums by distance of one row, `far` as nearest() left it. */
+    void (*by_distance)(const uint16_t *nearest, const uint8_t *far, const float *unc, const uint8_t *mark,
+                        double scale, int64_t count, crd_tally *tally);
     /* The sum of a stretch of the uncertainty where `kind` isn't 0 (NULL: everywhere); *most as probability() has it.
      */
     uint64_t (*sum)(const float *unc, const uint8_t *kind, double scale, int64_t count, uint32_t *most);

@@ -5,7 +5,9 @@
 #include "base/memory.h"
 #include "validate/cubes.h"
 
-enum { BAND_VOXELS = 1 << 22 }; /* of a slice; larger ones are divided into bands of rows */
+enum {
+    BAND_VOXELS = 1 << 17
+}; /* of a slice, which then stay in the cache; larger ones are divided into bands of rows */
 
 /* One slice of a part, as long as anything needs it. */
 typedef struct layer {
@@ -21,6 +23,7 @@ typedef struct room {
     float *no_unc; /* a row where there is no neighbour */
     uint8_t *no_kind;
     crd_cube_room cubes;
+    crd_cube_pair pair[2];
     crd_hot *hot;
 } room;
 
@@ -34,7 +37,7 @@ static int64_t band_rows(const int64_t shape[3])
 static int64_t slab_slices(const crd_sweep *sweep)
 {
     const int64_t each = (sweep->last - sweep->first) / (8 * (int64_t)crd_pool_threads(sweep->pool));
-    return each < 8 ? 8 : each > 64 ? 64 : each;
+    return each < 16 ? 16 : each > 64 ? 64 : each;
 }
 
 static int64_t halo(const crd_sweep *sweep)
@@ -122,7 +125,6 @@ static crd_status tally_voxels(const crd_sweep *sweep, int64_t z, int64_t own, r
     const crd_inputs *inputs = sweep->inputs;
     const int64_t width = inputs->shape[2];
     crd_slice_tally slice = {0};
-    if (inputs->prob != NULL) sweep->rows->clean(r->prob, l->kind, own * width);
     for (int64_t y = 0; y < own; y++) {
         for (int64_t x = 0; x < width; x += CRD_STRETCH) {
             const int64_t at = y * width + x, count = width - x < CRD_STRETCH ? width - x : CRD_STRETCH;
@@ -214,13 +216,14 @@ static void tally_pairs_of_slices(const crd_sweep *sweep, const crd_part *part, 
     const int64_t width = sweep->inputs->shape[2], height = sweep->inputs->shape[1];
     const crd_cube_rule rule = {
         .limit = crd_cube_limit(sweep->threshold, 2), .need = sweep->need, .scale = sweep->inputs->unc_scale * 0x1p32};
-    for (int64_t y = 0; y < part->y_end - part->y_begin && part->y_begin + y + 1 < height; y++) {
-        for (int64_t x = 0; x + 1 < width; x += CRD_STRETCH) {
-            const int64_t at = y * width + x, count = width - 1 - x < CRD_STRETCH ? width - 1 - x : CRD_STRETCH;
-            const float *const unc[4] = {low->unc + at, low->unc + at + width, high->unc + at, high->unc + at + width};
-            const uint8_t *const mark[4] = {low->mark + at, low->mark + at + width, high->mark + at,
-                                            high->mark + at + width};
-            sweep->rows->cubes(unc, mark, &rule, count, r->hot);
+    const int64_t own = part->y_end - part->y_begin, rows = part->y_end < height ? own + 1 : own;
+    for (int64_t x = 0; x + 1 < width; x += CRD_STRETCH) {
+        const int64_t count = width - 1 - x < CRD_STRETCH ? width - 1 - x : CRD_STRETCH;
+        for (int64_t y = 0; y < rows; y++) {
+            const int64_t at = y * width + x;
+            const float *const unc[2] = {low->unc + at, high->unc + at};
+            const uint8_t *const mark[2] = {low->mark + at, high->mark + at};
+            sweep->rows->cubes(unc, mark, &rule, count, y > 0 ? &r->pair[1 - y % 2] : NULL, &r->pair[y % 2], r->hot);
         }
     }
 }

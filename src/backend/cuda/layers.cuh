@@ -26,9 +26,9 @@ template <typename T> crd_status fold_launch(FoldKind kind, const FoldArguments 
 // uint4s (conv, up), uint2s (head) or floats (T = float) of one sample's packed kernel.
 template <typename T> long packed_count(FoldKind kind, int in, int out);
 
-// Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels].
+// Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels / piece].
 struct NormArguments {
-    const float2 *partial; // [samples][tiles][channels]
+    const float2 *partial; // [samples][tiles][channels / piece]
     int tiles, channels, groups;
     double voxels;
     const float *gamma, *beta;
@@ -37,6 +37,7 @@ struct NormArguments {
     double *sums;
     float *scale, *shift;               // [samples][channels]: with the mask
     float *plain_scale, *plain_shift;   // without it
+    int piece = 1;                      // neighbouring channels that share a sum; divides a group
 };
 crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
 
@@ -51,6 +52,14 @@ struct MergeArguments {
     double voxels;
 };
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
+
+// Scale and shift with a mask per sample, from those without: [samples][channels].
+crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride, float *scale,
+                       float *shift, int channels, int samples, cudaStream_t stream);
+
+// Weight and bias of the 1x1x1 convolution: out [samples][2].
+crd_status point_launch(const float *kernel, long kernel_stride, const float *bias, float *out, int samples,
+                        cudaStream_t stream);
 
 // The first convolution, one channel in: y = relu(conv(x) + bias) and its partial sums.
 int first_tiles(const Extent &size);
