@@ -11,7 +11,8 @@
  * The run folder then holds scan_prob, scan_seg and scan_unc in the scan's format, manifest.json (all that is needed to
  * repeat the run, and its sums), probe.h5 and log.jsonl. docs/PREDICT.md explains each.
  *
- * The volumes are the same bytes for any number of threads, any memory limit, and any number of interruptions. While a
+ * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and any
+ * number of interruptions. While a
  * run goes on, finished slices lie in run/.partial; a run that was stopped, by a callback, a signal or a full disk,
  * goes on from there with `resume`.
  */

@@ -1,4 +1,5 @@
-// The queue of chunks. Two can be in it: while one computes, the next comes in and the results of the one before leave.
+// The queue of chunks. Four can be in it: while one computes, the next comes in and the results of the one before leave,
+// and the host may be busy with something else for a while.
 // After the first chunk the kernels of a chunk are launched as one graph.
 #include "backend/cuda/predictor.cuh"
 
@@ -9,7 +10,7 @@
 
 #include "backend/cuda/network.cuh"
 
-enum { SLOTS = 3 /* two in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
+enum { SLOTS = 5 /* four in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
 
 // What belongs to one chunk in flight.
 struct Slot {

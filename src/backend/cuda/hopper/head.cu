@@ -111,7 +111,7 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(
 
 template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a, int samples, cudaStream_t stream)
 {
-    typedef HeadShape<T, 2, 4> S;
+    typedef HeadShape<T, 3, 3> S;
     HeadParameters p = {};
     PASS(tensor_map_make(a.conv.x[0], a.conv.size, samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
     p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.size.depth;
