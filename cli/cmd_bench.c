@@ -132,7 +132,7 @@ static void print_gpu(const crd_bench_result *r)
     printf(
         "\n%.1f TFLOP/s, %.0f%% of the %.0f that products of matrices alone reach; a copy within the GPU %.0f GB/s\n",
         1e-3 * r->gflops, 100.0 * r->gflops / r->peak_gflops, 1e-3 * r->peak_gflops, r->copy_gigabytes);
-    printf("%.1f GiB of the GPU's memory, %.0f MiB of the process; mean of %" PRId64 " chunks",
+    printf("%.1f GiB of the GPU's memory, %.0f MiB of the process; mean of %" PRId64 " repetitions",
            (double)r->device_memory_bytes / 0x1p30, (double)r->peak_memory_bytes / 0x1p20, r->repetitions);
     if (r->watts > 0.0) printf("; %.0f MHz and %.0f W at the end", r->megahertz, r->watts);
     printf("\n");

@@ -80,9 +80,10 @@ def losses(path):
     return np.array([json.loads(line)["loss"] for line in open(f"{path}.1.jsonl") if '"step"' in line])
 for path in ("avx2", "avx512"):
     if glob.glob(f"{path}.1.jsonl"):
-        difference = np.max(np.abs(losses(path) / losses("portable") - 1))
-        print(f"{path}: the loss of a step differs by {difference:.1e} of its value")
-        failed |= not (difference <= 1e-4 and len(losses(path)) >= 3)
+        # the first is that of the same weights; Adam's first steps make much of little
+        first, *later = np.abs(losses(path) / losses("portable") - 1)
+        print(f"{path}: the loss of the first step differs by {first:.1e} of its value, of those after by {later}")
+        failed |= not (first <= 1e-5 and len(later) >= 2 and max(later) <= 1e-3)
 sys.exit(failed)
 PYTHON
 finish
