@@ -23,11 +23,11 @@ has() { # has PATH: whether this CPU can run it, as the kernel sees it
     esac
 }
 
-# paths and bytes: each path with three numbers of threads
+# Two numbers of threads, the same bytes.
 predict() { # predict NAME OPTIONS...
     local name=$1 threads
     shift
-    for threads in 1 2 3; do
+    for threads in 1 3; do
         run predict --model model.h5 --scan scan.npy --device cpu --samples 3 --step 2 --quiet --threads $threads "$@" \
             -o "$name.$threads"
         expect 0
@@ -44,7 +44,7 @@ for isa in portable avx2 avx512; do
     predict $isa --isa $isa
     cp $isa.1/manifest.json out; same "$(json 'd["device"]')" "cpu ($isa)"
     for threads in 1 2; do
-        run train --scan scan.npy --label label.npy -o $isa.$threads.h5 --chunk 8,16,16 --batch 2 --max-steps 3 --filters 16 \
+        run train --scan scan.npy --label label.npy -o $isa.$threads.h5 --chunk 8,16,16 --batch 2 --max-steps 2 --filters 16 \
             --threads $threads --isa $isa --quiet --log $isa.$threads.jsonl
         expect 0
     done
@@ -83,7 +83,7 @@ for path in ("avx2", "avx512"):
         # the first is that of the same weights; Adam's first steps make much of little
         first, *later = np.abs(losses(path) / losses("portable") - 1)
         print(f"{path}: the loss of the first step differs by {first:.1e} of its value, of those after by {later}")
-        failed |= not (first <= 1e-5 and len(later) >= 2 and max(later) <= 1e-3)
+        failed |= not (first <= 1e-5 and len(later) >= 1 and max(later) <= 1e-3)
 sys.exit(failed)
 PYTHON
 finish
