@@ -30,7 +30,7 @@ row() { # WHAT PRECISION PEER OURS THEIRS
 }
 
 printf '%-8s %-5s %-28s %10s %10s %7s\n' what type 'PyTorch does' 'ours, ms' 'theirs, ms' ratio
-for precision in f32; do
+for precision in f32 bf16; do
     mine=$(ours predict --precision $precision)
     row predict $precision "the paper's procedure" "$mine" \
         "$(peer predict --precision $precision --repeat "$repeat")"

@@ -1,5 +1,6 @@
 #include "backend/choose.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/plugin_load.h"
@@ -57,13 +58,11 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                               crd_device_settings *settings)
 {
     char text[256];
-    if (choice->training) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "this version trains on the CPU only; choose --device cpu");
-    }
     settings->device = (int)number;
     settings->precision = says(choice->precision, "f32")    ? CRD_PRECISION_F32
                           : says(choice->precision, "bf16") ? CRD_PRECISION_BF16
-                                                            : CRD_PRECISION_FP16;
+                          : automatic(choice->precision) && choice->training ? CRD_PRECISION_BF16
+                                                                             : CRD_PRECISION_FP16;
     if (!automatic(choice->precision) && !says(choice->precision, "fp16") &&
         settings->precision == CRD_PRECISION_FP16) {
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
@@ -73,6 +72,12 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                         choice->isa);
     }
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
+    if (choice->training) { /* whose kernels there is one set of */
+        if (says(choice->isa, "sm90")) {
+            return crd_fail(CRD_ERR_UNSUPPORTED, "training on a GPU has the instruction path sm80; leave out --isa");
+        }
+        settings->isa = "sm80";
+    }
     if (!automatic(choice->max_gpu_memory)) {
         CRD_PASS(crd_parse_bytes(choice->max_gpu_memory, "max-gpu-memory", &settings->max_bytes));
     }
@@ -144,8 +149,12 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     if (says(device, "cpu")) return choose_cpu(choice, backend, settings);
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
-        const bool cpu = choice->training || (!automatic(choice->isa) && !gpu_path(choice->isa));
+        const bool cpu = !automatic(choice->isa) && !gpu_path(choice->isa);
         if (!cpu && choose_cuda(choice, ANY_GPU, backend, settings) == CRD_OK) return CRD_OK;
+        if (*backend != NULL) { /* the plug-in is there, and says why it can't */
+            const char *reason = crd_last_error()->message;
+            snprintf(settings->fallback, sizeof settings->fallback, "%.*s", (int)strcspn(reason, ";"), reason);
+        }
         settings->device = 0;
         return choose_cpu(choice, backend, settings);
     }

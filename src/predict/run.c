@@ -314,12 +314,17 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     CRD_TRY(open_folder(r));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     if (r->folder.complete) {
-        crd_info(&r->notes.monitor, "%s is complete: there is nothing left to do", r->folder.path);
+        crd_info(
+            &r->notes.monitor,
+            "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
+            r->folder.path);
         goto done;
     }
     CRD_TRY(prepare(r));
     if (r->row_count > 0) {
+        const double begun = crd_notes_seconds(&r->notes);
         CRD_TRY(start(r));
+        r->times.starting = crd_notes_seconds(&r->notes) - begun;
         CRD_TRY(crd_predict_compute(r));
     }
     stop(r);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/png.h"
 #include "report/colour.h"
 #include "report/plot.h"
 
@@ -28,7 +29,7 @@ static crd_status add(crd_album *album, const crd_picture *picture, const char *
     int64_t count;
     char file[128], *path = NULL;
     crd_text *page = album->page;
-    CRD_TRY(crd_picture_png(picture, &bytes, &count));
+    CRD_TRY(crd_png_encode(picture->rgb, picture->width, picture->height, &bytes, &count));
     snprintf(file, sizeof file, "%03d_%s.png", ++album->count, name);
     CRD_TRY(crd_join_path(album->folder, file, "", &path));
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));

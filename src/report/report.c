@@ -1,23 +1,21 @@
 /* A report from the options to the page. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/png.h"
 #include "report/album.h"
 #include "report/page.h"
 
-/* "out/report.html" -> "out/report_pictures", made if need be. */
+/* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
 static crd_status picture_folder(const char *output, char **out)
 {
     const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
     const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - output) : strlen(output);
     CRD_PASS(crd_alloc((int64_t)stem + 16, 1, "a path", out));
     snprintf(*out, stem + 16, "%.*s_pictures", (int)stem, output);
-    if (mkdir(*out, 0777) != 0 && errno != EEXIST) return crd_fail_errno("can't make the folder %s", *out);
-    return CRD_OK;
+    return crd_make_folders(*out);
 }
 
 static crd_status write_page(const crd_report_options *options, const char *folder, crd_subject *subjects, int count)
@@ -60,12 +58,27 @@ done:
     return status;
 }
 
+/* What the label was understood as is said once, not again for the second run. */
+static void pass_warning(void *context, crd_level level, const char *text)
+{
+    const crd_monitor *shown = context;
+    if (level == CRD_LEVEL_WARNING && shown->message != NULL) shown->message(shown->context, level, text);
+}
+
+static bool pass_progress(void *context, const crd_progress *progress)
+{
+    const crd_monitor *shown = context;
+    return shown->progress == NULL || shown->progress(shown->context, progress);
+}
+
 crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_subject *subjects = NULL;
     char *folder = NULL;
     const int count = options->second != NULL ? 2 : 1;
+    crd_monitor shown = monitor != NULL ? *monitor : (crd_monitor){0};
+    const crd_monitor warnings = {.context = &shown, .message = pass_warning, .progress = pass_progress};
     if (!crd_png_possible()) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "this credence was built without libpng, which a report's pictures need");
     }
@@ -73,7 +86,7 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
     if (options->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "output: say where the page goes (-o report.html)");
     CRD_TRY(crd_alloc(count, sizeof *subjects, "the report", &subjects));
     CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
-    if (count > 1) CRD_TRY(crd_subject_open(options->second, options, monitor, &subjects[1]));
+    if (count > 1) CRD_TRY(crd_subject_open(options->second, options, &warnings, &subjects[1]));
     CRD_TRY(picture_folder(options->output, &folder));
     CRD_TRY(write_page(options, folder, subjects, count));
 done:

@@ -22,7 +22,6 @@ typedef struct crd_run {
     char *isa;           /* of the checkpoint that is resumed, or NULL */
     crd_dist *dist;      /* rank 0 talks and writes; all ranks hold the same state */
     crd_spread *spread;  /* NULL for a process alone */
-    crd_loss *losses;    /* of a mini-batch */
     double *rank_speeds; /* examples a second, by rank; NULL for a process alone */
     int64_t threads;
     crd_lock *lock;
@@ -32,6 +31,9 @@ typedef struct crd_run {
     int64_t classes[2]; /* labelled voxels */
     crd_trainer *trainer;
     crd_feeder *feeder;
+    crd_batch batch;      /* the one that the trainer has, but for the arrays of one that is `ahead` */
+    crd_loss *losses[2];  /* of its examples; and of those added ahead of their step */
+    bool ahead;           /* the next batch was added while a device computed */
     crd_checker checker;
     crd_train_log *log;
     crd_history *history;

@@ -11,6 +11,7 @@
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/png.h"
 #include "base/report.h"
 #include "dist/agree.h"
 #include "train/diagnosis.h"
@@ -78,9 +79,6 @@ static crd_status check_options(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    if (backend != &crd_backend_cpu) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on the CPU only; choose --device cpu");
-    }
     return crd_net_check_chunk(o->chunk);
 }
 
@@ -195,20 +193,82 @@ done:
     return status;
 }
 
+static const char *unless_auto(const char *text)
+{
+    return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
+}
+
+static bool takes_steps(const crd_backend *backend)
+{
+    return backend->learner_create != NULL;
+}
+
+/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80 bf16" of a GPU. */
+static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, char *precision, crd_trainer_plan *plan)
+{
+    const bool any = unless_auto(choice.device) == NULL;
+    if (precision != NULL && (any || strcmp(choice.device, "cpu") != 0)) {
+        crd_device_choice same = choice;
+        if (any) same.device = "cuda";
+        if (same.precision == NULL) same.precision = precision;
+        if (same.isa == NULL) same.isa = r->isa;
+        if (crd_backend_choose(&same, &plan->backend, &plan->device) == CRD_OK) return CRD_OK;
+    } else if (precision == NULL && r->isa != NULL) {
+        if (any) choice.device = "cpu";
+        if (strcmp(choice.device, "cpu") == 0) choice.isa = r->isa;
+    }
+    return crd_backend_choose(&choice, &plan->backend, &plan->device);
+}
+
+/* A checkpoint goes on where it was made unless something else is asked for; on the other kind of device it goes on as
+ * well, but not to the same bytes. All processes of a job take the same kind. */
+static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
+{
+    const crd_train_options *o = r->options;
+    crd_device_choice choice = {.device = o->device,
+                                .precision = unless_auto(o->precision),
+                                .isa = unless_auto(o->isa),
+                                .threads = o->threads,
+                                .training = true,
+                                .local_rank = crd_dist_place(r->dist)->local_rank};
+    char *precision = r->isa != NULL ? strchr(r->isa, ' ') : NULL;
+    const bool from_gpu = precision != NULL;
+    if (from_gpu) *precision++ = '\0';
+    CRD_PASS(choose_as_before(r, choice, precision, plan));
+    bool lacking = !takes_steps(plan->backend);
+    CRD_PASS(crd_dist_any(r->dist, lacking, &lacking));
+    if (lacking && takes_steps(plan->backend)) {
+        if (unless_auto(o->device) != NULL) return crd_fail(CRD_ERR_UNSUPPORTED, "not all processes have a GPU");
+        choice.device = "cpu";
+        CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
+    }
+    plan->isa = plan->device.isa;
+    if (lacking && plan->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &plan->isa));
+    if (r->isa != NULL && from_gpu != takes_steps(plan->backend)) {
+        crd_warn(r->monitor,
+                 "%s was made on %s and goes on on %s: the model will be as good, but not byte for byte the same",
+                 r->checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
+    }
+    return CRD_OK;
+}
+
 static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
-    if (asked == NULL && r->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &asked));
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
     crd_trainer_plan plan = {.net = &r->model->net,
                              .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                              .prior_std = o->prior_std,
                              .seed = (uint64_t)o->seed,
                              .threads = (int)r->threads,
-                             .isa = r->isa != NULL ? r->isa : asked,
-                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0};
+                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
+                             .batch = o->batch,
+                             .shared = crd_dist_size(r->dist) > 1};
+    char device[256];
+    CRD_PASS(choose_device(r, &plan));
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
+    crd_info(r->monitor, "training on %s", device);
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
@@ -218,7 +278,7 @@ static crd_status make_trainer(crd_run *r)
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
     CRD_PASS(crd_spread_create(r->dist, o->batch, r->trainer, &r->spread));
-    CRD_PASS(crd_alloc(o->batch, sizeof *r->losses, "the losses", &r->losses));
+    for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
     if (r->spread != NULL) {
         CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
     }
@@ -292,7 +352,7 @@ static crd_status open_log(crd_run *r)
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
     r->begin = crd_seconds() - seconds;
-    if (!crd_course_possible()) {
+    if (!crd_png_possible()) {
         crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
                  r->picture_path);
     }
@@ -337,7 +397,7 @@ crd_status crd_run_open(crd_run *r)
                                        .last_valid_bce = (double)NAN,
                                        .last_valid_accuracy = (double)NAN};
     if (go_on) CRD_PASS(resume(r));
-    crd_trainer_parameters_changed(r->trainer);
+    CRD_PASS(crd_trainer_parameters_changed(r->trainer));
     CRD_PASS(open_log(r));
     return start_feeder(r);
 }
@@ -348,7 +408,7 @@ void crd_run_close(crd_run *r)
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
     crd_spread_free(&r->spread);
-    crd_free(&r->losses);
+    for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
     crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);
     crd_dataset_close(&r->validation);

@@ -39,7 +39,7 @@ void crd_checker_close(crd_checker *checker)
 }
 
 /* One chunk's sums. */
-typedef void check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
+typedef crd_status check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
 
 /* This process's part of the chunks. A request to stop ends it; the others hear of it when they are done with theirs.
  */
@@ -55,7 +55,7 @@ static crd_status check_part(crd_checker *checker, int64_t samples, check_chunk 
         CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
         CRD_PASS(crd_dist_check(checker->dist));
         CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
-        check(checker, samples, &losses[i]);
+        CRD_PASS(check(checker, samples, &losses[i]));
     }
     return CRD_OK;
 }
@@ -86,17 +86,17 @@ done:
     return status;
 }
 
-static void check_with_means(crd_checker *checker, int64_t samples, crd_loss *loss)
+static crd_status check_with_means(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     (void)samples;
-    crd_trainer_evaluate(checker->trainer, checker->input, checker->label, loss);
+    return crd_trainer_evaluate(checker->trainer, checker->input, checker->label, loss);
 }
 
-static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
+static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
-    crd_trainer_encode(checker->trainer, checker->input);
+    CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
     for (int64_t s = 0; s < samples; s++) {
         crd_trainer_decode(checker->trainer, s, checker->probability);
         for (int64_t v = 0; v < voxels; v++) checker->mean[v] += checker->probability[v];
@@ -108,6 +108,7 @@ static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *
         loss->correct += (p > 0.5) == (checker->label[v] == 1);
         loss->labelled++;
     }
+    return CRD_OK;
 }
 
 crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
@@ -117,7 +118,7 @@ crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
 
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out)
 {
-    crd_trainer_draw_samples(checker->trainer);
+    CRD_PASS(crd_trainer_draw_samples(checker->trainer));
     return check_all(checker, samples, check_with_samples, out);
 }
 
@@ -196,12 +197,12 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     if (chunks == 0) return CRD_OK;
     CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
-    crd_trainer_draw_samples(trainer);
+    CRD_TRY(crd_trainer_draw_samples(trainer));
     for (int64_t i = 0; i < used; i++) {
         int64_t labelled, taken = e.voxels;
         CRD_TRY(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
-        crd_trainer_encode(trainer, checker->input);
+        CRD_TRY(crd_trainer_encode(trainer, checker->input));
         for (int s = 0; s < SAMPLES; s++) {
             crd_trainer_decode(trainer, s, checker->probability);
             taken = take_voxels(&e, checker, s, e.voxels, stride > 0 ? stride : 1);

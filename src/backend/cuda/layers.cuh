@@ -12,7 +12,7 @@ enum FoldKind { FOLD_CONV, FOLD_UP, FOLD_HEAD };
 struct FoldArguments {
     const float *kernel; // [samples]: `kernel_stride` apart
     long kernel_stride;
-    const float *bias;             // [out], the same for all samples
+    const float *bias;             // [out], the same for all samples; NULL: bias_classes is not wanted
     const float *scale, *shift;    // [samples][in], `affine_stride` apart; NULL: none
     long affine_stride;
     float *tap_shift;              // scratch [samples][27][out]
@@ -41,7 +41,7 @@ struct NormArguments {
 };
 crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
 
-// The merge norm over [skip, up]; the skip is shared by all samples.
+// The merge norm over [skip, up].
 struct MergeArguments {
     const double *skip_sums, *up_sums;           // [2][half]; [samples][2][half]
     const float *skip_scale, *skip_shift;        // [half]
@@ -50,6 +50,7 @@ struct MergeArguments {
     float *scale, *shift;                        // [samples][2 half]: through both norms
     int half, groups;
     double voxels;
+    bool own_skips = false; // the skip's sums, scales and shifts are one set per sample, too
 };
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
 

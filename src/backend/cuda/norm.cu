@@ -67,9 +67,9 @@ __global__ void merge_kernel(MergeArguments p)
 {
     extern __shared__ double2 values[]; // sums of the inner norms' values
     const int sample = blockIdx.x, channel = threadIdx.x, up = channel >= p.half, i = up ? channel - p.half : channel;
-    const double *sums = up ? p.up_sums + (long)sample * 2 * p.half : p.skip_sums;
-    const float scale = up ? p.up_scale[(long)sample * p.half + i] : p.skip_scale[i];
-    const float shift = up ? p.up_shift[(long)sample * p.half + i] : p.skip_shift[i];
+    const long own = up || p.own_skips ? (long)sample * p.half : 0;
+    const double *sums = (up ? p.up_sums : p.skip_sums) + 2 * own;
+    const float scale = (up ? p.up_scale : p.skip_scale)[own + i], shift = (up ? p.up_shift : p.skip_shift)[own + i];
     const double s = scale, t = shift, sum = sums[i], square = sums[p.half + i];
     values[channel] = make_double2(s * sum + p.voxels * t, s * s * square + 2.0 * s * t * sum + p.voxels * t * t);
     __syncthreads();

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "backend/cuda/learner.cuh"
 #include "backend/cuda/peak.cuh"
 #include "backend/cuda/predictor.cuh"
 
@@ -52,7 +53,7 @@ crd_status cuda_use_device(const crd_device_settings *settings)
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found: is the NVIDIA driver loaded? choose --device cpu to go on without");
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found, or the NVIDIA driver is not loaded; choose --device cpu");
     }
     if (settings->device < 0 || settings->device >= count) {
         return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
@@ -205,6 +206,8 @@ static const crd_backend backend = {
     CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
     predictor_depth,     predictor_submit, predictor_collect, predictor_free,    predictor_layers,
     device_peak,         device_load,
+    cuda_learner_bytes,  cuda_learner_create, cuda_learner_write,    cuda_learner_read,     cuda_learner_stage,
+    cuda_learner_start,  cuda_learner_finish, cuda_learner_gradient, cuda_learner_evaluate, cuda_learner_free,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)
