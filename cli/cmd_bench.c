@@ -129,8 +129,9 @@ static void json_result(const crd_bench_result *r, bool train)
 
 static void print_gpu(const crd_bench_result *r)
 {
-    printf("\n%.1f TFLOP/s, %.0f%% of the %.0f that products of matrices alone reach; a copy within the GPU %.0f GB/s\n",
-           1e-3 * r->gflops, 100.0 * r->gflops / r->peak_gflops, 1e-3 * r->peak_gflops, r->copy_gigabytes);
+    printf(
+        "\n%.1f TFLOP/s, %.0f%% of the %.0f that products of matrices alone reach; a copy within the GPU %.0f GB/s\n",
+        1e-3 * r->gflops, 100.0 * r->gflops / r->peak_gflops, 1e-3 * r->peak_gflops, r->copy_gigabytes);
     printf("%.1f GiB of the GPU's memory, %.0f MiB of the process; mean of %" PRId64 " repetitions",
            (double)r->device_memory_bytes / 0x1p30, (double)r->peak_memory_bytes / 0x1p20, r->repetitions);
     if (r->watts > 0.0) printf("; %.0f MHz and %.0f W at the end", r->megahertz, r->watts);
@@ -267,7 +268,8 @@ const cli_command cli_bench = {
     .options_size = sizeof(bench_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
     .details = "predict times one chunk with all its samples, train one step on one mini-batch, ops each operation "
-               "alone. Times are those of the fastest repetition, on a GPU the mean of chunks that follow each other; GFLOP/s count plain convolutions, so that kernels "
+               "alone. Times are those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
+               "GFLOP/s count plain convolutions, so that kernels "
                "which need fewer operations may pass the machine's own peak, which is measured beside them.",
     .examples = "credence bench predict --json\n"
                 "credence bench train --chunk 16,32,32 --batch 4\n"

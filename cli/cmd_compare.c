@@ -137,13 +137,30 @@ static void print_tables(const entry *entries, int count)
     }
 }
 
+/* What the tables say, in sentences. */
+static int print_words(const entry *entries, int count)
+{
+    char *words = NULL;
+    crd_compared_run *runs = calloc((size_t)count, sizeof *runs);
+    if (runs == NULL) return cli_fail("not enough memory");
+    for (int i = 0; i < count; i++) {
+        runs[i] = (crd_compared_run){.run = entries[i].run, .kind = entries[i].kind, .figures = entries[i].figures};
+    }
+    const crd_status status = crd_compare_in_words(runs, count, &words);
+    free(runs);
+    if (status != CRD_OK) return cli_library_failed();
+    printf("\n%s", words);
+    crd_settings_free_text(&words);
+    return CLI_DONE;
+}
+
 static int print(const cli_context *context, const entry *entries, int count)
 {
     const compare_options *options = context->options;
     if (context->common->json) return print_json(entries, count);
     if (!options->csv) {
         print_tables(entries, count);
-        return CLI_DONE;
+        return count > 1 ? print_words(entries, count) : CLI_DONE;
     }
     cli_csv_header();
     for (int i = 0; i < count; i++) cli_csv_row(entries[i].run, entries[i].kind, entries[i].figures);
@@ -175,8 +192,10 @@ const cli_command cli_compare = {
     .settings = &settings,
     .options_size = sizeof(compare_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
-    .details = "DIR is a run folder that credence validate has been through; with --label those that it hasn't are "
-               "validated now. The first table has the columns of the paper, the second what else tells runs apart.",
+    .details =
+        "DIR is a run folder that credence validate has been through; with --label those that it hasn't are "
+        "validated now. The first table has the columns of the paper, the second what else tells runs apart. "
+        "Then follows in words what the figures say; runs of two kinds of network are put together by kind for that.",
     .examples = "credence compare bcnn mcdn\n"
                 "credence compare runs/* --label truth.tif --csv > runs.csv",
     .run = run,

@@ -37,8 +37,9 @@ static const common_row common_rows[] = {
              .offset = AT(isa),
              .initial = "auto",
              .argument = "NAME",
-             .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives "
-                     "the same bytes on any machine",
+             .help =
+                 "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives "
+                 "the same bytes on any machine",
              .group = "Common options"},
      .shown_with = CLI_USES_NETWORK,
      .needs = true},
@@ -292,7 +293,8 @@ static int check_device(const cli_options *options)
         if (strcmp(list, "all") == 0) return CLI_DONE;
         if (list[0] != '\0' && strspn(list, "0123456789,") == strlen(list)) return CLI_DONE;
     }
-    return cli_usage(options->command, "--device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'", device);
+    return cli_usage(options->command, "--device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
+                     device);
 }
 
 static int check_arguments(const cli_options *options)

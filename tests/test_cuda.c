@@ -47,7 +47,7 @@ static float *make_input(int64_t voxels)
 
 typedef struct outcome {
     int64_t voxels, samples;
-    float *values;   /* [samples][voxels] */
+    float *values; /* [samples][voxels] */
     uint32_t *mean, *first_percentile;
     uint64_t *above;
     float probe[8];
@@ -63,11 +63,19 @@ static crd_status predict(const char *device, const char *isa, const chunk_case 
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
     crd_chunk_result result;
-    crd_predictor_plan plan = {.net = &model->net, .parameters = model->parameters,
-                               .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}, .samples = c->samples, .seed = 11,
-                               .estimator = CRD_INDEPENDENT, .draws_per_chunk = c->per_chunk,
-                               .inverse_temperature = 0.8f, .percentiles = percentiles, .percentile_count = 4,
-                               .standard_deviation = true, .keep_samples = true, .first_sample = 2};
+    crd_predictor_plan plan = {.net = &model->net,
+                               .parameters = model->parameters,
+                               .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                               .samples = c->samples,
+                               .seed = 11,
+                               .estimator = CRD_INDEPENDENT,
+                               .draws_per_chunk = c->per_chunk,
+                               .inverse_temperature = 0.8f,
+                               .percentiles = percentiles,
+                               .percentile_count = 4,
+                               .standard_deviation = true,
+                               .keep_samples = true,
+                               .first_sample = 2};
     CRD_PASS(crd_backend_choose(&choice, &backend, &settings));
     CRD_PASS(backend->predictor_create(&settings, &plan, &predictor));
     crd_status status = backend->predictor_submit(predictor, 5, input, probe, 2);
@@ -129,7 +137,8 @@ static void check_case(const chunk_case *c, const char *isa)
         double total = 0;
         for (int64_t s = 0; s < gpu.samples; s++) total += gpu.values[s * gpu.voxels + v] / (double)gpu.samples;
         mean_of_means = fmax(mean_of_means, fabs(total - gpu.mean[v] * 0x1p-24));
-        percentile = fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
+        percentile =
+            fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
         for (int64_t s = 0; s < gpu.samples && s < 64; s++) {
             CHECK(((gpu.above[v] >> s) & 1) == (gpu.values[s * gpu.voxels + v] > 0.5f));
         }
@@ -137,7 +146,8 @@ static void check_case(const chunk_case *c, const char *isa)
     for (int64_t s = 0; s < gpu.samples && s < 4; s++) CHECK(gpu.probe[s] == gpu.values[s * gpu.voxels]);
     printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
-           (long long)c->samples, isa != NULL ? isa : "best path", c->precision, c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
+           (long long)c->samples, isa != NULL ? isa : "best path", c->precision,
+           c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
     CHECK(mean <= c->mean_error);
     CHECK(largest <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
@@ -170,9 +180,15 @@ static void test_gpu_against_cpu(void)
 
 static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t height, int64_t width, int64_t samples)
 {
-    return (crd_predictor_plan){.net = &model->net, .parameters = model->parameters, .chunk = {depth, height, width},
-                                .samples = samples, .seed = 1, .estimator = CRD_INDEPENDENT, .inverse_temperature = 1,
-                                .percentiles = percentiles, .percentile_count = 2};
+    return (crd_predictor_plan){.net = &model->net,
+                                .parameters = model->parameters,
+                                .chunk = {depth, height, width},
+                                .samples = samples,
+                                .seed = 1,
+                                .estimator = CRD_INDEPENDENT,
+                                .inverse_temperature = 1,
+                                .percentiles = percentiles,
+                                .percentile_count = 2};
 }
 
 static void test_queue_gives_results_in_order(void)
@@ -251,8 +267,10 @@ static int64_t least_memory(const char *isa, const crd_predictor_plan *plan)
     }
     while (high - low > 1) {
         settings.max_bytes = low + (high - low) / 2;
-        if (backend->predictor_bytes(&settings, plan, &host, &device) == CRD_OK) high = settings.max_bytes;
-        else low = settings.max_bytes;
+        if (backend->predictor_bytes(&settings, plan, &host, &device) == CRD_OK)
+            high = settings.max_bytes;
+        else
+            low = settings.max_bytes;
     }
     return high;
 }
@@ -285,7 +303,8 @@ static void test_workers_and_limits_change_nothing(void)
     crd_model_free(&model);
 }
 
-/* Too little memory: a sentence before the start, and, where others took it meanwhile, during it; then all is as before. */
+/* Too little memory: a sentence before the start, and, where others took it meanwhile, during it; then all is as
+ * before. */
 static void test_out_of_memory(void)
 {
     enum { MOST = 200 };
@@ -329,8 +348,13 @@ static void check_reference(crd_kind kind)
     crd_predictor *predictor = NULL;
     crd_chunk_result result;
     double largest = 0;
-    const crd_predictor_plan plan = {.net = &c->net, .parameters = c->model, .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                                     .samples = 1, .estimator = CRD_MEAN, .inverse_temperature = 1, .keep_samples = true};
+    const crd_predictor_plan plan = {.net = &c->net,
+                                     .parameters = c->model,
+                                     .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                     .samples = 1,
+                                     .estimator = CRD_MEAN,
+                                     .inverse_temperature = 1,
+                                     .keep_samples = true};
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
     for (int b = 0; b < REFERENCE_BATCH; b++) {
@@ -353,5 +377,5 @@ static void test_reference_numbers(void)
     if (!harness_failed) check_reference(CRD_MCDN);
 }
 
-TEST_MAIN(TEST(test_gpu_against_cpu), TEST(test_queue_gives_results_in_order), TEST(test_workers_and_limits_change_nothing),
-          TEST(test_out_of_memory), TEST(test_reference_numbers))
+TEST_MAIN(TEST(test_gpu_against_cpu), TEST(test_queue_gives_results_in_order),
+          TEST(test_workers_and_limits_change_nothing), TEST(test_out_of_memory), TEST(test_reference_numbers))

@@ -237,6 +237,119 @@ static void test_json_comes_back(void)
     crd_settings_clear(&crd_validate_settings, &options);
 }
 
+/* A scene with a few balls in it, wide enough for blocks that are far from everything, on both sides of their class. */
+enum { DEEP = 75, HIGH = 70, WIDE = 150, MANY = DEEP * HIGH * WIDE };
+static uint8_t balls[MANY];
+
+static void make_balls(void)
+{
+    static const int centre[4][4] = {{0, 0, 0, 12}, {30, 60, 149, 19}, {40, 20, 60, 5}, {70, 69, 75, 40}}; /* z y x r */
+    for (int i = 0; i < MANY; i++) {
+        const int z = i / (HIGH * WIDE), y = i / WIDE % HIGH, x = i % WIDE;
+        balls[i] = 0;
+        for (int b = 0; b < 4; b++) {
+            const int dz = z - centre[b][0], dy = y - centre[b][1], dx = x - centre[b][2];
+            balls[i] |= dz * dz + dy * dy + dx * dx <= centre[b][3] * centre[b][3];
+        }
+    }
+}
+
+static void nearest_along(int *squares, int at, int stride, int length)
+{
+    int before[WIDE];
+    for (int i = 0; i < length; i++) before[i] = squares[at + i * stride];
+    for (int i = 0; i < length; i++) {
+        for (int k = 0; k < length; k++) {
+            const int through = before[k] + (i - k) * (i - k);
+            if (through < squares[at + i * stride]) squares[at + i * stride] = through;
+        }
+    }
+}
+
+/* Squared distances to the nearest voxel of `class`, axis by axis over whole lines. */
+static void distances_to(int class, int *squares)
+{
+    for (int i = 0; i < MANY; i++) squares[i] = balls[i] == class ? 0 : 1000000;
+    for (int i = 0; i < DEEP * HIGH; i++) nearest_along(squares, i * WIDE, 1, WIDE);
+    for (int z = 0; z < DEEP; z++) {
+        for (int x = 0; x < WIDE; x++) nearest_along(squares, z * HIGH * WIDE + x, WIDE, HIGH);
+    }
+    for (int i = 0; i < HIGH * WIDE; i++) nearest_along(squares, i, HIGH * WIDE, DEEP);
+}
+
+static void test_distances(void)
+{
+    static int squares[2][MANY];
+    int64_t expected[CRD_DISTANCES] = {0};
+    crd_validate_options options;
+    crd_inputs inputs = {0};
+    crd_pool *pool = NULL;
+    crd_volume *volume = NULL;
+    const crd_volume_info info = {.shape = {DEEP, HIGH, WIDE}, .type = CRD_U8, .scale = 1.0};
+    const crd_box all = {{0, 0, 0}, {DEEP, HIGH, WIDE}};
+    make_balls();
+    distances_to(0, squares[0]);
+    distances_to(1, squares[1]);
+    for (int i = 0; i < MANY; i++) {
+        const int square = squares[1 - balls[i]][i];
+        int distance = 1;
+        while (distance <= CRD_DISTANCE_MAX && (distance + 1) * (distance + 1) <= square) distance++;
+        expected[distance - 1]++;
+    }
+    CHECK_OK(crd_volume_create(scratch("balls.npy"), &info, NULL, &volume));
+    CHECK_OK(crd_volume_write(volume, &all, balls));
+    CHECK_OK(crd_volume_commit(volume));
+    crd_volume_close(&volume);
+    CHECK_OK(crd_settings_default(&crd_validate_settings, &options));
+    CHECK_OK(crd_settings_set(&crd_validate_settings, &options, "seg", scratch("balls.npy")));
+    CHECK_OK(crd_settings_set(&crd_validate_settings, &options, "label", scratch("balls.npy")));
+    CHECK_OK(crd_inputs_open(&options, NULL, &inputs));
+    CHECK_OK(crd_pool_create(2, &pool));
+    for (int path = 0; crd_rows_all[path] != NULL; path++) {
+        if (!crd_rows_all[path]->available()) continue;
+        crd_tally *tally = NULL;
+        crd_sweep sweep = sweep_of(&inputs, pool);
+        sweep.last = DEEP;
+        sweep.rows = crd_rows_all[path];
+        CHECK_OK(crd_tally_create(DEEP, 0, &tally));
+        CHECK_OK(crd_sweep_distance(&sweep, tally));
+        for (int d = 0; d < CRD_DISTANCES; d++) {
+            CHECK(tally->distance[d].count == expected[d]);
+            CHECK(tally->distance[d].wrong == 0);
+        }
+        crd_tally_free(&tally);
+    }
+    crd_pool_free(&pool);
+    crd_inputs_close(&inputs);
+    crd_settings_clear(&crd_validate_settings, &options);
+}
+
+static void test_words(void)
+{
+    crd_validation good = {0}, bad = {0};
+    char *text = NULL;
+    good.accuracy = 0.97;
+    bad.accuracy = 0.96;
+    good.pavpu = (crd_pavpu){.n_ac = 80, .n_au = 20, .pavpu3d = 0.700, .p_uncertain_given_inaccurate = 0.5};
+    bad.pavpu = (crd_pavpu){.n_ac = 90, .n_au = 10, .pavpu3d = 0.705, .p_uncertain_given_inaccurate = (double)NAN};
+    good.uncertainty.mean = 0.03;
+    bad.uncertainty.mean = 0.01;
+    const crd_compared_run runs[] = {{"a", "bcnn", &good}, {"b", "mcdn", &bad}, {"c", "bcnn", &good}};
+    CHECK_OK(crd_compare_in_words(runs, 3, &text));
+    CHECK(strstr(text, "segmented right: bcnn 97 %, mcdn 96 %; bcnn is ahead.") != NULL);
+    CHECK(strstr(text, "doubts without need: bcnn 20 %, mcdn 10 %; mcdn is ahead.") != NULL);
+    CHECK(strstr(text, "(PAvPU3D): bcnn 70 %, mcdn 70.5 %; level.") != NULL);
+    CHECK(strstr(text, "warns of: bcnn 50 %, mcdn n/a.\n") != NULL);
+    CHECK(strstr(text, "uncertainty of bcnn is 3 times that of mcdn") != NULL);
+    CHECK(strstr(text, "of 7 figures: bcnn is ahead in 1, mcdn is ahead in 1, 5 level") != NULL);
+    crd_settings_free_text(&text);
+    const crd_compared_run alike[] = {{"a", "bcnn", &good}, {"b", "bcnn", &bad}};
+    CHECK_OK(crd_compare_in_words(alike, 2, &text)); /* of one kind: by their names */
+    CHECK(strstr(text, "segmented right: a 97 %, b 96 %; a is ahead.") != NULL);
+    crd_settings_free_text(&text);
+    CHECK_FAILS(crd_compare_in_words(runs, 1, &text), CRD_ERR_ARGUMENT, "two runs");
+}
+
 static bool refuse(void *context, const crd_progress *progress)
 {
     (void)context;
@@ -259,4 +372,4 @@ static void test_cancelling(void)
 }
 
 TEST_MAIN(TEST(test_parts_in_any_order), TEST(test_every_instruction_path), TEST(test_cubes), TEST(test_risk_area),
-          TEST(test_json_comes_back), TEST(test_cancelling))
+          TEST(test_distances), TEST(test_words), TEST(test_json_comes_back), TEST(test_cancelling))

@@ -61,11 +61,11 @@ typedef struct crd_bench_network_settings {
     int threads;
     double seconds; /* to measure for, at least two repetitions; 0: 5 */
     crd_kind kind;
-    int filters;           /* 0: 16 */
-    int64_t chunk[3];      /* 0, 0, 0: 48,88,88 to predict (on a GPU 88,176,176), 32,64,64 to train */
-    int64_t samples;       /* predict; 0: 48 */
-    int64_t batch;         /* train; 0: 2 */
-    const char *estimator; /* train: "flipout" (NULL), "independent", "mean" */
+    int filters;                /* 0: 16 */
+    int64_t chunk[3];           /* 0, 0, 0: 48,88,88 to predict (on a GPU 88,176,176), 32,64,64 to train */
+    int64_t samples;            /* predict; 0: 48 */
+    int64_t batch;              /* train; 0: 2 */
+    const char *estimator;      /* train: "flipout" (NULL), "independent", "mean" */
     const char *max_gpu_memory; /* predict: "20G", or NULL: what is free */
     int layers;                 /* predict on a GPU: 1: the time of every layer, too */
 } crd_bench_network_settings;
@@ -85,10 +85,10 @@ typedef struct crd_bench_result {
     int64_t samples, batch;
     const char *estimator;
     int64_t repetitions;
-    double milliseconds;       /* of a chunk with all its samples, or of a step with all its examples; predicting on a GPU:
-                                  the whole time, copies included, over the number of chunks */
-    double gflops;             /* per second, counted as in docs/TRAINING.md */
-    double peak_gflops;        /* what the same threads reach with multiply-adds alone, a GPU with products of matrices */
+    double milliseconds; /* of a chunk with all its samples, or of a step with all its examples; predicting on a GPU:
+                            the whole time, copies included, over the number of chunks */
+    double gflops;       /* per second, counted as in docs/TRAINING.md */
+    double peak_gflops;  /* what the same threads reach with multiply-adds alone, a GPU with products of matrices */
     int64_t peak_memory_bytes; /* of the process, when the network has run */
     /* Of a GPU, else 0. */
     double copy_gigabytes;       /* per second, read and written, by a copy within its memory */

@@ -94,9 +94,9 @@ typedef struct crd_validation {
     } histogram;
 
     struct {
-        double autocorrelation;                   /* of neighbours along all three axes, */
-        double along_z, along_y, along_x;         /* and along each */
-        double gradient;                          /* mean length of the gradient, in 1/voxel */
+        double autocorrelation;           /* of neighbours along all three axes, */
+        double along_z, along_y, along_x; /* and along each */
+        double gradient;                  /* mean length of the gradient, in 1/voxel */
         double gradient_over_mean;
     } geometry;
     struct { /* one entry per map, the first being the uncertainty itself */
@@ -124,6 +124,16 @@ CRD_API crd_status crd_validation_to_json(const crd_validation *validation, cons
 CRD_API crd_status crd_validation_from_json(const char *json, const char *source, crd_validation **out);
 /* Reads `run`/validation.json; *out stays NULL, without an error, where the run hasn't been validated. */
 CRD_API crd_status crd_validation_load(const char *run, crd_validation **out);
+
+/* What the figures of two runs or more say, in sentences, a line each: where one is ahead, where they are level. Runs
+ * of different kinds of network ("" where not known) are grouped by kind, and means over each group compared; runs of
+ * one kind are compared one by one. The words come from the figures alone. Free the text with crd_settings_free_text.
+ */
+typedef struct crd_compared_run {
+    const char *run, *kind;
+    const crd_validation *figures;
+} crd_compared_run;
+CRD_API crd_status crd_compare_in_words(const crd_compared_run *runs, int64_t count, char **text);
 
 /* What a manifest says of a run, for tables of several: the kind of network ("bcnn"; "" where it isn't said). */
 CRD_API crd_status crd_run_kind(const char *run, char kind[16]);

@@ -34,6 +34,7 @@ typedef struct crd_device_settings {
     int device_count;
     int devices[CRD_DEVICES_MOST];
     const crd_backend *each;
+    char fallback[160];      /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
 } crd_device_settings;
 
 typedef struct crd_predictor_plan {

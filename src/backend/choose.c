@@ -1,5 +1,6 @@
 #include "backend/choose.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/plugin_load.h"
@@ -150,6 +151,10 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
         /* an instruction path of the CPU asks for the CPU, too */
         const bool cpu = !automatic(choice->isa) && !gpu_path(choice->isa);
         if (!cpu && choose_cuda(choice, ANY_GPU, backend, settings) == CRD_OK) return CRD_OK;
+        if (*backend != NULL) { /* the plug-in is there, and says why it can't */
+            const char *reason = crd_last_error()->message;
+            snprintf(settings->fallback, sizeof settings->fallback, "%.*s", (int)strcspn(reason, ";"), reason);
+        }
         settings->device = 0;
         return choose_cpu(choice, backend, settings);
     }

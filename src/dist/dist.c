@@ -12,7 +12,7 @@
 
 /* A process that waits looks often at first, because most answers are there at once, then leaves the processor to
  * others: ranks may outnumber cores. Seconds. */
-static const double spinning = 2e-3, hurrying = 1.0, nap = 1e-4, long_nap = 1e-3, poll_interval = 0.05;
+static const double spinning = 2e-2, hurrying = 1.0, nap = 1e-4, long_nap = 1e-3, poll_interval = 0.05;
 /* After a request to stop, others get so long to come to the same point; then they count as gone. */
 static const double patience = 10.0;
 static const double notice_seconds = 2.0;
@@ -32,9 +32,25 @@ const crd_place *crd_dist_place(const crd_dist *dist)
     return &dist->place;
 }
 
-void crd_dist_watch(crd_dist *dist, const crd_monitor *monitor)
+static void pass_message(void *context, crd_level level, const char *text)
 {
-    dist->monitor = monitor;
+    const crd_monitor *outer = ((const crd_dist *)context)->monitor;
+    if (outer->message != NULL) outer->message(outer->context, level, text);
+}
+
+static bool pass_progress(void *context, const crd_progress *progress)
+{
+    crd_dist *dist = context;
+    if (crd_dist_check(dist) != CRD_OK) return false;
+    return dist->monitor->progress == NULL || dist->monitor->progress(dist->monitor->context, progress);
+}
+
+const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor)
+{
+    static const crd_monitor silent = {0};
+    dist->monitor = monitor != NULL ? monitor : &silent;
+    dist->linked = (crd_monitor){.context = dist, .message = pass_message, .progress = pass_progress};
+    return dist->place.size > 1 ? &dist->linked : monitor;
 }
 
 crd_status crd_dist_send(crd_dist *dist, int to, enum crd_dist_tag tag, const void *data, int64_t bytes,
@@ -127,9 +143,23 @@ crd_status crd_dist_wait(crd_dist *dist, crd_flight *flights, int64_t count)
     }
 }
 
-void crd_dist_release(const crd_dist *dist, void *pointer_to_pointer)
+void crd_dist_release(crd_dist *dist, void *pointer_to_pointer)
 {
-    if (!dist->broken) crd_free(pointer_to_pointer);
+    void *memory;
+    if (!dist->broken) {
+        crd_free(pointer_to_pointer);
+        return;
+    }
+    memcpy(&memory, pointer_to_pointer, sizeof memory);
+    if (memory != NULL && dist->kept_count < CRD_DIST_KEPT) dist->kept[dist->kept_count++] = memory;
+    memory = NULL;
+    memcpy(pointer_to_pointer, &memory, sizeof memory);
+}
+
+void crd_dist_forget(crd_dist *dist)
+{
+    while (dist->kept_count > 0) crd_free(&dist->kept[--dist->kept_count]);
+    dist->broken = false;
 }
 
 /* Reads the notice that `from` sent. */
@@ -163,7 +193,11 @@ void crd_dist_fail(crd_dist *dist)
     const int size = dist->place.size;
     crd_flight *flights = NULL;
     bool done = false;
-    if (size == 1 || dist->broken) return;
+    if (size == 1) return;
+    if (dist->broken) { /* whatever was said since: that is the cause */
+        (void)crd_error_adopt(&dist->error);
+        return;
+    }
     dist->broken = true;
     dist->error = *crd_last_error();
     dist->notice = (crd_dist_notice){.status = dist->error.status};
@@ -184,6 +218,7 @@ void crd_dist_fail(crd_dist *dist)
             if (!done) sleep_for(nap);
         }
     }
+    crd_free(&flights);
     (void)crd_error_adopt(&dist->error);
 }
 

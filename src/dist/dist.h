@@ -22,9 +22,10 @@ int crd_dist_rank(const crd_dist *dist);
 int crd_dist_size(const crd_dist *dist);
 const crd_place *crd_dist_place(const crd_dist *dist);
 
-/* Polled while waiting, so that a request to stop is heard when others are gone; borrowed, NULL for none. Not
- * collective. */
-void crd_dist_watch(crd_dist *dist, const crd_monitor *monitor);
+/* Begins something that is watched by `monitor`, which is borrowed until the next call; NULL: by nobody. It is also
+ * polled while waiting, so that a request to stop is heard when others are gone. Gives back the monitor to be used in
+ * its place, by which a failure of another process ends what goes on here. Not collective. */
+const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor);
 
 crd_status crd_dist_barrier(crd_dist *dist);
 /* From rank 0 to all. */
@@ -41,8 +42,8 @@ void crd_dist_part(int64_t count, int size, int rank, int64_t *begin, int64_t *e
 
 /* Has another process failed? Cheap; not collective. */
 crd_status crd_dist_check(crd_dist *dist);
-/* To be called, once, by a process that failed: tells the others its last error, unless that came from one of them. Not
- * collective. */
+/* To be called by a process that failed: tells the others its last error, or makes theirs the last error where it was
+ * one of them that failed. Not collective. */
 void crd_dist_fail(crd_dist *dist);
 
 /* Sums of vectors that different ranks hold, always in the same order: out = ((v0 + v1) + v2) + ... in float32, so that

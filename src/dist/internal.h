@@ -18,6 +18,8 @@ enum crd_dist_tag {
     CRD_TAG_ANSWER
 };
 
+enum { CRD_DIST_KEPT = 64 };
+
 /* How a process tells the others that it failed. */
 typedef struct crd_dist_notice {
     int64_t status;
@@ -28,11 +30,14 @@ typedef struct crd_dist_notice {
 struct crd_dist {
     const crd_transport *transport;
     crd_place place;
-    pthread_mutex_t lock; /* one thread at a time calls the transport */
-    const crd_monitor *monitor;
-    bool broken; /* a process failed, this one or another: error says which */
+    pthread_mutex_t lock;       /* one thread at a time calls the transport */
+    const crd_monitor *monitor; /* the caller's */
+    crd_monitor linked;         /* which also looks at the others */
+    bool broken;                /* a process failed, this one or another: error says which */
     crd_error error;
     crd_dist_notice notice;
+    void *kept[CRD_DIST_KEPT]; /* memory that a message may still reach */
+    int kept_count;
 
     /* Questions to rank 0. */
     crd_dist_answer *answer;
@@ -61,7 +66,9 @@ crd_status crd_dist_test(crd_dist *dist, crd_flight *flights, int64_t count, boo
 /* Waits until all are done; see dist.h on what ends the waiting. */
 crd_status crd_dist_wait(crd_dist *dist, crd_flight *flights, int64_t count);
 
-/* Frees memory that messages go from or to; after a failure it is left alone, because some may still be under way. */
-void crd_dist_release(const crd_dist *dist, void *pointer_to_pointer);
+/* Frees memory that messages go from or to. After a failure some may still be under way: then it is kept until
+ * crd_dist_forget, which comes when the transport was left. */
+void crd_dist_release(crd_dist *dist, void *pointer_to_pointer);
+void crd_dist_forget(crd_dist *dist);
 
 #endif

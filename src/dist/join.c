@@ -97,6 +97,6 @@ void crd_cluster_leave(void)
 {
     current.transport->leave();
     current.transport = &crd_transport_serial;
-    current.broken = false;
+    crd_dist_forget(&current);
     (void)current.transport->join(&current.place);
 }

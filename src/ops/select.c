@@ -15,10 +15,7 @@ static const crd_ops *const tables[] = {
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-static crd_ops complete[TABLES];
-#ifdef CRD_HAVE_X86
-static crd_ops complete_bf16;
-#endif
+static crd_ops complete[TABLES], complete_bf16;
 static pthread_once_t completed = PTHREAD_ONCE_INIT;
 
 static void fill(crd_ops *ops, const crd_ops *from)
@@ -50,7 +47,7 @@ static void complete_tables(void)
     }
 #ifdef CRD_HAVE_X86
     complete_bf16 = crd_ops_avx512_bf16;
-    fill(&complete_bf16, &complete[0]);
+    fill(&complete_bf16, &complete[0]); /* of avx512 */
 #endif
 }
 
@@ -84,13 +81,11 @@ crd_status crd_ops_select_bf16(const char *name, const crd_ops **out)
                             "the instruction path \"%s\" computes in f32 only; bf16 needs --isa avx512", name);
         }
     }
-#ifdef CRD_HAVE_X86
     pthread_once(&completed, complete_tables);
-    if (complete_bf16.available()) {
+    if (complete_bf16.available != NULL && complete_bf16.available()) {
         *out = &complete_bf16;
         return CRD_OK;
     }
-#endif
     return crd_fail(CRD_ERR_UNSUPPORTED,
                     "this CPU has no instructions for bf16 (AVX512_BF16); leave out --precision to compute in f32");
 }

@@ -147,7 +147,8 @@ static void sum_interval(crd_pool *pool, strip_work *work, uint64_t words[CRD_IN
 
 void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice)
 {
-    strip_work work = {.values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
+    strip_work work = {
+        .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
     crd_pool_run(pool, STRIPS, count_strip, &work);
     slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = 0;
     for (int i = 0; i < STRIPS; i++) {

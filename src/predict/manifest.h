@@ -10,6 +10,7 @@
 /* Where the seconds went. */
 typedef struct crd_run_times {
     double preparing; /* fingerprints, statistics, timing the network */
+    double starting;  /* drawing the weights, taking the memory */
     double waiting;   /* for chunks of the scan */
     double network;
     double summarising; /* means and percentiles of the samples, where they don't run beside the network */

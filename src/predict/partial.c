@@ -154,7 +154,7 @@ static crd_status open_all(crd_partial *partial, const char *identity, bool resu
     if (mkdir(partial->folder, 0777) != 0 && errno != EEXIST) {
         return crd_fail_errno("can't make the folder %s", partial->folder);
     }
-    CRD_PASS(settle_identity(partial, identity, resume));
+    if (identity != NULL) CRD_PASS(settle_identity(partial, identity, resume));
     CRD_PASS(open_files(partial, resume));
     CRD_PASS(remove_edges(partial));
     CRD_PASS(open_journal(partial, 0, resume));
@@ -194,6 +194,11 @@ crd_status crd_partial_open(const char *folder, const crd_request *request, cons
 done:
     crd_partial_close(&partial);
     return status;
+}
+
+crd_status crd_partial_identify(const crd_partial *partial, const char *identity)
+{
+    return settle_identity(partial, identity, false);
 }
 
 crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,

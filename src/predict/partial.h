@@ -17,7 +17,8 @@
 typedef struct crd_partial crd_partial;
 
 /* Opens the finished slices of `folder`/.partial, or begins anew. `identity` is a JSON object that says what the run
- * is; with `resume`, the one that is there must be the same, else the first key that differs is named. */
+ * is; with `resume`, the one that is there must be the same, else the first key that differs is named. A new run may go
+ * without (NULL) until crd_partial_identify: before that it can't be resumed. */
 crd_status crd_partial_open(const char *folder, const crd_request *request, const char *identity, bool resume,
                             crd_partial **out);
 /* The same folder for another process, or again, once one process has opened it. `finished`, by slice of the box, is
@@ -25,6 +26,7 @@ crd_status crd_partial_open(const char *folder, const crd_request *request, cons
 crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,
                             crd_partial **out);
 void crd_partial_close(crd_partial **partial);
+crd_status crd_partial_identify(const crd_partial *partial, const char *identity);
 /* Removes folder/.partial and what this program puts there. */
 crd_status crd_partial_remove(const char *folder);
 

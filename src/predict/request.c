@@ -190,6 +190,7 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
                                       .local_rank = crd_dist_place(crd_dist_current())->local_rank,
                                       .max_gpu_memory = options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
+    if (out->device.fallback[0] != '\0') crd_info(monitor, "%s: the CPU computes", out->device.fallback);
     CRD_PASS(open_inputs(out, monitor));
     choose_method(out);
     CRD_PASS(choose_chunk(out, monitor, chunk));

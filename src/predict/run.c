@@ -49,12 +49,25 @@ static crd_status open_scan(crd_predict_run *r)
     return crd_alloc(chunk > most ? chunk : most, 1, "the mask", &r->inside);
 }
 
-/* Rank 0 opens the finished slices, or begins anew. */
+/* The fingerprints, of which that of a large scan takes long, and the run's identity, which must be known before
+ * anything can be resumed. */
+static crd_status identify(crd_predict_run *r, char **identity)
+{
+    const char *repeats = r->request.options->repeats;
+    CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
+    if (repeats != NULL && repeats[0] != '\0') {
+        CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
+    }
+    r->identified = true;
+    return crd_identity_make(&r->request, &r->fingerprints, identity);
+}
+
+/* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later. */
 static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     char *identity = NULL, *log = NULL;
-    CRD_TRY(crd_identity_make(&r->request, &r->fingerprints, &identity));
+    if (r->folder.resume || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r, &identity));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
     CRD_TRY(crd_partial_open(r->folder.path, &r->request, identity, r->folder.resume, &r->partial));
@@ -220,14 +233,21 @@ done:
     return status;
 }
 
+static crd_status identify_later(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    char *identity = NULL;
+    if (r->identified) return CRD_OK;
+    CRD_TRY(identify(r, &identity));
+    CRD_TRY(crd_partial_identify(r->partial, identity));
+done:
+    crd_free(&identity);
+    return status;
+}
+
 static crd_status prepare(crd_predict_run *r)
 {
     double seconds = 0.0;
-    const char *repeats = r->request.options->repeats;
-    if (crd_predict_first(r)) CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
-    if (crd_predict_first(r) && repeats != NULL && repeats[0] != '\0') {
-        CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
-    }
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
     if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
@@ -236,6 +256,7 @@ static crd_status prepare(crd_predict_run *r)
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
     if (crd_predict_first(r)) { /* the others begin meanwhile */
+        CRD_PASS(identify_later(r));
         if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
         tell_plan(r, seconds);
     }
@@ -268,7 +289,7 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
 {
     const crd_error error = *crd_last_error();
     if (r->writer != NULL) (void)crd_writer_wait(r->writer);
-    if (r->partial == NULL) return crd_error_adopt(&error);
+    if (r->partial == NULL || (crd_predict_first(r) && !r->identified)) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
                     error.message, r->folder.path);
 }
@@ -293,12 +314,17 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     CRD_TRY(open_folder(r));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     if (r->folder.complete) {
-        crd_info(&r->notes.monitor, "%s is complete: there is nothing left to do", r->folder.path);
+        crd_info(
+            &r->notes.monitor,
+            "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
+            r->folder.path);
         goto done;
     }
     CRD_TRY(prepare(r));
     if (r->row_count > 0) {
+        const double begun = crd_notes_seconds(&r->notes);
         CRD_TRY(start(r));
+        r->times.starting = crd_notes_seconds(&r->notes) - begun;
         CRD_TRY(crd_predict_compute(r));
     }
     stop(r);
@@ -323,15 +349,14 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
         return crd_fail(CRD_ERR_ARGUMENT, "a dry run is planned, not run: call crd_predict_plan_make");
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     r->dist = crd_dist_current();
-    crd_dist_watch(r->dist, monitor);
-    crd_notes_begin(monitor, &r->notes);
+    crd_notes_begin(crd_dist_watch(r->dist, monitor), &r->notes);
     status = run_all(r, options, &result);
     if (status != CRD_OK) {
         crd_dist_fail(r->dist);
         status = say_how_to_go_on(r);
     }
     stop(r);
-    crd_dist_watch(r->dist, NULL);
+    (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
     crd_growth_free(&r->growth);

@@ -16,7 +16,8 @@ typedef struct crd_predict_run {
     crd_memory_plan memory;
     crd_run_folder folder;
     crd_notes notes;
-    crd_fingerprints fingerprints;
+    crd_fingerprints fingerprints; /* rank 0's */
+    bool identified;               /* they are taken, and the run can be resumed */
     crd_scan *scan;
     crd_partial *partial;
     crd_growth *growth; /* NULL: the volumes are written at the end, or by rank 0 */

@@ -42,8 +42,9 @@ static const crd_setting rows[] = {
      .offset = AT(max_gpu_memory),
      .initial = "auto",
      .argument = "SIZE",
-     .help = "memory that may be used of each GPU: 20G; auto: nine tenths of what is free. The result doesn't depend on "
-             "it"},
+     .help =
+         "memory that may be used of each GPU: 20G; auto: nine tenths of what is free. The result doesn't depend on "
+         "it"},
     {.name = "threads",
      .kind = CRD_SETTING_INT,
      .offset = AT(threads),
@@ -217,8 +218,9 @@ static const crd_setting rows[] = {
      .offset = AT(isa),
      .initial = "auto",
      .argument = "NAME",
-     .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
-             "bytes on any machine"},
+     .help =
+         "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
+         "bytes on any machine"},
 
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,

@@ -136,3 +136,23 @@ void crd_picture_free(crd_picture *picture)
 {
     crd_free(&picture->rgb);
 }
+
+void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char some[1024];
+    int64_t used = 0;
+    for (int64_t i = 0; i < count; i += 3) {
+        const int64_t left = count - i;
+        const uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
+        some[used++] = letters[word >> 18];
+        some[used++] = letters[word >> 12 & 63];
+        some[used++] = left > 1 ? letters[word >> 6 & 63] : '=';
+        some[used++] = left > 2 ? letters[word & 63] : '=';
+        if (used == (int64_t)sizeof some || left <= 3) {
+            crd_text_add_bytes(text, some, used);
+            used = 0;
+        }
+    }
+}

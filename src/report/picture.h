@@ -1,4 +1,4 @@
-/* Pictures: planes of volumes as pixels, and pixels as PNG. */
+/* Pictures: planes of volumes as pixels. */
 #ifndef CRD_REPORT_PICTURE_H
 #define CRD_REPORT_PICTURE_H
 
@@ -38,10 +38,6 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
 /* Draws where the plane crosses one half. */
 crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, const uint8_t colour[3]);
 void crd_picture_free(crd_picture *picture);
-
-/* A PNG in memory; free with crd_free. CRD_ERR_UNSUPPORTED without libpng. */
-crd_status crd_picture_png(const crd_picture *picture, uint8_t **bytes, int64_t *count);
-bool crd_png_possible(void);
 
 void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count);
 

@@ -158,7 +158,8 @@ static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor
     return CRD_OK;
 }
 
-static crd_status open_label(crd_subject *s, const crd_report_options *options, const crd_monitor *monitor)
+/* For the pictures. What it is understood as has been said by the validation. */
+static crd_status open_label(crd_subject *s, const crd_report_options *options)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
@@ -174,7 +175,7 @@ static crd_status open_label(crd_subject *s, const crd_report_options *options, 
     if (!fits(&s->in_label, shape)) {
         CRD_FAIL(CRD_ERR_MISMATCH, "the label %s hasn't the shape of the run %s", options->label, s->folder);
     }
-    CRD_TRY(crd_label_open(options->label, shape, &label, monitor, &s->label));
+    CRD_TRY(crd_label_open(options->label, shape, &label, NULL, &s->label));
 done:
     crd_volume_close(&volume);
     return status;
@@ -218,8 +219,8 @@ crd_status crd_subject_open(const char *folder, const crd_report_options *option
     CRD_PASS(read_manifest(s));
     CRD_PASS(open_maps(s));
     CRD_PASS(open_scan(s, options->scan, monitor));
-    CRD_PASS(open_label(s, options, monitor));
     CRD_PASS(find_figures(s, options, monitor));
+    CRD_PASS(open_label(s, options));
     find_training(s);
     return crd_survey_make(s, monitor);
 }

@@ -1,13 +1,11 @@
 #include "train/canvas.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "build_config.h"
+#include "base/png.h"
 #include "train/font.h"
 
 crd_status crd_canvas_create(int width, int height, crd_canvas *out)
@@ -93,34 +91,14 @@ void crd_canvas_text(crd_canvas *canvas, int x, int y, int scale, uint32_t colou
     }
 }
 
-#if CRD_HAVE_PNG
-#include <png.h>
-
 crd_status crd_canvas_write(const crd_canvas *canvas, const char *path)
 {
     crd_status status = CRD_OK;
-    char *temporary = NULL;
-    png_image image;
-    memset(&image, 0, sizeof image);
-    image.version = PNG_IMAGE_VERSION;
-    image.width = (png_uint_32)canvas->width;
-    image.height = (png_uint_32)canvas->height;
-    image.format = PNG_FORMAT_RGB;
-    CRD_TRY(crd_temporary_name(path, &temporary));
-    if (png_image_write_to_file(&image, temporary, 0, canvas->pixels, 0, NULL) == 0) {
-        CRD_FAIL(CRD_ERR_SYSTEM, "the picture %s can't be written: %s", path, image.message);
-    }
-    CRD_TRY(crd_replace_file(temporary, path));
+    uint8_t *bytes = NULL;
+    int64_t count;
+    CRD_TRY(crd_png_encode(canvas->pixels, canvas->width, canvas->height, &bytes, &count));
+    CRD_TRY(crd_write_file(path, bytes, (size_t)count));
 done:
-    if (status != CRD_OK && temporary != NULL) (void)unlink(temporary);
-    png_image_free(&image);
-    crd_free(&temporary);
+    crd_free(&bytes);
     return status;
 }
-#else
-crd_status crd_canvas_write(const crd_canvas *canvas, const char *path)
-{
-    (void)canvas;
-    return crd_fail(CRD_ERR_UNSUPPORTED, "%s can't be written: this build has no libpng", path);
-}
-#endif

@@ -2,11 +2,11 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "build_config.h"
 #include "train/canvas.h"
 
 enum { WIDTH = 1240, HEIGHT = 860, TEXT = 2, LEFT = 96, RIGHT = 40, TOP = 44, BOTTOM = 56 };
@@ -23,11 +23,6 @@ typedef struct series {
     const crd_history *history;
     size_t offset; /* of the field in crd_history_epoch */
 } series;
-
-bool crd_course_possible(void)
-{
-    return CRD_HAVE_PNG != 0;
-}
 
 static double field(const series *s, int64_t epoch)
 {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/png.h"
 #include "base/report.h"
 #include "train/diagnosis.h"
 #include "train/picture.h"
@@ -178,7 +179,7 @@ static crd_status finish_epoch(crd_run *r)
     if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_run_first(r) && crd_course_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_run_first(r) && crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
@@ -296,7 +297,7 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     const double begin = crd_seconds();
     crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
     memset(result, 0, sizeof *result);
-    crd_dist_watch(r.dist, monitor);
+    r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
     CRD_TRY(fill_result(&r));
@@ -304,7 +305,7 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     CRD_TRY(crd_dist_broadcast(r.dist, &result->calibration, (int64_t)sizeof result->calibration));
 done:
     if (status != CRD_OK) crd_dist_fail(r.dist);
-    crd_dist_watch(r.dist, NULL);
+    (void)crd_dist_watch(r.dist, NULL);
     result->seconds = crd_seconds() - begin;
     crd_run_close(&r);
     return status;

@@ -11,6 +11,7 @@
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/png.h"
 #include "base/report.h"
 #include "dist/agree.h"
 #include "train/diagnosis.h"
@@ -351,7 +352,7 @@ static crd_status open_log(crd_run *r)
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
     r->begin = crd_seconds() - seconds;
-    if (!crd_course_possible()) {
+    if (!crd_png_possible()) {
         crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
                  r->picture_path);
     }

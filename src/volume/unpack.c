@@ -12,6 +12,7 @@ enum {
     INPUT_BYTES = 65536,
     SKIP_BYTES = 32768,
     MOST_POINTS = 1024,
+    LEAST_POINTS = 8,
     MOST_RATIO = 1032, /* deflate's: 258 bytes by two bits */
     LARGEST_BLOCK = 512 << 10,
     SMALLEST_BLOCK = 4 << 10,
@@ -36,7 +37,7 @@ struct crd_unpack {
     int64_t file_bytes, start;
     int64_t expected, span;
     point points[MOST_POINTS];
-    int64_t point_count;
+    int64_t point_count, point_limit;
 
     z_stream stream;
     bool stream_made, running; /* running: within a member; else at the beginning of one */
@@ -91,6 +92,10 @@ crd_status crd_unpack_open(int fd, const char *shown, int64_t start, int64_t fil
     u->span = shortest_span;
     CRD_TRY(crd_alloc(INPUT_BYTES, 1, "unpacking", &u->input));
     CRD_TRY(crd_alloc(SKIP_BYTES, 1, "unpacking", &u->skipped));
+    /* A quarter of the memory for points, the rest for blocks. */
+    const int64_t points = (int64_t)(cache_bytes / 4 / WINDOW);
+    u->point_limit = points < LEAST_POINTS ? LEAST_POINTS : points > MOST_POINTS ? MOST_POINTS : points;
+    cache_bytes -= cache_bytes / 4;
     for (u->block_bytes = LARGEST_BLOCK; u->block_bytes > SMALLEST_BLOCK; u->block_bytes /= 2) {
         if ((size_t)u->block_bytes <= cache_bytes / 8) break;
     }
@@ -129,7 +134,7 @@ crd_status crd_unpack_expect(crd_unpack *u, int64_t bytes)
                         u->shown, (long long)bytes, (long long)(packed < 0 ? 0 : packed));
     }
     u->expected = bytes;
-    if (bytes / MOST_POINTS + 1 > u->span) u->span = bytes / MOST_POINTS + 1;
+    if (bytes / u->point_limit + 1 > u->span) u->span = bytes / u->point_limit + 1;
     return CRD_OK;
 }
 
@@ -243,7 +248,7 @@ static crd_status end_member(crd_unpack *u)
 static crd_status keep_point(crd_unpack *u)
 {
     const int64_t last = u->point_count > 0 ? u->points[u->point_count - 1].out : 0;
-    if (u->point_count == MOST_POINTS || u->out - last < u->span) return CRD_OK;
+    if (u->point_count == u->point_limit || u->out - last < u->span) return CRD_OK;
     point *p = &u->points[u->point_count];
     *p = (point){.in = u->read_at - (int64_t)u->stream.avail_in,
                  .out = u->out,

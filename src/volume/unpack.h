@@ -1,8 +1,9 @@
 /* Any range of bytes of a gzip or zlib stream in a file, in bounded memory.
  *
  * Deflate can only be unpacked from the front. So on its way forward the unpacker leaves restart points behind (the 32
- * KiB that deflate may refer back to, about every four MiB, at most 1024 of them), and keeps blocks of what it unpacked
- * in a cache. A range that was passed before costs at most the distance from the point before it. */
+ * KiB that deflate may refer back to, at most 1024 of them, and at least four MiB apart), and keeps blocks of what it
+ * unpacked; both within the cache's limit. A range that was passed before costs at most the distance from the point
+ * before it. */
 #ifndef CRD_VOLUME_UNPACK_H
 #define CRD_VOLUME_UNPACK_H
 

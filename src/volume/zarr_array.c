@@ -9,34 +9,19 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "volume/types.h"
+#include "volume/zarr_file.h"
 #include "volume/zarr_json.h"
-
-enum { LAYOUT_LIMIT = 1 << 20, KEY_BYTES = 160 };
-
-struct crd_zarr_array {
-    char *folder;
-    crd_zarr_layout layout;
-    crd_type type;             /* of the voxels that are handed out */
-    size_t stored_size, size;  /* of a voxel in the file, and of one handed out */
-    int64_t counts[3], voxels; /* chunks along each axis; voxels of a chunk */
-    crd_block_cache *cache;    /* NULL: chunks don't fit, and are read row by row */
-    char *packed, *plain;      /* a chunk as in its file, and unpacked */
-    size_t packed_room;
-    char *path; /* of the chunk at hand */
-    size_t path_room;
-};
 
 /* ---- common ---- */
 
-static crd_status array_new(const char *folder, crd_zarr_array **out)
+crd_status crd_zarr_new(const char *folder, crd_zarr_array **out)
 {
     crd_status status = CRD_OK;
     crd_zarr_array *array = NULL;
     CRD_TRY(crd_alloc(1, sizeof *array, "a zarr array", &array));
     CRD_TRY(crd_strdup(folder, &array->folder));
-    array->path_room = strlen(folder) + KEY_BYTES;
+    array->path_room = strlen(folder) + CRD_ZARR_KEY;
     CRD_TRY(crd_alloc((int64_t)array->path_room, 1, "a file name", &array->path));
     *out = array;
     array = NULL;
@@ -45,8 +30,7 @@ done:
     return status;
 }
 
-/* Sizes that follow from the layout. */
-static crd_status measure(crd_zarr_array *array)
+crd_status crd_zarr_measure(crd_zarr_array *array)
 {
     const crd_zarr_layout *l = &array->layout;
     int64_t bytes;
@@ -64,7 +48,7 @@ static crd_status measure(crd_zarr_array *array)
     return CRD_OK;
 }
 
-static void name_chunk(crd_zarr_array *array, const int64_t index[3])
+void crd_zarr_name_chunk(crd_zarr_array *array, const int64_t index[3])
 {
     const char s = array->layout.separator;
     int used = snprintf(array->path, array->path_room, "%s/", array->folder);
@@ -91,15 +75,9 @@ const crd_zarr_layout *crd_zarr_array_layout(const crd_zarr_array *array)
     return &array->layout;
 }
 
-/* The part of a box that lies in a chunk, in voxels of the volume. */
-typedef struct part {
-    int64_t start[3], first[3], end[3]; /* start: the chunk's first voxel */
-    bool whole;                         /* all that the chunk has of the volume */
-} part;
-
-static part part_of(const crd_zarr_array *array, const crd_box *box, const int64_t index[3])
+crd_zarr_part crd_zarr_part_of(const crd_zarr_array *array, const crd_box *box, const int64_t index[3])
 {
-    part p = {.whole = true};
+    crd_zarr_part p = {.whole = true};
     for (int i = 0; i < 3; i++) {
         p.start[i] = index[i] * array->layout.chunk[i];
         const int64_t box_end = box->origin[i] + box->size[i], chunk_end = p.start[i] + array->layout.chunk[i];
@@ -110,22 +88,18 @@ static part part_of(const crd_zarr_array *array, const crd_box *box, const int64
     return p;
 }
 
-static int64_t in_chunk(const crd_zarr_array *array, const part *p, int64_t z, int64_t y)
+int64_t crd_zarr_in_chunk(const crd_zarr_array *array, const crd_zarr_part *p, int64_t z, int64_t y)
 {
     const int64_t *chunk = array->layout.chunk;
     return ((z - p->start[0]) * chunk[1] + y - p->start[1]) * chunk[2] + p->first[2] - p->start[2];
 }
 
-static int64_t in_box(const crd_box *box, const part *p, int64_t z, int64_t y)
+int64_t crd_zarr_in_box(const crd_box *box, const crd_zarr_part *p, int64_t z, int64_t y)
 {
     return ((z - box->origin[0]) * box->size[1] + y - box->origin[1]) * box->size[2] + p->first[2] - box->origin[2];
 }
 
-/* Calls work for every chunk that the box touches. */
-typedef crd_status chunk_work(crd_zarr_array *array, const crd_box *box, const int64_t index[3], bool once,
-                              char *voxels);
-
-static crd_status for_chunks(crd_zarr_array *array, const crd_box *box, bool once, char *voxels, chunk_work *work)
+crd_status crd_zarr_for_chunks(crd_zarr_array *array, const crd_box *box, bool once, char *voxels, crd_zarr_work *work)
 {
     int64_t low[3], high[3], index[3];
     for (int i = 0; i < 3; i++) {
@@ -150,20 +124,22 @@ static char guess_separator(const crd_zarr_array *array)
     return stat(array->path, &about) == 0 && S_ISDIR(about.st_mode) ? '/' : '.';
 }
 
+/* A chunk as it is in its file, one unpacked, and with the rest of the limit those that are kept. */
 static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes)
 {
-    const int64_t bytes = array->voxels * (int64_t)array->size;
-    if (bytes > (int64_t)cache_bytes / 2) {
+    const size_t bytes = (size_t)array->voxels * array->size, packed = crd_zarr_packed_bound(bytes);
+    if (bytes > cache_bytes || bytes + packed > cache_bytes) {
         if (array->layout.codec == CRD_ZARR_RAW && !array->layout.fortran) return CRD_OK; /* row by row */
         return crd_fail(
             CRD_ERR_UNSUPPORTED,
-            "%s has packed chunks of %.0f MiB, which need more than the %.0f MiB for decoded data; rechunk it",
+            "%s has packed chunks of %.0f MiB, and the %.0f MiB for decoded data must hold two; rechunk it, or "
+            "allow more memory",
             array->folder, (double)bytes / 0x1p20, (double)cache_bytes / 0x1p20);
     }
-    array->packed_room = crd_zarr_packed_bound((size_t)bytes);
-    CRD_PASS(crd_alloc((int64_t)array->packed_room, 1, "a packed chunk", &array->packed));
-    CRD_PASS(crd_alloc(bytes, 1, "a chunk", &array->plain));
-    return crd_block_cache_create(cache_bytes - (size_t)bytes, &array->cache);
+    array->packed_room = packed;
+    CRD_PASS(crd_alloc((int64_t)packed, 1, "a packed chunk", &array->packed));
+    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a chunk", &array->plain));
+    return crd_block_cache_create(cache_bytes - bytes - packed, &array->cache);
 }
 
 crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_zarr_array **out)
@@ -172,11 +148,11 @@ crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_zarr_
     crd_zarr_array *array = NULL;
     char *text = NULL;
     size_t bytes = 0;
-    CRD_TRY(array_new(folder, &array));
+    CRD_TRY(crd_zarr_new(folder, &array));
     snprintf(array->path, array->path_room, "%s/.zarray", folder);
-    CRD_TRY(crd_read_file(array->path, LAYOUT_LIMIT, &text, &bytes));
+    CRD_TRY(crd_read_file(array->path, CRD_ZARR_LAYOUT_LIMIT, &text, &bytes));
     CRD_TRY(crd_zarr_layout_parse(folder, text, bytes, &array->layout));
-    CRD_TRY(measure(array));
+    CRD_TRY(crd_zarr_measure(array));
     if (array->layout.separator == 0) array->layout.separator = guess_separator(array);
     CRD_TRY(prepare_buffers(array, cache_bytes));
     *out = array;
@@ -227,8 +203,7 @@ static void turn(const char *in, char *out, const int64_t chunk[3], size_t size)
     }
 }
 
-/* The chunk at array->path in its final form. Uses array->packed, and for arrays in Fortran order array->plain. */
-static crd_status load_chunk(crd_zarr_array *array, char *out)
+crd_status crd_zarr_load_chunk(crd_zarr_array *array, char *out)
 {
     crd_status status = CRD_OK;
     const size_t stored = (size_t)array->voxels * array->stored_size;
@@ -264,26 +239,26 @@ static crd_status get_chunk(crd_zarr_array *array, const int64_t index[3], bool 
     void *kept = crd_block_cache_find(array->cache, 0, key);
     *out = kept;
     if (kept != NULL) return CRD_OK;
-    name_chunk(array, index);
+    crd_zarr_name_chunk(array, index);
     *out = array->plain;
-    if (!keep || !crd_block_cache_fits(array->cache, bytes)) return load_chunk(array, array->plain);
+    if (!keep || !crd_block_cache_fits(array->cache, bytes)) return crd_zarr_load_chunk(array, array->plain);
     CRD_TRY(crd_block_cache_add(array->cache, 0, key, bytes, &kept));
     *out = kept;
-    status = load_chunk(array, kept);
+    status = crd_zarr_load_chunk(array, kept);
     if (status != CRD_OK) crd_block_cache_drop_newest(array->cache);
 done:
     return status;
 }
 
 /* Chunks too large for memory, which aren't packed. */
-static crd_status read_rows(crd_zarr_array *array, const crd_box *box, const part *p, const int64_t index[3],
+static crd_status read_rows(crd_zarr_array *array, const crd_box *box, const crd_zarr_part *p, const int64_t index[3],
                             char *voxels)
 {
     crd_status status = CRD_OK;
     const int64_t count = p->end[2] - p->first[2];
     size_t bytes = 0;
     int fd = -1;
-    name_chunk(array, index);
+    crd_zarr_name_chunk(array, index);
     CRD_TRY(open_chunk(array, &fd, &bytes));
     if (fd >= 0 && bytes != (size_t)array->voxels * array->stored_size) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: it has %zu bytes instead of %zu", array->path, bytes,
@@ -291,13 +266,13 @@ static crd_status read_rows(crd_zarr_array *array, const crd_box *box, const par
     }
     for (int64_t z = p->first[0]; z < p->end[0]; z++) {
         for (int64_t y = p->first[1]; y < p->end[1]; y++) {
-            char *row = voxels + (size_t)in_box(box, p, z, y) * array->size;
+            char *row = voxels + (size_t)crd_zarr_in_box(box, p, z, y) * array->size;
             char *end = row + (size_t)count * (array->size - array->stored_size);
             if (fd < 0) {
                 fill_chunk(array, row, count);
                 continue;
             }
-            CRD_TRY(crd_read_at(fd, array->path, in_chunk(array, p, z, y) * (int64_t)array->stored_size, end,
+            CRD_TRY(crd_read_at(fd, array->path, crd_zarr_in_chunk(array, p, z, y) * (int64_t)array->stored_size, end,
                                 (size_t)count * array->stored_size));
             if (array->layout.swap) crd_swap_bytes(end, count, array->stored_size);
             crd_spread(array->layout.stored, count, array->type, row);
@@ -310,15 +285,15 @@ done:
 
 static crd_status read_part(crd_zarr_array *array, const crd_box *box, const int64_t index[3], bool once, char *voxels)
 {
-    const part p = part_of(array, box, index);
+    const crd_zarr_part p = crd_zarr_part_of(array, box, index);
     char *chunk = NULL;
     if (array->cache == NULL) return read_rows(array, box, &p, index, voxels);
     CRD_PASS(get_chunk(array, index, !(once && p.whole), &chunk));
     const size_t row = (size_t)(p.end[2] - p.first[2]) * array->size;
     for (int64_t z = p.first[0]; z < p.end[0]; z++) {
         for (int64_t y = p.first[1]; y < p.end[1]; y++) {
-            memcpy(voxels + (size_t)in_box(box, &p, z, y) * array->size,
-                   chunk + (size_t)in_chunk(array, &p, z, y) * array->size, row);
+            memcpy(voxels + (size_t)crd_zarr_in_box(box, &p, z, y) * array->size,
+                   chunk + (size_t)crd_zarr_in_chunk(array, &p, z, y) * array->size, row);
         }
     }
     return CRD_OK;
@@ -326,178 +301,5 @@ static crd_status read_part(crd_zarr_array *array, const crd_box *box, const int
 
 crd_status crd_zarr_array_read(crd_zarr_array *array, const crd_box *box, bool once, void *voxels)
 {
-    return for_chunks(array, box, once, voxels, read_part);
-}
-
-/* ---- writing ---- */
-
-static crd_status write_layout(crd_zarr_array *array)
-{
-    crd_status status = CRD_OK;
-    crd_text text = {0};
-    char *words = NULL;
-    snprintf(array->path, array->path_room, "%s/.zarray", array->folder);
-    crd_zarr_layout_write(&array->layout, &text);
-    CRD_TRY(crd_text_finish(&text, &words));
-    CRD_TRY(crd_write_file(array->path, words, strlen(words)));
-done:
-    crd_text_free(&text);
-    crd_free(&words);
-    return status;
-}
-
-/* Is the array that is there the one that would be made? */
-static crd_status check_layout(crd_zarr_array *array, bool *there)
-{
-    crd_status status = CRD_OK;
-    crd_zarr_layout found;
-    char *text = NULL;
-    size_t bytes = 0;
-    snprintf(array->path, array->path_room, "%s/.zarray", array->folder);
-    *there = access(array->path, F_OK) == 0;
-    if (!*there) return CRD_OK;
-    CRD_TRY(crd_read_file(array->path, LAYOUT_LIMIT, &text, &bytes));
-    CRD_TRY(crd_zarr_layout_parse(array->folder, text, bytes, &found));
-    const crd_zarr_layout *l = &array->layout;
-    if (memcmp(found.shape, l->shape, sizeof l->shape) != 0 || memcmp(found.chunk, l->chunk, sizeof l->chunk) != 0 ||
-        found.stored != l->stored || found.codec != l->codec || found.separator != l->separator ||
-        found.rank != l->rank) {
-        CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another array than the one that is to be written on", array->folder);
-    }
-done:
-    crd_free(&text);
-    return status;
-}
-
-crd_status crd_zarr_array_create(const char *folder, const crd_volume_info *info, int level, bool go_on,
-                                 crd_zarr_array **out)
-{
-    static const int64_t usual[3] = {CRD_ZARR_DEPTH, CRD_ZARR_EDGE, CRD_ZARR_EDGE};
-    crd_status status = CRD_OK;
-    crd_zarr_array *array = NULL;
-    bool there = false;
-    CRD_TRY(array_new(folder, &array));
-    array->layout = (crd_zarr_layout){.rank = 3,
-                                      .stored = (int)info->type,
-                                      .separator = '/',
-                                      .codec = level > 0 ? crd_zarr_codec_preferred() : CRD_ZARR_RAW,
-                                      .level = level};
-    for (int i = 0; i < 3; i++) {
-        array->layout.shape[i] = info->shape[i];
-        array->layout.chunk[i] = info->shape[i] < usual[i] ? info->shape[i] : usual[i];
-    }
-    CRD_TRY(measure(array));
-    const int64_t bytes = array->voxels * (int64_t)array->size;
-    array->packed_room = crd_zarr_packed_bound((size_t)bytes);
-    CRD_TRY(crd_alloc((int64_t)array->packed_room, 1, "a packed chunk", &array->packed));
-    CRD_TRY(crd_alloc(bytes, 1, "a chunk", &array->plain));
-    CRD_TRY(crd_make_folders(folder));
-    if (go_on) CRD_TRY(check_layout(array, &there));
-    if (!there) CRD_TRY(write_layout(array));
-    *out = array;
-    array = NULL;
-done:
-    crd_zarr_array_close(&array);
-    return status;
-}
-
-/* Opens a file, making the folders above it if need be. */
-static crd_status open_to_write(const char *path, int flags, int *out)
-{
-    crd_status status = CRD_OK;
-    char *folder = NULL;
-    *out = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (*out >= 0) return CRD_OK;
-    if (errno == ENOENT) {
-        CRD_TRY(crd_strdup(path, &folder));
-        *strrchr(folder, '/') = '\0';
-        CRD_TRY(crd_make_folders(folder));
-        *out = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    }
-    if (*out < 0) status = crd_fail_errno("%s can't be written", path);
-done:
-    crd_free(&folder);
-    return status;
-}
-
-/* A whole chunk, under a passing name first: a reader never sees half of one. */
-static crd_status store_chunk(crd_zarr_array *array)
-{
-    crd_status status = CRD_OK;
-    const crd_zarr_layout *l = &array->layout;
-    size_t bytes = (size_t)array->voxels * array->size;
-    const char *data = array->plain;
-    char *temporary = NULL;
-    int fd = -1;
-    if (l->codec != CRD_ZARR_RAW) {
-        CRD_TRY(crd_zarr_pack(l->codec, array->path, l->level, array->size, array->plain, bytes, array->packed,
-                              array->packed_room, &bytes));
-        data = array->packed;
-    }
-    CRD_TRY(crd_alloc((int64_t)strlen(array->path) + 8, 1, "a file name", &temporary));
-    const int start = (int)(strrchr(array->path, '/') + 1 - array->path);
-    snprintf(temporary, strlen(array->path) + 8, "%.*s.%s.tmp", start, array->path, array->path + start);
-    CRD_TRY(open_to_write(temporary, O_WRONLY | O_TRUNC, &fd));
-    status = crd_write_at(fd, array->path, 0, data, bytes);
-    if (close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
-    if (status == CRD_OK && rename(temporary, array->path) != 0) {
-        status = crd_fail_errno("can't rename %s to %s", temporary, array->path);
-    }
-    if (status != CRD_OK) (void)unlink(temporary);
-done:
-    crd_free(&temporary);
-    return status;
-}
-
-static void gather(const crd_zarr_array *array, const crd_box *box, const part *p, const char *voxels, char *chunk)
-{
-    const size_t row = (size_t)(p->end[2] - p->first[2]) * array->size;
-    for (int64_t z = p->first[0]; z < p->end[0]; z++) {
-        for (int64_t y = p->first[1]; y < p->end[1]; y++) {
-            memcpy(chunk + (size_t)in_chunk(array, p, z, y) * array->size,
-                   voxels + (size_t)in_box(box, p, z, y) * array->size, row);
-        }
-    }
-}
-
-/* A part of a chunk that isn't packed goes straight to its place. */
-static crd_status store_rows(crd_zarr_array *array, const crd_box *box, const part *p, const char *voxels)
-{
-    crd_status status = CRD_OK;
-    const size_t row = (size_t)(p->end[2] - p->first[2]) * array->size;
-    int fd = -1;
-    CRD_TRY(open_to_write(array->path, O_RDWR, &fd));
-    if (ftruncate(fd, (off_t)(array->voxels * (int64_t)array->size)) != 0) {
-        status = crd_fail_errno("%s can't be written", array->path);
-        goto done;
-    }
-    for (int64_t z = p->first[0]; z < p->end[0]; z++) {
-        for (int64_t y = p->first[1]; y < p->end[1]; y++) {
-            CRD_TRY(crd_write_at(fd, array->path, in_chunk(array, p, z, y) * (int64_t)array->size,
-                                 voxels + (size_t)in_box(box, p, z, y) * array->size, row));
-        }
-    }
-done:
-    if (fd >= 0 && close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
-    return status;
-}
-
-static crd_status write_part(crd_zarr_array *array, const crd_box *box, const int64_t index[3], bool once, char *voxels)
-{
-    const part p = part_of(array, box, index);
-    (void)once;
-    name_chunk(array, index);
-    if (!p.whole && array->layout.codec == CRD_ZARR_RAW) return store_rows(array, box, &p, voxels);
-    if (p.whole) {
-        memset(array->plain, 0, (size_t)array->voxels * array->size);
-    } else {
-        CRD_PASS(load_chunk(array, array->plain));
-    }
-    gather(array, box, &p, voxels, array->plain);
-    return store_chunk(array);
-}
-
-crd_status crd_zarr_array_write(crd_zarr_array *array, const crd_box *box, const void *voxels)
-{
-    return for_chunks(array, box, false, (char *)(uintptr_t)voxels, write_part);
+    return crd_zarr_for_chunks(array, box, once, voxels, read_part);
 }

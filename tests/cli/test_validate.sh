@@ -54,6 +54,11 @@ same "$(sed -n 1p "$folder/out" | tr -cd , | wc -c)" "$(sed -n 2p "$folder/out" 
 
 run compare "$folder/a,b" "$folder/c"
 expect 0; out 'accuracy +UQ mean/1e-02 +P\(A\|C\)'; out '/c +mcdn +0\.'; out 'autocorr'
+# Equal maps are level in everything, and said to be.
+out '^Voxels that are segmented right: bcnn ([0-9.]+) %, mcdn \1 %; level\.$'
+out '^In all, of 8 figures: bcnn is ahead in 0, mcdn is ahead in 0, 8 level'
+run compare "$folder/a,b"; expect 0
+! grep -q 'In all' "$folder/out" || complain "one run is compared with itself"
 run compare --json "$folder/a,b" "$folder/c"; expect 0
 same "$(json 'len(d), d[0]["run"][-3:], d[1]["accuracy"] == d[0]["accuracy"]')" '2 a,b True'
 run compare --csv "$folder/a,b" "$folder/c"; expect 0; out '^"[^"]*a,b",bcnn,1620,0'

@@ -28,8 +28,10 @@ struct Room {
     template <typename U> U *take(size_t count)
     {
         void *block = nullptr;
-        if (status == CRD_OK) status = crd_cuda_check(cudaMalloc(&block, count * sizeof(U) + 256), __FILE__, __LINE__, "malloc");
-        if (status == CRD_OK) status = crd_cuda_check(cudaMemset(block, 0xff, count * sizeof(U) + 256), __FILE__, __LINE__, "memset");
+        if (status == CRD_OK)
+            status = crd_cuda_check(cudaMalloc(&block, count * sizeof(U) + 256), __FILE__, __LINE__, "malloc");
+        if (status == CRD_OK)
+            status = crd_cuda_check(cudaMemset(block, 0xff, count * sizeof(U) + 256), __FILE__, __LINE__, "memset");
         blocks.push_back(block);
         return static_cast<U *>(block);
     }
@@ -39,7 +41,8 @@ struct Room {
         std::vector<U> converted(count);
         for (size_t i = 0; i < count; i++) converted[i] = (U)from[i];
         if (status == CRD_OK) {
-            status = crd_cuda_check(cudaMemcpy(to, converted.data(), count * sizeof(U), cudaMemcpyHostToDevice), __FILE__, __LINE__, "copy");
+            status = crd_cuda_check(cudaMemcpy(to, converted.data(), count * sizeof(U), cudaMemcpyHostToDevice),
+                                    __FILE__, __LINE__, "copy");
         }
         return to;
     }
@@ -60,8 +63,8 @@ template <typename T> static crd_status run(bridge_op &op)
     const Extent input = kind == FOLD_UP ? low : size;
     const size_t voxels = (size_t)size.voxels(), kernel_values = (size_t)taps * in * out;
     const bool shared = op.in[1] > 0, hopper = op.path == 90;
-    const ConvInput x0 = {room.put<T>(op.x[0], (shared ? 1 : samples) * input.voxels() * op.in[0]), shared ? 0 : input.voxels() * op.in[0],
-                          op.in[0]};
+    const ConvInput x0 = {room.put<T>(op.x[0], (shared ? 1 : samples) * input.voxels() * op.in[0]),
+                          shared ? 0 : input.voxels() * op.in[0], op.in[0]};
     ConvInput x1 = {nullptr, 0, 0};
     if (shared) x1 = {room.put<T>(op.x[1], samples * input.voxels() * op.in[1]), input.voxels() * op.in[1], op.in[1]};
     const HopperSums sums = hopper              ? hopper_sums(kind, op.in[0], op.in[1], op.out, size)
@@ -70,19 +73,30 @@ template <typename T> static crd_status run(bridge_op &op)
                                                 : HopperSums{up_tiles(low), 1};
     const size_t columns = kind == FOLD_HEAD ? 0 : out / sums.piece;
     const long packed = hopper ? hopper_packed_bytes(kind, in, op.out) : packed_count<T>(kind, in, op.out);
-    FoldArguments fold = {room.put<float>(op.kernel, samples * kernel_values), (long)kernel_values, room.put<float>(op.bias, out),
-                          room.put<float>(op.scale, samples * in), room.put<float>(op.shift, samples * in), in,
-                          room.take<float>(samples * 27 * out), room.take<float>(samples * BORDER_CLASSES * out),
-                          room.take<char>(samples * packed * 16), packed, in, op.out, size};
+    FoldArguments fold = {room.put<float>(op.kernel, samples * kernel_values),
+                          (long)kernel_values,
+                          room.put<float>(op.bias, out),
+                          room.put<float>(op.scale, samples * in),
+                          room.put<float>(op.shift, samples * in),
+                          in,
+                          room.take<float>(samples * 27 * out),
+                          room.take<float>(samples * BORDER_CLASSES * out),
+                          room.take<char>(samples * packed * 16),
+                          packed,
+                          in,
+                          op.out,
+                          size};
     T *y = room.take<T>(samples * voxels * out);
-    float *probability = room.take<float>(samples * voxels), *point = kind == FOLD_HEAD ? room.put<float>(op.point, samples * 2) : nullptr;
+    float *probability = room.take<float>(samples * voxels),
+          *point = kind == FOLD_HEAD ? room.put<float>(op.point, samples * 2) : nullptr;
     float2 *partial = room.take<float2>(samples * sums.rows * (columns + 1));
     op.piece = sums.piece;
     PASS(room.status);
     if (hopper) {
         if constexpr (sizeof(T) == 2) {
             PASS(hopper_fold_launch<T>(kind, fold, hopper_slice(op.in[0], op.in[1], op.out), op.samples, 0));
-            const HopperArguments arguments = {{x0, x1}, fold.packed, fold.bias, fold.tap_shift, y, partial, op.out, size};
+            const HopperArguments arguments = {{x0, x1}, fold.packed, fold.bias, fold.tap_shift,
+                                               y,        partial,     op.out,    size};
             if (kind == FOLD_CONV) PASS(hopper_conv_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_UP) PASS(hopper_up_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_HEAD) PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability}, op.samples, 0));
@@ -91,11 +105,14 @@ template <typename T> static crd_status run(bridge_op &op)
         PASS(fold_launch<T>(kind, fold, op.samples, 0));
         const uint4 *weights = static_cast<const uint4 *>(fold.packed);
         if (kind == FOLD_CONV) {
-            PASS(conv_launch<T>({{x0, x1}, weights, packed, fold.bias_classes, y, partial, op.out, size}, op.samples, 0));
+            PASS(conv_launch<T>({{x0, x1}, weights, packed, fold.bias_classes, y, partial, op.out, size}, op.samples,
+                                0));
         }
-        if (kind == FOLD_UP) PASS(up_launch<T>({x0, weights, packed, fold.bias_classes, y, partial, op.out, low}, op.samples, 0));
+        if (kind == FOLD_UP)
+            PASS(up_launch<T>({x0, weights, packed, fold.bias_classes, y, partial, op.out, low}, op.samples, 0));
         if (kind == FOLD_HEAD) {
-            PASS(head_launch<T>({x0, static_cast<const uint2 *>(fold.packed), packed, fold.bias_classes, point, 2, 0.8f, probability, size},
+            PASS(head_launch<T>({x0, static_cast<const uint2 *>(fold.packed), packed, fold.bias_classes, point, 2, 0.8f,
+                                 probability, size},
                                 op.samples, 0));
         }
     }
@@ -131,7 +148,8 @@ bool bridge_has_gpu(void)
 
 bool bridge_has(const bridge_op *op)
 {
-    const bool wide = op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (op->operation == BRIDGE_HEAD || op->out % SLAB == 0);
+    const bool wide =
+        op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (op->operation == BRIDGE_HEAD || op->out % SLAB == 0);
     if (op->precision == CRD_PRECISION_F32) return op->path == 80;
     if (op->path == 80) return wide;
     cudaDeviceProp properties;

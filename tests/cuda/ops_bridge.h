@@ -18,9 +18,9 @@ typedef struct bridge_op {
     int samples;
     int depth, height, width; /* of the output */
     int in[2], out;
-    const float *x[2];          /* x[0] [samples][voxels][in], or without samples where there are two; x[1] [samples]... */
-    const float *kernel;        /* [samples][taps][in][out] */
-    const float *bias;          /* [out] */
+    const float *x[2];   /* x[0] [samples][voxels][in], or without samples where there are two; x[1] [samples]... */
+    const float *kernel; /* [samples][taps][in][out] */
+    const float *bias;   /* [out] */
     const float *scale, *shift; /* [samples][in], of the inputs */
     const float *point;         /* head: [samples][2] */
     float *y;                   /* [samples][voxels][out], filled with NaN before the kernel runs */

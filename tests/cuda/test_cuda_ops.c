@@ -1,5 +1,5 @@
-/* Every convolution kernel of the GPU against the textbook in double precision, on the cases that all backends share and
- * on some that fill several tiles. Skipped where there is no GPU. */
+/* Every convolution kernel of the GPU against the textbook in double precision, on the cases that all backends share
+ * and on some that fill several tiles. Skipped where there is no GPU. */
 #include "backend/backend.h"
 #include "cuda/ops_bridge.h"
 #include "op_harness.h"
@@ -8,13 +8,14 @@ enum { SAMPLES = 2 };
 
 /* More than one tile in every axis, ragged; segments of depth. */
 static const crd_conv_size large_convs[] = {
-    {5, 20, 28, {16, 0}, 16},  {66, 19, 11, {16, 0}, 16},  {5, 37, 28, {16, 16}, 16}, {67, 17, 9, {16, 16}, 16},
-    {4, 20, 19, {32, 0}, 32},  {5, 18, 20, {32, 32}, 32},  {65, 9, 10, {32, 0}, 32},  {4, 18, 20, {64, 0}, 64},
-    {3, 17, 18, {64, 64}, 64}, {3, 9, 17, {128, 0}, 128},  {4, 9, 9, {16, 0}, 32},
+    {5, 20, 28, {16, 0}, 16},  {66, 19, 11, {16, 0}, 16}, {5, 37, 28, {16, 16}, 16}, {67, 17, 9, {16, 16}, 16},
+    {4, 20, 19, {32, 0}, 32},  {5, 18, 20, {32, 32}, 32}, {65, 9, 10, {32, 0}, 32},  {4, 18, 20, {64, 0}, 64},
+    {3, 17, 18, {64, 64}, 64}, {3, 9, 17, {128, 0}, 128}, {4, 9, 9, {16, 0}, 32},
 };
-static const crd_conv_size large_ups[] = {{10, 26, 40, {32, 0}, 16}, {8, 20, 36, {64, 0}, 32}, {6, 18, 20, {128, 0}, 64},
-                                          {132, 6, 18, {32, 0}, 16}};
-static const crd_conv_size large_heads[] = {{4, 150, 21, {16, 0}, 1}, {67, 20, 10, {16, 0}, 1}, {4, 30, 17, {32, 0}, 1}};
+static const crd_conv_size large_ups[] = {
+    {10, 26, 40, {32, 0}, 16}, {8, 20, 36, {64, 0}, 32}, {6, 18, 20, {128, 0}, 64}, {132, 6, 18, {32, 0}, 16}};
+static const crd_conv_size large_heads[] = {
+    {4, 150, 21, {16, 0}, 1}, {67, 20, 10, {16, 0}, 1}, {4, 30, 17, {32, 0}, 1}};
 
 static double largest_error; /* of all cases of a path and precision, relative */
 
@@ -57,9 +58,11 @@ static double *reference(const bridge_op *op, const crd_conv_size *size, int sam
     double *y = malloc((size_t)(voxels * op->out) * sizeof *y), *x1 = NULL;
     for (int i = 0; i < values; i++) kernel[i] = (double)op->kernel[(int64_t)sample * values + i];
     for (int i = 0; i < op->out; i++) bias[i] = (double)op->bias[i];
-    double *x0 = normalised(op->x[0] + (op->in[1] > 0 ? 0 : sample * inputs * op->in[0]), inputs, op->in[0], scale, shift);
+    double *x0 =
+        normalised(op->x[0] + (op->in[1] > 0 ? 0 : sample * inputs * op->in[0]), inputs, op->in[0], scale, shift);
     if (op->in[1] > 0) {
-        x1 = normalised(op->x[1] + sample * inputs * op->in[1], inputs, op->in[1], scale + op->in[0], shift + op->in[0]);
+        x1 =
+            normalised(op->x[1] + sample * inputs * op->in[1], inputs, op->in[1], scale + op->in[0], shift + op->in[0]);
     }
     crd_ref_conv_forward_d(&conv, x0, x1, kernel, bias, y);
     crd_ref_relu_forward_d(voxels * op->out, y, y);
@@ -94,13 +97,22 @@ static void check_sums(const bridge_op *op, int64_t voxels, double tolerance)
 
 static void check_case(int operation, int path, int precision, const crd_conv_size *size)
 {
-    const int64_t voxels = size->depth * size->height * size->width, inputs = operation == BRIDGE_UP ? voxels / 8 : voxels;
-    const int in0 = (int)size->channels_in[0], in1 = (int)size->channels_in[1], in = in0 + in1, out = (int)size->channels_out;
+    const int64_t voxels = size->depth * size->height * size->width,
+                  inputs = operation == BRIDGE_UP ? voxels / 8 : voxels;
+    const int in0 = (int)size->channels_in[0], in1 = (int)size->channels_in[1], in = in0 + in1,
+              out = (int)size->channels_out;
     const int taps = operation == BRIDGE_UP ? 8 : 27;
     /* fp16 and bf16 as the design allows for one operation; float32 likewise */
     const double tolerance = precision == CRD_PRECISION_FP16 ? 2e-3 : precision == CRD_PRECISION_BF16 ? 1.5e-2 : 1e-5;
-    bridge_op op = {.operation = operation, .path = path, .precision = precision, .samples = SAMPLES, .depth = (int)size->depth,
-                    .height = (int)size->height, .width = (int)size->width, .in = {in0, in1}, .out = out};
+    bridge_op op = {.operation = operation,
+                    .path = path,
+                    .precision = precision,
+                    .samples = SAMPLES,
+                    .depth = (int)size->depth,
+                    .height = (int)size->height,
+                    .width = (int)size->width,
+                    .in = {in0, in1},
+                    .out = out};
     /* no layer that the kernels of path 90 run has an axis of one voxel */
     if (path == 90 && (size->depth < 2 || size->height < 2 || size->width < 2)) return;
     if (!bridge_has(&op)) return;
@@ -133,8 +145,9 @@ static void check_case(int operation, int path, int precision, const crd_conv_si
         free(expected);
     }
     if (!(error <= tolerance * largest)) {
-        CHECK_FAILED("path %d, precision %d, operation %d, %lldx%lldx%lld, %d+%d->%d: error %.2e of %.2e", path, precision, operation,
-                     (long long)size->depth, (long long)size->height, (long long)size->width, in0, in1, out, error, largest);
+        CHECK_FAILED("path %d, precision %d, operation %d, %lldx%lldx%lld, %d+%d->%d: error %.2e of %.2e", path,
+                     precision, operation, (long long)size->depth, (long long)size->height, (long long)size->width, in0,
+                     in1, out, error, largest);
     }
     largest_error = fmax(largest_error, error / largest);
     if (operation != BRIDGE_HEAD) check_sums(&op, voxels, precision == CRD_PRECISION_F32 ? 1e-5 : tolerance);

@@ -15,9 +15,19 @@ template <typename T> crd_status Network<T>::fold(int layer, const Source &sourc
 {
     const crd_conv_layer &row = net->layers[layer];
     const FoldKind kind = fold_kind(row);
-    FoldArguments arguments = {source.kernels + (net->point.kernel[layer] - source.offset), source.stride,
-                               point(net->point.bias[layer]), affine.scale, affine.shift, affine.stride, tap_shift,
-                               bias_classes, packed, 0, row.channels_in, row.channels_out, size[row.level]};
+    FoldArguments arguments = {source.kernels + (net->point.kernel[layer] - source.offset),
+                               source.stride,
+                               point(net->point.bias[layer]),
+                               affine.scale,
+                               affine.shift,
+                               affine.stride,
+                               tap_shift,
+                               bias_classes,
+                               packed,
+                               0,
+                               row.channels_in,
+                               row.channels_out,
+                               size[row.level]};
     if constexpr (!PLAIN) {
         if (hopper[layer]) {
             int in0, in1;
@@ -50,10 +60,16 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
     bool launched = false;
     if constexpr (!PLAIN) {
         if (hopper[layer]) {
-            const HopperArguments arguments = {{x0, x1}, packed, point(net->point.bias[layer]),
-                                               affine.shift == nullptr ? nullptr : tap_shift, nodes[layer].y, partial,
-                                               row.channels_out, size[row.level]};
-            PASS(row.kernel == 2 ? hopper_up_launch<T>(arguments, count, stream) : hopper_conv_launch<T>(arguments, count, stream));
+            const HopperArguments arguments = {{x0, x1},
+                                               packed,
+                                               point(net->point.bias[layer]),
+                                               affine.shift == nullptr ? nullptr : tap_shift,
+                                               nodes[layer].y,
+                                               partial,
+                                               row.channels_out,
+                                               size[row.level]};
+            PASS(row.kernel == 2 ? hopper_up_launch<T>(arguments, count, stream)
+                                 : hopper_conv_launch<T>(arguments, count, stream));
             launched = true;
         }
     }
@@ -64,8 +80,14 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
                                row.channels_out, size[row.level + 1]},
                               count, stream));
         } else {
-            PASS(conv_launch<T>({{x0, x1}, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial,
-                                 row.channels_out, size[row.level]},
+            PASS(conv_launch<T>({{x0, x1},
+                                 (const uint4 *)packed,
+                                 packed_stride,
+                                 bias_classes,
+                                 nodes[layer].y,
+                                 partial,
+                                 row.channels_out,
+                                 size[row.level]},
                                 count, stream));
         }
     }
@@ -121,8 +143,14 @@ crd_status Network<T>::head(const Source &source, const ConvInput &x, const Affi
     float *probability = samples + first * voxels;
     if constexpr (!PLAIN) {
         if (hopper[CRD_SPATIAL]) {
-            const HopperArguments conv = {{x, {nullptr, 0, 0}}, packed, point(net->point.bias[CRD_SPATIAL]), tap_shift, nullptr,
-                                          nullptr, 1, size[1]};
+            const HopperArguments conv = {{x, {nullptr, 0, 0}},
+                                          packed,
+                                          point(net->point.bias[CRD_SPATIAL]),
+                                          tap_shift,
+                                          nullptr,
+                                          nullptr,
+                                          1,
+                                          size[1]};
             PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability}, count, stream));
             return mark(CRD_SPATIAL);
         }
@@ -158,7 +186,8 @@ template <typename T> crd_status Network<T>::decode(int64_t first, int count)
         PASS(convolve(up + 1, source, {nodes[skip].y, 0, channels}, {nodes[up].y, values, channels},
                       {merge_scale, merge_shift, 2 * channels}, nullptr, count));
         PASS(convolve(up + 2, source, {nodes[up + 1].y, values, channels}, none,
-                      {nodes[up + 1].scale, nodes[up + 1].shift, channels}, mask_of(CRD_MASK_D3 + stage, first), count));
+                      {nodes[up + 1].scale, nodes[up + 1].shift, channels}, mask_of(CRD_MASK_D3 + stage, first),
+                      count));
         below = up + 2;
         below_stride = values;
         affine = channels;

@@ -24,9 +24,11 @@ void gpu_load(int device, double *megahertz, double *watts)
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return;
     if (find(library, "nvmlInit_v2", &initialise) && find(library, "nvmlShutdown", &shut_down) &&
-        find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_address) && find(library, "nvmlDeviceGetClockInfo", &clock) &&
-        find(library, "nvmlDeviceGetPowerUsage", &power) && initialise() == 0) {
-        if (cudaDeviceGetPCIBusId(address, sizeof address, device) == cudaSuccess && by_address(address, &handle) == 0) {
+        find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_address) &&
+        find(library, "nvmlDeviceGetClockInfo", &clock) && find(library, "nvmlDeviceGetPowerUsage", &power) &&
+        initialise() == 0) {
+        if (cudaDeviceGetPCIBusId(address, sizeof address, device) == cudaSuccess &&
+            by_address(address, &handle) == 0) {
             if (clock(handle, NVML_CLOCK_SM, &value) == 0) *megahertz = value;
             if (power(handle, &value) == 0) *watts = 1e-3 * value;
         }

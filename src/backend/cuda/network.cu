@@ -25,13 +25,15 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t samples_at_once, bool u
 {
     decoder = crd_decoder_offset(net);
     for (int level = 1; level <= LEVELS; level++) {
-        size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)), (int)(plan.chunk[2] >> (level - 1))};
+        size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)),
+                       (int)(plan.chunk[2] >> (level - 1))};
     }
     voxels = size[1].voxels();
     for (int layer = CRD_D3UP; layer <= CRD_SPATIAL && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
-        hopper[layer] = hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out, net->groups);
+        hopper[layer] =
+            hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out, net->groups);
     }
 }
 
@@ -122,8 +124,8 @@ template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, 
         const crd_conv_layer &row = net->layers[layer];
         const long values = (long)row.kernel * row.kernel * row.kernel * row.channels_in * row.channels_out;
         PASS(draw_launch({parameter(net->model.kernel[layer]), parameter(net->model.rho[layer]),
-                          to + (net->point.kernel[layer] - decoder), (long)decoder_count(), values, plan.seed, (uint32_t)layer,
-                          (uint32_t)(plan.first_sample + first), example},
+                          to + (net->point.kernel[layer] - decoder), (long)decoder_count(), values, plan.seed,
+                          (uint32_t)layer, (uint32_t)(plan.first_sample + first), example},
                          (int)count, stream));
     }
     return CRD_OK;
@@ -159,14 +161,17 @@ template <typename T> crd_status Network<T>::upload_parameters()
         const crd_parameter &to = net->point.parameters[i];
         for (int k = 0; k < net->model.count; k++) {
             const crd_parameter &from = net->model.parameters[k];
-            const bool kernels = to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
+            const bool kernels =
+                to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
             if (from.layer == to.layer && (kernels || from.role == to.role)) {
                 memcpy(means.data() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
             }
         }
     }
-    CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float), cudaMemcpyHostToDevice, stream));
-    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.data(), means.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.data(), means.size() * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
     CUDA_PASS(cudaStreamSynchronize(stream));
     return CRD_OK;
 }

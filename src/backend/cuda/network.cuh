@@ -1,5 +1,5 @@
-// One network on one GPU: its memory, and the order of its kernels. The encoder runs once per chunk; the decoder runs for
-// `together` samples in one launch of each kernel. What happens around it, queues and copies, is predictor.cu's.
+// One network on one GPU: its memory, and the order of its kernels. The encoder runs once per chunk; the decoder runs
+// for `together` samples in one launch of each kernel. What happens around it, queues and copies, is predictor.cu's.
 #ifndef CRD_CUDA_NETWORK_CUH
 #define CRD_CUDA_NETWORK_CUH
 
@@ -41,9 +41,18 @@ template <typename T> struct Network {
 
     Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper);
 
-    bool stochastic() const { return plan.estimator != CRD_MEAN; }
-    bool drawn() const { return stochastic() && net->kind == CRD_BCNN; }
-    int64_t decoder_count() const { return net->point.total - decoder; }
+    bool stochastic() const
+    {
+        return plan.estimator != CRD_MEAN;
+    }
+    bool drawn() const
+    {
+        return stochastic() && net->kind == CRD_BCNN;
+    }
+    int64_t decoder_count() const
+    {
+        return net->point.total - decoder;
+    }
 
     // network.cu: memory and parameters. Call lay_out twice: to count, and with memory.
     void lay_out(Arena &arena);
@@ -56,8 +65,8 @@ template <typename T> struct Network {
     crd_status encode(const float *chunk);
     crd_status decode(int64_t first, int count);
 
-private:
-    struct Source { // kernels of the samples at work
+  private:
+    struct Source {           // kernels of the samples at work
         const float *kernels; // point layout from `offset` on
         long stride;
         int64_t offset;
@@ -71,8 +80,14 @@ private:
     };
     static constexpr bool PLAIN = sizeof(T) == 4;
     static FoldKind fold_kind(const crd_conv_layer &row);
-    const float *parameter(int64_t model_offset) const { return weights + model_offset; }
-    const float *point(int64_t point_offset) const { return weights + net->model.total + point_offset; }
+    const float *parameter(int64_t model_offset) const
+    {
+        return weights + model_offset;
+    }
+    const float *point(int64_t point_offset) const
+    {
+        return weights + net->model.total + point_offset;
+    }
     void inputs_of(int layer, int *in0, int *in1) const;
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
@@ -82,8 +97,8 @@ private:
     crd_status mark(int layer);
     crd_status fold(int layer, const Source &source, const Affine &affine, int count);
     crd_status normalise(int layer, const float *mask, int count);
-    crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine, const float *mask,
-                        int count);
+    crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
+                        const float *mask, int count);
     crd_status merge(int up, int count);
     crd_status head(const Source &source, const ConvInput &x, const Affine &affine, int64_t first, int count);
 };

@@ -19,8 +19,10 @@ template <typename T> __global__ __launch_bounds__(THREADS, 1) void products_ker
 {
     float sums[CHAINS][4] = {};
     uint32_t a[4], b[2];
-    for (int i = 0; i < 4; i++) a[i] = Pair<T>::pack(random_value(threadIdx.x * 8 + i), random_value(threadIdx.x * 8 + i + 9));
-    for (int i = 0; i < 2; i++) b[i] = Pair<T>::pack(random_value(threadIdx.x * 8 + i + 4), random_value(threadIdx.x * 8 + i + 5));
+    for (int i = 0; i < 4; i++)
+        a[i] = Pair<T>::pack(random_value(threadIdx.x * 8 + i), random_value(threadIdx.x * 8 + i + 9));
+    for (int i = 0; i < 2; i++)
+        b[i] = Pair<T>::pack(random_value(threadIdx.x * 8 + i + 4), random_value(threadIdx.x * 8 + i + 5));
     for (int round = 0; round < ROUNDS; round++)
 #pragma unroll
         for (int k = 0; k < CHAINS; k++) Pair<T>::multiply(sums[k], a, b[0], b[1]);
@@ -52,8 +54,10 @@ static crd_status launch(const Path &path, float *out, int processors, double *o
         return path.precision == CRD_PRECISION_BF16 ? hopper_products<__nv_bfloat16>(out, processors, operations)
                                                     : hopper_products<__half>(out, processors, operations);
     } else {
-        if (path.precision == CRD_PRECISION_BF16) products_kernel<__nv_bfloat16><<<processors, THREADS>>>(out);
-        else products_kernel<__half><<<processors, THREADS>>>(out);
+        if (path.precision == CRD_PRECISION_BF16)
+            products_kernel<__nv_bfloat16><<<processors, THREADS>>>(out);
+        else
+            products_kernel<__half><<<processors, THREADS>>>(out);
         *operations = threads / 32.0 * 2.0 * 16.0 * 8.0 * 16.0;
     }
     CUDA_PASS(cudaGetLastError());

@@ -53,7 +53,7 @@ crd_status cuda_use_device(const crd_device_settings *settings)
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found: is the NVIDIA driver loaded? choose --device cpu to go on without");
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found, or the NVIDIA driver is not loaded; choose --device cpu");
     }
     if (settings->device < 0 || settings->device >= count) {
         return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);

@@ -1,5 +1,6 @@
-// The queue of chunks. Two can be in it: while one computes, the next comes in and the results of the one before leave.
-// After the first chunk the kernels of a chunk are launched as one graph.
+// The queue of chunks. Four can be in it: while one computes, the next comes in and the results of the one before
+// leave, and the host may be busy with something else for a while. After the first chunk the kernels of a chunk are
+// launched as one graph.
 #include "backend/cuda/predictor.cuh"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #include "backend/cuda/network.cuh"
 
-enum { SLOTS = 3 /* two in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
+enum { SLOTS = 5 /* four in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
 
 // What belongs to one chunk in flight.
 struct Slot {
@@ -49,8 +50,8 @@ template <typename T> struct Queue : Predictor {
         }
         for (Slot &slot : slots) {
             if (slot.graph != nullptr) cudaGraphExecDestroy(slot.graph);
-            void *const pinned[] = {slot.host_input, slot.host_samples, slot.host_probe, slot.host_probe_at, slot.host_rows,
-                                    slot.host_above};
+            void *const pinned[] = {slot.host_input,    slot.host_samples, slot.host_probe,
+                                    slot.host_probe_at, slot.host_rows,    slot.host_above};
             for (void *pointer : pinned) cudaFreeHost(pointer);
             cudaFree(slot.probe_at);
             cudaFree(slot.probe_values);
@@ -64,8 +65,14 @@ template <typename T> struct Queue : Predictor {
         }
     }
 
-    int64_t row_count() const { return ROWS_FIXED + plan.percentile_count; }
-    int64_t words() const { return (plan.samples + 63) / 64; }
+    int64_t row_count() const
+    {
+        return ROWS_FIXED + plan.percentile_count;
+    }
+    int64_t words() const
+    {
+        return (plan.samples + 63) / 64;
+    }
 
     int64_t lay_out(char *base)
     {
@@ -82,7 +89,8 @@ template <typename T> struct Queue : Predictor {
 
     int64_t host_bytes() const
     {
-        return SLOTS * voxels * (int64_t)(4 + 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0));
+        return SLOTS * voxels *
+               (int64_t)(4 + 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0));
     }
 
     crd_status open_slot(Slot &slot)
@@ -137,8 +145,8 @@ template <typename T> struct Queue : Predictor {
             }
             PASS(network.decode(first, (int)now));
         }
-        return summary_launch({network.samples, (int)plan.samples, voxels, percentiles, (int)plan.percentile_count, slot.rows,
-                               slot.above},
+        return summary_launch({network.samples, (int)plan.samples, voxels, percentiles, (int)plan.percentile_count,
+                               slot.rows, slot.above},
                               compute);
     }
 
@@ -156,8 +164,8 @@ template <typename T> struct Queue : Predictor {
         return CRD_OK;
     }
 
-    // The first chunk is launched kernel by kernel, which also loads them; draws of a chunk's own can't be in a graph, whose
-    // arguments are fixed.
+    // The first chunk is launched kernel by kernel, which also loads them; draws of a chunk's own can't be in a graph,
+    // whose arguments are fixed.
     crd_status compute_chunk(Slot &slot)
     {
         if (submitted == 0 || plan.draws_per_chunk) return launch_chunk(slot);
@@ -204,14 +212,19 @@ template <typename T> struct Queue : Predictor {
         if (count == 0) return CRD_OK;
         PASS(make_probe_room(slot, count));
         memcpy(slot.host_probe_at, probe, (size_t)count * sizeof(int64_t));
-        CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t), cudaMemcpyHostToDevice, compute));
-        PASS(probe_launch(network.samples, (int)plan.samples, voxels, slot.probe_at, count, slot.probe_values, compute));
+        CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t),
+                                  cudaMemcpyHostToDevice, compute));
+        PASS(
+            probe_launch(network.samples, (int)plan.samples, voxels, slot.probe_at, count, slot.probe_values, compute));
         CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values, (size_t)(count * plan.samples) * sizeof(float),
                                   cudaMemcpyDeviceToHost, compute));
         return CRD_OK;
     }
 
-    int depth() const override { return SLOTS - 1; }
+    int depth() const override
+    {
+        return SLOTS - 1;
+    }
 
     crd_status upload_chunk(Slot &slot, const float *chunk)
     {
@@ -232,8 +245,9 @@ template <typename T> struct Queue : Predictor {
         PASS(compute_chunk(slot));
         PASS(gather_probe(slot, probe, count));
         if (plan.keep_samples) {
-            CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples, (size_t)(plan.samples * voxels) * sizeof(float),
-                                      cudaMemcpyDeviceToHost, compute));
+            CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples,
+                                      (size_t)(plan.samples * voxels) * sizeof(float), cudaMemcpyDeviceToHost,
+                                      compute));
         }
         PASS(download(slot));
         submitted++;
@@ -301,15 +315,19 @@ static void sizes_of(const crd_predictor_plan &plan, bool hopper, int64_t togeth
 Predictor *predictor_new(const crd_predictor_plan &plan, const Path &path, int64_t together)
 {
     if (path.precision == CRD_PRECISION_F32) return new (std::nothrow) Queue<float>(plan, together, false);
-    if (path.precision == CRD_PRECISION_BF16) return new (std::nothrow) Queue<__nv_bfloat16>(plan, together, path.hopper);
+    if (path.precision == CRD_PRECISION_BF16)
+        return new (std::nothrow) Queue<__nv_bfloat16>(plan, together, path.hopper);
     return new (std::nothrow) Queue<__half>(plan, together, path.hopper);
 }
 
 void predictor_sizes(const crd_predictor_plan &plan, const Path &path, int64_t together, int64_t *device, int64_t *host)
 {
-    if (path.precision == CRD_PRECISION_F32) sizes_of<float>(plan, false, together, device, host);
-    else if (path.precision == CRD_PRECISION_BF16) sizes_of<__nv_bfloat16>(plan, path.hopper, together, device, host);
-    else sizes_of<__half>(plan, path.hopper, together, device, host);
+    if (path.precision == CRD_PRECISION_F32)
+        sizes_of<float>(plan, false, together, device, host);
+    else if (path.precision == CRD_PRECISION_BF16)
+        sizes_of<__nv_bfloat16>(plan, path.hopper, together, device, host);
+    else
+        sizes_of<__half>(plan, path.hopper, together, device, host);
 }
 
 int64_t samples_together(const crd_predictor_plan &plan, const Path &path, int64_t available)

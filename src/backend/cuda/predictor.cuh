@@ -12,7 +12,9 @@ struct Path {
 
 // What the table of plugin.cu calls, whatever the storage type.
 struct Predictor {
-    virtual ~Predictor() {}
+    virtual ~Predictor()
+    {
+    }
     virtual crd_status open() = 0;
     virtual crd_status submit(int64_t chunk_number, const float *input, const int64_t *probe, int64_t probe_count) = 0;
     virtual crd_status collect(crd_chunk_result *result) = 0;
@@ -22,7 +24,8 @@ struct Predictor {
 };
 
 // Device and pinned host bytes of a plan with that many samples in one launch.
-void predictor_sizes(const crd_predictor_plan &plan, const Path &path, int64_t together, int64_t *device, int64_t *host);
+void predictor_sizes(const crd_predictor_plan &plan, const Path &path, int64_t together, int64_t *device,
+                     int64_t *host);
 // The most samples a launch can take with so much device memory; 0 where not even one fits.
 int64_t samples_together(const crd_predictor_plan &plan, const Path &path, int64_t available);
 

@@ -85,8 +85,8 @@ template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(const
     }
 }
 
-// Any number of samples: the k-th smallest by halving the range of bit patterns; probabilities are not negative, so their
-// bits are ordered as they are.
+// Any number of samples: the k-th smallest by halving the range of bit patterns; probabilities are not negative, so
+// their bits are ordered as they are.
 __device__ float order_statistic(const SummaryArguments &p, long voxel, int k)
 {
     uint32_t low = 0, high = 0x3f800000u; // 0 to 1
@@ -94,8 +94,10 @@ __device__ float order_statistic(const SummaryArguments &p, long voxel, int k)
         const uint32_t middle = low + (high - low) / 2;
         int below = 0;
         for (int s = 0; s < p.count; s++) below += __float_as_uint(p.samples[s * p.voxels + voxel]) <= middle;
-        if (below > k) high = middle;
-        else low = middle + 1;
+        if (below > k)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return __uint_as_float(low);
 }
@@ -119,7 +121,8 @@ __global__ __launch_bounds__(THREADS) void summary_many_kernel(SummaryArguments 
     store_moments(p, voxel, mean, squares);
     for (int i = 0; i < p.percentile_count; i++) {
         const int at = position_of(p, i), next = at + 1 < p.count ? at + 1 : at;
-        const float value = between(p, p.percentiles[i], order_statistic(p, voxel, at), order_statistic(p, voxel, next));
+        const float value =
+            between(p, p.percentiles[i], order_statistic(p, voxel, at), order_statistic(p, voxel, next));
         p.rows[(2 + i) * p.voxels + voxel] = fixed_point(value);
     }
 }
@@ -127,17 +130,24 @@ __global__ __launch_bounds__(THREADS) void summary_many_kernel(SummaryArguments 
 crd_status summary_launch(const SummaryArguments &p, cudaStream_t stream)
 {
     const unsigned blocks = (unsigned)((p.voxels + THREADS - 1) / THREADS);
-    if (p.count <= 8) summary_kernel<8><<<blocks, THREADS, 0, stream>>>(p);
-    else if (p.count <= 16) summary_kernel<16><<<blocks, THREADS, 0, stream>>>(p);
-    else if (p.count <= 32) summary_kernel<32><<<blocks, THREADS, 0, stream>>>(p);
-    else if (p.count <= 48) summary_kernel<48><<<blocks, THREADS, 0, stream>>>(p);
-    else if (p.count <= 64) summary_kernel<64><<<blocks, THREADS, 0, stream>>>(p);
-    else summary_many_kernel<<<blocks, THREADS, 0, stream>>>(p);
+    if (p.count <= 8)
+        summary_kernel<8><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 16)
+        summary_kernel<16><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 32)
+        summary_kernel<32><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 48)
+        summary_kernel<48><<<blocks, THREADS, 0, stream>>>(p);
+    else if (p.count <= 64)
+        summary_kernel<64><<<blocks, THREADS, 0, stream>>>(p);
+    else
+        summary_many_kernel<<<blocks, THREADS, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
 
-__global__ void probe_kernel(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out)
+__global__ void probe_kernel(const float *samples, int count, long voxels, const int64_t *at, int64_t probes,
+                             float *out)
 {
     const long i = (long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < probes * count) out[i] = samples[i % count * voxels + at[i / count]];

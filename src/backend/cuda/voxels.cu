@@ -20,7 +20,8 @@ int first_tiles(const Extent &size)
 // The 3x3x3 surroundings of a voxel; what lies outside is zero.
 __device__ __forceinline__ void read_around(const float *x, const Extent &size, long voxel, float (&around)[27])
 {
-    const int column = voxel % size.width, row = voxel / size.width % size.height, plane = voxel / ((long)size.width * size.height);
+    const int column = voxel % size.width, row = voxel / size.width % size.height,
+              plane = voxel / ((long)size.width * size.height);
     const bool left = column > 0, right = column + 1 < size.width;
 #pragma unroll
     for (int tap = 0; tap < 27; tap += 3) {
@@ -37,7 +38,8 @@ __device__ __forceinline__ void read_around(const float *x, const Extent &size, 
 template <typename T> __device__ __forceinline__ void store_group(T *to, const T (&values)[GROUP])
 {
 #pragma unroll
-    for (int i = 0; i < GROUP; i += 16 / (int)sizeof(T)) *reinterpret_cast<uint4 *>(to + i) = *reinterpret_cast<const uint4 *>(values + i);
+    for (int i = 0; i < GROUP; i += 16 / (int)sizeof(T))
+        *reinterpret_cast<uint4 *>(to + i) = *reinterpret_cast<const uint4 *>(values + i);
 }
 
 template <typename T>
@@ -128,7 +130,8 @@ __global__ void pool_kernel(const T *x, const float *scale, const float *shift, 
     if (at >= size.voxels() * channels) return;
     const int channel = at % channels;
     const long voxel = at / channels, width = 2L * size.width, height = 2L * size.height;
-    const long column = voxel % size.width, row = voxel / size.width % size.height, plane = voxel / ((long)size.width * size.height);
+    const long column = voxel % size.width, row = voxel / size.width % size.height,
+               plane = voxel / ((long)size.width * size.height);
     const float s = scale[channel], t = shift[channel];
     float most = -INFINITY;
 #pragma unroll
@@ -150,8 +153,8 @@ crd_status pool_launch(const T *x, const float *scale, const float *shift, T *y,
 }
 
 #define FOR_TYPE(T)                                                                                                    \
-    template crd_status first_launch<T>(const float *, const float *, const float *, T *, float2 *, int, const Extent &, \
-                                        cudaStream_t);                                                                 \
+    template crd_status first_launch<T>(const float *, const float *, const float *, T *, float2 *, int,               \
+                                        const Extent &, cudaStream_t);                                                 \
     template crd_status pool_launch<T>(const T *, const float *, const float *, T *, int, const Extent &, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

@@ -10,7 +10,8 @@ __device__ __forceinline__ long row_offset(long row, int high)
     return row * 32 + ((high ^ (int)(row >> 2 & 1)) << 4);
 }
 
-// The column of a slice's product that holds this channel: the thread `quad` of four ends up with neighbouring channels.
+// The column of a slice's product that holds this channel: the thread `quad` of four ends up with neighbouring
+// channels.
 __device__ __forceinline__ int column_of(int channel, int slice)
 {
     const int piece = slice / 4, quad = channel / piece, i = channel % piece;
@@ -19,7 +20,8 @@ __device__ __forceinline__ int column_of(int channel, int slice)
 
 template <typename T> __device__ __forceinline__ uint4 pack_octet(const float (&v)[OCTET])
 {
-    return make_uint4(Pair<T>::pack(v[0], v[1]), Pair<T>::pack(v[2], v[3]), Pair<T>::pack(v[4], v[5]), Pair<T>::pack(v[6], v[7]));
+    return make_uint4(Pair<T>::pack(v[0], v[1]), Pair<T>::pack(v[2], v[3]), Pair<T>::pack(v[4], v[5]),
+                      Pair<T>::pack(v[6], v[7]));
 }
 
 struct Source {
@@ -47,7 +49,8 @@ __global__ void shift_kernel(const FoldArguments p)
     const int out = threadIdx.x % p.out, part = threadIdx.x / p.out, count = blockDim.x / p.out;
     const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out + out;
     float total = 0.0f;
-    for (int in = part; in < p.in; in += count) total = fmaf(kernel[(long)in * p.out], p.shift[sample * p.affine_stride + in], total);
+    for (int in = part; in < p.in; in += count)
+        total = fmaf(kernel[(long)in * p.out], p.shift[sample * p.affine_stride + in], total);
     parts[threadIdx.x] = total;
     __syncthreads();
     if (part != 0) return;
@@ -66,7 +69,8 @@ template <typename T> __global__ void pack_conv_kernel(const FoldArguments p, in
     source.read(tap, octet * OCTET, out, v);
     source.scale(octet * OCTET, v);
     const int a = tap / 9, b = tap / 3 % 3, c = tap % 3, part = out / slice;
-    const long row = ((((long)part * 3 + c) * (p.in / SLAB) + octet / 2) * 9 + (2 - b) * 3 + 2 - a) * slice + column_of(out % slice, slice);
+    const long row = ((((long)part * 3 + c) * (p.in / SLAB) + octet / 2) * 9 + (2 - b) * 3 + 2 - a) * slice +
+                     column_of(out % slice, slice);
     char *to = static_cast<char *>(p.packed) + blockIdx.y * p.packed_stride;
     *reinterpret_cast<uint4 *>(to + row_offset(row, octet & 1)) = pack_octet<T>(v);
 }
@@ -77,7 +81,8 @@ template <typename T> __global__ void pack_up_kernel(const FoldArguments p)
     const Source source = {p, (int)blockIdx.y};
     const int at = blockIdx.x * THREADS + threadIdx.x, octets = p.in / OCTET;
     if (at >= HOPPER_UP_BLOCKS * 3 * octets * p.out) return;
-    const int out = at % p.out, octet = at / p.out % octets, plane = at / (p.out * octets) % 3, block = at / (p.out * octets * 3);
+    const int out = at % p.out, octet = at / p.out % octets, plane = at / (p.out * octets) % 3,
+              block = at / (p.out * octets * 3);
     const int offset = block < 4 ? 0 : block < 7 ? 1 : block < 9 ? 2 : 3; // the voxel itself, right, below, across
     const int parity = 3 - (block - (offset == 0 ? 0 : offset == 1 ? 4 : offset == 2 ? 7 : 9));
     const int py = parity >> 1, px = parity & 1, dy = offset >> 1, dx = offset & 1;
@@ -93,7 +98,8 @@ template <typename T> __global__ void pack_up_kernel(const FoldArguments p)
         for (int i = 0; i < OCTET; i++) total[i] += v[i];
     }
     source.scale(octet * OCTET, total);
-    const long row = ((((long)(out / 16) * (p.in / SLAB) + octet / 2) * HOPPER_UP_BLOCKS + block) * 3 + plane) * 16 + column_of(out % 16, 16);
+    const long row = ((((long)(out / 16) * (p.in / SLAB) + octet / 2) * HOPPER_UP_BLOCKS + block) * 3 + plane) * 16 +
+                     column_of(out % 16, 16);
     char *to = static_cast<char *>(p.packed) + blockIdx.y * p.packed_stride;
     *reinterpret_cast<uint4 *>(to + row_offset(row, octet & 1)) = pack_octet<T>(total);
 }
@@ -104,7 +110,8 @@ template <typename T> __global__ void pack_head_kernel(const FoldArguments p)
     const Source source = {p, (int)blockIdx.y};
     const int at = blockIdx.x * THREADS + threadIdx.x;
     if (at >= HOPPER_HEAD_PRODUCTS * 24 * 2) return;
-    const int octet = at % 2, row = at / 2, output = row % 8, plane = row / 8 % 3, column = row / 24 % 3, input = row / 72;
+    const int octet = at % 2, row = at / 2, output = row % 8, plane = row / 8 % 3, column = row / 24 % 3,
+              input = row / 72;
     const int tap_row = input - output;
     float v[OCTET] = {};
     if (tap_row >= 0 && tap_row < 3) {
@@ -138,16 +145,20 @@ HopperSums hopper_sums(FoldKind kind, int in0, int in1, int out, const Extent &s
 template <typename T>
 crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &p, int slice, int samples, cudaStream_t stream)
 {
-    const int taps = kind == FOLD_UP ? 8 : 27, parts = p.out >= THREADS ? 1 : THREADS / p.out < p.in ? THREADS / p.out : p.in;
+    const int taps = kind == FOLD_UP ? 8 : 27, parts = p.out >= THREADS         ? 1
+                                                       : THREADS / p.out < p.in ? THREADS / p.out
+                                                                                : p.in;
     const long octets = (kind == FOLD_UP ? HOPPER_UP_BLOCKS * 3L : 27L) * (p.in / OCTET) * p.out;
     const dim3 grid((unsigned)((octets + THREADS - 1) / THREADS), (unsigned)samples);
     if (p.shift != nullptr) {
-        shift_kernel<<<dim3((unsigned)taps, (unsigned)samples), parts * p.out, (size_t)(parts * p.out) * sizeof(float), stream>>>(p);
+        shift_kernel<<<dim3((unsigned)taps, (unsigned)samples), parts * p.out, (size_t)(parts * p.out) * sizeof(float),
+                       stream>>>(p);
     }
     if (kind == FOLD_CONV) pack_conv_kernel<T><<<grid, THREADS, 0, stream>>>(p, slice);
     if (kind == FOLD_UP) pack_up_kernel<T><<<grid, THREADS, 0, stream>>>(p);
     if (kind == FOLD_HEAD) {
-        pack_head_kernel<T><<<dim3((HOPPER_HEAD_PRODUCTS * 48 + THREADS - 1) / THREADS, (unsigned)samples), THREADS, 0, stream>>>(p);
+        pack_head_kernel<T>
+            <<<dim3((HOPPER_HEAD_PRODUCTS * 48 + THREADS - 1) / THREADS, (unsigned)samples), THREADS, 0, stream>>>(p);
     }
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;

@@ -9,7 +9,8 @@ template <typename T_, int GROUPS_, int STAGES_> struct HeadShape {
     typedef T_ T;
     static constexpr int GROUPS = GROUPS_, STAGES = STAGES_, THREADS = GROUPS * GROUP_THREADS, ROWS = 8;
     static constexpr int IN_COLUMNS = 10, IN_ROWS = 8 * ROWS + 2;
-    static constexpr int STAGE_BYTES = IN_COLUMNS * IN_ROWS * VOXEL_BYTES, STAGE = ring_room(STAGE_BYTES), RING = STAGES * STAGE;
+    static constexpr int STAGE_BYTES = IN_COLUMNS * IN_ROWS * VOXEL_BYTES, STAGE = ring_room(STAGE_BYTES),
+                         RING = STAGES * STAGE;
     static constexpr int PRODUCT = 24 * VOXEL_BYTES, WEIGHTS = HOPPER_HEAD_PRODUCTS * PRODUCT, BIASES = 27 * 4 + 4;
     static constexpr int BYTES = WEIGHTS + GROUPS * RING + BIASES + GROUPS * STAGES * 8;
 };
@@ -26,7 +27,8 @@ struct HeadParameters {
     Tasks tasks;
 };
 
-template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_constant__ HeadParameters p)
+template <class S>
+__global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_constant__ HeadParameters p)
 {
     extern __shared__ __align__(1024) uint8_t memory[];
     const int thread = threadIdx.x % GROUP_THREADS, lane = thread & 31, warp = thread >> 5, sample = blockIdx.y;
@@ -42,12 +44,14 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(
     if (task >= p.tasks.count()) return;
 
     const int x0 = task % p.tasks.across * 8, y0 = task / p.tasks.across % p.tasks.down * (8 * S::ROWS);
-    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes, end = min(p.size.depth, first + p.tasks.planes);
+    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes,
+              end = min(p.size.depth, first + p.tasks.planes);
     const int in_first = max(0, first - 1), in_last = min(p.size.depth - 1, end);
     auto load = [&](int plane, int stage) {
         if (thread != 0 || plane > in_last) return;
         ring_expect(barriers + stage * 8, S::STAGE_BYTES);
-        ring_load(ring + stage * S::STAGE, p.map, 0, x0 - 1, y0 - 1, plane + sample * p.sample_planes, barriers + stage * 8);
+        ring_load(ring + stage * S::STAGE, p.map, 0, x0 - 1, y0 - 1, plane + sample * p.sample_planes,
+                  barriers + stage * 8);
     };
 
     const int x = x0 + (lane >> 2), y = y0 + 16 * warp + 2 * (lane & 3); // outputs: rows y, y + 1, y + 8, y + 9
@@ -57,7 +61,8 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(
     float sums[12]; // [plane][group of rows][row]
 #pragma unroll
     for (int i = 0; i < 12; i++) sums[i] = 0.0f;
-    float *out = p.probability + ((long)sample * p.size.depth + first) * p.size.height * p.size.width + (long)y * p.size.width + x;
+    float *out = p.probability + ((long)sample * p.size.depth + first) * p.size.height * p.size.width +
+                 (long)y * p.size.width + x;
     int out_plane = first;
     auto store = [&]() {
         const bool edge = border || out_plane == 0 || out_plane == p.size.depth - 1;
@@ -66,8 +71,8 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(
             const int row = (i >> 1) * 8 + (i & 1);
             if (x >= p.size.width || y + row >= p.size.height) continue;
             const float bias = !edge ? inner_bias
-                                     : biases[border_third(out_plane, p.size.depth) * 9 + border_third(y + row, p.size.height) * 3 +
-                                              border_third(x, p.size.width)];
+                                     : biases[border_third(out_plane, p.size.depth) * 9 +
+                                              border_third(y + row, p.size.height) * 3 + border_third(x, p.size.width)];
             const float logit = fmaf(weight, fmaxf(sums[i] + bias, 0.0f), offset);
             out[row * p.size.width] = 1.0f / (1.0f + expf(-logit));
         }
@@ -111,7 +116,7 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(
 
 template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a, int samples, cudaStream_t stream)
 {
-    typedef HeadShape<T, 2, 4> S;
+    typedef HeadShape<T, 3, 3> S;
     HeadParameters p = {};
     PASS(tensor_map_make(a.conv.x[0], a.conv.size, samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
     p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.size.depth;
@@ -125,8 +130,8 @@ template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a
     p.size = a.conv.size;
     p.tasks = tasks_of(a.conv.size, 8 * S::ROWS);
     CUDA_PASS(cudaFuncSetAttribute(head_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
-    head_kernel<S><<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS, S::BYTES,
-                     stream>>>(p);
+    head_kernel<S><<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS,
+                     S::BYTES, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

@@ -8,9 +8,9 @@
 #include "backend/cuda/layers.cuh"
 
 struct HopperArguments {
-    ConvInput x[2];      // up: of half the size; a stride is 0 or a whole tensor
-    const void *weights; // [samples], hopper_packed_bytes apart
-    const float *bias;   // [out], the same for all samples
+    ConvInput x[2];         // up: of half the size; a stride is 0 or a whole tensor
+    const void *weights;    // [samples], hopper_packed_bytes apart
+    const float *bias;      // [out], the same for all samples
     const float *tap_shift; // [samples][taps][out], or NULL: what each tap adds to the bias inside the volume
     void *y;
     float2 *partial; // [samples][rows][columns]: sum and sum of squares over `piece` neighbouring channels
@@ -18,8 +18,8 @@ struct HopperArguments {
     Extent size; // of the output
 };
 
-// The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one product
-// for each of ten input rows and three columns of the kernel.
+// The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one
+// product for each of ten input rows and three columns of the kernel.
 enum { HOPPER_UP_BLOCKS = 4 + 3 + 2 + 1, HOPPER_HEAD_PRODUCTS = 30 };
 
 // Rows of `partial` per sample, and over how many channels each of its entries goes.
@@ -42,13 +42,15 @@ struct HopperHeadArguments {
     float inverse_temperature;
     float *probability;
 };
-template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);
+template <typename T>
+crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);
 
 // Output channels that one block of the convolution makes: they are packed together.
 int hopper_slice(int in0, int in1, int out);
 long hopper_packed_bytes(FoldKind kind, int in, int out);
 // Packs the folded kernels and makes tap_shift; bias_classes is not touched. packed_stride is taken as the bytes above.
 template <typename T>
-crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &arguments, int slice, int samples, cudaStream_t stream);
+crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &arguments, int slice, int samples,
+                              cudaStream_t stream);
 
 #endif

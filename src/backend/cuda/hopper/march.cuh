@@ -1,6 +1,7 @@
-// What the Hopper kernels have in common. A warpgroup owns a column of output tiles and walks along the depth, the march:
-// every input plane comes into a ring of shared memory once, by the bulk copy engine, and gives its share of all output
-// planes that it touches in one go, because the planes of the kernel lie side by side in the matrix product's columns.
+// What the Hopper kernels have in common. A warpgroup owns a column of output tiles and walks along the depth, the
+// march: every input plane comes into a ring of shared memory once, by the bulk copy engine, and gives its share of all
+// output planes that it touches in one go, because the planes of the kernel lie side by side in the matrix product's
+// columns.
 #ifndef CRD_CUDA_HOPPER_MARCH_CUH
 #define CRD_CUDA_HOPPER_MARCH_CUH
 
@@ -18,7 +19,10 @@ constexpr int ring_room(int bytes)
 // The tiles of a volume and the segments that the depth is divided into; a task is a column of tiles through a segment.
 struct Tasks {
     int across, down, segments, planes; // planes of a segment
-    __host__ __device__ int count() const { return across * down * segments; }
+    __host__ __device__ int count() const
+    {
+        return across * down * segments;
+    }
 };
 
 static inline Tasks tasks_of(const Extent &size, int rows)
@@ -52,17 +56,18 @@ __device__ __forceinline__ void ring_expect(uint32_t barrier, uint32_t bytes)
 }
 __device__ __forceinline__ void ring_wait(uint32_t barrier, uint32_t parity)
 {
-    asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
-                     barrier),
-                 "r"(parity)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
+            barrier),
+        "r"(parity)
+        : "memory");
 }
 // A box of the tensor, from (channel, x, y, plane) on; what lies outside is zero.
 __device__ __forceinline__ void ring_load(uint32_t to, const CUtensorMap &map, int channel, int x, int y, int plane,
                                           uint32_t barrier)
 {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(
-                     to),
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
+                 "%5}], [%6];" ::"r"(to),
                  "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(plane), "r"(barrier)
                  : "memory");
 }

@@ -1,5 +1,5 @@
-#include "backend/cuda/peak.cuh"
 #include "backend/cuda/hopper/march.cuh"
+#include "backend/cuda/peak.cuh"
 
 enum { GROUPS = 4, THREADS = GROUPS * GROUP_THREADS, ROUNDS = 1000, PRODUCTS = 12, COLUMNS = 96, OPERAND = 32768 };
 

@@ -1,8 +1,9 @@
 // Nearest upsampling by two, then a 2x2x2 convolution, at low resolution (see backend/cuda/up.cu).
 //
-// A matrix product's 64 rows are 8 x 8 voxels of an input plane; its columns are the four parities of (y, x), 11, 10, 01, 00,
-// the three output planes 2z - 1, 2z, 2z + 1 that input plane z touches, and 16 output channels. The voxel itself feeds all
-// parities; its right neighbour the first three (10 with zeros), the one below the first two, the one across the first.
+// A matrix product's 64 rows are 8 x 8 voxels of an input plane; its columns are the four parities of (y, x), 11, 10,
+// 01, 00, the three output planes 2z - 1, 2z, 2z + 1 that input plane z touches, and 16 output channels. The voxel
+// itself feeds all parities; its right neighbour the first three (10 with zeros), the one below the first two, the one
+// across the first.
 #include "backend/cuda/hopper/march.cuh"
 
 template <typename T_, int SLABS_, int GROUPS_, int STAGES_> struct UpShape {
@@ -60,19 +61,21 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void up_kernel(co
     if (task >= p.tasks.count()) return;
 
     const int x0 = task % p.tasks.across * 8, y0 = task / p.tasks.across % p.tasks.down * 8;
-    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes, end = min(p.low.depth, first + p.tasks.planes);
+    const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes,
+              end = min(p.low.depth, first + p.tasks.planes);
     const int in_last = min(p.low.depth - 1, end);
     auto load = [&](int plane, int stage) {
         if (thread != 0 || plane > in_last) return;
         ring_expect(barriers + stage * 8, S::SLABS * S::SLAB_BYTES);
 #pragma unroll
         for (int slab = 0; slab < S::SLABS; slab++) {
-            ring_load(ring + stage * S::STAGE + slab * S::SLAB_ROOM, p.map, slab * SLAB, x0, y0, plane + sample * p.sample_planes,
-                      barriers + stage * 8);
+            ring_load(ring + stage * S::STAGE + slab * S::SLAB_ROOM, p.map, slab * SLAB, x0, y0,
+                      plane + sample * p.sample_planes, barriers + stage * 8);
         }
     };
 
-    const int x = x0 + (lane >> 2), y = y0 + 2 * warp, high_width = 2 * p.low.width; // this thread's voxels: (y, x), (y + 1, x)
+    const int x = x0 + (lane >> 2), y = y0 + 2 * warp,
+              high_width = 2 * p.low.width; // this thread's voxels: (y, x), (y + 1, x)
     const bool near_end = x >= p.low.width - 1 || y + 1 >= p.low.height - 1;
     float bias[4], sum[4] = {}, square[4] = {};
 #pragma unroll
@@ -118,15 +121,16 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void up_kernel(co
         ring_wait(barriers + stage * 8, parity);
         const uint64_t voxels = operand(ring + stage * S::STAGE, S::IN_COLUMNS * VOXEL_BYTES);
         // Different shapes on the same registers: one after the other.
-#define UP_PRODUCTS(COLUMNS, ROW, COLUMN, FIRST_BLOCK)                                                            \
-    wgmma_pin(sums);                                                                                              \
-    wgmma_fence();                                                                                                \
-    _Pragma("unroll") for (int slab = 0; slab < S::SLABS; slab++)                                                 \
-    {                                                                                                             \
-        Wgmma<T, COLUMNS>::add(sums, operand_at(voxels, slab * S::SLAB_ROOM + (ROW * S::IN_COLUMNS + COLUMN) * VOXEL_BYTES), \
-                               operand_at(weights, slab * S::SLAB_WEIGHTS + FIRST_BLOCK * 48 * VOXEL_BYTES));      \
-    }                                                                                                             \
-    wgmma_commit();                                                                                               \
+#define UP_PRODUCTS(COLUMNS, ROW, COLUMN, FIRST_BLOCK)                                                                 \
+    wgmma_pin(sums);                                                                                                   \
+    wgmma_fence();                                                                                                     \
+    _Pragma("unroll") for (int slab = 0; slab < S::SLABS; slab++)                                                      \
+    {                                                                                                                  \
+        Wgmma<T, COLUMNS>::add(sums,                                                                                   \
+                               operand_at(voxels, slab *S::SLAB_ROOM + (ROW * S::IN_COLUMNS + COLUMN) * VOXEL_BYTES),  \
+                               operand_at(weights, slab *S::SLAB_WEIGHTS + FIRST_BLOCK * 48 * VOXEL_BYTES));           \
+    }                                                                                                                  \
+    wgmma_commit();                                                                                                    \
     wgmma_wait<0>();
         UP_PRODUCTS(192, 0, 0, 0)
         UP_PRODUCTS(144, 0, 1, 4)

@@ -1,0 +1,59 @@
+#include "base/png.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "build_config.h"
+
+#if CRD_HAVE_PNG
+#include <png.h>
+
+bool crd_png_possible(void)
+{
+    return true;
+}
+
+crd_status crd_png_encode(const uint8_t *rgb, int64_t width, int64_t height, uint8_t **bytes, int64_t *count)
+{
+    crd_status status = CRD_OK;
+    png_image image;
+    png_alloc_size_t size = 0;
+    *bytes = NULL;
+    *count = 0;
+    memset(&image, 0, sizeof image);
+    image.version = PNG_IMAGE_VERSION;
+    image.width = (png_uint_32)width;
+    image.height = (png_uint_32)height;
+    image.format = PNG_FORMAT_RGB;
+    if (!png_image_write_to_memory(&image, NULL, &size, 0, rgb, 0, NULL)) {
+        CRD_FAIL(CRD_ERR_INTERNAL, "libpng can't encode a picture: %s", image.message);
+    }
+    CRD_TRY(crd_alloc((int64_t)size, 1, "a picture", bytes));
+    if (!png_image_write_to_memory(&image, *bytes, &size, 0, rgb, 0, NULL)) {
+        CRD_FAIL(CRD_ERR_INTERNAL, "libpng can't encode a picture: %s", image.message);
+    }
+    *count = (int64_t)size;
+done:
+    if (status != CRD_OK) crd_free(bytes);
+    png_image_free(&image);
+    return status;
+}
+
+#else
+
+bool crd_png_possible(void)
+{
+    return false;
+}
+
+crd_status crd_png_encode(const uint8_t *rgb, int64_t width, int64_t height, uint8_t **bytes, int64_t *count)
+{
+    (void)rgb;
+    (void)width;
+    (void)height;
+    *bytes = NULL;
+    *count = 0;
+    return crd_fail(CRD_ERR_UNSUPPORTED, "this credence was built without libpng and can't draw pictures");
+}
+
+#endif
