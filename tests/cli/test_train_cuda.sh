@@ -14,7 +14,7 @@ same "$(json 'd["precision"], d["batch"], d["ms_per_step"] > 0, d["device_memory
 run phantom graphite -o p --shape 32,64,64 --seed 3 --format npy --quiet; expect 0
 run phantom graphite -o v --shape 32,64,64 --seed 4 --format npy --quiet; expect 0
 usual=(train --scan p/scan.npy --label p/truth.npy --valid-scan v/scan.npy --valid-label v/truth.npy --chunk 16,32,32
-       --batch 3 --step 1 --epochs 99 --checkpoint-every 5)
+       --batch 3 --step 1 --epochs 99 --lr 1e-4 --checkpoint-every 5)
 steps() { grep -c '"step"' "$1"; }
 
 run "${usual[@]}" --device cuda --max-steps 20 -o a.h5; expect 0; err 'training on cuda \('
@@ -40,5 +40,8 @@ import json, sys
 last = [[json.loads(line)["bce"] for line in open(name)][-3:] for name in ("d.log.jsonl", "e.log.jsonl")]
 sys.exit(abs(sum(last[0]) / sum(last[1]) - 1) > 0.05)
 PYTHON
-run train --scan p/scan.npy --label p/truth.npy -o f.h5 --device cuda --isa sm90; expect 1; err 'instruction path sm80'
+run "${usual[@]}" --isa sm80 --max-steps 20 -o f.h5 --quiet; expect 0 # a GPU's path asks for the GPU
+cmp -s a.h5 f.h5 || complain "naming the path changed the model"
+run "${usual[@]}" --device cuda --filters 8 --precision fp16 --max-steps 2 -o g.h5 --quiet; expect 0 # too narrow: f32
+run "${usual[@]}" --device cuda --precision f32 --max-steps 2 -o h.h5 --quiet; expect 0
 finish
