@@ -35,9 +35,9 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 	@$(MAKE) valgrind tsan asan clang
 	@tools/fuzz 60
 
-test-gpu: packages-test all ## tests of the CUDA plug-in, on a machine with nvcc and a GPU
+test-gpu: packages-test all ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
 	@if build/credence --version | grep -q '^GPU (CUDA): yes'; then \
-	    $(CTEST) --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose; \
+	    $(CTEST) --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose && tools/sanitize-gpu build/tests; \
 	else \
 	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \
 	fi

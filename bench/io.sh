@@ -6,7 +6,8 @@
 # Makes a volume of random u16 voxels in FOLDER (default 512,2048,2048: two billion voxels, 4.3 GB; twice that must be free),
 # measures dd reading and writing it, then each conversion, and removes what it made. Reading is from the disk, not from
 # memory, where this may empty the page cache (root); writing ends when the data are on the disk. One JSON object a line:
-# "share" is the conversion's speed over the slower of dd's reading and writing.
+# "share" is the conversion's speed over the slower of dd's reading and writing. dd reads the same file right after the
+# conversion did: a virtual disk's speed changes from minute to minute, and what its host still remembers helps dd then.
 set -euo pipefail
 program=$1
 folder=$2
@@ -34,18 +35,20 @@ read_s=$(seconds dd if="$work/scan.raw" of=/dev/null bs=16M)
 cold
 write_s=$(seconds dd if=/dev/zero of="$work/zero" bs=16M count="$bytes" iflag=count_bytes conv=fsync)
 rm "$work/zero"
-slower=$(awk -v a="$read_s" -v b="$write_s" 'BEGIN {print (a > b ? a : b)}')
 printf '{"what":"dd read","mb_per_s":%s,"seconds":%s}\n' "$(rate "$read_s")" "$read_s"
 printf '{"what":"dd write","mb_per_s":%s,"seconds":%s}\n' "$(rate "$write_s")" "$write_s"
 
 convert() { # convert FROM TO [FLAGS...]
-    local from=$1 to=$2 s peak
+    local from=$1 to=$2 s peak read_again
     shift 2
     cold
     s=$(seconds command time -o "$work/peak" -f %M "$program" convert "$work/$from" "$work/$to" --quiet "$@")
     peak=$(tail -n 1 "$work/peak")
-    printf '{"what":"%s to %s","mb_per_s":%s,"seconds":%s,"share":%s,"peak_mib":%s}\n' "$from" "$to" "$(rate "$s")" "$s" \
-        "$(awk -v a="$slower" -v b="$s" 'BEGIN {printf "%.2f", a / b}')" "$((peak / 1024))"
+    cold
+    read_again=$(seconds dd if="$work/$from" of=/dev/null bs=16M)
+    printf '{"what":"%s to %s","mb_per_s":%s,"seconds":%s,"dd_read_seconds":%s,"share":%s,"peak_mib":%s}\n' "$from" "$to" \
+        "$(rate "$s")" "$s" "$read_again" \
+        "$(awk -v a="$read_again" -v b="$write_s" -v s="$s" 'BEGIN {printf "%.2f", (a > b ? a : b) / s}')" "$((peak / 1024))"
 }
 described=(--shape "$shape" --type u16le)
 for format in raw npy h5 tif; do

@@ -9,7 +9,7 @@
 typedef struct bench_options {
     int64_t chunk[3], samples, batch, filters;
     double seconds;
-    char *kind, *estimator, *only;
+    char *kind, *estimator, *only, *max_gpu_memory;
     int layers;
 } bench_options;
 
@@ -23,7 +23,7 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 1048576,
      .group = "What is measured",
-     .help = "size of the chunk; without it 48,88,88 (predict) or 32,64,64 (train)"},
+     .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176) or 32,64,64 (train)"},
     {.name = "samples",
      .kind = CRD_SETTING_INT,
      AT(samples),
@@ -62,7 +62,16 @@ static const crd_setting rows[] = {
      .high = 1024,
      .argument = "N",
      .help = "base width of the network"},
-    {.name = "layers", .kind = CRD_SETTING_FLAG, AT(layers), .help = "ops: every layer of the network at its own size"},
+    {.name = "layers",
+     .kind = CRD_SETTING_FLAG,
+     AT(layers),
+     .help = "ops: every layer of the network at its own size; predict on a GPU: where a chunk's time goes"},
+    {.name = "max-gpu-memory",
+     .kind = CRD_SETTING_TEXT,
+     AT(max_gpu_memory),
+     .initial = "auto",
+     .argument = "SIZE",
+     .help = "predict: memory that may be used of each GPU: 20G; auto: nine tenths of what is free"},
     {.name = "only",
      .kind = CRD_SETTING_TEXT,
      AT(only),
@@ -100,7 +109,37 @@ static void json_result(const crd_bench_result *r, bool train)
     cli_json_real(&json, "peak_gflops", r->peak_gflops);
     cli_json_int(&json, "peak_memory_bytes", r->peak_memory_bytes);
     cli_json_int(&json, "repetitions", r->repetitions);
+    if (r->copy_gigabytes > 0.0) {
+        cli_json_real(&json, "copy_gigabytes", r->copy_gigabytes);
+        cli_json_int(&json, "device_memory_bytes", r->device_memory_bytes);
+        cli_json_real(&json, "megahertz", r->megahertz);
+        cli_json_real(&json, "watts", r->watts);
+    }
+    if (r->layer_count > 0) cli_json_open(&json, "layers", '[');
+    for (int i = 0; i < r->layer_count; i++) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "layer", r->layers[i].path);
+        cli_json_real(&json, "milliseconds", r->layers[i].milliseconds);
+        cli_json_real(&json, "gflops", r->layers[i].gflops);
+        cli_json_close(&json);
+    }
+    if (r->layer_count > 0) cli_json_close(&json);
     cli_json_close(&json);
+}
+
+static void print_gpu(const crd_bench_result *r)
+{
+    printf(
+        "\n%.1f TFLOP/s, %.0f%% of the %.0f that products of matrices alone reach; a copy within the GPU %.0f GB/s\n",
+        1e-3 * r->gflops, 100.0 * r->gflops / r->peak_gflops, 1e-3 * r->peak_gflops, r->copy_gigabytes);
+    printf("%.1f GiB of the GPU's memory, %.0f MiB of the process; mean of %" PRId64 " repetitions",
+           (double)r->device_memory_bytes / 0x1p30, (double)r->peak_memory_bytes / 0x1p20, r->repetitions);
+    if (r->watts > 0.0) printf("; %.0f MHz and %.0f W at the end", r->megahertz, r->watts);
+    printf("\n");
+    if (r->layer_count > 0) printf("\n%-14s %9s %9s\n", "layer", "ms", "TFLOP/s");
+    for (int i = 0; i < r->layer_count; i++) {
+        printf("%-14s %9.3f %9.1f\n", r->layers[i].path, r->layers[i].milliseconds, 1e-3 * r->layers[i].gflops);
+    }
 }
 
 static void print_result(const crd_bench_result *r, bool train)
@@ -111,6 +150,10 @@ static void print_result(const crd_bench_result *r, bool train)
         printf("%.1f ms a step of %" PRId64 " chunks (%s)", r->milliseconds, r->batch, r->estimator);
     } else {
         printf("%.1f ms a chunk with %" PRId64 " samples", r->milliseconds, r->samples);
+    }
+    if (r->copy_gigabytes > 0.0) {
+        print_gpu(r);
+        return;
     }
     printf("\n%.0f GFLOP/s, where multiply-adds alone reach %.0f; %.0f MiB of memory; best of %" PRId64 "\n", r->gflops,
            r->peak_gflops, (double)r->peak_memory_bytes / 1048576.0, r->repetitions);
@@ -129,7 +172,9 @@ static int run_network(const cli_context *context, bool train)
                                                 .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                                 .samples = o->samples,
                                                 .batch = o->batch,
-                                                .estimator = o->estimator};
+                                                .estimator = o->estimator,
+                                                .max_gpu_memory = o->max_gpu_memory,
+                                                .layers = o->layers};
     crd_bench_result result;
     const crd_status status = train ? crd_bench_train(&network, context->monitor, &result)
                                     : crd_bench_predict(&network, context->monitor, &result);
@@ -190,6 +235,7 @@ static int run_ops(const cli_context *context)
     const bool as_json = context->common->json != 0;
     cli_json json = {.out = stdout};
     const crd_bench_ops_settings ops = {.isa = context->common->isa,
+                                        .precision = context->common->precision,
                                         .threads = (int)context->common->threads,
                                         .seconds = o->seconds,
                                         .only = o->only,
@@ -222,11 +268,13 @@ const cli_command cli_bench = {
     .options_size = sizeof(bench_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
     .details = "predict times one chunk with all its samples, train one step on one mini-batch, ops each operation "
-               "alone. Times are those of the fastest repetition; GFLOP/s count plain convolutions, so that kernels "
+               "alone. Times are those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
+               "GFLOP/s count plain convolutions, so that kernels "
                "which need fewer operations may pass the machine's own peak, which is measured beside them.",
     .examples = "credence bench predict --json\n"
                 "credence bench train --chunk 16,32,32 --batch 4\n"
-                "# where the time goes\n"
-                "credence bench ops --layers --chunk 48,88,88",
+                "# where the time goes, on a CPU and on a GPU\n"
+                "credence bench ops --layers --chunk 48,88,88\n"
+                "credence bench predict --device cuda --layers",
     .run = run,
 };

@@ -8,6 +8,7 @@ typedef struct convert_options {
     char *dtype;
     char *format;
     int64_t compress;
+    int64_t levels;
     cli_reading reading;
 } convert_options;
 
@@ -24,7 +25,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = offsetof(convert_options, format),
      .argument = "NAME",
-     .help = "format of OUT, such as tiff, hdf5, npy or raw, where the suffix doesn't say it"},
+     .help = "format of OUT, where the suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr"},
     {.name = "compress",
      .kind = CRD_SETTING_INT,
      .offset = offsetof(convert_options, compress),
@@ -33,6 +34,15 @@ static const crd_setting rows[] = {
      .high = 9,
      .argument = "N",
      .help = "0: no compression; 1 (fast) to 9 (small) where the format can"},
+    {.name = "levels",
+     .kind = CRD_SETTING_INT,
+     .offset = offsetof(convert_options, levels),
+     .initial = "0",
+     .low = 0,
+     .high = 16,
+     .argument = "N",
+     .help =
+         "OME-Zarr: resolutions in OUT, each half of the one before; 0: until one fits a chunk, 1: the full one alone"},
     CLI_READING_ROWS(convert_options, reading),
 };
 static const crd_settings settings = {.title = "convert", .rows = rows, .count = sizeof rows / sizeof rows[0]};
@@ -48,7 +58,8 @@ static int convert(const cli_context *context, crd_volume *in, const char *path)
 {
     const convert_options *options = context->options;
     crd_volume_info info = *crd_volume_describe(in);
-    crd_volume_options writing = {.compress = (int)options->compress, .format = options->format};
+    crd_volume_options writing = {
+        .compress = (int)options->compress, .levels = (int)options->levels, .format = options->format};
     writing.type = type_of_output(options, in);
     if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
     if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
@@ -82,12 +93,15 @@ const cli_command cli_convert = {
     .settings = &settings,
     .options_size = sizeof(convert_options),
     .details =
-        "IN is a file, a folder of slices, a quoted pattern such as 'slices/*.tif', or file.h5:/path/to/dataset. "
-        "The format of OUT follows its suffix: .tif, .h5 (OUT.h5:/path names the dataset), .npy, .raw and others "
-        "that this build can write. OUT appears under its name when it is complete.\n"
+        "IN is a file, a folder of slices, a quoted pattern such as 'slices/*.tif', file.h5:/path/to/dataset, or an "
+        "OME-Zarr folder or one of its levels (scan.zarr/2). The format of OUT follows its suffix: .tif, .ome.tif, .h5 "
+        "(OUT.h5:/path names the dataset), .npy, .raw, .nii, .nii.gz, .nrrd, .nhdr, .mha, .mhd or .zarr. OUT appears "
+        "under its name when it is complete.\n"
         "For raw input --type is the type of IN; for all other formats it means the same as --dtype.",
     .examples = "credence convert scan.tif scan.h5:/raw --compress 4\n"
                 "credence convert 'slices/*.tif' scan.npy --spacing 0.65,0.65,0.65,um\n"
+                "credence convert scan.tif scan.nii.gz\n"
+                "credence convert scan.tif scan.zarr --compress 5\n"
                 "# raw data, 512 slices of 1024 x 1024\n"
                 "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
                 "credence convert scan_prob.tif scan_prob_8bit.tif --dtype u8",

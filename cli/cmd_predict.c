@@ -131,6 +131,7 @@ const cli_command cli_predict = {
     .settings = &crd_predict_settings,
     .options_size = sizeof(crd_predict_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .shared = true,
     .details =
         "Writes DIR/<scan>_prob (probability of foreground), _seg (1 where that is above one half) and _unc (distance "
         "between two percentiles of the samples: the uncertainty), in the scan's format and geometry, and "

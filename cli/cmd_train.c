@@ -35,11 +35,49 @@ static int stem_length(const char *path)
     return (int)(dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - path) : strlen(path));
 }
 
+/* A word as a shell takes it. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=@%-";
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            fputs("'\\''", stdout);
+        } else {
+            putchar(*word);
+        }
+    }
+    putchar('\'');
+}
+
+/* The command that applies the model to the first scan, with what reading that scan takes. */
+static void print_next(const crd_train_options *options)
+{
+    printf("Next:\n  credence predict --model ");
+    print_word(options->output);
+    printf(" --scan ");
+    print_word(options->scan.items[0]);
+    if (options->shape[0] > 0) {
+        printf(" --shape %" PRId64 ",%" PRId64 ",%" PRId64, options->shape[0], options->shape[1], options->shape[2]);
+    }
+    if (options->type != NULL) printf(" --type %s", options->type);
+    if (options->mask != NULL) {
+        printf(" --mask ");
+        print_word(options->mask);
+    }
+    printf(" -o prediction\n");
+}
+
 /* What was done, what to look at first, and the next command. */
 static void print_text(const crd_train_options *options, const crd_train_result *r)
 {
     const int stem = stem_length(options->output);
-    printf("\nTrained %s: %" PRId64 " steps in %.0f s", options->output, r->steps, r->seconds);
+    printf("\nTrained %s: %" PRId64 " step%s in %.0f s", options->output, r->steps, r->steps == 1 ? "" : "s",
+           r->seconds);
     printf(", cross entropy %.4f in the last epoch.\n", r->bce);
     if (!isnan(r->valid_bce)) {
         printf("On the part it never learnt from, %.2f %% of the voxels are right (cross entropy %.4f).",
@@ -56,7 +94,7 @@ static void print_text(const crd_train_options *options, const crd_train_result 
         "Look at %.*s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
         "command with --resume and a larger --max-steps or --epochs).\n",
         stem, options->output);
-    printf("Next:\n  credence predict --model %s --scan %s -o prediction\n", options->output, options->scan.items[0]);
+    print_next(options);
 }
 
 /* The preset fills in what nobody set by a flag or in a file. */
@@ -93,6 +131,7 @@ const cli_command cli_train = {
     .settings = &crd_train_settings,
     .options_size = sizeof(crd_train_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .shared = true,
     .details =
         "Labels are 0 and 1, or any two values of which the larger is the foreground; voxels that nobody labelled "
         "are marked with a value of their own (--ignore).\n"

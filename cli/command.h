@@ -40,6 +40,7 @@ typedef struct cli_command {
     const crd_settings *settings; /* the command's own options, or NULL */
     size_t options_size;          /* of the struct the table describes */
     unsigned uses;                /* CLI_USES_... */
+    bool shared;                  /* processes of an MPI job share its work; else rank 0 does it */
     const char *details;          /* paragraphs for --help and the man page, each one line, with \n between; or NULL */
     const char *examples;         /* command lines, with \n between; a line that starts with # explains the next */
     int (*run)(cli_context *context); /* returns an exit code */

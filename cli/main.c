@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "credence/cluster.h"
 #include "credence/status.h"
 #include "help.h"
 #include "options.h"
@@ -55,6 +56,19 @@ static int help_page(const cli_command *command, FILE *out)
     return command != NULL ? cli_help_command(command, out) : cli_help_program(out);
 }
 
+/* Processes of one MPI job share the work of a command that can be shared; of others rank 0 does all. Only rank 0
+ * talks. */
+static int join_cluster(const cli_command *command, bool *take_part)
+{
+    *take_part = true;
+    if (crd_cluster_join() != CRD_OK) return cli_library_failed();
+    if (crd_cluster_rank() == 0) return CLI_DONE;
+    *take_part = command->shared;
+    cli_progress_mute();
+    if (freopen("/dev/null", "w", stdout) == NULL) return CLI_FAILED;
+    return CLI_DONE;
+}
+
 static int run_command(const cli_command *command, int count, char **words)
 {
     cli_options options;
@@ -97,7 +111,10 @@ int main(int argc, char **argv)
         code = show_version();
     } else {
         const cli_command *command = cli_find_command(word);
-        code = command != NULL ? run_command(command, argc - 2, argv + 2) : unknown_command(word);
+        bool take_part;
+        code = command != NULL ? join_cluster(command, &take_part) : unknown_command(word);
+        if (command != NULL && code == CLI_DONE && take_part) code = run_command(command, argc - 2, argv + 2);
+        crd_cluster_leave();
     }
     return cli_finish_output(code);
 }

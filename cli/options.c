@@ -20,7 +20,7 @@ static const common_row common_rows[] = {
              .offset = AT(device),
              .initial = "auto",
              .argument = "auto|cpu|cuda[:N]",
-             .help = "where the network runs",
+             .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction",
              .group = "Common options"},
      .shown_with = CLI_USES_NETWORK},
     {.row = {.name = "precision",
@@ -37,7 +37,9 @@ static const common_row common_rows[] = {
              .offset = AT(isa),
              .initial = "auto",
              .argument = "NAME",
-             .help = "instruction path on the CPU; the same path gives the same bytes on any machine",
+             .help =
+                 "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives "
+                 "the same bytes on any machine",
              .group = "Common options"},
      .shown_with = CLI_USES_NETWORK,
      .needs = true},
@@ -283,15 +285,16 @@ static int apply_config(cli_options *options)
 static int check_device(const cli_options *options)
 {
     const char *device = options->common->device;
-    int64_t number = 0;
     if (device == NULL || strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0) {
         return CLI_DONE;
     }
-    if (strncmp(device, "cuda:", 5) == 0 && strspn(device + 5, "0123456789") == strlen(device + 5) &&
-        crd_parse_int(device + 5, strlen(device + 5), &number)) {
-        return CLI_DONE;
+    if (strncmp(device, "cuda:", 5) == 0) {
+        const char *list = device + 5;
+        if (strcmp(list, "all") == 0) return CLI_DONE;
+        if (list[0] != '\0' && strspn(list, "0123456789,") == strlen(list)) return CLI_DONE;
     }
-    return cli_usage(options->command, "--device must be auto, cpu, cuda or cuda:N, not '%s'", device);
+    return cli_usage(options->command, "--device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
+                     device);
 }
 
 static int check_arguments(const cli_options *options)

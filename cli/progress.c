@@ -16,7 +16,7 @@ static const double line_share = 0.05;
 enum { WIDEST = 200, BAR_CELLS = 24 };
 
 static struct {
-    bool quiet, terminal, colour;
+    bool quiet, mute, terminal, colour;
     bool bar_drawn;
     char stage[64];
     double started, drawn; /* when the stage began, when something of it was last shown */
@@ -39,6 +39,11 @@ void cli_progress_setup(bool quiet)
     state.colour = state.terminal && (no_color == NULL || no_color[0] == '\0');
 }
 
+void cli_progress_mute(void)
+{
+    state.mute = true;
+}
+
 static void erase_bar(void)
 {
     if (state.bar_drawn) fputs("\r\033[K", stderr);
@@ -48,9 +53,10 @@ static void erase_bar(void)
 void cli_progress_line(cli_line kind, const char *text)
 {
     static const char *const lead[] = {
-        [CLI_INFO] = "", [CLI_WARNING] = "credence: warning: ", [CLI_ERROR] = "credence: "};
-    static const char *const colours[] = {[CLI_INFO] = "", [CLI_WARNING] = "\033[33m", [CLI_ERROR] = "\033[31m"};
-    if (state.quiet && kind == CLI_INFO) return;
+        [CLI_INFO] = "", [CLI_HINT] = "", [CLI_WARNING] = "credence: warning: ", [CLI_ERROR] = "credence: "};
+    static const char *const colours[] = {
+        [CLI_INFO] = "", [CLI_HINT] = "", [CLI_WARNING] = "\033[33m", [CLI_ERROR] = "\033[31m"};
+    if (state.mute || (state.quiet && kind == CLI_INFO)) return;
     erase_bar();
     const char *on = state.colour ? colours[kind] : "", *off = on[0] != '\0' ? "\033[0m" : "";
     fprintf(stderr, "%s%s%s%s\n", on, lead[kind], off, text);
@@ -146,7 +152,7 @@ static bool on_progress(void *context, const crd_progress *progress)
 {
     (void)context;
     if (cli_signals_received() != 0) return false;
-    if (state.quiet || progress->total <= 0) return true;
+    if (state.mute || state.quiet || progress->total <= 0) return true;
     const double time = now();
     const double share = (double)progress->done / (double)progress->total;
     if (strncmp(state.stage, progress->stage, sizeof state.stage - 1) != 0 || share < state.shown_share) {

@@ -6,10 +6,12 @@
 
 #include "credence/monitor.h"
 
-typedef enum cli_line { CLI_INFO, CLI_WARNING, CLI_ERROR } cli_line;
+typedef enum cli_line { CLI_INFO, CLI_HINT, CLI_WARNING, CLI_ERROR } cli_line;
 
 /* Looks at stderr, TERM and NO_COLOR. */
 void cli_progress_setup(bool quiet);
+/* No line and no bar from now on, not even for an error: another process of the job says it. */
+void cli_progress_mute(void);
 /* Borrowed; stays valid. Also turns a signal into a cancelled call. */
 const crd_monitor *cli_progress_monitor(void);
 /* One line of talk on stderr, above a bar that is being drawn. Without an earlier setup it is plain. */

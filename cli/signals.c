@@ -35,8 +35,9 @@ void cli_signals_install(void)
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGUSR1);
     on_terminal = isatty(STDERR_FILENO) != 0;
-    static const int numbers[] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1}; /* the last is what mpirun passes on */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         /* A background job of a shell starts with SIGINT ignored, and it should stay so. */
         struct sigaction before;

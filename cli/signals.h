@@ -1,4 +1,4 @@
-/* SIGINT and SIGTERM ask the running command to stop; the progress callback passes that on to the library. */
+/* SIGINT, SIGTERM and SIGUSR1 ask the running command to stop; the progress callback passes that on to the library. */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
 

@@ -27,11 +27,10 @@ int cli_usage(const cli_command *command, const char *format, ...)
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
-    if (command != NULL) {
-        fprintf(stderr, "try 'credence %s --help'\n", command->name);
-    } else {
-        fprintf(stderr, "try 'credence --help'\n");
-    }
+    char hint[80];
+    snprintf(hint, sizeof hint, "try 'credence %s%s--help'", command != NULL ? command->name : "",
+             command != NULL ? " " : "");
+    cli_progress_line(CLI_HINT, hint);
     return CLI_USAGE;
 }
 

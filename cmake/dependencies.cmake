@@ -45,12 +45,32 @@ macro(credence_optional NAME MODULE PURPOSE)
   endif()
 endmacro()
 
+# credence_optional_library(NAME HEADER FOLDER LIBRARY PURPOSE): the same for a library that pkg-config doesn't know, by
+# its header, which may lie in FOLDER below an include folder.
+macro(credence_optional_library NAME HEADER FOLDER LIBRARY PURPOSE)
+  option(CREDENCE_WITH_${NAME} "${PURPOSE}: use lib${LIBRARY} where it is installed" ON)
+  set(CRD_HAVE_${NAME} 0)
+  if(NOT CREDENCE_WITH_${NAME})
+    credence_part("${PURPOSE}" OFF "switched off when credence was built")
+  else()
+    find_path(${NAME}_HEADERS ${HEADER} PATH_SUFFIXES ${FOLDER})
+    find_library(${NAME}_LIBRARY ${LIBRARY})
+    if(${NAME}_HEADERS AND ${NAME}_LIBRARY)
+      set(CRD_HAVE_${NAME} 1)
+      target_include_directories(credence_dependencies SYSTEM INTERFACE ${${NAME}_HEADERS})
+      target_link_libraries(credence_dependencies INTERFACE ${${NAME}_LIBRARY})
+      credence_part("${PURPOSE}" ON "lib${LIBRARY}")
+    else()
+      credence_part("${PURPOSE}" OFF "lib${LIBRARY} was not found when credence was built")
+    endif()
+  endif()
+endmacro()
+
 credence_optional(TIFF libtiff-4>=4.5 "TIFF volumes")
 credence_optional(PNG libpng "PNG pictures")
+credence_optional_library(NIFTI nifti2_io.h nifti nifti2 "NIfTI volumes")
+credence_optional(BLOSC blosc "OME-Zarr chunks packed by Blosc")
+credence_optional(ZSTD libzstd "OME-Zarr chunks packed by Zstandard")
 
 include(${CMAKE_CURRENT_LIST_DIR}/cuda.cmake)
-
-# Parts that this version does not have yet: whoever adds one moves it up.
-foreach(purpose "NIfTI volumes" "OME-Zarr volumes" "clusters (MPI)")
-  credence_part("${purpose}" OFF "not part of this version")
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)

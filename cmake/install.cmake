@@ -3,6 +3,9 @@ install(TARGETS credence credence_program)
 if(TARGET credence_cuda)
   install(TARGETS credence_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR}) # the library looks for its plug-in beside itself
 endif()
+if(TARGET credence_mpi)
+  install(TARGETS credence_mpi DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/credence DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # The pkg-config file finds the prefix from its own place, so a tree can be installed anywhere and moved afterwards. Only

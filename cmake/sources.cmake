@@ -2,10 +2,15 @@
 if(NOT CRD_HAVE_TIFF)
   list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/tiff[^/]*\\.c$")
 endif()
+if(NOT CRD_HAVE_NIFTI)
+  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/nifti[^/]*\\.c$")
+endif()
 # Kernels for instructions that the running CPU may not have live in files of their own, called after asking it.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/avx512.c PROPERTIES COMPILE_OPTIONS
     "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mprefer-vector-width=512")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/avx512bf16.c PROPERTIES COMPILE_OPTIONS
+    "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mavx2;-mfma;-mprefer-vector-width=512")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/validate/rows_avx512.c PROPERTIES COMPILE_OPTIONS
     "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx2;-mfma;-mprefer-vector-width=512")
@@ -21,3 +26,5 @@ if(CREDENCE_FUZZ)
     endif()
   endforeach()
 endif()
+# MPI is known to one file only, which is a plug-in (cmake/mpi.cmake).
+list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/dist/mpi\\.c$")

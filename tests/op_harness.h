@@ -120,6 +120,7 @@ static inline void *op_scratch(size_t bytes)
     return scratch;
 }
 
+/* Tables that this CPU can't run are left out. */
 #define OP_FOR_EACH_TABLE(ops)                                                                                         \
     for (size_t op_t = 0; op_t < sizeof op_tables / sizeof op_tables[0]; op_t++)                                       \
         if (crd_ops_select(op_tables[op_t], &(ops)) == CRD_OK)

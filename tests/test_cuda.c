@@ -1,8 +1,9 @@
-/* The GPU against the CPU: whole chunks, both kinds, every precision. Skipped where there is no GPU. */
+/* The GPU against the CPU, whose portable path is the most exact: whole chunks, both kinds, every precision. Skipped
+ * where there is no GPU. */
 #include "backend/choose.h"
-#include "base/clock.h"
 #include "harness.h"
 #include "net/model.h"
+#include "reference_data.h"
 
 typedef struct chunk_case {
     crd_kind kind;
@@ -46,26 +47,35 @@ static float *make_input(int64_t voxels)
 
 typedef struct outcome {
     int64_t voxels, samples;
-    float *values;   /* [samples][voxels] */
+    float *values; /* [samples][voxels] */
     uint32_t *mean, *first_percentile;
     uint64_t *above;
     float probe[8];
 } outcome;
 
-static crd_status predict(const char *device, const chunk_case *c, const crd_model *model, const float *input,
-                          outcome *out)
+static crd_status predict(const char *device, const char *isa, const chunk_case *c, const crd_model *model,
+                          const float *input, outcome *out)
 {
-    const crd_device_choice choice = {.device = device, .precision = strcmp(device, "cpu") == 0 ? NULL : c->precision};
+    const crd_device_choice choice = {
+        .device = device, .precision = strcmp(device, "cpu") == 0 ? NULL : c->precision, .isa = isa};
     const int64_t probe[] = {0, 7};
     const crd_backend *backend;
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
     crd_chunk_result result;
-    crd_predictor_plan plan = {.net = &model->net, .parameters = model->parameters,
-                               .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}, .samples = c->samples, .seed = 11,
-                               .estimator = CRD_INDEPENDENT, .draws_per_chunk = c->per_chunk,
-                               .inverse_temperature = 0.8f, .percentiles = percentiles, .percentile_count = 4,
-                               .standard_deviation = true, .keep_samples = true, .first_sample = 2};
+    crd_predictor_plan plan = {.net = &model->net,
+                               .parameters = model->parameters,
+                               .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                               .samples = c->samples,
+                               .seed = 11,
+                               .estimator = CRD_INDEPENDENT,
+                               .draws_per_chunk = c->per_chunk,
+                               .inverse_temperature = 0.8f,
+                               .percentiles = percentiles,
+                               .percentile_count = 4,
+                               .standard_deviation = true,
+                               .keep_samples = true,
+                               .first_sample = 2};
     CRD_PASS(crd_backend_choose(&choice, &backend, &settings));
     CRD_PASS(backend->predictor_create(&settings, &plan, &predictor));
     crd_status status = backend->predictor_submit(predictor, 5, input, probe, 2);
@@ -105,16 +115,16 @@ static bool have_gpu(void)
     return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
 }
 
-static void check_case(const chunk_case *c)
+static void check_case(const chunk_case *c, const char *isa)
 {
     crd_model *model = NULL;
     outcome cpu = {0}, gpu = {0}, again = {0};
     double mean = 0, largest = 0, mean_of_means = 0, percentile = 0;
     CHECK_OK(make_model(c, &model));
     float *input = make_input(c->chunk[0] * c->chunk[1] * c->chunk[2]);
-    CHECK_OK(predict("cpu", c, model, input, &cpu));
-    CHECK_OK(predict("cuda", c, model, input, &gpu));
-    CHECK_OK(predict("cuda", c, model, input, &again));
+    CHECK_OK(predict("cpu", "portable", c, model, input, &cpu));
+    CHECK_OK(predict("cuda", isa, c, model, input, &gpu));
+    CHECK_OK(predict("cuda", isa, c, model, input, &again));
     const size_t bytes = (size_t)(gpu.samples * gpu.voxels) * sizeof(float);
     CHECK(memcmp(gpu.values, again.values, bytes) == 0); /* the same bits twice */
     for (int64_t i = 0; i < cpu.samples * cpu.voxels; i++) {
@@ -127,15 +137,17 @@ static void check_case(const chunk_case *c)
         double total = 0;
         for (int64_t s = 0; s < gpu.samples; s++) total += gpu.values[s * gpu.voxels + v] / (double)gpu.samples;
         mean_of_means = fmax(mean_of_means, fabs(total - gpu.mean[v] * 0x1p-24));
-        percentile = fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
+        percentile =
+            fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
         for (int64_t s = 0; s < gpu.samples && s < 64; s++) {
             CHECK(((gpu.above[v] >> s) & 1) == (gpu.values[s * gpu.voxels + v] > 0.5f));
         }
     }
     for (int64_t s = 0; s < gpu.samples && s < 4; s++) CHECK(gpu.probe[s] == gpu.values[s * gpu.voxels]);
-    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
+    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
-           (long long)c->samples, c->precision, c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
+           (long long)c->samples, isa != NULL ? isa : "best path", c->precision,
+           c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
     CHECK(mean <= c->mean_error);
     CHECK(largest <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
@@ -160,7 +172,23 @@ static void test_gpu_against_cpu(void)
         {CRD_MCDN, 16, {24, 40, 16}, 70, "fp16", false, 3e-3, 1}, /* more than one word of samples */
     };
     if (!have_gpu()) SKIP("no GPU");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) check_case(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) {
+        check_case(&cases[i], NULL);
+        if (!harness_failed) check_case(&cases[i], "sm80");
+    }
+}
+
+static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t height, int64_t width, int64_t samples)
+{
+    return (crd_predictor_plan){.net = &model->net,
+                                .parameters = model->parameters,
+                                .chunk = {depth, height, width},
+                                .samples = samples,
+                                .seed = 1,
+                                .estimator = CRD_INDEPENDENT,
+                                .inverse_temperature = 1,
+                                .percentiles = percentiles,
+                                .percentile_count = 2};
 }
 
 static void test_queue_gives_results_in_order(void)
@@ -174,9 +202,7 @@ static void test_queue_gives_results_in_order(void)
     if (!have_gpu()) SKIP("no GPU");
     CHECK_OK(make_model(&c, &model));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
-    const crd_predictor_plan plan = {.net = &model->net, .parameters = model->parameters, .chunk = {16, 16, 16},
-                                     .samples = 4, .seed = 1, .estimator = CRD_INDEPENDENT, .inverse_temperature = 1,
-                                     .percentiles = percentiles, .percentile_count = 2};
+    const crd_predictor_plan plan = plan_of(model, 16, 16, 16, 4);
     CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
     float *inputs = make_input(7 * 4096);
     static uint32_t alone[7][4096];
@@ -201,37 +227,155 @@ static void test_queue_gives_results_in_order(void)
     crd_model_free(&model);
 }
 
-static void test_speed(void)
+/* Submits some chunks as the queue allows, and keeps the means. */
+static crd_status run_queue(const crd_device_choice *choice, int64_t limit, const crd_predictor_plan *plan,
+                            const float *inputs, int chunks, uint32_t *means)
 {
-    const chunk_case c = {CRD_BCNN, 16, {88, 176, 176}, 48, "fp16", false, 0, 0};
-    const crd_device_choice choice = {.device = "cuda"};
+    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     const crd_backend *backend;
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
+    crd_status status = CRD_OK;
+    CRD_PASS(crd_backend_choose(choice, &backend, &settings));
+    settings.max_bytes = limit;
+    CRD_PASS(backend->predictor_create(&settings, plan, &predictor));
+    const int depth = backend->predictor_depth(predictor);
+    for (int i = 0; i < chunks + depth && status == CRD_OK; i++) {
+        crd_chunk_result result;
+        if (i >= depth) {
+            status = backend->predictor_collect(predictor, &result);
+            if (status == CRD_OK) memcpy(means + (i - depth) * voxels, result.mean, (size_t)voxels * sizeof *means);
+        }
+        if (i < chunks && status == CRD_OK) {
+            status = backend->predictor_submit(predictor, i, inputs + i * voxels, NULL, 0);
+        }
+    }
+    backend->predictor_free(&predictor);
+    return status;
+}
+
+/* The least memory of the GPU that a plan can do with: one sample in a launch. */
+static int64_t least_memory(const char *isa, const crd_predictor_plan *plan)
+{
+    const crd_device_choice choice = {.device = "cuda", .isa = isa};
+    const crd_backend *backend;
+    crd_device_settings settings;
+    int64_t host, device, low = 0, high;
+    if (crd_backend_choose(&choice, &backend, &settings) != CRD_OK ||
+        backend->predictor_bytes(&settings, plan, &host, &high) != CRD_OK) {
+        return 0;
+    }
+    while (high - low > 1) {
+        settings.max_bytes = low + (high - low) / 2;
+        if (backend->predictor_bytes(&settings, plan, &host, &device) == CRD_OK)
+            high = settings.max_bytes;
+        else
+            low = settings.max_bytes;
+    }
+    return high;
+}
+
+/* Two workers on one GPU, and as few samples in a launch as a limit of memory leaves: the same bytes. */
+static void test_workers_and_limits_change_nothing(void)
+{
+    enum { CHUNKS = 7, VOXELS = 16 * 24 * 32 };
+    static const struct {
+        const char *device, *isa;
+        int limit; /* times the least memory; 0: none */
+    } ways[] = {{"cuda", NULL, 0},   {"cuda:0", NULL, 1}, {"cuda:0,0", NULL, 0},    {"cuda:0,0", NULL, 2},
+                {"cuda", "sm80", 0}, {"cuda", "sm80", 1}, {"cuda:0,0,0", "sm80", 0}};
+    const chunk_case c = {CRD_BCNN, 16, {16, 24, 32}, 20, "fp16", false, 0, 0};
     crd_model *model = NULL;
-    crd_chunk_result result;
+    static uint32_t first[CHUNKS * VOXELS], means[CHUNKS * VOXELS];
     if (!have_gpu()) SKIP("no GPU");
     CHECK_OK(make_model(&c, &model));
-    CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
-    const crd_predictor_plan plan = {.net = &model->net, .parameters = model->parameters, .chunk = {88, 176, 176},
-                                     .samples = 48, .seed = 1, .estimator = CRD_INDEPENDENT, .inverse_temperature = 1,
-                                     .percentiles = percentiles, .percentile_count = 2};
-    CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
-    float *input = make_input(88 * 176 * 176);
-    CHECK_OK(backend->predictor_submit(predictor, 0, input, NULL, 0));
-    CHECK_OK(backend->predictor_collect(predictor, &result));
-    const double begin = crd_seconds();
-    int chunks = 0;
-    CHECK_OK(backend->predictor_submit(predictor, 0, input, NULL, 0));
-    for (; crd_seconds() - begin < 3.0; chunks++) {
-        CHECK_OK(backend->predictor_submit(predictor, 0, input, NULL, 0));
-        CHECK_OK(backend->predictor_collect(predictor, &result));
+    const crd_predictor_plan plan = plan_of(model, 16, 24, 32, 20);
+    float *inputs = make_input(CHUNKS * VOXELS);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const crd_device_choice choice = {.device = ways[i].device, .isa = ways[i].isa};
+        const int64_t least = least_memory(ways[i].isa, &plan);
+        CHECK(least > 0);
+        CHECK_OK(run_queue(&choice, ways[i].limit * least, &plan, inputs, CHUNKS, means));
+        if (i == 0 || i == 4) memcpy(first, means, sizeof first); /* each path against itself */
+        CHECK(memcmp(first, means, sizeof first) == 0);
     }
-    CHECK_OK(backend->predictor_collect(predictor, &result));
-    printf("       88x176x176, 48 samples, fp16: %.1f ms a chunk\n", 1e3 * (crd_seconds() - begin) / (chunks + 1));
-    free(input);
-    backend->predictor_free(&predictor);
+    free(inputs);
     crd_model_free(&model);
 }
 
-TEST_MAIN(TEST(test_gpu_against_cpu), TEST(test_queue_gives_results_in_order), TEST(test_speed))
+/* Too little memory: a sentence before the start, and, where others took it meanwhile, during it; then all is as
+ * before. */
+static void test_out_of_memory(void)
+{
+    enum { MOST = 200 };
+    const chunk_case c = {CRD_BCNN, 16, {88, 176, 176}, 48, "fp16", false, 0, 0};
+    const crd_device_choice choice = {.device = "cuda"}, tight = {.device = "cuda", .max_gpu_memory = "10M"};
+    const crd_backend *backend;
+    crd_device_settings settings, limited;
+    crd_predictor *held[MOST] = {NULL}, *one = NULL;
+    crd_model *model = NULL;
+    int64_t host, device, all;
+    int count = 0;
+    if (!have_gpu()) SKIP("no GPU");
+    CHECK_OK(make_model(&c, &model));
+    CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
+    CHECK_OK(crd_backend_choose(&tight, &backend, &limited));
+    const crd_predictor_plan plan = plan_of(model, 88, 176, 176, 48), huge = plan_of(model, 8000, 8000, 8000, 48);
+    CHECK_FAILS(backend->predictor_create(&limited, &plan, &one), CRD_ERR_MEMORY, "--max-gpu-memory");
+    CHECK_FAILS(backend->predictor_create(&settings, &huge, &one), CRD_ERR_MEMORY, "smaller --chunk");
+    CHECK(one == NULL);
+    CHECK_OK(backend->predictor_bytes(&settings, &plan, &host, &all));
+    crd_status status = CRD_OK;
+    for (; count < MOST && status == CRD_OK; count++) {
+        status = backend->predictor_create(&settings, &plan, &held[count]);
+    }
+    CHECK(status == CRD_ERR_MEMORY);
+    CHECK(strstr(crd_last_error()->message, "chunk") != NULL);
+    printf("       %d predictors filled the GPU; then: %s\n", count - 1, crd_last_error()->message);
+    for (int i = 0; i < count; i++) backend->predictor_free(&held[i]);
+    CHECK_OK(backend->predictor_bytes(&settings, &plan, &host, &device));
+    CHECK(device == all); /* what was taken is given back */
+    crd_model_free(&model);
+}
+
+/* The numbers of an independent implementation, f = 8: float32 on the GPU. */
+static void check_reference(crd_kind kind)
+{
+    const reference_case *c = reference_load(kind);
+    const crd_device_choice choice = {.device = "cuda", .precision = "f32"};
+    const crd_backend *backend;
+    crd_device_settings settings;
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    double largest = 0;
+    const crd_predictor_plan plan = {.net = &c->net,
+                                     .parameters = c->model,
+                                     .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                     .samples = 1,
+                                     .estimator = CRD_MEAN,
+                                     .inverse_temperature = 1,
+                                     .keep_samples = true};
+    CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
+    CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
+    for (int b = 0; b < REFERENCE_BATCH; b++) {
+        CHECK_OK(backend->predictor_submit(predictor, b, c->input + b * REFERENCE_VOXELS, NULL, 0));
+        CHECK_OK(backend->predictor_collect(predictor, &result));
+        for (int i = 0; i < REFERENCE_VOXELS; i++) {
+            const double difference = fabs((double)result.samples[i] - c->mean_probability[b * REFERENCE_VOXELS + i]);
+            largest = difference <= largest ? largest : difference;
+        }
+    }
+    printf("       %s against the reference numbers: %.2e\n", crd_kind_name(kind), largest);
+    CHECK(largest <= 1e-4);
+    backend->predictor_free(&predictor);
+}
+
+static void test_reference_numbers(void)
+{
+    if (!have_gpu()) SKIP("no GPU");
+    check_reference(CRD_BCNN);
+    if (!harness_failed) check_reference(CRD_MCDN);
+}
+
+TEST_MAIN(TEST(test_gpu_against_cpu), TEST(test_queue_gives_results_in_order),
+          TEST(test_workers_and_limits_change_nothing), TEST(test_out_of_memory), TEST(test_reference_numbers))

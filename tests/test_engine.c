@@ -146,6 +146,49 @@ static void check_reference(crd_kind kind)
     free(model);
 }
 
+/* In bfloat16, where this CPU has it: rounding turns ReLUs of an untrained network over, so means are what is bounded.
+ */
+static void check_bf16(crd_kind kind)
+{
+    const reference_case *c = reference_load(kind);
+    double *model = widen(c->model, c->net.model.total), difference = 0, bce = 0;
+    float *point = room(c->net.point.total, sizeof *point), *probability = room(REFERENCE_VOXELS, sizeof *probability);
+    crd_engine_plan plan = {.net = &c->net, .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}};
+    bench b = {0};
+    if (crd_ops_select_bf16(NULL, &plan.ops) != CRD_OK) goto done;
+    CHECK_OK(crd_pool_create(2, &b.pool));
+    plan.pool = b.pool;
+    CHECK_OK(crd_engine_create(&plan, &b.engine));
+    for (int example = 0; example < REFERENCE_BATCH; example++) {
+        const double *expected = c->noisy_probability + example * REFERENCE_VOXELS;
+        const float *input = c->input + example * REFERENCE_VOXELS;
+        crd_loss loss;
+        draw(c, model, example, true, point);
+        crd_engine_loss(b.engine, point, c->masks[example], input, c->label + example * REFERENCE_VOXELS, 1.0f, NULL,
+                        &loss);
+        bce += loss.bce_sum / (REFERENCE_BATCH * REFERENCE_VOXELS);
+        crd_engine_encode(b.engine, point, input);
+        crd_engine_decode(b.engine, point + crd_decoder_offset(&c->net), c->masks[example], 1.0f, probability);
+        for (int64_t i = 0; i < REFERENCE_VOXELS; i++)
+            difference += fabs(probability[i] - expected[i]) / (REFERENCE_BATCH * REFERENCE_VOXELS);
+    }
+    printf("       bf16 %s: mean difference %.2e, bce %.2e\n", kind == CRD_BCNN ? "bcnn" : "mcdn", difference,
+           fabs(bce / c->noisy_bce - 1));
+    CHECK(difference > 0 && difference <= 2e-2);
+    CHECK(fabs(bce / c->noisy_bce - 1) <= 5e-3);
+done:
+    tear_down(&b);
+    free(model);
+    free(point);
+    free(probability);
+}
+
+static void test_bf16_reference(void)
+{
+    check_bf16(CRD_BCNN);
+    check_bf16(CRD_MCDN);
+}
+
 static void test_bcnn_reference(void)
 {
     check_reference(CRD_BCNN);
@@ -294,5 +337,5 @@ static void test_memory_within_bounds(void)
     crd_pool_free(&pool);
 }
 
-TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_widths_and_sizes),
+TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_widths_and_sizes),
           TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))

@@ -198,7 +198,7 @@ static int try_to_take(const char *path)
 
 static int take_and_die(const char *path)
 {
-    crd_lock *lock = NULL;
+    static crd_lock *lock; /* still known to this process when it dies: what it holds isn't lost memory */
     return (int)crd_lock_take(path, &lock);
 }
 

@@ -1,7 +1,8 @@
-/* Convolutions of every table against the textbook in double, for one, two and five threads. */
+/* Convolutions of every table against the textbook in double, for one, two and five threads; those of bfloat16 with the
+ * tolerance of that precision, where this CPU has it. */
 #include "op_harness.h"
 
-static const double output_tolerance = 1e-5, gradient_tolerance = 5e-5, sums_tolerance = 1e-5;
+static const double output_tolerance = 1e-5, gradient_tolerance = 5e-5, sums_tolerance = 1e-5, bf16_tolerance = 1.5e-2;
 
 typedef struct problem {
     crd_conv_size size;
@@ -99,12 +100,13 @@ static void say(const problem *p, const crd_ops *ops, const char *what, double e
 
 /* The largest errors met, by table: printed at the end, to know how far from the tolerance they are. */
 enum { OUTPUT, KERNEL_GRADIENT, DATA_GRADIENT, KINDS };
-static double worst[sizeof op_tables / sizeof op_tables[0]][KINDS];
+static double worst[sizeof op_tables / sizeof op_tables[0]][KINDS], worst_bf16;
 
 static double noted(const crd_ops *ops, int kind, double error)
 {
     for (size_t t = 0; t < sizeof op_tables / sizeof op_tables[0]; t++)
         if (strcmp(op_tables[t], ops->name) == 0) worst[t][kind] = fmax(worst[t][kind], error);
+    if (strstr(ops->name, "bf16") != NULL) worst_bf16 = fmax(worst_bf16, error);
     return error;
 }
 
@@ -115,6 +117,8 @@ static void print_worst(const char *what)
                op_tables[t], worst[t][OUTPUT], worst[t][KERNEL_GRADIENT], worst[t][DATA_GRADIENT]);
         memset(worst[t], 0, sizeof worst[t]);
     }
+    printf("%s, bf16: largest error %.1e (output)\n", what, worst_bf16);
+    worst_bf16 = 0;
 }
 
 #define CHECK_ERROR(what, error, tolerance)                                                                            \
@@ -126,7 +130,7 @@ static void print_worst(const char *what)
         }                                                                                                              \
     } while (0)
 
-static void check_forward(const problem *p, const crd_ops *ops, crd_pool **pools, bool plain)
+static void check_forward(const problem *p, const crd_ops *ops, crd_pool **pools, bool plain, double tolerance)
 {
     const int64_t out = p->size.channels_out, count = p->voxels * out;
     double *expected = plain ? NULL : clipped_with_bias(p, p->expected, true);
@@ -145,10 +149,10 @@ static void check_forward(const problem *p, const crd_ops *ops, crd_pool **pools
         CHECK(op_surroundings_intact(&y));
         if (t == 0) {
             float *actual = op_plain(&y.tensor);
-            CHECK_ERROR("the output", noted(ops, OUTPUT, op_error(actual, want, count)), output_tolerance);
+            CHECK_ERROR("the output", noted(ops, OUTPUT, op_error(actual, want, count)), tolerance);
             free(actual);
             for (int64_t c = 0; c < 2 * out && !plain; c++)
-                CHECK_ERROR("a sum", fabs(sums[c] - want_sums[c]) / largest[c / out], sums_tolerance);
+                CHECK_ERROR("a sum", fabs(sums[c] - want_sums[c]) / largest[c / out], fmax(sums_tolerance, tolerance));
             first = y;
             first_sums = memcpy(malloc((size_t)out * 16), sums, (size_t)out * 16);
         } else {
@@ -224,10 +228,14 @@ static void check_all(const crd_conv_size *cases, size_t count, bool up)
         const crd_ops *ops = NULL;
         OP_FOR_EACH_TABLE(ops)
         {
-            check_forward(&p, ops, pools, false);
-            check_forward(&p, ops, pools, true);
+            check_forward(&p, ops, pools, false, output_tolerance);
+            check_forward(&p, ops, pools, true, output_tolerance);
             check_kernel_gradient(&p, ops, pools);
             if (up) check_up_data_gradient(&p, ops, pools);
+        }
+        if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) {
+            check_forward(&p, ops, pools, false, bf16_tolerance);
+            check_forward(&p, ops, pools, true, bf16_tolerance);
         }
         CHECK(op_surroundings_intact(&p.tx[0]) && op_surroundings_intact(&p.tdy));
         problem_free(&p);

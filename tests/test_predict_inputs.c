@@ -19,7 +19,7 @@ static void listen(void *context, crd_level level, const char *text)
 }
 static const crd_monitor monitor = {.message = listen};
 
-static void small(const char *name)
+static void fresh(const char *name)
 {
     begin(name);
     set("samples", "3");
@@ -34,21 +34,46 @@ static double wave(int i)
     return sin((double)(i / X / Y) * 0.5) + sin((double)(i / X % Y) * 0.4) + sin((double)(i % X) * 0.3);
 }
 
-static void test_models_and_scans(void)
+static float plain_value(int i)
+{
+    return (float)(100.0 + 10.0 * round(wave(i) * 3.0));
+}
+
+/* The model, the scan and the run "plain" that others are compared with: made for whichever test comes first. */
+static crd_status make_plain(void)
 {
     static float voxels[VOXELS];
-    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8}, mcdn = {.kind = CRD_MCDN, .filters = 8};
-    CHECK_OK(tools_save_model(scratch("model.h5"), &bcnn, 7));
-    CHECK_OK(tools_save_model(scratch("mcdn.h5"), &mcdn, 7));
-    for (int i = 0; i < VOXELS; i++) voxels[i] = (float)(100.0 + 10.0 * round(wave(i) * 3.0));
-    CHECK_OK(save_scan(scratch("scan.npy"), CRD_F32, shape, voxels));
-    small("plain");
-    CHECK_OK(crd_predict(&options, &monitor, NULL));
+    static bool made;
+    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8};
+    if (made) return CRD_OK;
+    for (int i = 0; i < VOXELS; i++) voxels[i] = plain_value(i);
+    CRD_PASS(tools_save_model(scratch("model.h5"), &bcnn, 7));
+    CRD_PASS(save_scan(scratch("scan.npy"), CRD_F32, shape, voxels));
+    fresh("plain");
+    CRD_PASS(crd_predict(&options, &monitor, NULL));
+    made = true;
+    return CRD_OK;
+}
+
+static void small(const char *name)
+{
+    if (make_plain() != CRD_OK) {
+        printf("%s\n", crd_last_error()->message);
+        exit(1);
+    }
+    fresh(name);
+}
+
+static void test_models_and_scans(void)
+{
+    static uint8_t bytes[VOXELS];
+    const crd_model_info mcdn = {.kind = CRD_MCDN, .filters = 8};
+    CHECK_OK(make_plain());
     CHECK(said[0] == '\0');
+    CHECK_OK(tools_save_model(scratch("mcdn.h5"), &mcdn, 7));
 
     /* Another type of voxel, the same values: the same result. */
-    static uint8_t bytes[VOXELS];
-    for (int i = 0; i < VOXELS; i++) bytes[i] = (uint8_t)lrintf(voxels[i]);
+    for (int i = 0; i < VOXELS; i++) bytes[i] = (uint8_t)lrintf(plain_value(i));
     CHECK_OK(save_scan(scratch("bytes.npy"), CRD_U8, shape, bytes));
     small("typed");
     set("scan", scratch("bytes.npy"));
@@ -168,6 +193,7 @@ static void test_estimator_mean(void)
 static void test_calibration(void)
 {
     crd_model *model = NULL;
+    CHECK_OK(make_plain());
     CHECK_OK(crd_model_load(scratch("model.h5"), &model));
     CHECK_OK(crd_model_set_calibration(model, 2.0));
     CHECK_OK(crd_model_save(model, scratch("calibrated.h5")));
@@ -205,6 +231,7 @@ static void test_unlike_the_training_data(void)
     crd_volume *volume = NULL;
     crd_volume_statistics statistics;
     crd_model_info info = {.kind = CRD_BCNN, .filters = 8, .chunk = {16, 16, 16}};
+    CHECK_OK(make_plain());
     CHECK_OK(crd_volume_open(scratch("scan.npy"), NULL, NULL, &volume));
     CHECK_OK(crd_volume_measure(volume, NULL, &statistics));
     crd_volume_close(&volume);

@@ -1,7 +1,9 @@
 /* A scan as the network sees it: normalisation, voxels that are no numbers, masks. */
+#include "chunk/kept.h"
 #include "chunk/mask.h"
 #include "chunk/scan.h"
 #include "harness.h"
+#include "volume/format.h"
 #include "volume_tools.h"
 
 enum { Z = 5, Y = 6, X = 9, COUNT = Z * Y * X };
@@ -206,5 +208,67 @@ static void test_mask_of_another_shape(void)
     CHECK_FAILS(crd_mask_open(scratch("absent.npy"), other, &mask), CRD_ERR_SYSTEM, "absent");
 }
 
+/* A volume that counts how often each of its slices is read; voxel (z, y, x) is 100 z + 10 y + x. */
+static int reads[Z];
+static bool broken;
+
+static crd_status counted_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    uint16_t *out = voxels;
+    (void)volume;
+    if (broken) return crd_fail(CRD_ERR_SYSTEM, "the disk is gone");
+    for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
+        reads[z]++;
+        for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
+            for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
+                *out++ = (uint16_t)(100 * z + 10 * y + x);
+            }
+        }
+    }
+    return CRD_OK;
+}
+
+static bool kept_gives(crd_kept *kept, const crd_box *box)
+{
+    float seen[COUNT];
+    int64_t i = 0;
+    if (crd_kept_read(kept, box, seen) != CRD_OK) return false;
+    for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
+        for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
+            for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
+                if (seen[i++] != (float)(100 * z + 10 * y + x)) return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void test_kept_slices_are_read_once(void)
+{
+    static const crd_format format = {.name = "counted", .read = counted_read};
+    static char path[] = "counted";
+    crd_volume volume = {.format = &format, .path = path, .info = {.shape = {Z, Y, X}, .type = CRD_U16, .scale = 1.0}};
+    const crd_box region = {{0, 1, 2}, {3, 5, 7}};
+    crd_kept *kept = NULL;
+    CHECK_OK(crd_kept_create(&volume, &region, 3, &kept));
+    CHECK(crd_kept_bytes(&volume.info, &region, 3) == 3 * 5 * 7 * 2);
+    memset(reads, 0, sizeof reads);
+    for (int64_t z = 0; z + 3 <= Z; z++) {
+        for (int64_t y = 1; y + 3 <= 6; y++) {
+            for (int64_t x = 2; x + 4 <= 9; x++) CHECK(kept_gives(kept, &(crd_box){{z, y, x}, {3, 3, 4}}));
+        }
+    }
+    for (int z = 0; z < Z; z++) CHECK(reads[z] == 1);
+    /* What isn't kept comes from the volume; a failure is passed on, and leaves nothing wrong behind. */
+    CHECK(kept_gives(kept, &(crd_box){{1, 0, 2}, {2, 3, 4}}) && reads[1] == 2);
+    CHECK(kept_gives(kept, &(crd_box){{0, 1, 2}, {5, 3, 4}}) && reads[4] == 2);
+    broken = true;
+    CHECK(!kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    broken = false;
+    CHECK(kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    crd_kept_free(&kept);
+}
+
 TEST_MAIN(TEST(test_norm_text), TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations),
-          TEST(test_not_numbers), TEST(test_constant), TEST(test_masks), TEST(test_mask_of_another_shape))
+          TEST(test_not_numbers), TEST(test_constant), TEST(test_masks), TEST(test_mask_of_another_shape),
+          TEST(test_kept_slices_are_read_once))

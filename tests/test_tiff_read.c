@@ -169,7 +169,7 @@ static void test_what_is_special_is_said(void)
     spec.compression = COMPRESSION_ADOBE_DEFLATE;
     CHECK(tools_make_tiff(scratch("packed.tif"), &spec, voxels));
     CHECK_OK(tools_try(scratch("packed.tif")));
-    CHECK(strstr(tools_said, "compressed (deflate): up to 256 MiB") != NULL);
+    CHECK(strstr(tools_said, "compressed (deflate): up to 1 MiB") != NULL);
 }
 
 static bool make_colours(const char *path)

@@ -17,17 +17,17 @@ static void check_adam_steps(crd_kind kind)
     const double voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
     CHECK_OK(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
-    crd_trainer_parameters_changed(trainer);
+    CHECK_OK(crd_trainer_parameters_changed(trainer));
     for (int step = 0; step < REFERENCE_ADAM_STEPS; step++) {
         double bce = 0, kl;
         crd_trainer_begin(trainer);
         for (uint32_t b = 0; b < REFERENCE_BATCH; b++) {
             crd_loss loss;
-            crd_trainer_add(trainer, b, c->input + b * REFERENCE_VOXELS, c->label + b * REFERENCE_VOXELS,
-                            (float)(1.0 / voxels), &loss);
+            CHECK_OK(crd_trainer_add(trainer, b, c->input + b * REFERENCE_VOXELS, c->label + b * REFERENCE_VOXELS,
+                                     (float)(1.0 / voxels), &loss));
             bce += loss.bce_sum / voxels;
         }
-        crd_trainer_finish(trainer, 0.5 / c->adam_m, 1e-3, &kl);
+        CHECK_OK(crd_trainer_finish(trainer, 0.5 / c->adam_m, 1e-3, &kl));
         const double loss = bce + 0.5 * kl / c->adam_m;
         printf("       step %d: bce %.6f (%.1e off), loss %.6f (%.1e off)\n", step, bce,
                fabs(bce / c->adam[step][0] - 1), loss, fabs(loss / c->adam[step][1] - 1));
@@ -57,15 +57,18 @@ static float *train_a_little(const reference_case *c, crd_estimator estimator, i
     float *result = malloc(bytes);
     if (crd_trainer_create(&plan, &trainer) != CRD_OK || result == NULL) exit(1);
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, bytes);
-    crd_trainer_parameters_changed(trainer);
+    if (crd_trainer_parameters_changed(trainer) != CRD_OK) exit(1);
     for (int step = 0; step < 3; step++) {
         double kl;
         crd_trainer_begin(trainer);
         for (uint32_t b = 0; b < REFERENCE_BATCH; b++) {
             crd_loss loss;
-            crd_trainer_add(trainer, b, c->input + b * REFERENCE_VOXELS, c->label + b * REFERENCE_VOXELS, 1e-4f, &loss);
+            if (crd_trainer_add(trainer, b, c->input + b * REFERENCE_VOXELS, c->label + b * REFERENCE_VOXELS, 1e-4f,
+                                &loss) != CRD_OK) {
+                exit(1);
+            }
         }
-        crd_trainer_finish(trainer, 1e-6, 1e-3, &kl);
+        if (crd_trainer_finish(trainer, 1e-6, 1e-3, &kl) != CRD_OK) exit(1);
     }
     memcpy(result, crd_trainer_state_of(trainer)->parameters, bytes);
     crd_trainer_free(&trainer);

@@ -1,6 +1,9 @@
 /* Round trips over formats, types and odd shapes; every box compared with a copy in memory. */
+#include "build_config.h"
 #include "harness.h"
+#include "volume/format.h"
 #include "volume/types.h"
+#include "volume/zarr.h"
 #include "volume_tools.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 7},    {1, 13, 1},  {11, 1, 1},
@@ -31,10 +34,23 @@ static crd_status write_in_boxes(crd_volume *out, const int64_t shape[3], size_t
     return status;
 }
 
+/* Packed files take slices in rising z. */
+static crd_status write_in_order(crd_volume *out, const int64_t shape[3], size_t size, const char *voxels)
+{
+    crd_status status = CRD_OK;
+    const int64_t slice = shape[1] * shape[2];
+    for (int64_t z = 0, count; z < shape[0] && status == CRD_OK; z += count) {
+        count = z % 3 + 1 < shape[0] - z ? z % 3 + 1 : shape[0] - z;
+        status = crd_volume_write(out, &(crd_box){{z, 0, 0}, {count, shape[1], shape[2]}},
+                                  voxels + (size_t)(z * slice) * size);
+    }
+    return status;
+}
+
 static void round_trip(const char *suffix, crd_type type, const int64_t shape[3], const crd_volume_options *options)
 {
     char name[64];
-    snprintf(name, sizeof name, "trip%s", suffix);
+    snprintf(name, sizeof name, "trip_%s%s", suffix + 1, suffix); /* a .mhd has a .raw of its own */
     const char *path = scratch(name);
     const size_t size = crd_type_size(type);
     const int64_t count = shape[0] * shape[1] * shape[2];
@@ -51,7 +67,11 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
     tools_fill(type, count, (uint64_t)(count * 8 + type), voxels);
 
     CHECK_OK(crd_volume_create(path, &info, options, &volume));
-    CHECK_OK(write_in_boxes(volume, shape, size, voxels));
+    if (volume->in_order || !volume->format->any_order) {
+        CHECK_OK(write_in_order(volume, shape, size, voxels));
+    } else {
+        CHECK_OK(write_in_boxes(volume, shape, size, voxels));
+    }
     CHECK_OK(crd_volume_commit(volume));
     crd_volume_close(&volume);
     CHECK(scratch_count(".tmp.") == 0);
@@ -81,6 +101,7 @@ static void round_trip(const char *suffix, crd_type type, const int64_t shape[3]
         CHECK(same_floats);
     }
     crd_volume_close(&volume);
+    if (strcmp(suffix, ".zarr") == 0) CHECK_OK(crd_zarr_remove(path));
     free(voxels);
     free(packed);
     free(reals);
@@ -127,5 +148,62 @@ static void test_hdf5_compressed_round_trips(void)
     all_round_trips(".hdf5", &(crd_volume_options){.compress = 4});
 }
 
+static void test_nrrd_round_trips(void)
+{
+    all_round_trips(".nrrd", NULL);
+    if (!harness_failed) all_round_trips(".nhdr", NULL);
+}
+
+static void test_nrrd_packed_round_trips(void)
+{
+    all_round_trips(".nrrd", &(crd_volume_options){.compress = 1});
+    if (!harness_failed) all_round_trips(".nhdr", &(crd_volume_options){.compress = 6});
+}
+
+static void test_metaimage_round_trips(void)
+{
+    all_round_trips(".mha", NULL);
+    if (!harness_failed) all_round_trips(".mhd", NULL);
+}
+
+static void test_metaimage_packed_round_trips(void)
+{
+    all_round_trips(".mha", &(crd_volume_options){.compress = 1});
+    if (!harness_failed) all_round_trips(".mhd", &(crd_volume_options){.compress = 6});
+}
+
+static void test_nifti_round_trips(void)
+{
+#if CRD_HAVE_NIFTI
+    all_round_trips(".nii", NULL);
+    if (!harness_failed) all_round_trips(".nii.gz", NULL);
+#else
+    SKIP("built without libnifti");
+#endif
+}
+
+static void test_zarr_round_trips(void)
+{
+    all_round_trips(".zarr", NULL);
+}
+
+static void test_zarr_packed_round_trips(void)
+{
+    all_round_trips(".zarr", &(crd_volume_options){.compress = 3, .levels = 2});
+}
+
+static void test_ome_tiff_round_trips(void)
+{
+#if CRD_HAVE_TIFF
+    all_round_trips(".ome.tif", NULL);
+    if (!harness_failed) all_round_trips(".ome.tiff", &(crd_volume_options){.compress = 2});
+#else
+    SKIP("built without libtiff");
+#endif
+}
+
 TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST(test_npy_round_trips),
-          TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips))
+          TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips), TEST(test_nrrd_round_trips),
+          TEST(test_nrrd_packed_round_trips), TEST(test_metaimage_round_trips), TEST(test_metaimage_packed_round_trips),
+          TEST(test_nifti_round_trips), TEST(test_zarr_round_trips), TEST(test_zarr_packed_round_trips),
+          TEST(test_ome_tiff_round_trips))

@@ -296,13 +296,16 @@ static void test_without_permission(void)
 /* Writing fails at 1 MiB, as on a full disk. */
 static void test_disk_full(void)
 {
-    static const char *const names[] = {"full.raw", "full.npy", "full.h5", "packed.h5"};
-    const crd_volume_options options[] = {{.compress = 0}, {.compress = 0}, {.compress = 0}, {.compress = 1}};
+    static const char *const names[] = {"full.raw",  "full.npy",    "full.h5",   "packed.h5",
+                                        "full.nrrd", "packed.nrrd", "packed.mha"};
+    const crd_volume_options options[] = {{.compress = 0}, {.compress = 0}, {.compress = 0}, {.compress = 1},
+                                          {.compress = 0}, {.compress = 1}, {.compress = 1}};
+    enum { FILES = sizeof names / sizeof names[0] };
     struct rlimit limit, small;
     CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && getrlimit(RLIMIT_FSIZE, &limit) == 0);
     small = limit;
     small.rlim_cur = 1 << 20;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < FILES; i++) {
         /* Small caches as well, so that HDF5 fails while writing; with the usual one it fails at the end. */
         for (size_t cache = 1; cache <= 2; cache++) {
             crd_volume_options o = options[i];
@@ -326,10 +329,11 @@ static void test_disk_full(void)
 
 static void test_nothing_appears_before_commit(void)
 {
-    static const char *const names[] = {"late.raw", "late.npy", "late.h5"};
+    static const char *const names[] = {"late.raw", "late.npy", "late.h5", "late.nrrd", "late.mha"};
+    enum { FILES = sizeof names / sizeof names[0] };
     const crd_volume_info info = {.shape = {4, 5, 6}, .type = CRD_U8, .spacing = {1, 1, 1}, .unit = "mm"};
     char voxels[4 * 5 * 6] = {1, 2, 3};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FILES; i++) {
         CHECK_OK(crd_volume_create(scratch(names[i]), &info, NULL, &volume));
         CHECK_OK(crd_volume_write(volume, &(crd_box){.size = {4, 5, 6}}, voxels));
         CHECK(access(scratch(names[i]), F_OK) != 0);

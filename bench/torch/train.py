@@ -43,23 +43,31 @@ class Layer(torch.nn.Module):
 
     def kernels(self, batch, estimator):
         """One kernel an example: (batch, out, in, z, y, x)."""
+        if isinstance(estimator, int):  # a sample that was drawn beforehand
+            return self.drawn[estimator:estimator + 1]
         mean = self.loc.expand(batch, *self.loc.shape)
-        if not self.bayesian or estimator == "mean":
-            return mean
         if estimator == "independent":
             return mean + self.sigma() * torch.randn_like(mean)
         signs = [torch.randint(0, 2, (batch, n), device=mean.device) * 2.0 - 1 for n in self.loc.shape[:2]]
         noise = self.sigma() * torch.randn_like(self.loc)
         return mean + noise * signs[0].view(batch, -1, 1, 1, 1, 1) * signs[1].view(batch, 1, -1, 1, 1, 1)
 
+    def convolve(self, x, estimator):
+        padding = self.edge // 2
+        if self.edge == 2:
+            x, padding = F.pad(x, (0, 1) * 3), 0
+        if not self.bayesian or estimator == "mean":
+            return F.conv3d(x, self.loc, self.bias, padding=padding)
+        if estimator == "two-pass flipout":  # as it is usually written: for x, and for x with its signs changed
+            signs = [torch.randint(0, 2, (len(x), n, 1, 1, 1), device=x.device).to(x) * 2 - 1
+                     for n in self.loc.shape[:2]]
+            noise = F.conv3d(x * signs[1], self.sigma() * torch.randn_like(self.loc), padding=padding)
+            return F.conv3d(x, self.loc, self.bias, padding=padding) + noise * signs[0]
+        k = self.kernels(len(x), estimator)
+        return torch.cat([F.conv3d(x[i:i + 1], k[i], self.bias, padding=padding) for i in range(len(x))])
+
     def forward(self, x, estimator):
-        before = (self.edge - 1) // 2
-        after = self.edge - 1 - before
-        x, k = F.pad(x, (before, after) * 3), self.kernels(len(x), estimator)
-        if self.bayesian and estimator != "mean":
-            x = torch.cat([F.conv3d(x[i:i + 1], k[i], self.bias) for i in range(len(x))])
-        else:
-            x = F.conv3d(x, self.loc, self.bias)
+        x = self.convolve(x, estimator)
         x = F.relu(x) if self.edge > 1 else x
         return F.group_norm(x, 4, self.gamma, self.beta, 1e-5) if self.norm else x
 
@@ -87,19 +95,27 @@ class Net(torch.nn.Module):
             return x
         return x * 2 * torch.randint(0, 2, (*x.shape[:2], 1, 1, 1), device=x.device)
 
-    def forward(self, x, estimator):
-        """Logits."""
+    def encode(self, x):
+        """The outputs of the encoder's four levels."""
         skips = []
         for level in range(4):
-            x = self.encoder[2 * level + 1](self.encoder[2 * level](x, estimator), estimator)
+            x = self.encoder[2 * level + 1](self.encoder[2 * level](x, "mean"), "mean")
             skips.append(x)
-            x = F.max_pool3d(x, 2) if level < 3 else x
-        x = self.drop(x, estimator)
+            if level < 3:  # PyTorch 1.13 has no max pooling in bfloat16
+                x = F.max_pool3d(x, 2) if x.dtype == torch.float32 else F.max_pool3d(x.float(), 2).to(x.dtype)
+        return skips
+
+    def decode(self, skips, estimator):
+        """Logits."""
+        x = self.drop(skips[3], estimator)
         for stage in range(3):
             x = self.up[stage](F.interpolate(x, scale_factor=2), estimator)
             x = self.merge[stage](torch.cat([skips[2 - stage], x], 1))
             x = self.drop(self.b[stage](self.a[stage](x, estimator), estimator), estimator)
         return self.point(self.spatial(x, estimator), estimator)
+
+    def forward(self, x, estimator):
+        return self.decode(self.encode(x), estimator)
 
     def kl(self, s):
         return sum((m.kl(s) for m in self.modules() if isinstance(m, Layer) and m.bayesian), torch.zeros(()))

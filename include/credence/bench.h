@@ -22,13 +22,14 @@ extern "C" {
 #endif
 
 typedef struct crd_bench_ops_settings {
-    const char *isa;  /* "auto" or NULL, "avx512", "avx2", "portable" */
-    int threads;      /* 0: one per available core */
-    double seconds;   /* spent on each operation; 0 means 0.2 */
-    const char *only; /* operations whose name contains this; NULL: all */
-    int layers;       /* 1: the network's layers one after the other; 0: each kind of operation once */
-    int64_t chunk[3]; /* for layers; 0, 0, 0: 48,88,88 */
-    int filters;      /* for layers; 0: 16 */
+    const char *isa;       /* "auto" or NULL, "avx512", "avx2", "portable" */
+    const char *precision; /* "bf16", or anything else for f32 */
+    int threads;           /* 0: one per available core */
+    double seconds;        /* spent on each operation; 0 means 0.2 */
+    const char *only;      /* operations whose name contains this; NULL: all */
+    int layers;            /* 1: the network's layers one after the other; 0: each kind of operation once */
+    int64_t chunk[3];      /* for layers; 0, 0, 0: 48,88,88 */
+    int filters;           /* for layers; 0: 16 */
 } crd_bench_ops_settings;
 
 typedef struct crd_bench_machine {
@@ -60,12 +61,22 @@ typedef struct crd_bench_network_settings {
     int threads;
     double seconds; /* to measure for, at least two repetitions; 0: 5 */
     crd_kind kind;
-    int filters;           /* 0: 16 */
-    int64_t chunk[3];      /* 0, 0, 0: 48,88,88 to predict, 32,64,64 to train */
-    int64_t samples;       /* predict; 0: 48 */
-    int64_t batch;         /* train; 0: 2 */
-    const char *estimator; /* train: "flipout" (NULL), "independent", "mean" */
+    int filters;                /* 0: 16 */
+    int64_t chunk[3];           /* 0, 0, 0: 48,88,88 to predict (on a GPU 88,176,176), 32,64,64 to train */
+    int64_t samples;            /* predict; 0: 48 */
+    int64_t batch;              /* train; 0: 2 */
+    const char *estimator;      /* train: "flipout" (NULL), "independent", "mean" */
+    const char *max_gpu_memory; /* predict: "20G", or NULL: what is free */
+    int layers;                 /* predict on a GPU: 1: the time of every layer, too */
 } crd_bench_network_settings;
+
+/* A layer with all samples of one chunk. */
+typedef struct crd_bench_layer {
+    const char *path; /* "decoder/1/a", or "summary": mean and percentiles over the samples */
+    double milliseconds;
+    double gflops; /* per second; 0 for the summary */
+} crd_bench_layer;
+enum { CRD_BENCH_LAYERS = 24 };
 
 typedef struct crd_bench_result {
     char device[128];      /* the processor and the instruction path */
@@ -74,10 +85,17 @@ typedef struct crd_bench_result {
     int64_t samples, batch;
     const char *estimator;
     int64_t repetitions;
-    double milliseconds;       /* of a chunk with all its samples, or of a step with all its examples */
-    double gflops;             /* per second, counted as in docs/TRAINING.md */
-    double peak_gflops;        /* what the same threads reach with multiply-adds alone; 0 on a GPU */
+    double milliseconds; /* of a chunk with all its samples, or of a step with all its examples; predicting on a GPU:
+                            the whole time, copies included, over the number of chunks */
+    double gflops;       /* per second, counted as in docs/TRAINING.md */
+    double peak_gflops;  /* what the same threads reach with multiply-adds alone, a GPU with products of matrices */
     int64_t peak_memory_bytes; /* of the process, when the network has run */
+    /* Of a GPU, else 0. */
+    double copy_gigabytes;       /* per second, read and written, by a copy within its memory */
+    int64_t device_memory_bytes; /* that the network takes */
+    double megahertz, watts;     /* while it works, at the end; 0: not known */
+    int layer_count;
+    crd_bench_layer layers[CRD_BENCH_LAYERS];
 } crd_bench_result;
 
 /* One chunk: the encoder, all samples of the decoder, and their percentiles. */

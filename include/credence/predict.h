@@ -11,9 +11,9 @@
  * The run folder then holds scan_prob, scan_seg and scan_unc in the scan's format, manifest.json (all that is needed to
  * repeat the run, and its sums), probe.h5 and log.jsonl. docs/PREDICT.md explains each.
  *
- * The volumes are the same bytes for any number of threads, any memory limit, and any number of interruptions. While a
- * run goes on, finished slices lie in run/.partial; a run that was stopped, by a callback, a signal or a full disk,
- * goes on from there with `resume`.
+ * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and
+ * any number of interruptions. While a run goes on, finished slices lie in run/.partial; a run that was stopped, by a
+ * callback, a signal or a full disk, goes on from there with `resume`.
  */
 #ifndef CREDENCE_PREDICT_H
 #define CREDENCE_PREDICT_H
@@ -32,14 +32,15 @@ extern "C" {
 /* Every option; crd_predict_settings describes and fills it. Strings are owned by the struct. */
 typedef struct crd_predict_options {
     /* How and where, without an effect on the volumes. */
-    char *output;     /* the run folder */
-    int overwrite;    /* the folder may hold an earlier run */
-    int resume;       /* go on with the run that was begun there */
-    int dry_run;      /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
-    int preview;      /* a quick look: 4 samples, step 1, one slab in the middle */
-    char *max_memory; /* "4G"; "auto": three quarters of what is free */
-    int64_t threads;  /* 0: one per core */
-    char *repeats;    /* manifest whose run is repeated: what has changed since is warned about; or NULL */
+    char *output;         /* the run folder */
+    int overwrite;        /* the folder may hold an earlier run */
+    int resume;           /* go on with the run that was begun there */
+    int dry_run;          /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
+    int preview;          /* a quick look: 4 samples, step 1, one slab in the middle */
+    char *max_memory;     /* "4G"; "auto": three quarters of what is free */
+    char *max_gpu_memory; /* of each GPU: "20G"; "auto": nine tenths of what is free */
+    int64_t threads;      /* 0: one per core */
+    char *repeats;        /* manifest whose run is repeated: what has changed since is warned about; or NULL */
 
     /* What is computed. */
     char *model, *scan;

@@ -13,7 +13,7 @@
  * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to go
  * on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
- * number of threads and any interruptions.
+ * number of threads and processes (credence/cluster.h) and any interruptions.
  */
 #ifndef CREDENCE_TRAIN_H
 #define CREDENCE_TRAIN_H

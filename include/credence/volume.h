@@ -54,31 +54,33 @@ typedef struct crd_box {
 } crd_box;
 
 typedef struct crd_volume_info {
-    int64_t shape[3];   /* z, y, x */
+    int64_t shape[3]; /* z, y, x */
     crd_type type;
-    double spacing[3];  /* voxel edge along z, y, x in `unit`; 0, 0, 0 where the file doesn't say */
-    char unit[16];      /* "um", "mm", ...; "" where the file doesn't say. micron, \u00b5m and micrometer become "um" */
-    int64_t origin[3];  /* of this volume inside a larger one, in voxels; 0 unless the file says */
-    double scale;       /* stored value * scale = the quantity (1/255 for probabilities kept in u8); 1 if not said */
-    char format[16];    /* "tiff", "hdf5", "npy", "raw", ... */
+    double spacing[3]; /* voxel edge along z, y, x in `unit`; 0, 0, 0 where the file doesn't say */
+    char unit[16];     /* "um", "mm", ...; "" where the file doesn't say. micron, \u00b5m and micrometer become "um" */
+    int64_t origin[3]; /* of this volume inside a larger one, in voxels; 0 unless the file says */
+    double scale;      /* stored value * scale = the quantity (1/255 for probabilities kept in u8); 1 if not said */
+    char format[16];   /* "tiff", "hdf5", "npy", "raw", "nifti", "nrrd", "metaimage", "zarr" */
 } crd_volume_info;
 
 typedef struct crd_volume crd_volume;
 
 /* All fields 0 or NULL: the defaults. */
 typedef struct crd_volume_options {
-    int64_t shape[3];        /* raw files: required */
-    const char *type;        /* raw files: required when reading, "u16le" */
-    int64_t offset;          /* raw files: bytes to skip */
-    double spacing[3];       /* overrides the file's, where all three are > 0 */
+    int64_t shape[3];  /* raw files: required */
+    const char *type;  /* raw files: required when reading, "u16le" */
+    int64_t offset;    /* raw files: bytes to skip */
+    double spacing[3]; /* overrides the file's, where all three are > 0 */
     const char *unit;
-    size_t cache_bytes;      /* upper limit of decoded data kept for re-use; 0: 256 MiB */
-    const char *format;      /* forces a format by name; NULL: by content when reading, by suffix when writing */
-    int compress;            /* writing, where the format can: 0 none, 1..9 deflate level */
+    size_t cache_bytes; /* upper limit of decoded data kept for re-use; 0: 256 MiB */
+    const char *format; /* forces a format by name; NULL: by content when reading, by suffix when writing */
+    int compress;       /* writing, where the format can: 0 none, 1 (fast) .. 9 (small) */
+    int levels;         /* writing OME-Zarr: resolutions, each half of the one before; 0: until one fits a chunk */
 } crd_volume_options;
 
-/* Opens for reading. `path` is a file, a folder of slices, a quoted glob pattern ("scan_*.tif") or file.h5:/dataset.
- * What had to be assumed is said through `monitor`. `options` and `monitor` may be NULL. */
+/* Opens for reading. `path` is a file, a folder of slices, a quoted glob pattern ("scan_*.tif"), file.h5:/dataset, or
+ * an OME-Zarr folder or one of its levels (docs/FORMATS.md). What had to be assumed is said through `monitor`.
+ * `options` and `monitor` may be NULL. */
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
 
@@ -94,8 +96,8 @@ CRD_API const char *crd_volume_path(const crd_volume *volume);
  * (converted, not scaled). A box that leaves the volume is an error. */
 CRD_API crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, void *voxels);
 
-/* Writes a box of the volume's own type. Boxes may come in any order for raw, npy and HDF5; formats whose pages are
- * written in sequence (TIFF) take whole slices in rising z and say so otherwise. */
+/* Writes a box of the volume's own type. Boxes may come in any order for raw, npy, HDF5, OME-Zarr and what isn't packed
+ * of NIfTI, NRRD and MetaImage; TIFF and packed files take whole slices in rising z and say so otherwise. */
 CRD_API crd_status crd_volume_write(crd_volume *volume, const crd_box *box, const void *voxels);
 
 /* Flushes to disk and renames to the final name. Only crd_volume_close is allowed afterwards. */
@@ -118,9 +120,9 @@ typedef struct crd_volume_statistics {
 
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
 
-/* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing and
- * all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values are
- * multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts. */
+/* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing
+ * and all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values
+ * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts. */
 CRD_API crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume_info *info,
                                       const crd_volume_options *options, const crd_monitor *monitor);
 

@@ -3,25 +3,38 @@
  *
  * A predictor is a queue: up to `depth` chunks may be submitted before the first is collected, so that a device can
  * overlap upload, compute and download. Results come back in the order of submission. Same plan, same chunk: same bits,
- * whatever else is in the queue. */
+ * whatever else is in the queue.
+ *
+ * A learner takes whole steps of training; the parameters and Adam's moments live with it between learner_write and
+ * learner_read. A backend without one leaves those slots empty: src/train then does it with the engine. */
 #ifndef CRD_BACKEND_BACKEND_H
 #define CRD_BACKEND_BACKEND_H
 
 #include <stddef.h>
 
 #include "bayes/noise.h"
+#include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 1 };
+enum { CRD_BACKEND_VERSION = 2 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
+
+typedef struct crd_backend crd_backend;
+
+enum { CRD_DEVICES_MOST = 16 };
 
 typedef struct crd_device_settings {
     int device;              /* index of the GPU */
     int threads;             /* CPU; 0: one per core */
     const char *isa;         /* instruction path, NULL: the best */
     crd_precision precision;
-    int64_t max_bytes;       /* device memory, 0: what is free */
+    int64_t max_bytes;       /* memory of each device, 0: what is free */
+    /* For backend/several.h: which devices, and the backend that each of them has. */
+    int device_count;
+    int devices[CRD_DEVICES_MOST];
+    const crd_backend *each;
+    char fallback[160];      /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
 } crd_device_settings;
 
 typedef struct crd_predictor_plan {
@@ -51,11 +64,43 @@ typedef struct crd_chunk_result {
     const float *samples;            /* [samples][voxels], or NULL */
     const float *probe;              /* [probe_count][samples]: the values at the voxels asked for */
     int64_t probe_count;
+    double summary_seconds;          /* of the time that computing took, what mean, percentiles and the like took where
+                                        they run after the network, not beside it; else 0 */
 } crd_chunk_result;
 
 typedef struct crd_predictor crd_predictor;
 
-typedef struct crd_backend {
+typedef struct crd_device_peak { /* of the device itself, measured: what the network's figures are compared with */
+    double matrix_gflops;        /* products of matrices, in the precision of the settings */
+    double copy_gigabytes;       /* per second, read and written, within its memory */
+} crd_device_peak;
+
+typedef struct crd_device_load { /* at this moment; 0 where it isn't known */
+    double megahertz, watts;
+} crd_device_load;
+
+typedef struct crd_learner_plan {
+    const crd_net *net; /* borrowed until the learner is freed */
+    int64_t chunk[3];
+    int64_t batch; /* the most examples of a mini-batch */
+    crd_estimator estimator;
+    double prior_std;
+    uint64_t seed;
+} crd_learner_plan;
+
+typedef struct crd_learner_step {
+    int64_t number; /* of the step, from 0: of its random streams, and in Adam's correction */
+    int64_t first;  /* place in the batch of the first example staged: other processes may have others */
+    int64_t count;  /* examples staged */
+    float scale;    /* the loss is scale * (sum of BCE over the labelled voxels of the batch) + kl_scale * KL */
+    double kl_scale, rate;
+    bool gradient_only;    /* no KL, and no change of the parameters */
+    const float *gradient; /* model layout: the step follows this one, and nothing was staged; NULL: its own */
+} crd_learner_step;
+
+typedef struct crd_learner crd_learner;
+
+struct crd_backend {
     uint32_t version;
     const char *name;                                    /* "cpu", "cuda" */
 
@@ -72,7 +117,31 @@ typedef struct crd_backend {
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
-} crd_backend;
+    /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
+     * samples: milliseconds [CRD_CONV_COUNT + 1]. Nothing may be in the queue. NULL: the backend can't. */
+    crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);
+    /* NULL: the backend has no device of its own. */
+    crd_status (*device_peak)(const crd_device_settings *settings, crd_device_peak *out);
+    crd_status (*device_load)(const crd_device_settings *settings, crd_device_load *out);
+
+    crd_status (*learner_bytes)(const crd_device_settings *settings, const crd_learner_plan *plan, int64_t *host_bytes,
+                                int64_t *device_bytes);
+    crd_status (*learner_create)(const crd_device_settings *settings, const crd_learner_plan *plan, crd_learner **out);
+    /* Parameters and Adam's moments, net->model.total values each, to and from the device. */
+    crd_status (*learner_write)(crd_learner *learner, const float *parameters, const float *m, const float *v);
+    crd_status (*learner_read)(crd_learner *learner, float *parameters, float *m, float *v);
+    /* Example `place` of the next step, copied before the call returns: also while a step runs. */
+    crd_status (*learner_stage)(crd_learner *learner, int64_t place, const float *input, const uint8_t *label);
+    /* Starts a step on what was staged; returns at once. Gradients are summed in batch order. */
+    crd_status (*learner_start)(crd_learner *learner, const crd_learner_step *step);
+    /* Waits for it: the losses of its examples, and the KL before it. */
+    crd_status (*learner_finish)(crd_learner *learner, crd_loss *losses, double *kl);
+    /* The gradient of the last step, model layout, with the KL's share unless it was gradient_only. */
+    crd_status (*learner_gradient)(crd_learner *learner, float *gradient);
+    /* Loss of one example with the kernels at their means and no dropout. */
+    crd_status (*learner_evaluate)(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
+    void (*learner_free)(crd_learner **learner);
+};
 
 extern const crd_backend crd_backend_cpu;
 

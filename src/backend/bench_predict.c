@@ -1,5 +1,5 @@
 /* A chunk with all its samples, timed. */
-#include <stdio.h>
+#include <string.h>
 
 #include "backend/choose.h"
 #include "backend/cpu/bench_peak.h"
@@ -10,10 +10,77 @@
 #include "net/cost.h"
 #include "net/model.h"
 
+static const int64_t usual_chunk[2][3] = {{48, 88, 88}, {88, 176, 176}}; /* CPU, GPU */
 enum { USUAL_SAMPLES = 48, USUAL_FILTERS = 16, USUAL_SECONDS = 5 };
 
+/* Memory, peak, and the layers one by one: what only a device of its own has. */
+static crd_status measure_device(const crd_backend *backend, const crd_device_settings *device,
+                                 const crd_predictor_plan *plan, crd_bench_result *result)
+{
+    int64_t host;
+    crd_device_peak peak = {0};
+    CRD_PASS(backend->predictor_bytes(device, plan, &host, &result->device_memory_bytes));
+    if (backend->device_peak == NULL) return CRD_OK;
+    CRD_PASS(backend->device_peak(device, &peak));
+    result->peak_gflops = peak.matrix_gflops;
+    result->copy_gigabytes = peak.copy_gigabytes;
+    return CRD_OK;
+}
+
+static crd_status time_layers(const crd_backend *backend, const crd_predictor_plan *plan, crd_predictor *predictor,
+                              const float *input, crd_bench_result *result)
+{
+    double milliseconds[CRD_CONV_COUNT + 1];
+    if (backend->predictor_layers == NULL) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the layers of a prediction are timed on one GPU; for the CPU there is "
+                                             "`credence bench ops --layers`");
+    }
+    CRD_PASS(backend->predictor_layers(predictor, input, milliseconds));
+    for (int i = 0; i <= CRD_CONV_COUNT; i++) {
+        const bool summary = i == CRD_CONV_COUNT;
+        const double passes = i < CRD_D3UP ? 1.0 : (double)plan->samples;
+        if (i == CRD_POINT) continue; /* a part of the head's kernel */
+        result->layers[result->layer_count++] = (crd_bench_layer){
+            .path = summary ? "summary" : plan->net->layers[i].path,
+            .milliseconds = milliseconds[i],
+            .gflops =
+                summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&plan->net->layers[i], plan->chunk) / milliseconds[i]};
+    }
+    return CRD_OK;
+}
+
+/* A device with a queue: as many chunks in it as it takes, for so many seconds, once it is warm. */
+static crd_status time_queue(const crd_backend *backend, const crd_device_settings *device, crd_predictor *predictor,
+                             const float *input, double seconds, const crd_monitor *monitor, crd_bench_result *result)
+{
+    const int64_t depth = backend->predictor_depth(predictor), warm = 2 * depth;
+    crd_chunk_result chunk;
+    double begin = 0.0;
+    int64_t submitted = 0, collected = 0;
+    bool more = true;
+    while (collected < submitted || submitted == 0) {
+        for (; more && submitted - collected < depth; submitted++) {
+            CRD_PASS(backend->predictor_submit(predictor, submitted, input, NULL, 0));
+        }
+        CRD_PASS(backend->predictor_collect(predictor, &chunk));
+        collected++;
+        if (collected == warm) begin = crd_seconds();
+        if (more && collected >= warm + 2 && crd_seconds() - begin >= seconds) {
+            crd_device_load load = {0};
+            if (backend->device_load != NULL) CRD_PASS(backend->device_load(device, &load));
+            result->repetitions = collected - warm;
+            result->milliseconds = 1e3 * (crd_seconds() - begin) / (double)result->repetitions;
+            result->megahertz = load.megahertz;
+            result->watts = load.watts;
+            more = false; /* what is in the queue still comes out, uncounted */
+        }
+        CRD_PASS(crd_advance(monitor, "measuring", "chunks", collected, collected > 2 ? collected : 2, NULL));
+    }
+    return CRD_OK;
+}
+
 static crd_status time_chunks(const crd_backend *backend, const crd_device_settings *device,
-                              const crd_predictor_plan *plan, double seconds, const crd_monitor *monitor,
+                              const crd_predictor_plan *plan, double seconds, bool layers, const crd_monitor *monitor,
                               crd_bench_result *result)
 {
     crd_status status = CRD_OK;
@@ -24,6 +91,13 @@ static crd_status time_chunks(const crd_backend *backend, const crd_device_setti
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
     for (int64_t i = 0; i < voxels; i++) input[i] = (float)(i * 7919 % 2048) / 1024.0f - 1.0f;
     CRD_TRY(backend->predictor_create(device, plan, &predictor));
+    if (backend != &crd_backend_cpu) {
+        CRD_TRY(time_queue(backend, device, predictor, input, seconds, monitor, result));
+        result->peak_memory_bytes = crd_bench_memory();
+        if (layers) CRD_TRY(time_layers(backend, plan, predictor, input, result));
+        goto done;
+    }
+    if (layers) CRD_TRY(time_layers(backend, plan, predictor, input, result));
     /* The first chunk warms up, and doesn't count. */
     for (int64_t i = 0; i <= 2 || spent < seconds; i++) {
         crd_chunk_result chunk;
@@ -52,16 +126,20 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     crd_pool *pool = NULL;
     const crd_ops *ops;
     const bool usual = s->chunk[0] == 0;
-    const crd_device_choice choice = {s->device, s->precision, s->isa, s->threads, false};
+    const crd_device_choice choice = {.device = s->device,
+                                      .precision = s->precision,
+                                      .isa = s->isa,
+                                      .threads = s->threads,
+                                      .max_gpu_memory = s->max_gpu_memory};
     const crd_backend *backend;
     crd_device_settings device;
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
-    *result =
-        (crd_bench_result){.precision = "f32",
-                           .estimator = "independent",
-                           .chunk = {usual ? 48 : s->chunk[0], usual ? 88 : s->chunk[1], usual ? 88 : s->chunk[2]},
-                           .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
+    *result = (crd_bench_result){.precision = "f32",
+                                 .estimator = "independent",
+                                 .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
+                                 .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
     CRD_TRY(crd_backend_choose(&choice, &backend, &device));
+    if (usual) memcpy(result->chunk, usual_chunk[backend != &crd_backend_cpu], sizeof result->chunk);
     result->precision = device.precision == CRD_PRECISION_F32    ? "f32"
                         : device.precision == CRD_PRECISION_BF16 ? "bf16"
                                                                  : "fp16";
@@ -76,7 +154,10 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                      .percentiles = percentiles,
                                      .percentile_count = 2};
     CRD_TRY(backend->describe(&device, result->device, sizeof result->device));
-    CRD_TRY(time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, monitor, result));
+    /* before the predictor takes its memory */
+    if (backend != &crd_backend_cpu) CRD_TRY(measure_device(backend, &device, &plan, result));
+    CRD_TRY(time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, s->layers != 0, monitor,
+                        result));
     const crd_cost cost = crd_network_cost(&model->net, result->chunk);
     result->gflops = 1e-6 * (cost.encoder + (double)result->samples * cost.decoder) / result->milliseconds;
     if (backend != &crd_backend_cpu) goto done;

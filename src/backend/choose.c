@@ -1,8 +1,11 @@
 #include "backend/choose.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/plugin_load.h"
+#include "backend/several.h"
+#include "base/bytes.h"
 #include "credence/number.h"
 
 static bool says(const char *text, const char *word)
@@ -15,17 +18,39 @@ static bool automatic(const char *text)
     return text == NULL || strcmp(text, "auto") == 0;
 }
 
+static bool gpu_path(const char *isa)
+{
+    return says(isa, "sm80") || says(isa, "sm90");
+}
+
 static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend **backend,
                              crd_device_settings *settings)
 {
-    if (!automatic(choice->precision) && !says(choice->precision, "f32")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32, not in %s; leave out --precision",
+    const bool bf16 = says(choice->precision, "bf16");
+    if (!automatic(choice->precision) && !says(choice->precision, "f32") && !bf16) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32 or bf16, not in %s; leave out --precision",
                         choice->precision);
     }
-    settings->precision = CRD_PRECISION_F32;
+    if (bf16 && choice->training) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "training on the CPU is in f32, not in bf16; leave out --precision");
+    }
+    settings->precision = bf16 ? CRD_PRECISION_BF16 : CRD_PRECISION_F32;
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
     *backend = &crd_backend_cpu;
     return CRD_OK;
+}
+
+enum { MOST_GPUS = 64, ANY_GPU = -1 };
+
+/* One GPU per process of this machine; where there are more processes, they take turns. */
+static int spread_over_gpus(const crd_backend *backend, const crd_device_settings *settings, int local_rank)
+{
+    crd_device_settings other = *settings;
+    char text[256];
+    for (other.device = 1; other.device < MOST_GPUS && other.device <= local_rank; other.device++) {
+        if (backend->describe(&other, text, sizeof text) != CRD_OK) return local_rank % other.device;
+    }
+    return local_rank % MOST_GPUS;
 }
 
 /* Fails where there is no plug-in, no driver or no such GPU. */
@@ -33,44 +58,108 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                               crd_device_settings *settings)
 {
     char text[256];
-    if (choice->training) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "this version trains on the CPU only; choose --device cpu");
-    }
     settings->device = (int)number;
-    settings->precision = says(choice->precision, "f32")    ? CRD_PRECISION_F32
-                          : says(choice->precision, "bf16") ? CRD_PRECISION_BF16
-                                                            : CRD_PRECISION_FP16;
+    settings->precision = says(choice->precision, "f32")                     ? CRD_PRECISION_F32
+                          : says(choice->precision, "bf16")                  ? CRD_PRECISION_BF16
+                          : automatic(choice->precision) && choice->training ? CRD_PRECISION_BF16
+                                                                             : CRD_PRECISION_FP16;
     if (!automatic(choice->precision) && !says(choice->precision, "fp16") &&
         settings->precision == CRD_PRECISION_FP16) {
         return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
     }
-    if (!automatic(choice->isa) && !says(choice->isa, "sm80")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the GPU's instruction path is sm80, not '%s'; leave out --isa", choice->isa);
+    if (!automatic(choice->isa) && !gpu_path(choice->isa)) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "a GPU's instruction path is sm80 or sm90, not '%s'; leave out --isa",
+                        choice->isa);
+    }
+    settings->isa = automatic(choice->isa) ? NULL : choice->isa;
+    if (choice->training) { /* whose kernels there is one set of */
+        if (says(choice->isa, "sm90")) {
+            return crd_fail(CRD_ERR_UNSUPPORTED, "training on a GPU has the instruction path sm80; leave out --isa");
+        }
+        settings->isa = "sm80";
+    }
+    if (!automatic(choice->max_gpu_memory)) {
+        CRD_PASS(crd_parse_bytes(choice->max_gpu_memory, "max-gpu-memory", &settings->max_bytes));
     }
     CRD_PASS(crd_plugin_load("libcredence_cuda.so", backend));
+    if (number == ANY_GPU) settings->device = spread_over_gpus(*backend, settings, choice->local_rank);
     return (*backend)->describe(settings, text, sizeof text);
+}
+
+/* "0,1": the numbers in `settings->devices`. False where it isn't such a list. */
+static bool parse_devices(const char *text, crd_device_settings *settings)
+{
+    settings->device_count = 0;
+    for (;;) {
+        int64_t number;
+        const size_t length = strcspn(text, ",");
+        if (length == 0 || strspn(text, "0123456789") != length || !crd_parse_int(text, length, &number) ||
+            number >= 1024 || settings->device_count == CRD_DEVICES_MOST) {
+            return false;
+        }
+        settings->devices[settings->device_count++] = (int)number;
+        if (text[length] == '\0') return true;
+        text += length + 1;
+    }
+}
+
+/* Every GPU there is. */
+static crd_status all_devices(const crd_device_choice *choice, const crd_backend **backend,
+                              crd_device_settings *settings)
+{
+    char text[256];
+    CRD_PASS(choose_cuda(choice, 0, backend, settings));
+    for (int i = 0; i < CRD_DEVICES_MOST; i++) {
+        crd_device_settings one = *settings;
+        one.device = i;
+        if (i > 0 && (*backend)->describe(&one, text, sizeof text) != CRD_OK) break;
+        settings->devices[settings->device_count++] = i;
+    }
+    return CRD_OK;
+}
+
+/* What follows "cuda:". */
+static crd_status choose_listed(const crd_device_choice *choice, const char *list, const crd_backend **backend,
+                                crd_device_settings *settings)
+{
+    if (says(list, "all")) {
+        CRD_PASS(all_devices(choice, backend, settings));
+    } else if (parse_devices(list, settings)) {
+        for (int i = settings->device_count - 1; i >= 0; i--) {
+            CRD_PASS(choose_cuda(choice, settings->devices[i], backend, settings));
+        }
+    } else {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'cuda:%s'", list);
+    }
+    if (settings->device_count == 1) return CRD_OK;
+    if (choice->training) return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on one GPU; choose --device cuda:N");
+    settings->each = *backend;
+    *backend = &crd_backend_several;
+    return CRD_OK;
 }
 
 crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend **backend,
                               crd_device_settings *settings)
 {
     const char *device = choice->device;
-    int64_t number = 0;
     memset(settings, 0, sizeof *settings);
     *backend = NULL;
     settings->threads = (int)choice->threads;
     if (says(device, "cpu")) return choose_cpu(choice, backend, settings);
     if (automatic(device)) {
         /* an instruction path of the CPU asks for the CPU, too */
-        const bool cpu = choice->training || (!automatic(choice->isa) && !says(choice->isa, "sm80"));
-        if (!cpu && choose_cuda(choice, 0, backend, settings) == CRD_OK) return CRD_OK;
+        const bool cpu = !automatic(choice->isa) && !gpu_path(choice->isa);
+        if (!cpu && choose_cuda(choice, ANY_GPU, backend, settings) == CRD_OK) return CRD_OK;
+        if (*backend != NULL) { /* the plug-in is there, and says why it can't */
+            const char *reason = crd_last_error()->message;
+            snprintf(settings->fallback, sizeof settings->fallback, "%.*s", (int)strcspn(reason, ";"), reason);
+        }
         settings->device = 0;
         return choose_cpu(choice, backend, settings);
     }
-    if (says(device, "cuda") ||
-        (strncmp(device, "cuda:", 5) == 0 && crd_parse_int(device + 5, strlen(device + 5), &number) && number >= 0 &&
-         number < 1024)) {
-        return choose_cuda(choice, number, backend, settings);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda or cuda:N, not '%s'", device);
+    if (says(device, "cuda")) return choose_cuda(choice, ANY_GPU, backend, settings);
+    if (strncmp(device, "cuda:", 5) == 0) return choose_listed(choice, device + 5, backend, settings);
+    return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
+                    device);
 }

@@ -5,11 +5,13 @@
 #include "backend/backend.h"
 
 typedef struct crd_device_choice {
-    const char *device;    /* "auto", "cpu", "cuda" or "cuda:2"; NULL: auto */
+    const char *device;    /* "auto", "cpu", "cuda", "cuda:2", "cuda:0,1" or "cuda:all"; NULL: auto */
     const char *precision; /* "auto", "f32", "bf16" or "fp16"; NULL: auto */
     const char *isa;       /* "auto" or an instruction path; NULL: auto. Borrowed by the settings */
     int64_t threads;       /* 0: one per core */
-    bool training;         /* a device that can train is wanted */
+    bool training;         /* it is for training, whose precision on a GPU is bf16 by itself, not fp16 */
+    int local_rank;        /* among the processes on this machine: each takes a GPU of its own where none is named */
+    const char *max_gpu_memory; /* "20G": of each GPU; NULL or "auto": what is free */
 } crd_device_choice;
 
 /* auto takes a GPU where there is one and the plug-in for it, else the CPU. A device that is named must be there. */

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "chunk/kept.h"
 #include "chunk/mask.h"
 #include "credence/number.h"
 #include "volume/format.h"
@@ -15,6 +16,7 @@ struct crd_scan {
     char *path;
     crd_volume *volume;
     crd_mask *mask; /* NULL for none */
+    crd_kept *kept; /* NULL: boxes are read from the volume directly */
     crd_volume_statistics statistics;
     double mean, std;
     float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
@@ -162,7 +164,11 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
     CRD_TRY(open_files(path, options->volume, options->mask, monitor, scan));
-    CRD_TRY(measure(scan, monitor));
+    if (options->measured != NULL) {
+        scan->statistics = *options->measured;
+    } else {
+        CRD_TRY(measure(scan, monitor));
+    }
     CRD_TRY(set_normalisation(scan, &options->norm, monitor));
     *out = scan;
     scan = NULL;
@@ -194,6 +200,7 @@ void crd_scan_close(crd_scan **pointer)
 {
     crd_scan *scan = *pointer;
     if (scan == NULL) return;
+    crd_kept_free(&scan->kept);
     crd_volume_close(&scan->volume);
     crd_mask_close(&scan->mask);
     crd_free(&scan->path);
@@ -201,6 +208,12 @@ void crd_scan_close(crd_scan **pointer)
     crd_free(&scan->unit);
     crd_free(&scan->format);
     crd_free(pointer);
+}
+
+crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth)
+{
+    crd_kept_free(&scan->kept);
+    return crd_kept_create(scan->volume, region, depth, &scan->kept);
 }
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan)
@@ -237,7 +250,11 @@ crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
     uint8_t *inside = NULL;
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     const double mean = scan->mean, factor = 1.0 / scan->std;
-    CRD_TRY(crd_volume_read(scan->volume, box, CRD_F32, voxels));
+    if (scan->kept != NULL) {
+        CRD_TRY(crd_kept_read(scan->kept, box, voxels));
+    } else {
+        CRD_TRY(crd_volume_read(scan->volume, box, CRD_F32, voxels));
+    }
     for (int64_t i = 0; i < count; i++) {
         const float value = (float)(((double)voxels[i] - mean) * factor);
         voxels[i] = value - value == 0.0f ? value : scan->fill; /* not finite */

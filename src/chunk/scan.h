@@ -11,7 +11,7 @@
 typedef enum crd_norm_mode { CRD_NORM_SCAN = 0, CRD_NORM_NONE = 1, CRD_NORM_FIXED = 2 } crd_norm_mode;
 typedef struct crd_norm_setting {
     crd_norm_mode mode;
-    double mean, std;        /* CRD_NORM_FIXED */
+    double mean, std; /* CRD_NORM_FIXED */
 } crd_norm_setting;
 
 /* "scan", "none" or "MEAN,STD". */
@@ -22,9 +22,10 @@ void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size);
 typedef struct crd_scan crd_scan;
 
 typedef struct crd_scan_options {
-    const crd_volume_options *volume;  /* raw shape and type, cache; may be NULL */
+    const crd_volume_options *volume; /* raw shape and type, cache; may be NULL */
     crd_norm_setting norm;
-    const char *mask;                  /* NULL, "cylinder", or a volume file: nonzero = inside */
+    const char *mask;                      /* NULL, "cylinder", or a volume file: nonzero = inside */
+    const crd_volume_statistics *measured; /* by another process: the scan isn't measured again; NULL: it is */
 } crd_scan_options;
 
 /* Opens, measures the whole scan (one pass) and says what was understood: statistics, voxels that are not numbers, a
@@ -33,6 +34,10 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
 /* The same scan again, for another thread, without measuring anew. */
 crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
 void crd_scan_close(crd_scan **scan);
+
+/* From now on keeps the last `depth` slices that were read, of each the part that `region` covers in y and x (see
+ * chunk/kept.h). The floats are the same. */
+crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth);
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan);
 const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);

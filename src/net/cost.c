@@ -1,6 +1,6 @@
 #include "net/cost.h"
 
-static double layer_cost(const crd_conv_layer *layer, const int64_t chunk[3])
+double crd_layer_cost(const crd_conv_layer *layer, const int64_t chunk[3])
 {
     static const double taps[] = {0.0, 1.0, 27.0 / 8.0, 27.0};
     double voxels = 1.0;
@@ -12,7 +12,7 @@ crd_cost crd_network_cost(const crd_net *net, const int64_t chunk[3])
 {
     crd_cost cost = {0};
     for (int layer = 0; layer < CRD_CONV_COUNT; layer++) {
-        *(layer < CRD_D3UP ? &cost.encoder : &cost.decoder) += layer_cost(&net->layers[layer], chunk);
+        *(layer < CRD_D3UP ? &cost.encoder : &cost.decoder) += crd_layer_cost(&net->layers[layer], chunk);
     }
     return cost;
 }
@@ -21,5 +21,5 @@ double crd_training_cost(const crd_net *net, const int64_t chunk[3])
 {
     const crd_cost cost = crd_network_cost(net, chunk);
     return 3.0 * (cost.encoder + cost.decoder) -
-           layer_cost(&net->layers[CRD_E1A], chunk); /* the input has no gradient */
+           crd_layer_cost(&net->layers[CRD_E1A], chunk); /* the input has no gradient */
 }

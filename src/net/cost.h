@@ -11,6 +11,7 @@ typedef struct crd_cost {
 
 /* A multiply-add is two. Plain convolutions, whatever the kernels really do; upsampling + 2x2x2 counts as the 27/8 taps
  * that it needs at the low resolution. Norms, pools and activations don't count. */
+double crd_layer_cost(const crd_conv_layer *layer, const int64_t chunk[3]);
 crd_cost crd_network_cost(const crd_net *net, const int64_t chunk[3]);
 
 /* Forward and backward of one example: the gradients of data and kernels cost as much as the forward pass each. */

@@ -6,6 +6,7 @@
 #ifndef CRD_NET_ENGINE_H
 #define CRD_NET_ENGINE_H
 
+#include "net/loss.h"
 #include "net/net.h"
 #include "ops/ops.h"
 
@@ -33,12 +34,6 @@ void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const f
 
 /* Forward and, when gradient is not NULL, backward of one example. label: 0, 1 or 255 (none) per voxel. gradient
  * (point layout, overwritten) is that of scale * (sum of BCE over the labelled voxels). */
-typedef struct crd_loss {
-    double bce_sum;
-    int64_t labelled;
-    int64_t correct; /* (logit > 0) == label */
-    bool head_dead;  /* the head's one-channel ReLU gave zero everywhere */
-} crd_loss;
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
                      const uint8_t *label, float scale, float *gradient, crd_loss *loss);
 

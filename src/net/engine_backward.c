@@ -58,7 +58,8 @@ static void kernel_gradient(crd_engine *engine, int layer, const crd_tensor *x0,
         engine->plan.ops->conv_kernel_gradient(engine->plan.pool, x0, x1, dy, dkernel, engine->scratch);
     }
     engine->plan.ops->border_sums(engine->plan.pool, dy, engine->border_sums);
-    crd_unfold_gradient(&shape, scale, shift, engine->border_sums, dkernel, gradient + layout->bias[layer]);
+    crd_unfold_gradient(engine->plan.pool, &shape, scale, shift, engine->border_sums, dkernel,
+                        gradient + layout->bias[layer]);
 }
 
 /* The gradient of input channels [first, first + dx->channels) of a 3x3x3 layer. */
@@ -66,7 +67,8 @@ static void data_gradient(crd_engine *engine, int layer, const float *weights, c
                           crd_tensor *dx)
 {
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
-    crd_flip_kernel(&shape, weights + engine->plan.net->point.kernel[layer], first, dx->channels, engine->flipped);
+    crd_flip_kernel(engine->plan.pool, &shape, weights + engine->plan.net->point.kernel[layer], first, dx->channels,
+                    engine->flipped);
     const crd_conv conv = {.x = {dy, NULL}, .kernel = engine->flipped, .y = dx, .scratch = engine->scratch};
     engine->plan.ops->conv_forward(engine->plan.pool, &conv);
 }

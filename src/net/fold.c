@@ -79,11 +79,39 @@ void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel
     }
 }
 
-void crd_unfold_gradient(const crd_kernel_shape *shape, const float *scale, const float *shift,
+typedef struct unfold_work {
+    const crd_kernel_shape *shape;
+    const float *scale, *shift;
+    const double *border_sums;
+    float *dkernel;
+} unfold_work;
+
+enum { UNFOLD_CHANNELS = 64 }; /* output channels at a time */
+
+static void unfold_tap(void *context, int64_t tap, int worker)
+{
+    (void)worker;
+    const unfold_work *work = context;
+    const int64_t in = work->shape->channels_in, out = work->shape->channels_out;
+    for (int64_t first = 0; first < out; first += UNFOLD_CHANNELS) {
+        const int64_t count = out - first < UNFOLD_CHANNELS ? out - first : UNFOLD_CHANNELS;
+        double total[UNFOLD_CHANNELS] = {0}; /* of dy over the voxels for which this tap reads inside the volume */
+        for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
+            if (!class_exists(work->shape, border) || !tap_inside(work->shape->edge, (int)tap, border)) continue;
+            for (int64_t o = 0; o < count; o++) total[o] += work->border_sums[border * out + first + o];
+        }
+        for (int64_t i = 0; i < in; i++) {
+            float *row = work->dkernel + (tap * in + i) * out + first;
+            const float scale = work->scale[i], shift = work->shift[i];
+            for (int64_t o = 0; o < count; o++) row[o] = row[o] * scale + shift * (float)total[o];
+        }
+    }
+}
+
+void crd_unfold_gradient(crd_pool *pool, const crd_kernel_shape *shape, const float *scale, const float *shift,
                          const double *border_sums, float *dkernel, float *dbias)
 {
-    const int taps = shape->edge * shape->edge * shape->edge;
-    const int64_t in = shape->channels_in, out = shape->channels_out;
+    const int64_t out = shape->channels_out;
     for (int64_t o = 0; o < out; o++) {
         double total = 0.0;
         for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
@@ -92,28 +120,32 @@ void crd_unfold_gradient(const crd_kernel_shape *shape, const float *scale, cons
         dbias[o] = (float)total;
     }
     if (scale == NULL) return;
-    for (int tap = 0; tap < taps; tap++) {
-        for (int64_t o = 0; o < out; o++) {
-            double total = 0.0; /* of dy over the voxels for which this tap reads inside the volume */
-            for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
-                if (class_exists(shape, border) && tap_inside(shape->edge, tap, border)) {
-                    total += border_sums[border * out + o];
-                }
-            }
-            float *column = dkernel + tap * in * out + o;
-            for (int64_t i = 0; i < in; i++) column[i * out] = column[i * out] * scale[i] + shift[i] * (float)total;
-        }
+    unfold_work work = {shape, scale, shift, border_sums, dkernel};
+    crd_pool_run(pool, shape->edge * shape->edge * shape->edge, unfold_tap, &work);
+}
+
+typedef struct flip_work {
+    const crd_kernel_shape *shape;
+    const float *kernel;
+    int64_t first, count;
+    float *out;
+} flip_work;
+
+static void flip_tap(void *context, int64_t tap, int worker)
+{
+    (void)worker;
+    const flip_work *work = context;
+    const int64_t channels_out = work->shape->channels_out, count = work->count;
+    const float *from = work->kernel + (tap * work->shape->channels_in + work->first) * channels_out;
+    float *to = work->out + (26 - tap) * channels_out * count;
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t o = 0; o < channels_out; o++) to[o * count + i] = from[i * channels_out + o];
     }
 }
 
-void crd_flip_kernel(const crd_kernel_shape *shape, const float *kernel, int64_t first, int64_t count, float *out)
+void crd_flip_kernel(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, int64_t first, int64_t count,
+                     float *out)
 {
-    const int64_t in = shape->channels_in, channels_out = shape->channels_out;
-    for (int tap = 0; tap < 27; tap++) {
-        const float *from = kernel + tap * in * channels_out;
-        float *to = out + (26 - tap) * channels_out * count;
-        for (int64_t i = 0; i < count; i++) {
-            for (int64_t o = 0; o < channels_out; o++) to[o * count + i] = from[(first + i) * channels_out + o];
-        }
-    }
+    flip_work work = {shape, kernel, first, count, out};
+    crd_pool_run(pool, 27, flip_tap, &work);
 }

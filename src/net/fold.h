@@ -21,11 +21,12 @@ void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel
 
 /* dkernel, computed from x, becomes that of scale * x + shift; border_sums [CRD_BORDER_CLASSES][out] are those of dy.
  * dbias [out] = the sum of dy. */
-void crd_unfold_gradient(const crd_kernel_shape *shape, const float *scale, const float *shift,
+void crd_unfold_gradient(crd_pool *pool, const crd_kernel_shape *shape, const float *scale, const float *shift,
                          const double *border_sums, float *dkernel, float *dbias);
 
 /* The kernel of the data gradient for input channels [first, first + count): taps reversed, channels swapped:
  * out [27][channels_out][count]. Only for edge 3. */
-void crd_flip_kernel(const crd_kernel_shape *shape, const float *kernel, int64_t first, int64_t count, float *out);
+void crd_flip_kernel(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel, int64_t first, int64_t count,
+                     float *out);
 
 #endif

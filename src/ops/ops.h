@@ -145,5 +145,7 @@ typedef struct crd_ops {
 /* The table for `name` (NULL or "auto": the best this CPU has), complete: no slot is empty. A name that is unknown or
  * that this CPU can't run is an error. */
 crd_status crd_ops_select(const char *name, const crd_ops **out);
+/* The same for prediction in bfloat16, which the path avx512 has on some CPUs. */
+crd_status crd_ops_select_bf16(const char *name, const crd_ops **out);
 
 #endif

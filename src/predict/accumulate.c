@@ -16,8 +16,9 @@ struct crd_accumulator {
     crd_slab_shape shape;
     int64_t *coverage[3]; /* along each axis, by coordinate of the box */
     uint64_t *fractions;  /* [depth of the ring][samples], where draws are shared */
-    double *denominators; /* of one row of voxels */
-    crd_pool *pool;       /* for percentiles over whole samples */
+    double *denominators; /* of one row of voxels, for each thread */
+    void **tiles;         /* of a slice that is being finished: [quantity][tile], where all fit in memory */
+    crd_pool *pool;
     const crd_ops *ops;
     float *values, *summary; /* of one tile: [samples][voxels], [2 + percentiles][voxels] */
 };
@@ -105,14 +106,18 @@ static crd_status prepare(crd_accumulator *a)
             a->coverage[axis][i] = crd_axis_coverage(&request->plan.axes[axis], origin + i);
         }
     }
-    CRD_PASS(crd_alloc(request->box.size[2], sizeof(double), "the coverage", &a->denominators));
     if (!request->draws_per_chunk) {
         CRD_PASS(crd_alloc(a->shape.depth * request->samples, sizeof(uint64_t), "the volume fractions", &a->fractions));
     }
+    CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
+    CRD_PASS(
+        crd_alloc(crd_pool_threads(a->pool) * request->box.size[2], sizeof(double), "the coverage", &a->denominators));
+    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
+    CRD_PASS(crd_alloc(a->shape.sums * tiles->count[0] * tiles->count[1], sizeof *a->tiles, "a slice", &a->tiles));
     if (!request->aggregate_samples) return CRD_OK;
     const int64_t voxels = tile_voxels(request);
-    CRD_PASS(crd_ops_select(request->device.isa, &a->ops));
-    CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
+    /* a GPU's instruction path is none of the CPU's */
+    CRD_PASS(crd_ops_select(request->backend == &crd_backend_cpu ? request->device.isa : NULL, &a->ops));
     CRD_PASS(crd_alloc(request->samples * voxels, sizeof(float), "the samples of a tile", &a->values));
     return crd_alloc((2 + request->percentile_count) * voxels, sizeof(float), "the samples of a tile", &a->summary);
 }
@@ -144,6 +149,7 @@ void crd_accumulator_free(crd_accumulator **pointer)
     for (int axis = 0; axis < 3; axis++) crd_free(&a->coverage[axis]);
     crd_free(&a->fractions);
     crd_free(&a->denominators);
+    crd_free(&a->tiles);
     crd_free(&a->values);
     crd_free(&a->summary);
     crd_free(pointer);
@@ -265,6 +271,30 @@ static void clip(const crd_box *box, crd_box *keep)
     }
 }
 
+typedef struct fraction_work {
+    const crd_accumulator *a;
+    const crd_chunk_result *result;
+    const uint8_t *inside, *skip;
+    const crd_box *window, *keep;
+} fraction_work;
+
+static void add_fractions(void *context, int64_t item, int worker)
+{
+    const fraction_work *work = context;
+    const crd_accumulator *a = work->a;
+    const int64_t z = work->keep->origin[0] + item;
+    (void)worker;
+    if (work->skip[z - a->request->box.origin[0]]) return;
+    const crd_fraction_slice slice = {.request = a->request,
+                                      .window = work->window,
+                                      .keep = work->keep,
+                                      .z = z,
+                                      .above = work->result->above,
+                                      .inside = work->inside};
+    crd_fraction_add(&slice, (const int64_t *const *)a->coverage,
+                     a->fractions + z % a->shape.depth * a->request->samples);
+}
+
 crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *result, const uint8_t *inside,
                                const uint8_t *skip)
 {
@@ -275,11 +305,10 @@ crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *resul
     for (int64_t z = keep.origin[0]; z < keep.origin[0] + keep.size[0]; z++) {
         if (skip[z - request->box.origin[0]]) continue;
         CRD_PASS(add_slice(a, result, &window, &keep, z));
-        if (a->fractions == NULL) continue;
-        const crd_fraction_slice slice = {
-            .request = request, .window = &window, .keep = &keep, .z = z, .above = result->above, .inside = inside};
-        crd_fraction_add(&slice, (const int64_t *const *)a->coverage,
-                         a->fractions + z % a->shape.depth * request->samples);
+    }
+    if (a->fractions != NULL) {
+        fraction_work work = {a, result, inside, skip, &window, &keep};
+        crd_pool_run(a->pool, keep.size[0], add_fractions, &work);
     }
     return CRD_OK;
 }
@@ -295,21 +324,23 @@ static void store(crd_type type, double value, int64_t at, void *voxels)
     }
 }
 
-static void set_denominators(crd_accumulator *a, int64_t z, int64_t y, int64_t x0, int64_t x1)
+/* Of the voxels [x0, x1) of a row: a worker's own. */
+static const double *denominators_of(const crd_accumulator *a, int worker, int64_t z, int64_t y, int64_t x0, int64_t x1)
 {
     const int64_t rows = a->coverage[0][z - a->request->box.origin[0]] * a->coverage[1][y];
-    for (int64_t x = x0; x < x1; x++) a->denominators[x] = (double)(rows * a->coverage[2][x]) * 0x1p24;
+    double *denominators = a->denominators + worker * a->request->box.size[2];
+    for (int64_t x = x0; x < x1; x++) denominators[x - x0] = (double)(rows * a->coverage[2][x]) * 0x1p24;
+    return denominators;
 }
 
 /* One row of one tile: sums divided by their coverage, which `to` gets from its voxel `at` on. */
-static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, const void *tile, crd_type type, int64_t at,
-                       void *to)
+static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, const double *denominators,
+                       const void *tile, crd_type type, int64_t at, void *to)
 {
     const crd_slab_tiles *tiles = crd_slab_division(a->slab);
     const int64_t in_tile =
         (y - p->tile[0] * tiles->edge[0]) * tiles->edge[1] + p->begin[1] - p->tile[1] * tiles->edge[1];
     const int64_t count = p->end[1] - p->begin[1];
-    const double *denominators = a->denominators + p->begin[1];
     if (type == CRD_F32 && !a->shape.wide) {
         const uint32_t *sums = (const uint32_t *)tile + in_tile;
         float *values = (float *)to + at;
@@ -324,18 +355,63 @@ static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, cons
     }
 }
 
+static void finish_tile(const crd_accumulator *a, const patch *p, int64_t q, const void *tile, int worker,
+                        const crd_slice *out)
+{
+    for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
+        divide_row(a, p, y, denominators_of(a, worker, out->z, y, p->begin[1], p->end[1]), tile,
+                   a->request->quantities[q].stored, y * a->request->box.size[2] + p->begin[1], out->voxels[q]);
+    }
+}
+
 static crd_status finish_quantities(crd_accumulator *a, const patch *p, crd_slice *out)
 {
-    const crd_request *request = a->request;
-    for (int64_t q = 0; q < request->quantity_count; q++) {
+    for (int64_t q = 0; q < a->request->quantity_count; q++) {
         void *tile;
         CRD_PASS(crd_slab_tile(a->slab, out->z, q, p->tile[0], p->tile[1], &tile));
-        for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-            set_denominators(a, out->z, y, p->begin[1], p->end[1]);
-            divide_row(a, p, y, tile, request->quantities[q].stored, y * request->box.size[2] + p->begin[1],
-                       out->voxels[q]);
-        }
+        finish_tile(a, p, q, tile, 0, out);
     }
+    return CRD_OK;
+}
+
+typedef struct finish_work {
+    const crd_accumulator *a;
+    const crd_slice *out;
+} finish_work;
+
+static patch patch_of(const crd_accumulator *a, int64_t tile)
+{
+    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
+    patch p = {.tile = {tile / tiles->count[1], tile % tiles->count[1]}};
+    for (int axis = 0; axis < 2; axis++) {
+        const int64_t size = a->request->box.size[axis + 1];
+        p.begin[axis] = p.tile[axis] * tiles->edge[axis];
+        p.end[axis] = p.begin[axis] + tiles->edge[axis] < size ? p.begin[axis] + tiles->edge[axis] : size;
+    }
+    return p;
+}
+
+static void finish_item(void *context, int64_t item, int worker)
+{
+    const finish_work *work = context;
+    const crd_slab_tiles *tiles = crd_slab_division(work->a->slab);
+    const int64_t count = tiles->count[0] * tiles->count[1];
+    const patch p = patch_of(work->a, item % count);
+    finish_tile(work->a, &p, item / count, work->a->tiles[item], worker, work->out);
+}
+
+/* The same on all threads, where no tile has to make room for another. */
+static crd_status finish_together(crd_accumulator *a, crd_slice *out)
+{
+    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
+    const int64_t count = tiles->count[0] * tiles->count[1], items = a->request->quantity_count * count;
+    for (int64_t i = 0; i < items; i++) {
+        const int64_t tile = i % count;
+        CRD_PASS(
+            crd_slab_tile(a->slab, out->z, i / count, tile / tiles->count[1], tile % tiles->count[1], &a->tiles[i]));
+    }
+    finish_work work = {a, out};
+    crd_pool_run(a->pool, items, finish_item, &work);
     return CRD_OK;
 }
 
@@ -360,8 +436,8 @@ static crd_status finish_samples(crd_accumulator *a, const patch *p, crd_slice *
         void *tile;
         CRD_PASS(crd_slab_tile(a->slab, out->z, s, p->tile[0], p->tile[1], &tile));
         for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-            set_denominators(a, out->z, y, p->begin[1], p->end[1]);
-            divide_row(a, p, y, tile, CRD_F32, s * voxels + (y - p->begin[0]) * columns, a->values);
+            divide_row(a, p, y, denominators_of(a, 0, out->z, y, p->begin[1], p->end[1]), tile, CRD_F32,
+                       s * voxels + (y - p->begin[0]) * columns, a->values);
         }
     }
     for (int64_t q = 0; q < request->quantity_count; q++) {
@@ -399,8 +475,18 @@ static void blank_outside(const crd_request *request, const uint8_t *inside, crd
     }
 }
 
+crd_accumulator_sums crd_accumulator_sums_of(crd_accumulator *a, int64_t z)
+{
+    const int64_t samples = a->fractions != NULL ? a->request->samples : 0;
+    return (crd_accumulator_sums){.slab = a->slab,
+                                  .count = a->shape.sums,
+                                  .wide = a->shape.wide,
+                                  .fractions = samples > 0 ? a->fractions + z % a->shape.depth * samples : NULL,
+                                  .fraction_count = samples};
+}
+
 /* Makes room for the next slice in the same place of the ring. */
-static void forget_slice(crd_accumulator *a, int64_t z)
+void crd_accumulator_forget(crd_accumulator *a, int64_t z)
 {
     crd_slab_release(a->slab, z);
     if (a->fractions == NULL) return;
@@ -413,15 +499,17 @@ crd_status crd_accumulator_finish(crd_accumulator *a, int64_t z, const uint8_t *
     const int64_t begin[2] = {0, 0}, end[2] = {request->box.size[1], request->box.size[2]};
     patch p = {.tile = {-1, -1}};
     out->z = z;
-    while (next_patch(crd_slab_division(a->slab), begin, end, &p)) {
+    const bool together = !request->aggregate_samples && crd_slab_whole(a->slab);
+    if (together) CRD_PASS(finish_together(a, out));
+    while (!together && next_patch(crd_slab_division(a->slab), begin, end, &p)) {
         CRD_PASS(request->aggregate_samples ? finish_samples(a, &p, out) : finish_quantities(a, &p, out));
     }
     if (inside != NULL) blank_outside(request, inside, out);
-    crd_fraction_sum_slice(request, inside, out);
+    crd_fraction_sum_slice(request, a->pool, inside, out);
     if (a->fractions != NULL) {
         memcpy(out->sums + crd_slice_first_fraction(request), a->fractions + z % a->shape.depth * request->samples,
                (size_t)request->samples * sizeof(uint64_t));
     }
-    forget_slice(a, z);
+    crd_accumulator_forget(a, z);
     return CRD_OK;
 }

@@ -43,4 +43,17 @@ crd_status crd_accumulator_add(crd_accumulator *accumulator, const crd_chunk_res
 /* Finishes slice z (in the scan) and forgets its sums; `inside` is the mask of the box's slice, or NULL. */
 crd_status crd_accumulator_finish(crd_accumulator *accumulator, int64_t z, const uint8_t *inside, crd_slice *out);
 
+/* The sums of one slice as they stand, for those that move them between processes: the slab's tiles and the volume
+ * fractions (fraction_count is 0 where there are none). Borrowed. */
+typedef struct crd_accumulator_sums {
+    crd_slab *slab;
+    int64_t count; /* of the slab's sums */
+    bool wide;
+    uint64_t *fractions;
+    int64_t fraction_count;
+} crd_accumulator_sums;
+crd_accumulator_sums crd_accumulator_sums_of(crd_accumulator *accumulator, int64_t z);
+/* Drops the sums of slice z. */
+void crd_accumulator_forget(crd_accumulator *accumulator, int64_t z);
+
 #endif

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/partial.h"
+#include "volume/zarr.h"
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
@@ -89,7 +91,12 @@ static crd_status remove_file(const char *folder, const char *name)
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(crd_join_path(folder, name, "", &path));
-    if (unlink(path) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", path);
+    struct stat about;
+    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        CRD_TRY(crd_zarr_remove(path));
+    } else if (unlink(path) != 0 && errno != ENOENT) {
+        status = crd_fail_errno("can't remove %s", path);
+    }
 done:
     crd_free(&path);
     return status;
@@ -161,9 +168,8 @@ crd_status crd_run_folder_check_space(const crd_run_folder *folder, int64_t byte
     if (statvfs(folder->path, &disk) != 0) return CRD_OK; /* not known: the run will find out */
     const double room = (double)disk.f_bavail * (double)disk.f_frsize + (double)partial_bytes(folder->path);
     if (room >= (double)bytes) return CRD_OK;
-    return crd_fail(
-        CRD_ERR_SYSTEM,
-        "the run needs %.2f GiB of disk and %s has %.2f GiB free; free some, choose another folder, or write "
-        "less with --dtype u8 or a --bbox",
-        (double)bytes / 0x1p30, folder->path, room / 0x1p30);
+    return crd_fail(CRD_ERR_SYSTEM,
+                    "the run needs %.0f MiB of disk and %s has %.0f MiB free; free some, choose another folder, or "
+                    "write less with --dtype u8 or a --bbox",
+                    ceil((double)bytes / 0x1p20), folder->path, floor(room / 0x1p20));
 }

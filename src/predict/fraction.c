@@ -77,41 +77,90 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static void sum_interval(const crd_request *request, const float *values, crd_type type, const uint8_t *inside,
-                         uint64_t words[CRD_INTERVAL_WORDS])
+/* A slice is summed in strips, on as many threads as there are. Their sums are integers: the order doesn't matter. */
+enum { STRIPS = 16 };
+
+typedef struct strip_sums {
+    uint64_t within, foreground, sum;
+    double least, most;
+} strip_sums;
+
+typedef struct strip_work {
+    const float *values;
+    const uint8_t *inside; /* or NULL */
+    int64_t voxels;
+    crd_type type; /* intervals only */
+    strip_sums sums[STRIPS];
+} strip_work;
+
+static void strip_range(const strip_work *work, int64_t strip, int64_t *begin, int64_t *end)
 {
-    const int64_t voxels = request->box.size[1] * request->box.size[2];
-    double least = INFINITY, most = -INFINITY;
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < voxels; i++) {
-        if (inside != NULL && !inside[i]) continue;
-        const double value = written(type, values[i]);
-        sum += (uint64_t)llrint(value * 0x1p32);
-        if (value < least) least = value;
-        if (value > most) most = value;
-    }
-    words[CRD_INTERVAL_SUM] = sum;
-    words[CRD_INTERVAL_LEAST] = bits_of(least);
-    words[CRD_INTERVAL_MOST] = bits_of(most);
+    *begin = work->voxels * strip / STRIPS;
+    *end = work->voxels * (strip + 1) / STRIPS;
 }
 
-void crd_fraction_sum_slice(const crd_request *request, const uint8_t *inside, crd_slice *slice)
+static void sum_strip(void *context, int64_t strip, int worker)
 {
-    const int64_t voxels = request->box.size[1] * request->box.size[2];
-    const float *probability = slice->voxels[0];
-    uint64_t within = 0, foreground = 0;
-    for (int64_t i = 0; i < voxels; i++) {
-        const uint64_t counted = inside == NULL || inside[i] != 0;
-        within += counted;
-        foreground += counted & (uint64_t)(probability[i] > 0.5f);
+    strip_work *work = context;
+    strip_sums sums = {.least = INFINITY, .most = -INFINITY};
+    int64_t begin, end;
+    (void)worker;
+    strip_range(work, strip, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        if (work->inside != NULL && !work->inside[i]) continue;
+        const double value = written(work->type, work->values[i]);
+        sums.sum += (uint64_t)llrint(value * 0x1p32);
+        if (value < sums.least) sums.least = value;
+        if (value > sums.most) sums.most = value;
     }
-    slice->sums[CRD_SUM_INSIDE] = within;
-    slice->sums[CRD_SUM_FOREGROUND] = foreground;
+    work->sums[strip] = sums;
+}
+
+static void count_strip(void *context, int64_t strip, int worker)
+{
+    strip_work *work = context;
+    strip_sums sums = {0};
+    int64_t begin, end;
+    (void)worker;
+    strip_range(work, strip, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        const uint64_t counted = work->inside == NULL || work->inside[i] != 0;
+        sums.within += counted;
+        sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
+    }
+    work->sums[strip] = sums;
+}
+
+static void sum_interval(crd_pool *pool, strip_work *work, uint64_t words[CRD_INTERVAL_WORDS])
+{
+    strip_sums all = {.least = INFINITY, .most = -INFINITY};
+    crd_pool_run(pool, STRIPS, sum_strip, work);
+    for (int i = 0; i < STRIPS; i++) {
+        all.sum += work->sums[i].sum;
+        if (work->sums[i].least < all.least) all.least = work->sums[i].least;
+        if (work->sums[i].most > all.most) all.most = work->sums[i].most;
+    }
+    words[CRD_INTERVAL_SUM] = all.sum;
+    words[CRD_INTERVAL_LEAST] = bits_of(all.least);
+    words[CRD_INTERVAL_MOST] = bits_of(all.most);
+}
+
+void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice)
+{
+    strip_work work = {
+        .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
+    crd_pool_run(pool, STRIPS, count_strip, &work);
+    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = 0;
+    for (int i = 0; i < STRIPS; i++) {
+        slice->sums[CRD_SUM_INSIDE] += work.sums[i].within;
+        slice->sums[CRD_SUM_FOREGROUND] += work.sums[i].foreground;
+    }
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         const int64_t interval = output->quantity - 1; /* their widths follow the probability */
         if (request->quantities[output->quantity].kind != CRD_WIDTH) continue;
-        sum_interval(request, slice->voxels[output->quantity], output->type, inside,
-                     slice->sums + CRD_SUM_FIRST_INTERVAL + interval * CRD_INTERVAL_WORDS);
+        work.values = slice->voxels[output->quantity];
+        work.type = output->type;
+        sum_interval(pool, &work, slice->sums + CRD_SUM_FIRST_INTERVAL + interval * CRD_INTERVAL_WORDS);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef CRD_PREDICT_FRACTION_H
 #define CRD_PREDICT_FRACTION_H
 
+#include "base/parallel.h"
 #include "predict/accumulate.h"
 
 /* One slice of what a chunk keeps. */
@@ -18,6 +19,6 @@ typedef struct crd_fraction_slice {
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions);
 
 /* Fills the slice's sums up to the fractions, from its voxels as they will be written. */
-void crd_fraction_sum_slice(const crd_request *request, const uint8_t *inside, crd_slice *slice);
+void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice);
 
 #endif

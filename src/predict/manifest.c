@@ -324,8 +324,10 @@ static void add_times(json *j, const crd_manifest *m)
     const struct {
         const char *key;
         double seconds;
-    } parts_of_run[] = {{"preparing", t->preparing}, {"waiting_for_the_scan", t->waiting}, {"network", t->network},
-                        {"adding", t->adding},       {"finishing_slices", t->finishing},   {"writing", t->writing}};
+    } parts_of_run[] = {{"preparing", t->preparing},          {"starting", t->starting},
+                        {"waiting_for_the_scan", t->waiting}, {"network", t->network},
+                        {"summarising", t->summarising},      {"adding", t->adding},
+                        {"finishing_slices", t->finishing},   {"writing", t->writing}};
     for (size_t i = 0; i < sizeof parts_of_run / sizeof parts_of_run[0]; i++) {
         number(j, o, parts_of_run[i].key, parts_of_run[i].seconds);
     }

@@ -10,11 +10,13 @@
 /* Where the seconds went. */
 typedef struct crd_run_times {
     double preparing; /* fingerprints, statistics, timing the network */
+    double starting;  /* drawing the weights, taking the memory */
     double waiting;   /* for chunks of the scan */
     double network;
-    double adding;    /* chunks to the sums */
-    double finishing; /* slices */
-    double writing;   /* the volumes, at the end */
+    double summarising; /* means and percentiles of the samples, where they don't run beside the network */
+    double adding;      /* chunks to the sums */
+    double finishing;   /* slices */
+    double writing;     /* the volumes, at the end */
 } crd_run_times;
 
 typedef struct crd_manifest {

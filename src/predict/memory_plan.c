@@ -1,14 +1,14 @@
 #include "predict/memory_plan.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/number.h"
 #include "predict/accumulate.h"
+#include "predict/edge.h"
 #include "predict/probe.h"
 #include "predict/reader.h"
 #include "predict/writer.h"
@@ -45,27 +45,11 @@ static int64_t free_memory(void)
 
 crd_status crd_memory_parse(const char *text, int64_t *out)
 {
-    static const char letters[] = "KMGT";
-    double number;
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
         *out = free_memory() / 4 * 3;
         return CRD_OK;
     }
-    const size_t length = strspn(text, "0123456789.");
-    const char *unit = text + length;
-    double factor = 1.0;
-    const char *letter = *unit != '\0' ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
-    if (letter != NULL) {
-        for (const char *p = letters; p <= letter; p++) factor *= 1024.0;
-        unit++;
-    }
-    if (strcmp(unit, "iB") == 0 || strcmp(unit, "B") == 0) unit += strlen(unit);
-    if (length == 0 || *unit != '\0' || !crd_parse_real(text, length, &number) || number * factor < 1.0 ||
-        number * factor > 0x1p62) {
-        return crd_fail(CRD_ERR_ARGUMENT, "max-memory must be a size such as 4G or 900M, or auto, not '%s'", text);
-    }
-    *out = (int64_t)(number * factor);
-    return CRD_OK;
+    return crd_parse_bytes(text, "max-memory", out);
 }
 
 /* At most, as good as certainly: they are scattered over the scan. */
@@ -90,6 +74,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
@@ -132,14 +117,30 @@ static crd_status refuse(const crd_request *request, int64_t limit, int64_t need
                     (long long)chunk[2], (long long)(bytes / mebibyte + 1));
 }
 
-crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out)
+/* Sums that processes leave for each other: as many rows deep at a time as each may have around its bands. */
+static crd_status edge_bytes(const crd_request *request, int64_t depth, int processes, int64_t *out)
+{
+    int64_t bytes;
+    *out = 0;
+    if (processes == 1) return CRD_OK;
+    CRD_PASS(crd_edge_bytes(request, &bytes));
+    return crd_product(bytes, depth, 2 * (int64_t)processes, out);
+}
+
+static bool automatic(const char *text)
+{
+    return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0;
+}
+
+crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
     crd_slab_shape shape;
     crd_slab_tiles tiles;
-    int64_t fixed, voxels;
+    int64_t fixed, voxels, edges;
     int64_t chunk[3];
     memset(out, 0, sizeof *out);
     CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
+    if (automatic(request->options->max_memory)) out->limit /= place->local_size;
     for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
     CRD_PASS(fixed_bytes(request, chunk, &fixed));
     crd_accumulator_shape(request, &shape);
@@ -151,7 +152,9 @@ crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out
     if (least > all) least = all;
     if (fixed + least > out->limit) return refuse(request, out->limit, fixed + least);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
-    out->memory_bytes = fixed + out->slab_bytes;
+    const int64_t kept = crd_reader_kept_bytes(request);
+    if (out->slab_bytes == all && kept <= out->limit - fixed - all) out->kept_bytes = kept;
+    out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
     out->scratch_bytes = out->slab_bytes < all ? all : 0;
 
     CRD_PASS(crd_product(request->box.size[0], request->box.size[1], request->box.size[2], &voxels));
@@ -165,7 +168,9 @@ crd_status crd_memory_plan_make(const crd_request *request, crd_memory_plan *out
     const int64_t probes = (voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT) * request->samples * 4;
     out->partial_bytes += probes;
     out->result_bytes += probes;
-    out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes;
+    out->scratch_bytes *= place->size;
+    CRD_PASS(edge_bytes(request, shape.depth, place->size, &edges));
+    out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes + edges;
     return CRD_OK;
 }
 
@@ -206,6 +211,12 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
+    if (request->backend != &crd_backend_cpu) { /* fast, and its time is not a sum over samples: one whole chunk */
+        CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
+        CRD_TRY(time_chunk(request, &plan, input, &one));
+        *seconds = (double)request->chunks * one;
+        goto done;
+    }
     double scale = 1.0;
     for (int axis = 0; axis < 3; axis++) {
         const int64_t edge = plan.chunk[axis];

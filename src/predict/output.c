@@ -6,15 +6,15 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "base/report.h"
 
-enum { BATCH_VOXELS = 4 << 20 };
-
-typedef struct batch {
-    int64_t slices;  /* at most */
-    float *values;   /* as they lie among the finished slices: any stored type */
-    void *converted; /* as they are written, where that is another type */
-} batch;
+enum {
+    BATCH_VOXELS = 4 << 20, /* read and written at once */
+    TOGETHER = 4,           /* volumes that are written at the same time, each by a thread */
+    STRIPS = 16,            /* parts of the depth in which seams are measured meanwhile */
+    MOST_BYTES = 128 << 20  /* of slices in memory: what the network has given back by then */
+};
 
 crd_status crd_output_name(const crd_request *request, const crd_output *output, char **out)
 {
@@ -24,7 +24,7 @@ crd_status crd_output_name(const crd_request *request, const crd_output *output,
     return CRD_OK;
 }
 
-static void convert(const crd_output *output, const float *values, int64_t count, void *to)
+void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
     if (output->above_half) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
@@ -82,49 +82,120 @@ static void measure_slice(const crd_request *request, uint8_t *const seams[3], c
     }
 }
 
-/* Measures the batch; `before` is the slice before it and becomes its last. */
-static void measure_batch(const crd_request *request, uint8_t *const seams[3], const float *values, int64_t first,
-                          int64_t count, float *before, crd_seams *sums)
+typedef struct writing {
+    const crd_request *request;
+    crd_partial *partial;
+    const char *folder;
+    uint8_t *seams[3];
+    int64_t batch;  /* slices */
+    int64_t volume; /* the first of those at work */
+    int64_t volumes;
+    struct {
+        crd_status status;
+        crd_error error;
+    } results[TOGETHER + STRIPS];
+    crd_seams sums[STRIPS];
+} writing;
+
+/* Slices [begin, end) of the probability, and the steps to them from the slice before. */
+static crd_status measure_strip(const writing *w, int64_t begin, int64_t end, crd_seams *sums)
 {
-    const int64_t voxels = request->box.size[1] * request->box.size[2];
-    for (int64_t i = 0; i < count; i++) {
-        const float *slice = values + i * voxels;
-        measure_slice(request, seams, slice, sums);
-        if (first + i > 0) add_steps(slice, i > 0 ? slice - voxels : before, voxels, seams[0][first + i], sums);
+    crd_status status = CRD_OK;
+    const int64_t voxels = w->request->box.size[1] * w->request->box.size[2];
+    float *slice = NULL, *before = NULL;
+    memset(sums, 0, sizeof *sums);
+    CRD_TRY(crd_alloc(voxels, sizeof *slice, "a slice", &slice));
+    CRD_TRY(crd_alloc(voxels, sizeof *before, "a slice", &before));
+    if (begin > 0) CRD_TRY(crd_partial_read(w->partial, w->request->outputs[0].quantity, begin - 1, 1, before));
+    for (int64_t z = begin; z < end; z++) {
+        CRD_TRY(crd_partial_read(w->partial, w->request->outputs[0].quantity, z, 1, slice));
+        measure_slice(w->request, w->seams, slice, sums);
+        if (z > 0) add_steps(slice, before, voxels, w->seams[0][z], sums);
+        float *const kept = before;
+        before = slice;
+        slice = kept;
     }
-    memcpy(before, values + (count - 1) * voxels, (size_t)voxels * sizeof *before);
+done:
+    crd_free(&slice);
+    crd_free(&before);
+    return status;
 }
 
-static crd_status write_volume(const crd_request *request, crd_partial *partial, const crd_output *output,
-                               const char *path, const batch *b, uint8_t *const seams[3], float *before,
-                               crd_seams *sums)
+void crd_output_info(const crd_request *request, const crd_output *output, crd_volume_info *info)
+{
+    *info = request->scan;
+    for (int axis = 0; axis < 3; axis++) {
+        info->shape[axis] = request->box.size[axis];
+        info->origin[axis] += request->box.origin[axis];
+    }
+    info->type = output->type;
+    info->scale = output->scale;
+}
+
+static crd_status fill_volume(const writing *w, const crd_output *output, crd_volume *volume)
+{
+    crd_status status = CRD_OK;
+    const crd_box *box = &w->request->box;
+    const int64_t slice = box->size[1] * box->size[2];
+    const bool as_is = !output->above_half && output->type == w->request->quantities[output->quantity].stored;
+    float *values = NULL;       /* as they lie among the finished slices: any stored type */
+    uint16_t *converted = NULL; /* as they are written, where that is another type */
+    CRD_TRY(crd_alloc(w->batch * slice, sizeof *values, "slices of a volume", &values));
+    CRD_TRY(crd_alloc(w->batch * slice, sizeof *converted, "slices of a volume", &converted));
+    for (int64_t z = 0; z < box->size[0]; z += w->batch) {
+        const int64_t count = box->size[0] - z < w->batch ? box->size[0] - z : w->batch;
+        const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
+        CRD_TRY(crd_partial_read(w->partial, output->quantity, z, count, values));
+        if (!as_is) crd_output_convert(output, values, count * slice, converted);
+        CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)values : converted));
+    }
+done:
+    crd_free(&values);
+    crd_free(&converted);
+    return status;
+}
+
+static crd_status write_volume(const writing *w, const crd_output *output)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
-    const crd_box *box = &request->box;
-    const crd_quantity *quantity = &request->quantities[output->quantity];
-    const bool as_is = !output->above_half && output->type == quantity->stored;
-    crd_volume_info info = request->scan;
-    for (int axis = 0; axis < 3; axis++) {
-        info.shape[axis] = box->size[axis];
-        info.origin[axis] += box->origin[axis];
-    }
-    info.type = output->type;
-    info.scale = output->scale;
-    const crd_volume_options options = {.format = request->format};
+    char *name = NULL, *path = NULL;
+    crd_volume_info info;
+    crd_output_info(w->request, output, &info);
+    const crd_volume_options options = {.format = w->request->format};
+    CRD_TRY(crd_output_name(w->request, output, &name));
+    CRD_TRY(crd_join_path(w->folder, name, "", &path));
     CRD_TRY(crd_volume_create(path, &info, &options, &volume));
-    for (int64_t z = 0; z < box->size[0]; z += b->slices) {
-        const int64_t count = box->size[0] - z < b->slices ? box->size[0] - z : b->slices;
-        const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
-        CRD_TRY(crd_partial_read(partial, output->quantity, z, count, b->values));
-        if (before != NULL) measure_batch(request, seams, b->values, z, count, before, sums);
-        if (!as_is) convert(output, b->values, count * box->size[1] * box->size[2], b->converted);
-        CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)b->values : b->converted));
-    }
+    CRD_TRY(fill_volume(w, output, volume));
     CRD_TRY(crd_volume_commit(volume));
 done:
     crd_volume_close(&volume);
+    crd_free(&name);
+    crd_free(&path);
     return status;
+}
+
+/* Items are the volumes at work, then strips to measure. Errors are of a thread, so they are kept. */
+static void work_on(void *context, int64_t item, int worker)
+{
+    writing *w = context;
+    const int64_t depth = w->request->box.size[0], strip = item - w->volumes;
+    (void)worker;
+    w->results[item].status =
+        strip < 0 ? write_volume(w, &w->request->outputs[w->volume + item])
+                  : measure_strip(w, depth * strip / STRIPS, depth * (strip + 1) / STRIPS, &w->sums[strip]);
+    if (w->results[item].status != CRD_OK) w->results[item].error = *crd_last_error();
+}
+
+/* As many threads as slices may be in memory, two for each. */
+static crd_status make_pool(const crd_request *request, crd_pool **pool)
+{
+    const int64_t pair = 2 * request->box.size[1] * request->box.size[2] * (int64_t)sizeof(float);
+    const int64_t most = pair < MOST_BYTES ? MOST_BYTES / pair : 1;
+    CRD_PASS(crd_pool_create(request->device.threads, pool));
+    if (crd_pool_threads(*pool) <= most) return CRD_OK;
+    crd_pool_free(pool);
+    return crd_pool_create((int)most, pool);
 }
 
 crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, const char *folder,
@@ -132,32 +203,54 @@ crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, c
 {
     crd_status status = CRD_OK;
     const int64_t slice = request->box.size[1] * request->box.size[2];
-    uint8_t *seams[3] = {NULL, NULL, NULL};
-    float *before = NULL;
-    char *name = NULL, *path = NULL;
-    batch b = {.slices = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1};
-    if (b.slices > request->box.size[0]) b.slices = request->box.size[0];
+    crd_pool *pool = NULL;
+    writing *w = NULL;
+    char *name = NULL;
     memset(sums, 0, sizeof *sums);
-    CRD_TRY(mark_seams(request, seams));
-    CRD_TRY(crd_alloc(slice, sizeof *before, "a slice", &before));
-    CRD_TRY(crd_alloc(b.slices * slice, sizeof *b.values, "slices of a volume", &b.values));
-    CRD_TRY(crd_alloc(b.slices * slice, sizeof(uint16_t), "slices of a volume", &b.converted));
-    for (int64_t i = 0; i < request->output_count; i++) {
-        const crd_output *output = &request->outputs[i];
-        CRD_TRY(crd_output_name(request, output, &name));
-        CRD_TRY(crd_advance(monitor, "writing the volumes", "volumes", i, request->output_count, name));
-        CRD_TRY(crd_join_path(folder, name, "", &path));
-        CRD_TRY(write_volume(request, partial, output, path, &b, seams, i == 0 ? before : NULL, sums));
+    CRD_TRY(crd_alloc(1, sizeof *w, "the volumes", &w));
+    w->request = request;
+    w->partial = partial;
+    w->folder = folder;
+    w->batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
+    if (w->batch > request->box.size[0]) w->batch = request->box.size[0];
+    CRD_TRY(mark_seams(request, w->seams));
+    CRD_TRY(make_pool(request, &pool));
+    for (; w->volume < request->output_count; w->volume += w->volumes) {
+        const int64_t left = request->output_count - w->volume;
+        CRD_TRY(crd_output_name(request, &request->outputs[w->volume], &name));
+        CRD_TRY(crd_advance(monitor, "writing the volumes", "volumes", w->volume, request->output_count, name));
         crd_free(&name);
-        crd_free(&path);
+        w->volumes = left < TOGETHER ? left : TOGETHER;
+        const int64_t items = w->volumes + (w->volume == 0 ? STRIPS : 0);
+        crd_pool_run(pool, items, work_on, w);
+        for (int64_t i = 0; i < items; i++) {
+            if (w->results[i].status == CRD_OK) continue;
+            status = crd_error_adopt(&w->results[i].error);
+            goto done;
+        }
+    }
+    for (int i = 0; i < STRIPS; i++) {
+        sums->seam_sum += w->sums[i].seam_sum;
+        sums->seam_count += w->sums[i].seam_count;
+        sums->other_sum += w->sums[i].other_sum;
+        sums->other_count += w->sums[i].other_count;
     }
     CRD_TRY(crd_advance(monitor, "writing the volumes", "volumes", request->output_count, request->output_count, NULL));
 done:
-    for (int axis = 0; axis < 3; axis++) crd_free(&seams[axis]);
-    crd_free(&before);
-    crd_free(&b.values);
-    crd_free(&b.converted);
+    for (int axis = 0; w != NULL && axis < 3; axis++) crd_free(&w->seams[axis]);
+    crd_pool_free(&pool);
     crd_free(&name);
-    crd_free(&path);
+    crd_free(&w);
+    return status;
+}
+
+crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, crd_seams *sums)
+{
+    crd_status status = CRD_OK;
+    writing w = {.request = request, .partial = partial};
+    CRD_TRY(mark_seams(request, w.seams));
+    CRD_TRY(measure_strip(&w, 0, request->box.size[0], sums));
+done:
+    for (int axis = 0; axis < 3; axis++) crd_free(&w.seams[axis]);
     return status;
 }

@@ -179,13 +179,16 @@ static crd_status list_outputs(crd_request *request, const pair *pairs, const pa
     return CRD_OK;
 }
 
-/* "dir/scan.nii.gz" -> "scan"; "slices/" -> "slices"; "slices/a_*.tif" -> "a_"; "file.h5:/entry/data" -> "file". */
+/* "dir/scan.nii.gz" and "scan.ome.zarr/0" -> "scan"; "slices/" -> "slices"; "slices/a_*.tif" -> "a_";
+ * "file.h5:/entry/data" -> "file". */
 static crd_status name_of_scan(const char *path, char **out)
 {
     crd_status status = CRD_OK;
     char *file = NULL;
     const char *dataset = NULL;
     CRD_TRY(crd_split_dataset(path, false, &file, &dataset));
+    char *level = strstr(file, ".zarr/");
+    if (level != NULL) level[sizeof ".zarr" - 1] = '\0';
     size_t end = strlen(file);
     while (end > 1 && file[end - 1] == '/') file[--end] = '\0';
     const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
@@ -200,6 +203,8 @@ static crd_status name_of_scan(const char *path, char **out)
         dot = strrchr(*out, '.');
     }
     if (dot != NULL && dot != *out) *dot = '\0';
+    dot = strrchr(*out, '.');
+    if (dot != NULL && dot != *out && strcmp(dot, ".ome") == 0) *dot = '\0';
     if ((*out)[0] == '\0' || strcmp(*out, ".") == 0 || strcmp(*out, "..") == 0) strcpy(*out, "scan");
 done:
     crd_free(&file);

@@ -51,15 +51,17 @@ done:
     return status;
 }
 
-/* Reads records up to the first that is broken: an interruption can only have cut the last one short. */
-static crd_status read_journal(crd_partial *partial)
+/* Reads records up to the first that is broken: an interruption can only have cut the last one short. *bytes is where
+ * the good ones end. */
+static crd_status read_journal(crd_partial *partial, int file, int64_t *bytes)
 {
     const crd_box *box = &partial->request->box;
-    const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
+    const int64_t count = LEAD + partial->words + TAIL, size = count * (int64_t)sizeof(uint64_t);
     struct stat about;
-    if (fstat(partial->journal, &about) != 0) return crd_fail_errno("can't look at the journal in %s", partial->folder);
-    for (; partial->journal_bytes + bytes <= about.st_size; partial->journal_bytes += bytes) {
-        CRD_PASS(crd_read_at(partial->journal, "the journal", partial->journal_bytes, partial->record, (size_t)bytes));
+    *bytes = 0;
+    if (fstat(file, &about) != 0) return crd_fail_errno("can't look at the journal in %s", partial->folder);
+    for (; *bytes + size <= about.st_size; *bytes += size) {
+        CRD_PASS(crd_read_at(file, "the journal", *bytes, partial->record, (size_t)size));
         const int64_t slice = (int64_t)partial->record[1] - box->origin[0];
         if (partial->record[0] != mark || checksum(partial->record, count - 1) != partial->record[count - 1]) break;
         if (slice < 0 || slice >= box->size[0]) break;
@@ -67,10 +69,54 @@ static crd_status read_journal(crd_partial *partial)
                (size_t)partial->words * sizeof(uint64_t));
         partial->finished[slice] = 1;
     }
+    return CRD_OK;
+}
+
+/* This process's journal, to be continued behind its last good record. */
+static crd_status open_journal(crd_partial *partial, int rank, bool keep)
+{
+    char name[32] = "journal";
+    if (rank > 0) snprintf(name, sizeof name, "journal.%d", rank);
+    CRD_PASS(open_file(partial, name, keep, &partial->journal));
+    CRD_PASS(read_journal(partial, partial->journal, &partial->journal_bytes));
     if (ftruncate(partial->journal, (off_t)partial->journal_bytes) != 0) {
         return crd_fail_errno("can't shorten the journal in %s", partial->folder);
     }
     return CRD_OK;
+}
+
+/* The journals of all other processes, earlier ones and those of this run. */
+static crd_status read_other_journals(crd_partial *partial)
+{
+    crd_status status = CRD_OK;
+    DIR *listing = opendir(partial->folder);
+    if (listing == NULL) return crd_fail_errno("can't look into %s", partial->folder);
+    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+        int64_t bytes;
+        int file = -1;
+        if (strncmp(entry->d_name, "journal.", 8) != 0) continue;
+        status = open_file(partial, entry->d_name, true, &file);
+        if (status == CRD_OK) status = read_journal(partial, file, &bytes);
+        if (file >= 0) (void)close(file);
+    }
+    (void)closedir(listing);
+    return status;
+}
+
+/* Sums that processes of an interrupted run left for each other. */
+static crd_status remove_edges(const crd_partial *partial)
+{
+    crd_status status = CRD_OK;
+    DIR *listing = opendir(partial->folder);
+    if (listing == NULL) return crd_fail_errno("can't look into %s", partial->folder);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (strncmp(entry->d_name, "edge.", 5) != 0 && strncmp(entry->d_name, "scratch", 7) != 0) continue;
+        if (unlinkat(dirfd(listing), entry->d_name, 0) == 0 || errno == ENOENT) continue;
+        status = crd_fail_errno("can't remove %s/%s", partial->folder, entry->d_name);
+        break;
+    }
+    (void)closedir(listing);
+    return status;
 }
 
 /* The identity of the run that lies there must be ours; a new run writes its own. */
@@ -91,22 +137,47 @@ done:
     return status;
 }
 
-static crd_status open_all(crd_partial *partial, const char *identity, bool resume)
+static crd_status open_files(crd_partial *partial, bool keep)
 {
     const crd_request *request = partial->request;
-    if (mkdir(partial->folder, 0777) != 0 && errno != EEXIST) {
-        return crd_fail_errno("can't make the folder %s", partial->folder);
-    }
-    CRD_PASS(settle_identity(partial, identity, resume));
     CRD_PASS(crd_alloc(LEAD + partial->words + TAIL, sizeof(uint64_t), "the journal", &partial->record));
     CRD_PASS(crd_alloc(request->box.size[0] * partial->words, sizeof(uint64_t), "the journal", &partial->sums));
     CRD_PASS(crd_alloc(request->box.size[0], 1, "the journal", &partial->finished));
     for (int64_t i = 0; i < request->quantity_count; i++) {
-        CRD_PASS(open_file(partial, request->quantities[i].name, resume, &partial->files[i]));
+        CRD_PASS(open_file(partial, request->quantities[i].name, keep, &partial->files[i]));
     }
-    CRD_PASS(open_file(partial, "probe", resume, &partial->probe));
-    CRD_PASS(open_file(partial, "journal", resume, &partial->journal));
-    return read_journal(partial);
+    return open_file(partial, "probe", keep, &partial->probe);
+}
+
+static crd_status open_all(crd_partial *partial, const char *identity, bool resume)
+{
+    if (mkdir(partial->folder, 0777) != 0 && errno != EEXIST) {
+        return crd_fail_errno("can't make the folder %s", partial->folder);
+    }
+    if (identity != NULL) CRD_PASS(settle_identity(partial, identity, resume));
+    CRD_PASS(open_files(partial, resume));
+    CRD_PASS(remove_edges(partial));
+    CRD_PASS(open_journal(partial, 0, resume));
+    return read_other_journals(partial);
+}
+
+/* Everything but the files. */
+static crd_status begin(const char *folder, const crd_request *request, crd_partial **out)
+{
+    crd_status status = CRD_OK;
+    crd_partial *partial = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *partial, "the finished slices", &partial));
+    partial->request = request;
+    partial->words = crd_slice_sums(request);
+    partial->probe = partial->journal = -1;
+    CRD_TRY(crd_join_path(folder, ".partial", "", &partial->folder));
+    CRD_TRY(crd_alloc(request->quantity_count, sizeof *partial->files, "the finished slices", &partial->files));
+    for (int64_t i = 0; i < request->quantity_count; i++) partial->files[i] = -1;
+    *out = partial;
+    partial = NULL;
+done:
+    crd_partial_close(&partial);
+    return status;
 }
 
 crd_status crd_partial_open(const char *folder, const crd_request *request, const char *identity, bool resume,
@@ -116,14 +187,34 @@ crd_status crd_partial_open(const char *folder, const crd_request *request, cons
     crd_partial *partial = NULL;
     *out = NULL;
     if (!resume) CRD_TRY(crd_partial_remove(folder));
-    CRD_TRY(crd_alloc(1, sizeof *partial, "the finished slices", &partial));
-    partial->request = request;
-    partial->words = crd_slice_sums(request);
-    partial->probe = partial->journal = -1;
-    CRD_TRY(crd_join_path(folder, ".partial", "", &partial->folder));
-    CRD_TRY(crd_alloc(request->quantity_count, sizeof *partial->files, "the finished slices", &partial->files));
-    for (int64_t i = 0; i < request->quantity_count; i++) partial->files[i] = -1;
+    CRD_TRY(begin(folder, request, &partial));
     CRD_TRY(open_all(partial, identity, resume));
+    *out = partial;
+    partial = NULL;
+done:
+    crd_partial_close(&partial);
+    return status;
+}
+
+crd_status crd_partial_identify(const crd_partial *partial, const char *identity)
+{
+    return settle_identity(partial, identity, false);
+}
+
+crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,
+                            crd_partial **out)
+{
+    crd_status status = CRD_OK;
+    crd_partial *partial = NULL;
+    *out = NULL;
+    CRD_TRY(begin(folder, request, &partial));
+    CRD_TRY(open_files(partial, true));
+    CRD_TRY(open_journal(partial, rank, true));
+    if (finished != NULL) {
+        memcpy(partial->finished, finished, (size_t)request->box.size[0]);
+    } else {
+        CRD_TRY(read_other_journals(partial));
+    }
     *out = partial;
     partial = NULL;
 done:
@@ -210,6 +301,11 @@ crd_status crd_partial_sync(crd_partial *partial)
     for (int64_t i = 0; i < partial->request->quantity_count; i++) {
         if (fdatasync(partial->files[i]) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     }
+    return crd_partial_sync_probes(partial);
+}
+
+crd_status crd_partial_sync_probes(crd_partial *partial)
+{
     if (fdatasync(partial->probe) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     return CRD_OK;
 }
@@ -239,6 +335,15 @@ crd_status crd_partial_read(crd_partial *partial, int64_t quantity, int64_t firs
     const int64_t bytes = slice_bytes(partial, quantity);
     return crd_read_at(partial->files[quantity], partial->request->quantities[quantity].name, first * bytes, voxels,
                        (size_t)(count * bytes));
+}
+
+crd_status crd_partial_read_rows(crd_partial *partial, int64_t quantity, int64_t slice, int64_t y, int64_t rows,
+                                 void *voxels)
+{
+    const crd_request *request = partial->request;
+    const int64_t row = slice_bytes(partial, quantity) / request->box.size[1];
+    return crd_read_at(partial->files[quantity], request->quantities[quantity].name,
+                       (slice * request->box.size[1] + y) * row, voxels, (size_t)(rows * row));
 }
 
 crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values)

@@ -14,7 +14,7 @@ static crd_status fill(crd_predict_plan *plan)
     const crd_request *request = &plan->request;
     crd_predict_needs *needs = &plan->needs;
     crd_memory_plan memory;
-    CRD_PASS(crd_memory_plan_make(request, &memory));
+    CRD_PASS(crd_memory_plan_make(request, crd_dist_place(crd_dist_current()), &memory));
     for (int axis = 0; axis < 3; axis++) {
         needs->shape[axis] = request->scan.shape[axis];
         needs->origin[axis] = request->box.origin[axis];

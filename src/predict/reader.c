@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "chunk/kept.h"
 
 struct crd_reader {
     const crd_request *request;
@@ -60,8 +61,25 @@ static void *read_chunks(void *context)
     return NULL;
 }
 
+/* The part of every slice that the chunks of a row see. */
+static void row_region(const crd_request *request, crd_box *out)
+{
+    crd_box last, keep;
+    const int64_t per_row = request->count[1] * request->count[2];
+    crd_plan_chunk(&request->plan, crd_request_chunk(request, 0), out, &keep);
+    crd_plan_chunk(&request->plan, crd_request_chunk(request, per_row - 1), &last, &keep);
+    for (int axis = 1; axis < 3; axis++) out->size[axis] = last.origin[axis] + last.size[axis] - out->origin[axis];
+}
+
+int64_t crd_reader_kept_bytes(const crd_request *request)
+{
+    crd_box region;
+    row_region(request, &region);
+    return crd_kept_bytes(&request->scan, &region, region.size[0]);
+}
+
 crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *rows, int64_t row_count,
-                             crd_reader **out)
+                             bool keep, crd_reader **out)
 {
     crd_status status = CRD_OK;
     crd_reader *reader = NULL;
@@ -74,6 +92,11 @@ crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, c
     reader->rows = rows;
     reader->total = row_count * request->count[1] * request->count[2];
     CRD_TRY(crd_scan_reopen(scan, &reader->scan));
+    if (keep) {
+        crd_box region;
+        row_region(request, &region);
+        CRD_TRY(crd_scan_keep(reader->scan, &region, region.size[0]));
+    }
     for (int axis = 0; axis < 3; axis++) voxels *= request->plan.axes[axis].window;
     for (int i = 0; i < CRD_READER_BUFFERS; i++) {
         CRD_TRY(crd_alloc(voxels, sizeof(float), "a chunk of the scan", &reader->buffers[i]));

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "credence/number.h"
+#include "dist/dist.h"
 
 enum { PREVIEW_SAMPLES = 4 };
 /* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
@@ -182,8 +183,14 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     memset(out, 0, sizeof *out);
     out->options = options;
     CRD_PASS(check_options(options));
-    const crd_device_choice choice = {options->device, options->precision, options->isa, options->threads, false};
+    const crd_device_choice choice = {.device = options->device,
+                                      .precision = options->precision,
+                                      .isa = options->isa,
+                                      .threads = options->threads,
+                                      .local_rank = crd_dist_place(crd_dist_current())->local_rank,
+                                      .max_gpu_memory = options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
+    if (out->device.fallback[0] != '\0') crd_info(monitor, "%s: the CPU computes", out->device.fallback);
     CRD_PASS(open_inputs(out, monitor));
     choose_method(out);
     CRD_PASS(choose_chunk(out, monitor, chunk));

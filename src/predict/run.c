@@ -1,57 +1,17 @@
-/* A prediction from end to end: a reader thread ahead, the network, a writer thread behind. */
+/* A prediction from end to end: a reader thread ahead, the network, a writer thread behind. Processes of a job share
+ * the rows of chunks; rank 0 alone talks, keeps the log and makes the volumes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "predict/folder.h"
+#include "dist/agree.h"
 #include "predict/likeness.h"
-#include "predict/manifest.h"
-#include "predict/probe.h"
-#include "predict/reader.h"
-#include "predict/writer.h"
-
-enum { DEEPEST = 8 };
-
-typedef struct run {
-    crd_request request;
-    crd_memory_plan memory;
-    crd_run_folder folder;
-    crd_notes notes;
-    crd_fingerprints fingerprints;
-    crd_scan *scan;
-    crd_partial *partial;
-    crd_probes *probes;
-
-    int64_t *rows; /* rows of chunks to be computed, rising */
-    int64_t row_count;
-    crd_predictor *predictor;
-    crd_accumulator *accumulator;
-    crd_reader *reader;
-    crd_writer *writer;
-    uint8_t *inside; /* the mask of a chunk or of a slice; NULL without */
-    int64_t done;    /* chunks, in this call */
-    crd_seams seams;
-    crd_run_times times;
-} run;
-
-/* Calls something and adds the seconds it took. */
-#define TIMED(SECONDS, CALL)                                                                                           \
-    do {                                                                                                               \
-        const double timed_start = crd_notes_seconds(&r->notes);                                                       \
-        const crd_status timed_status = (CALL);                                                                        \
-        (SECONDS) += crd_notes_seconds(&r->notes) - timed_start;                                                       \
-        if (timed_status != CRD_OK) return timed_status;                                                               \
-    } while (0)
-
-static int64_t per_row(const run *r)
-{
-    return r->request.count[1] * r->request.count[2];
-}
+#include "predict/run.h"
 
 /* Rows whose kept part holds an unfinished slice. */
-static crd_status find_rows(run *r)
+static crd_status find_rows(crd_predict_run *r)
 {
     const uint8_t *finished = crd_partial_finished(r->partial);
     CRD_PASS(crd_alloc(r->request.count[0], sizeof *r->rows, "the rows", &r->rows));
@@ -65,147 +25,190 @@ static crd_status find_rows(run *r)
     return CRD_OK;
 }
 
-static crd_status open_scan(run *r)
+/* One process measures the scan; the others get its figures. */
+static crd_status open_scan(crd_predict_run *r)
 {
+    crd_volume_statistics statistics;
     const crd_request *request = &r->request;
     const char *mask = request->options->mask;
-    const crd_scan_options options = {
+    crd_scan_options options = {
         .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
-    CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
-    crd_likeness_check(request, r->scan, &r->notes.monitor);
+    if (crd_predict_first(r)) {
+        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
+        crd_likeness_check(request, r->scan, &r->notes.monitor);
+        statistics = *crd_scan_statistics(r->scan);
+    }
+    CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
+    if (!crd_predict_first(r)) {
+        options.measured = &statistics;
+        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
+    }
     if (!crd_scan_masked(r->scan)) return CRD_OK;
     int64_t most = request->box.size[1] * request->box.size[2], chunk = 1;
     for (int axis = 0; axis < 3; axis++) chunk *= request->plan.axes[axis].window;
     return crd_alloc(chunk > most ? chunk : most, 1, "the mask", &r->inside);
 }
 
-static crd_status open_partial(run *r)
+/* The fingerprints, of which that of a large scan takes long, and the run's identity, which must be known before
+ * anything can be resumed. */
+static crd_status identify(crd_predict_run *r, char **identity)
+{
+    const char *repeats = r->request.options->repeats;
+    CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
+    if (repeats != NULL && repeats[0] != '\0') {
+        CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
+    }
+    r->identified = true;
+    return crd_identity_make(&r->request, &r->fingerprints, identity);
+}
+
+/* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later. */
+static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     char *identity = NULL, *log = NULL;
-    CRD_TRY(crd_identity_make(&r->request, &r->fingerprints, &identity));
+    if (r->folder.resume || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r, &identity));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
     CRD_TRY(crd_partial_open(r->folder.path, &r->request, identity, r->folder.resume, &r->partial));
     CRD_TRY(crd_notes_log(&r->notes, log, r->folder.resume));
-    CRD_TRY(find_rows(r));
 done:
     crd_free(&identity);
     crd_free(&log);
     return status;
 }
 
+static crd_status open_partial(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    const int64_t slices = r->request.box.size[0];
+    uint8_t *finished = NULL;
+    CRD_TRY(crd_alloc(slices, 1, "the finished slices", &finished));
+    if (crd_predict_first(r)) {
+        CRD_TRY(open_first(r));
+        memcpy(finished, crd_partial_finished(r->partial), (size_t)slices);
+    }
+    CRD_TRY(crd_dist_broadcast(r->dist, finished, slices));
+    if (!crd_predict_first(r)) {
+        CRD_TRY(crd_partial_join(r->folder.path, &r->request, crd_dist_rank(r->dist), finished, &r->partial));
+    }
+    CRD_TRY(find_rows(r));
+done:
+    crd_free(&finished);
+    return status;
+}
+
 /* "12 chunks of 64,128,128, 48 samples: about 0:40 min, 1.2 GiB of memory, 0.3 GiB of disk" */
-static void tell_plan(run *r, double seconds)
+static void tell_plan(crd_predict_run *r, double seconds)
 {
     const crd_axis_plan *axes = r->request.plan.axes;
-    const double share = (double)(r->row_count * per_row(r)) / (double)r->request.chunks;
+    const double share =
+        (double)(r->row_count * crd_predict_per_row(r)) / (double)r->request.chunks / (double)crd_dist_size(r->dist);
     const int64_t minutes = (int64_t)(seconds * share / 60.0);
     crd_info(&r->notes.monitor,
              "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %" PRId64 ":%02d min, %.2f GiB of memory, %.2f GiB of disk%s",
-             r->row_count * per_row(r), r->request.chunks, axes[0].window, axes[1].window, axes[2].window,
+             r->row_count * crd_predict_per_row(r), r->request.chunks, axes[0].window, axes[1].window, axes[2].window,
              r->request.samples, minutes, (int)(seconds * share - 60.0 * (double)minutes),
              (double)r->memory.memory_bytes / 0x1p30, (double)r->memory.disk_bytes / 0x1p30,
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
 }
 
-static crd_status start(run *r)
+static crd_status start(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     crd_predictor_plan plan;
-    char *scratch = NULL;
+    char *scratch = NULL, name[48];
     crd_request_predictor(&r->request, &plan);
-    CRD_TRY(crd_join_path(r->folder.path, ".partial/scratch", "", &scratch));
+    snprintf(name, sizeof name, ".partial/scratch.%d", crd_dist_rank(r->dist));
+    CRD_TRY(crd_join_path(r->folder.path, name, "", &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
-    CRD_TRY(crd_writer_create(&r->request, r->partial, &r->writer));
-    CRD_TRY(crd_reader_create(&r->request, r->scan, r->rows, r->row_count, &r->reader));
+    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growth, &r->writer));
 done:
     crd_free(&scratch);
     return status;
 }
 
-static void stop(run *r)
+static void stop(crd_predict_run *r)
 {
     crd_reader_free(&r->reader);
     crd_writer_free(&r->writer);
     crd_accumulator_free(&r->accumulator);
+    crd_sharing_close(&r->sharing);
     if (r->predictor != NULL) r->request.backend->predictor_free(&r->predictor);
 }
 
-/* After the last chunk of rows[number]: the slices that no later row touches leave. */
-static crd_status finish_row(run *r, int64_t number)
+/* A line of the log for every process. */
+typedef struct share {
+    crd_place place;
+    int64_t chunks, bands;
+    double seconds; /* until its last slice was written */
+    crd_run_times times;
+} share;
+
+static crd_status note_shares(crd_predict_run *r)
 {
-    const crd_box *box = &r->request.box;
-    const uint8_t *finished = crd_partial_finished(r->partial);
-    const int64_t row = r->rows[number];
-    int64_t begin, end, next = box->origin[0] + box->size[0], beyond;
-    char fields[128];
-    crd_request_row(&r->request, row, &begin, &end);
-    if (row + 1 < r->request.count[0]) crd_request_row(&r->request, row + 1, &next, &beyond);
-    int64_t last = -1;
-    for (int64_t z = begin; z < next && z < end; z++) {
-        if (!finished[z - box->origin[0]]) last = z;
+    crd_status status = CRD_OK;
+    const int size = crd_dist_size(r->dist);
+    const share own = {*crd_dist_place(r->dist), r->done, r->bands, r->finished, r->times};
+    share *all = NULL;
+    r->all = r->done;
+    if (size == 1) return CRD_OK;
+    CRD_TRY(crd_alloc(size, sizeof *all, "the shares", &all));
+    CRD_TRY(crd_dist_gather(r->dist, &own, (int64_t)sizeof own, all));
+    r->all = 0;
+    for (int rank = 0; rank < size && crd_predict_first(r); rank++) {
+        const share *s = &all[rank];
+        const double computing = s->seconds - s->times.preparing;
+        char fields[512];
+        snprintf(fields, sizeof fields,
+                 "\"rank\": %d, \"host\": \"%s\", \"chunks\": %" PRId64 ", \"bands\": %" PRId64
+                 ", \"chunks_per_second\": %.4g, \"network_seconds\": %.3f, \"waiting_for_the_scan_seconds\": %.3f",
+                 rank, s->place.host, s->chunks, s->bands, computing > 0.0 ? (double)s->chunks / computing : 0.0,
+                 s->times.network, s->times.waiting);
+        crd_notes_event(&r->notes, "rank", fields);
+        r->all += s->chunks;
     }
-    for (int64_t z = begin; z <= last; z++) {
-        crd_slice *slice;
-        if (finished[z - box->origin[0]]) continue;
-        const crd_box whole = {{z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
-        if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &whole, r->inside));
-        CRD_PASS(crd_writer_slice(r->writer, &slice));
-        CRD_PASS(crd_accumulator_finish(r->accumulator, z, r->inside, slice));
-        CRD_PASS(crd_writer_put(r->writer, z == last));
+done:
+    crd_free(&all);
+    return status;
+}
+
+/* All files of this process are closed; rank 0 opens them again, as a resumed run would, and so sees what others wrote.
+ */
+static crd_status gather_slices(crd_predict_run *r)
+{
+    const bool grows = r->growth != NULL;
+    if (crd_dist_size(r->dist) == 1) return CRD_OK;
+    crd_growth_free(&r->growth);
+    crd_partial_close(&r->partial);
+    CRD_PASS(crd_dist_barrier(r->dist));
+    if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(crd_partial_join(r->folder.path, &r->request, 0, NULL, &r->partial));
+    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->growth));
+    for (int64_t i = 0; i < r->request.box.size[0]; i++) {
+        if (crd_partial_finished(r->partial)[i]) continue;
+        return crd_fail(CRD_ERR_SYSTEM,
+                        "slice %" PRId64
+                        " was finished by another process and isn't in %s/.partial: do all machines see "
+                        "this folder?",
+                        r->request.box.origin[0] + i, r->folder.path);
     }
-    snprintf(fields, sizeof fields, "\"row\": %" PRId64 ", \"slices\": [%" PRId64 ", %" PRId64 "]", row, begin,
-             last + 1);
-    crd_notes_event(&r->notes, "row", fields);
     return CRD_OK;
 }
 
-static crd_status collect(run *r)
-{
-    crd_chunk_result result;
-    crd_box window, keep;
-    TIMED(r->times.network, r->request.backend->predictor_collect(r->predictor, &result));
-    crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
-    if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &window, r->inside));
-    TIMED(r->times.adding, crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
-    TIMED(r->times.adding, crd_probes_keep(r->probes, &result, r->partial));
-    r->done++;
-    if (r->done % per_row(r) == 0) TIMED(r->times.finishing, finish_row(r, r->done / per_row(r) - 1));
-    return crd_advance(&r->notes.monitor, "predicting", "chunks",
-                       r->request.chunks - r->row_count * per_row(r) + r->done, r->request.chunks, NULL);
-}
-
-static crd_status compute(run *r)
-{
-    const crd_backend *backend = r->request.backend;
-    const int64_t total = r->row_count * per_row(r);
-    int64_t depth = backend->predictor_depth(r->predictor);
-    if (depth > DEEPEST) depth = DEEPEST;
-    CRD_PASS(
-        crd_advance(&r->notes.monitor, "predicting", "chunks", r->request.chunks - total, r->request.chunks, NULL));
-    for (int64_t i = 0; i < total; i++) {
-        int64_t number, probe_count;
-        const int64_t *probe;
-        const float *voxels;
-        TIMED(r->times.waiting, crd_reader_next(r->reader, &number, &voxels));
-        crd_probes_of_chunk(r->probes, number, &probe, &probe_count);
-        TIMED(r->times.network, backend->predictor_submit(r->predictor, number, voxels, probe, probe_count));
-        if (i + 1 - r->done >= depth) CRD_PASS(collect(r));
-    }
-    while (r->done < total) CRD_PASS(collect(r));
-    TIMED(r->times.finishing, crd_writer_wait(r->writer));
-    return CRD_OK;
-}
-
-static crd_status write_results(run *r, crd_predict_result *result)
+static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
     char *probe = NULL, *path = NULL;
     const double begun = crd_notes_seconds(&r->notes);
-    CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    if (r->growth != NULL) {
+        CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
+        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->seams));
+    } else {
+        CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+    }
     r->times.writing = crd_notes_seconds(&r->notes) - begun;
     CRD_TRY(crd_join_path(r->folder.path, "probe.h5", "", &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
@@ -218,8 +221,9 @@ static crd_status write_results(run *r, crd_predict_result *result)
                                    .notes = &r->notes,
                                    .partial = r->partial,
                                    .times = &r->times,
-                                   .computed = r->done};
+                                   .computed = r->all};
     CRD_TRY(crd_manifest_write(&manifest, path, result));
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_partial_remove(r->folder.path));
     crd_notes_event(&r->notes, "done", "");
@@ -229,55 +233,109 @@ done:
     return status;
 }
 
-static crd_status prepare(run *r)
+static crd_status identify_later(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    char *identity = NULL;
+    if (r->identified) return CRD_OK;
+    CRD_TRY(identify(r, &identity));
+    CRD_TRY(crd_partial_identify(r->partial, identity));
+done:
+    crd_free(&identity);
+    return status;
+}
+
+static crd_status prepare(crd_predict_run *r)
 {
     double seconds = 0.0;
-    const char *repeats = r->request.options->repeats;
-    CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
-    if (repeats != NULL && repeats[0] != '\0') {
-        CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
-    }
     CRD_PASS(open_scan(r));
-    CRD_PASS(crd_run_folder_check_space(&r->folder, r->memory.disk_bytes));
     CRD_PASS(open_partial(r));
+    if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->growth));
+    }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
-    if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
-    tell_plan(r, seconds);
+    CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
+    if (crd_predict_first(r)) { /* the others begin meanwhile */
+        CRD_PASS(identify_later(r));
+        if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
+        tell_plan(r, seconds);
+    }
     r->times.preparing = crd_notes_seconds(&r->notes);
     return CRD_OK;
 }
 
+/* What the processes of a job must agree on, and how they share their machines. */
+static crd_status meet(crd_predict_run *r)
+{
+    crd_device_settings *device = &r->request.device;
+    const bool cpu = strcmp(r->request.backend->name, "cpu") == 0;
+    char text[256];
+    int64_t threads;
+    if (crd_dist_size(r->dist) == 1) return CRD_OK;
+    CRD_PASS(crd_dist_agree_options(r->dist, &crd_predict_settings, r->request.options));
+    CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
+    crd_info(&r->notes.monitor, "%s share the rows of chunks", text);
+    CRD_PASS(crd_dist_agree(r->dist, "devices", r->request.backend->name));
+    if (cpu && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->notes.monitor, &device->isa));
+    CRD_PASS(r->request.backend->describe(device, text, sizeof text));
+    CRD_PASS(crd_dist_agree(r->dist, "devices", text));
+    CRD_PASS(crd_dist_threads(r->dist, device->threads, &threads));
+    device->threads = (int)threads;
+    return CRD_OK;
+}
+
 /* Finished slices that are still under way are brought home first; the sentence says how to go on. */
-static crd_status say_how_to_go_on(run *r)
+static crd_status say_how_to_go_on(crd_predict_run *r)
 {
     const crd_error error = *crd_last_error();
     if (r->writer != NULL) (void)crd_writer_wait(r->writer);
-    if (r->partial == NULL) return crd_error_adopt(&error);
+    if (r->partial == NULL || (crd_predict_first(r) && !r->identified)) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
                     error.message, r->folder.path);
 }
 
-static crd_status run_all(run *r, const crd_predict_options *options, crd_predict_result *result)
+/* Rank 0 makes and locks the folder. */
+static crd_status open_folder(crd_predict_run *r)
+{
+    r->folder.path = r->request.options->output;
+    if (crd_predict_first(r)) CRD_PASS(crd_run_folder_open(&r->request, &r->notes.monitor, &r->folder));
+    CRD_PASS(crd_dist_broadcast(r->dist, &r->folder.complete, (int64_t)sizeof r->folder.complete));
+    if (!crd_predict_first(r) || r->folder.complete) return CRD_OK;
+    return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
+}
+
+static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
     CRD_TRY(crd_request_make(options, &r->notes.monitor, &r->request));
-    CRD_TRY(crd_memory_plan_make(&r->request, &r->memory));
+    CRD_TRY(meet(r));
+    CRD_TRY(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
     r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
-    CRD_TRY(crd_run_folder_open(&r->request, &r->notes.monitor, &r->folder));
+    CRD_TRY(open_folder(r));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     if (r->folder.complete) {
-        crd_info(&r->notes.monitor, "%s is complete: there is nothing left to do", r->folder.path);
+        crd_info(
+            &r->notes.monitor,
+            "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
+            r->folder.path);
         goto done;
     }
     CRD_TRY(prepare(r));
     if (r->row_count > 0) {
+        const double begun = crd_notes_seconds(&r->notes);
         CRD_TRY(start(r));
-        CRD_TRY(compute(r));
-        stop(r);
+        r->times.starting = crd_notes_seconds(&r->notes) - begun;
+        CRD_TRY(crd_predict_compute(r));
     }
-    CRD_TRY(write_results(r, result));
-    result->computed = r->done;
-    result->seconds = crd_notes_seconds(&r->notes);
+    stop(r);
+    CRD_TRY(note_shares(r));
+    CRD_TRY(gather_slices(r));
+    if (crd_predict_first(r)) {
+        CRD_TRY(write_results(r, result));
+        result->computed = r->all;
+        result->seconds = crd_notes_seconds(&r->notes);
+    }
+    CRD_TRY(crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result));
 done:
     return status;
 }
@@ -285,17 +343,23 @@ done:
 crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
 {
     crd_status status = CRD_OK;
-    run *r = NULL;
+    crd_predict_run *r = NULL;
     crd_predict_result result = {0};
     if (options->dry_run)
         return crd_fail(CRD_ERR_ARGUMENT, "a dry run is planned, not run: call crd_predict_plan_make");
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
-    crd_notes_begin(monitor, &r->notes);
+    r->dist = crd_dist_current();
+    crd_notes_begin(crd_dist_watch(r->dist, monitor), &r->notes);
     status = run_all(r, options, &result);
-    if (status != CRD_OK) status = say_how_to_go_on(r);
+    if (status != CRD_OK) {
+        crd_dist_fail(r->dist);
+        status = say_how_to_go_on(r);
+    }
     stop(r);
+    (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
+    crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);

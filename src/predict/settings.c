@@ -37,6 +37,14 @@ static const crd_setting rows[] = {
      .argument = "SIZE",
      .help = "memory that this process may use: 4G, 900M; auto: three quarters of what is free. The result doesn't "
              "depend on it"},
+    {.name = "max-gpu-memory",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(max_gpu_memory),
+     .initial = "auto",
+     .argument = "SIZE",
+     .help =
+         "memory that may be used of each GPU: 20G; auto: nine tenths of what is free. The result doesn't depend on "
+         "it"},
     {.name = "threads",
      .kind = CRD_SETTING_INT,
      .offset = AT(threads),
@@ -182,7 +190,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(format),
      .argument = "NAME",
-     .help = "format of the volumes: tiff, hdf5, npy, raw. Without it: the scan's, but TIFF for raw and HDF5"},
+     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr. Without it: the scan's, but "
+             "TIFF for "
+             "raw and HDF5. zarr (OME-Zarr) can be looked at while it grows"},
     {.name = "dtype",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(dtype),
@@ -195,7 +205,7 @@ static const crd_setting rows[] = {
      .offset = AT(device),
      .initial = "auto",
      .argument = "auto|cpu|cuda[:N]",
-     .help = "where the network runs",
+     .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks",
      .group = "Machine"},
     {.name = "precision",
      .kind = CRD_SETTING_CHOICE,
@@ -208,7 +218,9 @@ static const crd_setting rows[] = {
      .offset = AT(isa),
      .initial = "auto",
      .argument = "NAME",
-     .help = "instruction path on the CPU; the same path gives the same bytes on any machine"},
+     .help =
+         "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
+         "bytes on any machine"},
 
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
@@ -237,7 +249,7 @@ static const crd_setting rows[] = {
      .argument = "z,y,x,UNIT",
      .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
 };
-enum { COUNT = sizeof rows / sizeof rows[0], PLACE_COUNT = 8 };
+enum { COUNT = sizeof rows / sizeof rows[0], PLACE_COUNT = 9 };
 
 const crd_settings crd_predict_settings = {.title = "predict", .rows = rows, .count = COUNT};
 const crd_settings crd_predict_recorded = {

@@ -158,6 +158,11 @@ crd_status crd_slab_tile(crd_slab *slab, int64_t z, int64_t sum, int64_t tile_y,
     return CRD_OK;
 }
 
+bool crd_slab_whole(const crd_slab *slab)
+{
+    return slab->slots == slab->tiles.total;
+}
+
 void crd_slab_release(crd_slab *slab, int64_t z)
 {
     const int64_t per_slice = slab->shape.sums * slab->tiles.count[0] * slab->tiles.count[1];

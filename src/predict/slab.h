@@ -39,6 +39,8 @@ void crd_slab_free(crd_slab **slab); /* removes the scratch file, too */
 const crd_slab_tiles *crd_slab_division(const crd_slab *slab);
 /* One tile, uint32_t or uint64_t, row after row; to be changed freely, valid until the next call. */
 crd_status crd_slab_tile(crd_slab *slab, int64_t z, int64_t sum, int64_t tile_y, int64_t tile_x, void **out);
+/* Whether all tiles fit: then they stay where they are until their slice is released. */
+bool crd_slab_whole(const crd_slab *slab);
 void crd_slab_release(crd_slab *slab, int64_t z);
 
 #endif

@@ -2,14 +2,15 @@
 #ifndef CRD_PREDICT_WRITER_H
 #define CRD_PREDICT_WRITER_H
 
+#include "predict/growth.h"
 #include "predict/partial.h"
 
 enum { CRD_WRITER_BUFFERS = 2 };
 
 typedef struct crd_writer crd_writer;
 
-/* Both are borrowed until the writer is freed. */
-crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_writer **out);
+/* All are borrowed until the writer is freed; `growth` may be NULL. */
+crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_growth *growth, crd_writer **out);
 /* Ends the thread without noting what wasn't flushed. */
 void crd_writer_free(crd_writer **writer);
 

@@ -8,15 +8,17 @@
 #include "base/report.h"
 #include "train/augment.h"
 #include "train/hold_back.h"
+#include "train/label_map.h"
 #include "train/record.h"
 
 typedef struct pair {
     crd_scan *scan;
     crd_label *label;
-    crd_box region; /* the part that is cut into chunks */
-    crd_box rest;   /* the part held back; size 0 for none */
-    crd_plan plan;  /* of the region */
-    int64_t end;    /* chunks of this pair and of those before it */
+    crd_box region;     /* the part that is cut into chunks */
+    crd_box rest;       /* the part held back; size 0 for none */
+    crd_plan plan;      /* of the region */
+    int64_t end;        /* chunks of this pair and of those before it */
+    crd_label_map *map; /* only while the chunks of a partly labelled scan are listed; else NULL */
 } pair;
 
 struct crd_dataset {
@@ -129,18 +131,20 @@ static crd_box chunk_box(const pair *p, int64_t number)
 }
 
 /* Lists the chunks of a region that hold any label and no voxel that is held back. */
-static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step, const crd_monitor *monitor)
+static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step)
 {
     int64_t counts[3];
     crd_label_counts(p->label, counts);
-    const bool all_labelled = counts[2] == 0 && !crd_scan_masked(p->scan);
+    const bool masked = crd_scan_masked(p->scan);
+    const crd_label_presence unknown = counts[2] == 0 ? CRD_LABELS_PRESENT : CRD_LABELS_PERHAPS;
     CRD_PASS(crd_plan_make(p->region.size, dataset->options.chunk, step, 0.0, &p->plan));
     for (int64_t i = 0; i < p->plan.count; i++) {
         const crd_box window = chunk_box(p, i);
         int64_t labelled = 1;
         if (overlap(&window, &p->rest)) continue;
-        if (!all_labelled) CRD_PASS(read_label(dataset, p, &window, &labelled));
-        if (!all_labelled) CRD_PASS(crd_advance(monitor, "looking for labels", "chunks", i + 1, p->plan.count, NULL));
+        const crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
+        if (presence == CRD_LABELS_ABSENT) continue;
+        if (presence == CRD_LABELS_PERHAPS || masked) CRD_PASS(read_label(dataset, p, &window, &labelled));
         if (labelled == 0) continue;
         CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
         dataset->numbers[dataset->chunk_count++] = i;
@@ -155,7 +159,10 @@ static crd_status list_last(crd_dataset *dataset, const char *path, double share
     pair *p = &dataset->pairs[dataset->pair_count - 1];
     const int64_t before = dataset->chunk_count;
     if (share > 0.0) {
-        CRD_PASS(crd_hold_back(p->label, dataset->options.chunk, share, &p->rest));
+        const crd_volume_info *info = crd_label_info(p->label);
+        const crd_box all = {.size = {info->shape[0], info->shape[1], info->shape[2]}};
+        p->rest = crd_hold_back(p->map != NULL ? crd_label_map_box(p->map) : &all, info->shape, dataset->options.chunk,
+                                share);
         if (p->rest.size[0] == 0) {
             crd_warn(monitor,
                      "the labelled part of %s is too small to hold some back to check on: all is learnt from, and "
@@ -164,12 +171,12 @@ static crd_status list_last(crd_dataset *dataset, const char *path, double share
                      path);
         }
     }
-    CRD_PASS(list_chunks(dataset, p, dataset->options.step, monitor));
+    CRD_PASS(list_chunks(dataset, p, dataset->options.step));
     if (p->rest.size[0] == 0 || dataset->chunk_count > before) return CRD_OK;
     crd_warn(monitor,
              "all labels of %s lie close together: nothing is held back to check on, and there is no validation", path);
     p->rest = (crd_box){0};
-    return list_chunks(dataset, p, dataset->options.step, monitor);
+    return list_chunks(dataset, p, dataset->options.step);
 }
 
 static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path, const pair *p)
@@ -201,10 +208,13 @@ crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *l
     dataset->classes[0] += counts[0];
     dataset->classes[1] += counts[1];
     crd_record_join(&dataset->record, p.scan);
+    if (counts[2] > 0 && counts[0] + counts[1] > 0) CRD_TRY(crd_label_map_make(p.label, monitor, &p.map));
     CRD_TRY(append_pair(dataset, &p));
     p = (pair){0};
-    CRD_TRY(list_last(dataset, scan, held_back, monitor));
+    status = list_last(dataset, scan, held_back, monitor);
+    crd_label_map_free(&dataset->pairs[dataset->pair_count - 1].map);
 done:
+    crd_label_map_free(&p.map);
     crd_scan_close(&p.scan);
     crd_label_close(&p.label);
     return status;
@@ -224,7 +234,7 @@ done:
     return status;
 }
 
-crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from, const crd_monitor *monitor)
+crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from)
 {
     for (int64_t i = 0; i < from->pair_count; i++) {
         if (from->pairs[i].rest.size[0] == 0) continue;
@@ -232,7 +242,7 @@ crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from, c
         pair *added = &dataset->pairs[dataset->pair_count - 1];
         added->region = added->rest;
         added->rest = (crd_box){0};
-        CRD_PASS(list_chunks(dataset, added, 1, monitor));
+        CRD_PASS(list_chunks(dataset, added, 1));
     }
     return CRD_OK;
 }

@@ -30,7 +30,7 @@ crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **
 crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
                            const crd_monitor *monitor);
 /* The blocks that `from` held back, cut into chunks that don't overlap more than they must. */
-crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from, const crd_monitor *monitor);
+crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from);
 /* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
 crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
 void crd_dataset_close(crd_dataset **dataset);

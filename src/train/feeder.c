@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "dist/dist.h"
 #include "train/schedule.h"
 
 enum { DEPTH = 3 }; /* batches in memory: one in use, two ahead */
@@ -12,7 +13,7 @@ enum { DEPTH = 3 }; /* batches in memory: one in use, two ahead */
 typedef struct slot {
     float *inputs;
     uint8_t *labels;
-    int64_t step, count, labelled;
+    int64_t step, count, first, end, labelled;
 } slot;
 
 struct crd_feeder {
@@ -54,11 +55,12 @@ static crd_status read_batch(crd_feeder *feeder, int64_t step, int64_t *epoch_in
     into->step = step;
     into->count = first + plan->batch < chunks ? plan->batch : chunks - first;
     into->labelled = 0;
-    for (int64_t i = 0; i < into->count; i++) {
+    crd_dist_part(into->count, plan->size > 0 ? plan->size : 1, plan->rank, &into->first, &into->end);
+    for (int64_t i = into->first; i < into->end; i++) {
+        const int64_t at = (i - into->first) * plan->chunk_voxels;
         int64_t labelled;
-        CRD_PASS(crd_dataset_read(feeder->dataset, feeder->order[first + i], epoch,
-                                  into->inputs + i * plan->chunk_voxels, into->labels + i * plan->chunk_voxels,
-                                  &labelled));
+        CRD_PASS(crd_dataset_read(feeder->dataset, feeder->order[first + i], epoch, into->inputs + at,
+                                  into->labels + at, &labelled));
         into->labelled += labelled;
     }
     return CRD_OK;
@@ -112,7 +114,9 @@ crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out)
     CRD_TRY(
         crd_alloc(crd_dataset_count(feeder->dataset), sizeof *feeder->order, "the order of chunks", &feeder->order));
     for (int i = 0; i < DEPTH; i++) {
-        const int64_t voxels = plan->batch * plan->chunk_voxels;
+        int64_t first, end;
+        crd_dist_part(plan->batch, plan->size > 0 ? plan->size : 1, 0, &first, &end); /* nobody has more than rank 0 */
+        const int64_t voxels = (end - first) * plan->chunk_voxels;
         CRD_TRY(crd_alloc(voxels, sizeof(float), "chunks read ahead", &feeder->slots[i].inputs));
         CRD_TRY(crd_alloc(voxels, 1, "chunks read ahead", &feeder->slots[i].labels));
     }
@@ -137,7 +141,8 @@ crd_status crd_feeder_next(crd_feeder *feeder, crd_batch *batch, double *waited)
     const bool failed = feeder->read <= feeder->taken;
     if (!failed) {
         const slot *from = &feeder->slots[feeder->taken % DEPTH];
-        *batch = (crd_batch){from->step, from->count, from->inputs, from->labels, from->labelled};
+        *batch =
+            (crd_batch){from->step, from->count, from->first, from->end, from->inputs, from->labels, from->labelled};
         feeder->taken++;
         feeder->in_use = true;
     }

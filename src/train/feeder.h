@@ -13,13 +13,15 @@ typedef struct crd_feeder_plan {
     uint64_t seed;
     bool shuffle;
     int64_t first_step, end_step; /* steps are counted over all epochs, from 0 */
+    int rank, size;               /* this process reads its crd_dist_part of every batch; size 0: all of it */
 } crd_feeder_plan;
 
 typedef struct crd_batch {
     int64_t step, count;
-    const float *inputs; /* [count][chunk_voxels] */
+    int64_t first, end;  /* the examples of the batch that are here */
+    const float *inputs; /* [end - first][chunk_voxels] */
     const uint8_t *labels;
-    int64_t labelled; /* voxels, in the whole batch */
+    int64_t labelled; /* voxels of those examples */
 } crd_batch;
 
 /* Mini-batches of one epoch. */

@@ -104,7 +104,15 @@ void crd_log_close(crd_train_log **log)
     crd_free(log);
 }
 
-crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch)
+static void add_speeds(crd_train_log *log, const double *speeds, int ranks)
+{
+    fprintf(log->file, ",\"examples_per_second\":[");
+    for (int rank = 0; rank < ranks; rank++) fprintf(log->file, "%s%.4g", rank > 0 ? "," : "", speeds[rank]);
+    fprintf(log->file, "]");
+}
+
+crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch, const double *speeds,
+                       int ranks)
 {
     const struct {
         const char *name;
@@ -126,6 +134,7 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
         char text[CRD_NUMBER_BYTES];
         fprintf(log->file, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
     }
+    if (epoch != NULL && speeds != NULL) add_speeds(log, speeds, ranks);
     fprintf(log->file, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
             (int)(1e3 * (step->seconds - floor(step->seconds))));
     if (ferror(log->file)) return crd_fail_errno("the log %s can't be written", log->path);

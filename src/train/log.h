@@ -27,8 +27,9 @@ typedef void crd_log_reader(void *context, const crd_log_step *step, const crd_l
  * on behind them. *seconds is what the last of them says, or 0. */
 crd_status crd_log_open(const char *path, int64_t resumed_at, crd_log_reader *reader, void *context,
                         crd_train_log **out, double *seconds);
-/* `epoch` is NULL unless the step ends one. */
-crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch);
+/* `epoch` is NULL unless the step ends one; then `speeds`, where not NULL, has each rank's examples a second. */
+crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch, const double *speeds,
+                       int ranks);
 /* On disk before a checkpoint says so. */
 crd_status crd_log_flush(crd_train_log *log);
 void crd_log_close(crd_train_log **log);

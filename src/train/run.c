@@ -13,15 +13,18 @@
 #include "train/run.h"
 #include "train/schedule.h"
 
-static void copy_parameters(crd_run *r)
+static crd_status copy_parameters(crd_run *r)
 {
     const crd_trainer_state *state = crd_trainer_state_of(r->trainer);
+    CRD_PASS(crd_trainer_fetch(r->trainer));
     memcpy(r->model->parameters, state->parameters, (size_t)state->count * sizeof(float));
+    return CRD_OK;
 }
 
 static crd_status save_checkpoint(crd_run *r)
 {
-    copy_parameters(r);
+    if (!crd_run_first(r)) return CRD_OK;
+    CRD_PASS(copy_parameters(r));
     CRD_PASS(crd_log_flush(r->log));
     return crd_checkpoint_save(r->checkpoint_path, r->model, crd_trainer_state_of(r->trainer), &r->progress,
                                &r->identity);
@@ -50,28 +53,49 @@ static crd_status log_step(crd_run *r, const crd_log_epoch *ending)
                                .kl_weight = weight,
                                .loss = p->bce + weight * p->kl / r->kl_divisor,
                                .seconds = crd_seconds() - r->begin};
+    if (!crd_run_first(r)) return CRD_OK;
     crd_history_add(r->history, &line, ending);
-    return crd_log_add(r->log, &line, ending);
+    return crd_log_add(r->log, &line, ending, r->rank_speeds, crd_dist_size(r->dist));
+}
+
+/* Hands the next mini-batch to the trainer; its losses are for `losses`. */
+static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(r->trainer);
+    double waited;
+    CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
+    r->result->waited_seconds += waited;
+    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
+    crd_trainer_begin(r->trainer);
+    for (int64_t i = batch->first; i < batch->end; i++) {
+        const int64_t at = (i - batch->first) * voxels;
+        CRD_PASS(crd_trainer_add(r->trainer, (uint32_t)i, batch->inputs + at, batch->labels + at,
+                                 (float)(1.0 / (double)batch->labelled), &losses[i]));
+        if (r->spread != NULL) crd_spread_keep(r->spread, batch, i, &losses[i]);
+    }
+    return r->spread != NULL ? crd_spread_finish(r->spread, batch, losses) : CRD_OK;
 }
 
 static crd_status take_step(crd_run *r)
 {
     crd_train_progress *p = &r->progress;
-    crd_batch batch;
-    double bce = 0.0, kl, waited;
+    double bce = 0.0, kl;
     bool dead = true;
-    CRD_PASS(crd_feeder_next(r->feeder, &batch, &waited));
-    r->result->waited_seconds += waited;
-    const int64_t epoch = crd_run_epoch(r, batch.step), voxels = crd_trainer_chunk_voxels(r->trainer);
-    crd_trainer_begin(r->trainer);
+    if (!r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[0]));
+    const crd_batch batch = r->batch;
+    const crd_loss *losses = r->losses[0];
+    const int64_t epoch = crd_run_epoch(r, batch.step);
+    CRD_PASS(crd_trainer_start(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch)));
+    r->ahead = r->spread == NULL && crd_trainer_remote(r->trainer) && batch.step + 1 < r->end_step;
+    if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
+    CRD_PASS(crd_trainer_wait(r->trainer, &kl));
     for (int64_t i = 0; i < batch.count; i++) {
-        crd_loss loss;
-        crd_trainer_add(r->trainer, (uint32_t)i, batch.inputs + i * voxels, batch.labels + i * voxels,
-                        (float)(1.0 / (double)batch.labelled), &loss);
-        bce += loss.bce_sum / (double)batch.labelled;
-        dead = dead && loss.head_dead;
+        bce += losses[i].bce_sum / (double)batch.labelled;
+        dead = dead && losses[i].head_dead;
     }
-    crd_trainer_finish(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch), &kl);
+    crd_loss *spare = r->losses[0];
+    r->losses[0] = r->losses[1];
+    r->losses[1] = spare;
     CRD_PASS(crd_diagnose_step(p, batch.step + 1, bce, kl, dead, r->checkpoint_path));
     p->steps++;
     p->epoch_steps++;
@@ -120,18 +144,21 @@ static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line
     if (line->valid_bce >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = line->valid_bce;
     p->best_epoch = epoch;
-    copy_parameters(r);
+    if (!crd_run_first(r)) return CRD_OK;
+    CRD_PASS(copy_parameters(r));
     return crd_model_save(r->model, r->best_path);
 }
 
-static void measure_weights(crd_run *r, crd_log_epoch *line)
+static crd_status measure_weights(crd_run *r, crd_log_epoch *line)
 {
     crd_posterior_summary summary;
-    if (r->model->net.kind != CRD_BCNN) return;
+    if (r->model->net.kind != CRD_BCNN) return CRD_OK;
+    CRD_PASS(crd_trainer_fetch(r->trainer));
     crd_posterior_summarise(crd_trainer_posterior(r->trainer), crd_trainer_pool(r->trainer),
                             crd_trainer_state_of(r->trainer)->parameters, &summary);
     line->mean_sigma = summary.mean_sigma;
     line->certain_share = summary.certain_share;
+    return CRD_OK;
 }
 
 static crd_status finish_epoch(crd_run *r)
@@ -141,7 +168,7 @@ static crd_status finish_epoch(crd_run *r)
     const double bce = p->epoch_bce / (double)p->epoch_steps;
     crd_log_epoch line = {rate_of(r, epoch), (double)NAN, (double)NAN, (double)NAN,
                           (double)NAN,       (double)NAN, (double)NAN};
-    measure_weights(r, &line);
+    CRD_PASS(measure_weights(r, &line));
     CRD_PASS(check(r, &line));
     say_epoch(r, epoch, bce, &line);
     crd_diagnose_epoch(p, epoch, bce, &line, r->classes, r->monitor);
@@ -149,9 +176,10 @@ static crd_status finish_epoch(crd_run *r)
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
+    if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_run_first(r) && crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
@@ -193,16 +221,17 @@ static crd_status take_steps(crd_run *r)
         const bool over = epoch_is_over(r);
         if (!over) CRD_PASS(log_step(r, NULL));
         CRD_PASS(end_epoch_if_over(r));
-        const crd_status asked = crd_advance(r->monitor, "training", "steps", p->steps, r->end_step, note);
-        if (!over && (asked != CRD_OK || p->steps % r->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(r));
-        if (asked != CRD_OK) return stopped(r);
+        bool asked = crd_advance(r->monitor, "training", "steps", p->steps, r->end_step, note) != CRD_OK;
+        CRD_PASS(crd_dist_any(r->dist, asked, &asked));
+        if (!over && (asked || p->steps % r->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(r));
+        if (asked) return stopped(r);
     }
     return CRD_OK;
 }
 
 static crd_status save_calibrated(crd_run *r, const char *path)
 {
-    copy_parameters(r);
+    CRD_PASS(copy_parameters(r));
     const crd_status status = crd_calibrate(&r->checker, &r->result->calibration);
     if (status == CRD_ERR_CANCELLED) {
         return crd_fail(status,
@@ -235,7 +264,7 @@ static crd_status save_models(crd_run *r)
         CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than this training; remove it", r->best_path);
     }
     memcpy(state->parameters, best->parameters, (size_t)state->count * sizeof(float));
-    crd_trainer_parameters_changed(r->trainer);
+    CRD_TRY(crd_trainer_parameters_changed(r->trainer));
     CRD_TRY(save_calibrated(r, r->best_path));
     r->result->calibration = last;
 done:
@@ -243,12 +272,12 @@ done:
     return status;
 }
 
-static void fill_result(crd_run *r)
+static crd_status fill_result(crd_run *r)
 {
     const crd_train_progress *p = &r->progress;
     crd_train_result *result = r->result;
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
-    measure_weights(r, &line);
+    CRD_PASS(measure_weights(r, &line));
     result->steps = p->steps;
     result->epochs = crd_run_epoch(r, p->steps - 1);
     result->bce = p->last_bce;
@@ -259,19 +288,24 @@ static void fill_result(crd_run *r)
     result->mean_sigma = line.mean_sigma;
     result->certain_share = line.certain_share;
     result->reading_seconds = crd_feeder_seconds(r->feeder);
+    return CRD_OK;
 }
 
 crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *result)
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
-    crd_run r = {.options = options, .monitor = monitor, .result = result};
+    crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
     memset(result, 0, sizeof *result);
+    r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
-    fill_result(&r);
-    CRD_TRY(save_models(&r));
+    CRD_TRY(fill_result(&r));
+    if (crd_run_first(&r)) CRD_TRY(save_models(&r));
+    CRD_TRY(crd_dist_broadcast(r.dist, &result->calibration, (int64_t)sizeof result->calibration));
 done:
+    if (status != CRD_OK) crd_dist_fail(r.dist);
+    (void)crd_dist_watch(r.dist, NULL);
     result->seconds = crd_seconds() - begin;
     crd_run_close(&r);
     return status;

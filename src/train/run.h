@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "credence/train.h"
+#include "dist/dist.h"
 #include "train/checkpoint.h"
 #include "train/feeder.h"
 #include "train/history.h"
 #include "train/log.h"
+#include "train/spread.h"
 #include "train/validation.h"
 
 typedef struct crd_run {
@@ -15,9 +17,13 @@ typedef struct crd_run {
     const crd_monitor *monitor;
     crd_train_result *result;
     char *best_path, *checkpoint_path, *log_path, *lock_path, *picture_path;
-    char *settings; /* that must be a checkpoint's, as JSON */
-    char *config;   /* for the model file */
-    char *isa;      /* of the checkpoint that is resumed, or NULL */
+    char *settings;      /* that must be a checkpoint's, as JSON */
+    char *config;        /* for the model file */
+    char *isa;           /* of the checkpoint that is resumed, or NULL */
+    crd_dist *dist;      /* rank 0 talks and writes; all ranks hold the same state */
+    crd_spread *spread;  /* NULL for a process alone */
+    double *rank_speeds; /* examples a second, by rank; NULL for a process alone */
+    int64_t threads;
     crd_lock *lock;
     crd_model *model;
     crd_volume_options scan_reading, label_reading;
@@ -25,6 +31,9 @@ typedef struct crd_run {
     int64_t classes[2]; /* labelled voxels */
     crd_trainer *trainer;
     crd_feeder *feeder;
+    crd_batch batch;     /* the one that the trainer has, but for the arrays of one that is `ahead` */
+    crd_loss *losses[2]; /* of its examples; and of those added ahead of their step */
+    bool ahead;          /* the next batch was added while a device computed */
     crd_checker checker;
     crd_train_log *log;
     crd_history *history;
@@ -34,6 +43,11 @@ typedef struct crd_run {
     crd_train_identity identity;
     double begin; /* on the clock; the log counts seconds from here */
 } crd_run;
+
+static inline bool crd_run_first(const crd_run *run)
+{
+    return crd_dist_rank(run->dist) == 0;
+}
 
 /* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
 crd_status crd_run_open(crd_run *run);

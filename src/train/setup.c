@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/png.h"
 #include "base/report.h"
+#include "dist/agree.h"
 #include "train/diagnosis.h"
 #include "train/picture.h"
 #include "train/run.h"
@@ -61,7 +62,8 @@ done:
 
 static crd_status check_options(const crd_train_options *o)
 {
-    const crd_device_choice choice = {o->device, o->precision, o->isa, o->threads, true};
+    const crd_device_choice choice = {
+        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
     const crd_backend *backend;
     crd_device_settings device;
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
@@ -77,9 +79,6 @@ static crd_status check_options(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    if (backend != &crd_backend_cpu) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on the CPU only; choose --device cpu");
-    }
     return crd_net_check_chunk(o->chunk);
 }
 
@@ -148,7 +147,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
-    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training, r->monitor));
+    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
@@ -194,19 +193,82 @@ done:
     return status;
 }
 
+static const char *unless_auto(const char *text)
+{
+    return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
+}
+
+static bool takes_steps(const crd_backend *backend)
+{
+    return backend->learner_create != NULL;
+}
+
+/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80 bf16" of a GPU. */
+static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, char *precision, crd_trainer_plan *plan)
+{
+    const bool any = unless_auto(choice.device) == NULL;
+    if (precision != NULL && (any || strcmp(choice.device, "cpu") != 0)) {
+        crd_device_choice same = choice;
+        if (any) same.device = "cuda";
+        if (same.precision == NULL) same.precision = precision;
+        if (same.isa == NULL) same.isa = r->isa;
+        if (crd_backend_choose(&same, &plan->backend, &plan->device) == CRD_OK) return CRD_OK;
+    } else if (precision == NULL && r->isa != NULL) {
+        if (any) choice.device = "cpu";
+        if (strcmp(choice.device, "cpu") == 0) choice.isa = r->isa;
+    }
+    return crd_backend_choose(&choice, &plan->backend, &plan->device);
+}
+
+/* A checkpoint goes on where it was made unless something else is asked for; on the other kind of device it goes on as
+ * well, but not to the same bytes. All processes of a job take the same kind. */
+static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
+{
+    const crd_train_options *o = r->options;
+    crd_device_choice choice = {.device = o->device,
+                                .precision = unless_auto(o->precision),
+                                .isa = unless_auto(o->isa),
+                                .threads = o->threads,
+                                .training = true,
+                                .local_rank = crd_dist_place(r->dist)->local_rank};
+    char *precision = r->isa != NULL ? strchr(r->isa, ' ') : NULL;
+    const bool from_gpu = precision != NULL;
+    if (from_gpu) *precision++ = '\0';
+    CRD_PASS(choose_as_before(r, choice, precision, plan));
+    bool lacking = !takes_steps(plan->backend);
+    CRD_PASS(crd_dist_any(r->dist, lacking, &lacking));
+    if (lacking && takes_steps(plan->backend)) {
+        if (unless_auto(o->device) != NULL) return crd_fail(CRD_ERR_UNSUPPORTED, "not all processes have a GPU");
+        choice.device = "cpu";
+        CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
+    }
+    plan->isa = plan->device.isa;
+    if (lacking && plan->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &plan->isa));
+    if (r->isa != NULL && from_gpu != takes_steps(plan->backend)) {
+        crd_warn(r->monitor,
+                 "%s was made on %s and goes on on %s: the model will be as good, but not byte for byte the same",
+                 r->checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
+    }
+    return CRD_OK;
+}
+
 static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    const char *asked = o->isa == NULL || strcmp(o->isa, "auto") == 0 ? NULL : o->isa;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
     crd_trainer_plan plan = {.net = &r->model->net,
                              .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                              .prior_std = o->prior_std,
                              .seed = (uint64_t)o->seed,
-                             .threads = (int)o->threads,
-                             .isa = r->isa != NULL ? r->isa : asked,
-                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0};
+                             .threads = (int)r->threads,
+                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
+                             .batch = o->batch,
+                             .shared = crd_dist_size(r->dist) > 1};
+    char device[256];
+    CRD_PASS(choose_device(r, &plan));
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
+    crd_info(r->monitor, "training on %s", device);
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
@@ -215,7 +277,12 @@ static crd_status make_trainer(crd_run *r)
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
-    return crd_checker_open(r->trainer, r->validation, r->monitor, &r->checker);
+    CRD_PASS(crd_spread_create(r->dist, o->batch, r->trainer, &r->spread));
+    for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
+    if (r->spread != NULL) {
+        CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
+    }
+    return crd_checker_open(r->trainer, r->validation, r->dist, r->monitor, &r->checker);
 }
 
 static crd_status resume(crd_run *r)
@@ -246,28 +313,80 @@ static crd_status start_feeder(crd_run *r)
                                   .seed = (uint64_t)o->seed,
                                   .shuffle = !o->no_shuffle,
                                   .first_step = r->progress.steps,
-                                  .end_step = r->end_step};
+                                  .end_step = r->end_step,
+                                  .rank = crd_dist_rank(r->dist),
+                                  .size = crd_dist_size(r->dist)};
     return crd_feeder_start(&plan, &r->feeder);
+}
+
+/* Rank 0 takes the lock and looks for a checkpoint; all go on from it, or none. */
+static crd_status claim_files(crd_run *r, bool *go_on)
+{
+    const crd_train_options *o = r->options;
+    *go_on = false;
+    if (crd_run_first(r)) {
+        CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
+        remove_unfinished(o->output);
+        remove_unfinished(r->best_path);
+        remove_unfinished(r->checkpoint_path);
+        remove_unfinished(r->picture_path);
+        const bool there = access(r->checkpoint_path, F_OK) == 0;
+        *go_on = o->resume && there;
+        if (o->resume && !there) {
+            crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
+        }
+        if (!o->resume && there) {
+            crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
+                     r->checkpoint_path);
+        }
+    }
+    CRD_PASS(crd_dist_broadcast(r->dist, go_on, (int64_t)sizeof *go_on));
+    return *go_on ? crd_checkpoint_isa(r->checkpoint_path, &r->isa) : CRD_OK;
+}
+
+static crd_status open_log(crd_run *r)
+{
+    double seconds;
+    if (!crd_run_first(r)) return CRD_OK;
+    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
+    r->history->per_bin = r->history->every = 1;
+    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
+    r->begin = crd_seconds() - seconds;
+    if (!crd_png_possible()) {
+        crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
+                 r->picture_path);
+    }
+    return CRD_OK;
+}
+
+/* What the processes of a job must agree on, and how they share their machines. */
+static crd_status meet(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    const int size = crd_dist_size(r->dist);
+    char text[96];
+    CRD_PASS(crd_dist_agree_options(r->dist, &crd_train_settings, o));
+    CRD_PASS(crd_dist_threads(r->dist, o->threads, &r->threads));
+    if (size == 1) return CRD_OK;
+    CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
+    crd_info(r->monitor, "%s share every mini-batch", text);
+    if (o->batch % size != 0) {
+        crd_warn(r->monitor,
+                 "a mini-batch of %" PRId64 " can't be divided evenly among %d processes: some will wait for others; a "
+                 "multiple would keep all busy",
+                 o->batch, size);
+    }
+    return CRD_OK;
 }
 
 crd_status crd_run_open(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    double seconds;
+    bool go_on;
     CRD_PASS(check_options(o));
+    CRD_PASS(meet(r));
     CRD_PASS(name_files(r));
-    CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
-    remove_unfinished(o->output);
-    remove_unfinished(r->best_path);
-    remove_unfinished(r->checkpoint_path);
-    remove_unfinished(r->picture_path);
-    const bool there = access(r->checkpoint_path, F_OK) == 0, go_on = o->resume && there;
-    if (o->resume && !there) crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
-    if (!o->resume && there) {
-        crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
-                 r->checkpoint_path);
-    }
-    if (go_on) CRD_PASS(crd_checkpoint_isa(r->checkpoint_path, &r->isa));
+    CRD_PASS(claim_files(r, &go_on));
     CRD_PASS(shaping_settings(o, true, &r->settings));
     CRD_PASS(shaping_settings(o, false, &r->config));
     CRD_PASS(open_data(r));
@@ -278,15 +397,8 @@ crd_status crd_run_open(crd_run *r)
                                        .last_valid_bce = (double)NAN,
                                        .last_valid_accuracy = (double)NAN};
     if (go_on) CRD_PASS(resume(r));
-    crd_trainer_parameters_changed(r->trainer);
-    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
-    r->history->per_bin = r->history->every = 1;
-    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
-    r->begin = crd_seconds() - seconds;
-    if (!crd_png_possible()) {
-        crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
-                 r->picture_path);
-    }
+    CRD_PASS(crd_trainer_parameters_changed(r->trainer));
+    CRD_PASS(open_log(r));
     return start_feeder(r);
 }
 
@@ -295,6 +407,9 @@ void crd_run_close(crd_run *r)
     crd_feeder_stop(&r->feeder);
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
+    crd_spread_free(&r->spread);
+    for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
+    crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);
     crd_dataset_close(&r->validation);
     crd_dataset_close(&r->training);

@@ -1,11 +1,13 @@
 #include "train/trainer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "bayes/draw.h"
 #include "bayes/prior.h"
 #include "net/adam.h"
+#include "train/remote.h"
 
 /* Steps of training are numbered from 0 up; the samples that evaluate it from the top of the range down. */
 static const uint32_t LAST_STEP = UINT32_MAX;
@@ -21,8 +23,12 @@ struct crd_trainer {
     float *gradient; /* model layout */
     float *point;    /* weights of the example at work */
     float *point_gradient;
-    float *masks;    /* MCDN */
-    float *decoders; /* BCNN: [samples][values of the decoder] */
+    float *masks;               /* MCDN */
+    float *decoders;            /* BCNN: [samples][values of the decoder] */
+    double kl;                  /* before the last step */
+    crd_remote *remote;         /* the device that takes the steps, or NULL: then there is no engine */
+    const float *probabilities; /* of the chunk encoded last, from the device */
+    char path[32];
 };
 
 crd_status crd_estimator_parse(const char *name, crd_estimator *out)
@@ -49,7 +55,7 @@ static crd_status allocate(crd_trainer *trainer)
     CRD_PASS(crd_alloc(net->model.total, sizeof(float), "the gradient", &trainer->gradient));
     CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the weights", &trainer->point));
     CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the gradient", &trainer->point_gradient));
-    const int64_t samples = net->kind == CRD_BCNN ? trainer->plan.samples : 0;
+    const int64_t samples = net->kind == CRD_BCNN && trainer->remote == NULL ? trainer->plan.samples : 0;
     CRD_PASS(crd_alloc(samples * (net->point.total - crd_decoder_offset(net)), sizeof(float), "the samples' weights",
                        &trainer->decoders));
     return crd_alloc(net->mask_total, sizeof(float), "the masks", &trainer->masks);
@@ -64,6 +70,18 @@ static crd_engine_plan engine_plan(const crd_trainer_plan *plan, const crd_ops *
                              .pool = pool};
 }
 
+static void name_path(crd_trainer *trainer)
+{
+    static const char *const precisions[] = {
+        [CRD_PRECISION_F32] = "f32", [CRD_PRECISION_BF16] = "bf16", [CRD_PRECISION_FP16] = "fp16"};
+    const crd_device_settings *device = &trainer->plan.device;
+    snprintf(trainer->path, sizeof trainer->path, "%s%s%s",
+             trainer->remote == NULL ? trainer->ops->name
+             : device->isa != NULL   ? device->isa
+                                     : "sm80",
+             trainer->remote == NULL ? "" : " ", trainer->remote == NULL ? "" : precisions[device->precision]);
+}
+
 crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
 {
     crd_status status = CRD_OK;
@@ -71,10 +89,15 @@ crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *trainer, "the trainer", &trainer));
     trainer->plan = *plan;
-    CRD_TRY(crd_ops_select(plan->isa, &trainer->ops));
     CRD_TRY(crd_pool_create(plan->threads, &trainer->pool));
-    const crd_engine_plan engine = engine_plan(plan, trainer->ops, trainer->pool);
-    CRD_TRY(crd_engine_create(&engine, &trainer->engine));
+    if (crd_remote_wanted(plan)) {
+        CRD_TRY(crd_remote_create(plan, &trainer->remote));
+    } else {
+        CRD_TRY(crd_ops_select(plan->isa, &trainer->ops));
+        const crd_engine_plan engine = engine_plan(plan, trainer->ops, trainer->pool);
+        CRD_TRY(crd_engine_create(&engine, &trainer->engine));
+    }
+    name_path(trainer);
     CRD_TRY(crd_posterior_create(plan->net, &trainer->posterior));
     CRD_TRY(crd_noise_source_create(trainer->posterior, &trainer->noise));
     CRD_TRY(allocate(trainer));
@@ -89,6 +112,7 @@ void crd_trainer_free(crd_trainer **pointer)
 {
     crd_trainer *trainer = *pointer;
     if (trainer == NULL) return;
+    crd_remote_free(&trainer->remote);
     crd_engine_free(&trainer->engine);
     crd_noise_source_free(&trainer->noise);
     crd_posterior_free(&trainer->posterior);
@@ -104,11 +128,13 @@ void crd_trainer_free(crd_trainer **pointer)
     crd_free(pointer);
 }
 
-crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes)
+crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes, int64_t *device_bytes)
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
     const crd_ops *ops;
+    *device_bytes = 0;
+    if (crd_remote_wanted(plan)) return crd_remote_bytes(plan, bytes, device_bytes);
     CRD_TRY(crd_ops_select(plan->isa, &ops));
     CRD_TRY(crd_pool_create(plan->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
@@ -142,7 +168,7 @@ int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
 
 const char *crd_trainer_isa(const crd_trainer *trainer)
 {
-    return trainer->ops->name;
+    return trainer->path;
 }
 
 float *crd_trainer_gradient(crd_trainer *trainer)
@@ -150,10 +176,29 @@ float *crd_trainer_gradient(crd_trainer *trainer)
     return trainer->gradient;
 }
 
-void crd_trainer_parameters_changed(crd_trainer *trainer)
+bool crd_trainer_remote(const crd_trainer *trainer)
+{
+    return trainer->remote != NULL;
+}
+
+static void update_posterior(crd_trainer *trainer)
 {
     crd_posterior_update(trainer->posterior, trainer->pool, trainer->state.parameters);
     crd_draw_points(trainer->posterior, trainer->pool, trainer->state.parameters, trainer->point);
+}
+
+crd_status crd_trainer_parameters_changed(crd_trainer *trainer)
+{
+    update_posterior(trainer);
+    return trainer->remote != NULL ? crd_remote_write(trainer->remote, &trainer->state) : CRD_OK;
+}
+
+crd_status crd_trainer_fetch(crd_trainer *trainer)
+{
+    if (trainer->remote == NULL) return CRD_OK;
+    CRD_PASS(crd_remote_read(trainer->remote, &trainer->state));
+    update_posterior(trainer);
+    return CRD_OK;
 }
 
 void crd_trainer_begin(crd_trainer *trainer)
@@ -176,39 +221,64 @@ static const crd_noise *draw(crd_trainer *trainer, crd_estimator estimator, uint
     return noise;
 }
 
-void crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
-                     crd_loss *loss)
+crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
+                           float scale, crd_loss *loss)
 {
     const float *masks;
+    if (trainer->remote != NULL && trainer->plan.shared) {
+        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale,
+                                  trainer->gradient, loss);
+    }
+    if (trainer->remote != NULL) return crd_remote_add(trainer->remote, example, input, label, scale, loss);
     const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, trainer->point_gradient, loss);
     crd_draw_backward(trainer->posterior, trainer->pool, noise, trainer->point_gradient, trainer->gradient);
+    return CRD_OK;
 }
 
-double crd_trainer_kl(crd_trainer *trainer)
-{
-    const crd_prior_settings prior = {.std = trainer->plan.prior_std};
-    return crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, trainer->state.parameters, NULL);
-}
-
-void crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl)
+crd_status crd_trainer_start(crd_trainer *trainer, double kl_scale, double rate)
 {
     crd_trainer_state *state = &trainer->state;
     const crd_prior_settings prior = {.std = trainer->plan.prior_std};
-    *kl = crd_trainer_kl(trainer);
+    if (trainer->remote != NULL) {
+        return crd_remote_start(trainer->remote, state->steps++, kl_scale, rate,
+                                trainer->plan.shared ? trainer->gradient : NULL);
+    }
+    trainer->kl = crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL);
     crd_kl_gradient(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL, kl_scale,
                     trainer->gradient);
     state->steps++;
     crd_adam_step(trainer->pool, state->count, state->steps, rate, trainer->gradient, state->m, state->v,
                   state->parameters);
-    crd_trainer_parameters_changed(trainer);
+    update_posterior(trainer);
+    return CRD_OK;
 }
 
-void crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss)
+crd_status crd_trainer_wait(crd_trainer *trainer, double *kl)
+{
+    if (trainer->remote != NULL) return crd_remote_finish(trainer->remote, kl);
+    *kl = trainer->kl;
+    return CRD_OK;
+}
+
+crd_status crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl)
+{
+    CRD_PASS(crd_trainer_start(trainer, kl_scale, rate));
+    return crd_trainer_wait(trainer, kl);
+}
+
+crd_status crd_trainer_fetch_gradient(crd_trainer *trainer)
+{
+    return trainer->remote != NULL ? crd_remote_gradient(trainer->remote, trainer->gradient) : CRD_OK;
+}
+
+crd_status crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss)
 {
     const float *masks;
+    if (trainer->remote != NULL) return crd_remote_evaluate(trainer->remote, input, label, loss);
     draw(trainer, CRD_MEAN, 0, 0, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, 0.0f, NULL, loss);
+    return CRD_OK;
 }
 
 static int64_t decoder_values(const crd_net *net)
@@ -216,28 +286,42 @@ static int64_t decoder_values(const crd_net *net)
     return net->point.total - crd_decoder_offset(net);
 }
 
-void crd_trainer_draw_samples(crd_trainer *trainer)
+crd_status crd_trainer_draw_samples(crd_trainer *trainer)
 {
     const crd_net *net = trainer->plan.net;
     const int64_t values = decoder_values(net);
-    if (net->kind != CRD_BCNN) return; /* masks are drawn as they are needed */
+    if (trainer->remote != NULL) {
+        CRD_PASS(crd_trainer_fetch(trainer));
+        return crd_remote_draw(trainer->remote, trainer->state.parameters,
+                               LAST_STEP - (uint32_t)(trainer->plan.samples - 1));
+    }
+    if (net->kind != CRD_BCNN) return CRD_OK; /* masks are drawn as they are needed */
     for (int64_t s = 0; s < trainer->plan.samples; s++) {
         const float *masks;
         draw(trainer, CRD_INDEPENDENT, LAST_STEP - (uint32_t)s, 0, &masks);
         memcpy(trainer->decoders + s * values, trainer->point + crd_decoder_offset(net),
                (size_t)values * sizeof(float));
     }
+    return CRD_OK;
 }
 
-void crd_trainer_encode(crd_trainer *trainer, const float *input)
+crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
 {
+    if (trainer->remote != NULL) return crd_remote_decode(trainer->remote, input, &trainer->probabilities);
     crd_engine_encode(trainer->engine, trainer->point, input);
+    return CRD_OK;
 }
 
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
 {
     const crd_net *net = trainer->plan.net;
     const float *weights = trainer->point + crd_decoder_offset(net), *masks = NULL;
+    if (trainer->remote != NULL) { /* which has them in rising order of the streams */
+        const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+        memcpy(probability, trainer->probabilities + (trainer->plan.samples - 1 - sample) * voxels,
+               (size_t)voxels * sizeof *probability);
+        return;
+    }
     if (net->kind == CRD_BCNN) {
         weights = trainer->decoders + sample * decoder_values(net);
     } else {

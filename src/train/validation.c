@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/portable_math.h"
 #include "base/report.h"
+#include "train/spread.h"
 
 /* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
 enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
@@ -17,10 +18,11 @@ static double clipped(double p)
     return p < NEAREST ? NEAREST : p > 1.0 - NEAREST ? 1.0 - NEAREST : p;
 }
 
-crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out)
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
+                            crd_checker *out)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(trainer);
-    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .monitor = monitor};
+    *out = (crd_checker){.trainer = trainer, .dataset = dataset, .dist = dist, .monitor = monitor};
     if (crd_dataset_count(dataset) == 0) return CRD_OK;
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->probability));
@@ -36,43 +38,65 @@ void crd_checker_close(crd_checker *checker)
     crd_free(&checker->label);
 }
 
-/* Adds one chunk's sums to *loss. */
-typedef void check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
+/* One chunk's sums. */
+typedef crd_status check_chunk(crd_checker *checker, int64_t samples, crd_loss *loss);
 
-static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
+/* This process's part of the chunks. A request to stop ends it; the others hear of it when they are done with theirs.
+ */
+static crd_status check_part(crd_checker *checker, int64_t samples, check_chunk *check, crd_loss *losses)
 {
     const int64_t chunks = crd_dataset_count(checker->dataset);
-    crd_loss total = {0};
-    for (int64_t i = 0; i < chunks; i++) {
+    int64_t begin, end;
+    crd_dist_part(chunks, crd_dist_size(checker->dist), crd_dist_rank(checker->dist), &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
         int64_t labelled;
         char note[64];
-        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i + 1, chunks);
+        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i - begin + 1, end - begin);
         CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
+        CRD_PASS(crd_dist_check(checker->dist));
         CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
-        check(checker, samples, &total);
+        CRD_PASS(check(checker, samples, &losses[i]));
     }
-    *out = (crd_validation){.labelled = total.labelled};
-    if (total.labelled == 0) return CRD_OK;
-    out->bce = total.bce_sum / (double)total.labelled;
-    out->accuracy = (double)total.correct / (double)total.labelled;
     return CRD_OK;
 }
 
-static void check_with_means(crd_checker *checker, int64_t samples, crd_loss *total)
+static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
 {
-    crd_loss loss;
-    (void)samples;
-    crd_trainer_evaluate(checker->trainer, checker->input, checker->label, &loss);
-    total->bce_sum += loss.bce_sum;
-    total->labelled += loss.labelled;
-    total->correct += loss.correct;
+    crd_status status = CRD_OK;
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    crd_loss total = {0}, *losses = NULL;
+    bool stopped;
+    CRD_TRY(crd_alloc(chunks, sizeof *losses, "the losses", &losses));
+    status = check_part(checker, samples, check, losses);
+    if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
+    CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));
+    if (stopped) CRD_FAIL(CRD_ERR_CANCELLED, "stopped while checking");
+    if (crd_dist_size(checker->dist) > 1) CRD_TRY(crd_spread_losses(checker->dist, chunks, losses));
+    for (int64_t i = 0; i < chunks; i++) { /* in their order, whoever computed them */
+        total.bce_sum += losses[i].bce_sum;
+        total.labelled += losses[i].labelled;
+        total.correct += losses[i].correct;
+    }
+    *out = (crd_validation){.labelled = total.labelled};
+    if (total.labelled == 0) goto done;
+    out->bce = total.bce_sum / (double)total.labelled;
+    out->accuracy = (double)total.correct / (double)total.labelled;
+done:
+    crd_free(&losses);
+    return status;
 }
 
-static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *total)
+static crd_status check_with_means(crd_checker *checker, int64_t samples, crd_loss *loss)
+{
+    (void)samples;
+    return crd_trainer_evaluate(checker->trainer, checker->input, checker->label, loss);
+}
+
+static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
-    crd_trainer_encode(checker->trainer, checker->input);
+    CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
     for (int64_t s = 0; s < samples; s++) {
         crd_trainer_decode(checker->trainer, s, checker->probability);
         for (int64_t v = 0; v < voxels; v++) checker->mean[v] += checker->probability[v];
@@ -80,10 +104,11 @@ static void check_with_samples(crd_checker *checker, int64_t samples, crd_loss *
     for (int64_t v = 0; v < voxels; v++) {
         if (checker->label[v] == CRD_LABEL_NONE) continue;
         const double p = clipped((double)checker->mean[v] / (double)samples);
-        total->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
-        total->correct += (p > 0.5) == (checker->label[v] == 1);
-        total->labelled++;
+        loss->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
+        loss->correct += (p > 0.5) == (checker->label[v] == 1);
+        loss->labelled++;
     }
+    return CRD_OK;
 }
 
 crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
@@ -93,7 +118,7 @@ crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
 
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out)
 {
-    crd_trainer_draw_samples(checker->trainer);
+    CRD_PASS(crd_trainer_draw_samples(checker->trainer));
     return check_all(checker, samples, check_with_samples, out);
 }
 
@@ -172,12 +197,12 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     if (chunks == 0) return CRD_OK;
     CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
-    crd_trainer_draw_samples(trainer);
+    CRD_TRY(crd_trainer_draw_samples(trainer));
     for (int64_t i = 0; i < used; i++) {
         int64_t labelled, taken = e.voxels;
         CRD_TRY(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
-        crd_trainer_encode(trainer, checker->input);
+        CRD_TRY(crd_trainer_encode(trainer, checker->input));
         for (int s = 0; s < SAMPLES; s++) {
             crd_trainer_decode(trainer, s, checker->probability);
             taken = take_voxels(&e, checker, s, e.voxels, stride > 0 ? stride : 1);

@@ -3,6 +3,7 @@
 #define CRD_TRAIN_VALIDATION_H
 
 #include "credence/monitor.h"
+#include "dist/dist.h"
 #include "train/dataset.h"
 #include "train/trainer.h"
 
@@ -15,16 +16,18 @@ typedef struct crd_validation {
 typedef struct crd_checker {
     crd_trainer *trainer; /* borrowed, as the data */
     crd_dataset *dataset;
+    crd_dist *dist; /* whose processes share the chunks */
     const crd_monitor *monitor;
     int64_t done, total; /* steps of the training, whose bar goes on while checking */
     float *input, *probability, *mean;
     uint8_t *label;
 } crd_checker;
 
-crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, const crd_monitor *monitor, crd_checker *out);
+crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
+                            crd_checker *out);
 void crd_checker_close(crd_checker *checker);
 
-/* All chunks, with the kernels at their means and no dropout. */
+/* All chunks, with the kernels at their means and no dropout. Collective, as the next. */
 crd_status crd_check_mean(crd_checker *checker, crd_validation *out);
 /* All chunks, with the mean probability over `samples` (at most those of the trainer's plan). */
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -128,6 +129,19 @@ crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options 
         path);
 }
 
+/* ".tif .h5 .npy": what this build writes. */
+static void list_suffixes(char *out, size_t room)
+{
+    char suffix[16];
+    out[0] = '\0';
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        if (crd_formats[i]->create == NULL) continue;
+        const size_t used = strlen(out);
+        crd_format_suffix(crd_formats[i], suffix);
+        snprintf(out + used, room - used, "%s%s", used > 0 ? " " : "", suffix);
+    }
+}
+
 crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
 {
     const char *path = volume->file;
@@ -137,8 +151,10 @@ crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options 
     } else {
         *out = find_by_suffix(path);
         if (*out == NULL) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "%s: the suffix names no format that credence writes; use .tif, .h5, .npy or .raw", path);
+            char known[128];
+            list_suffixes(known, sizeof known);
+            return crd_fail(CRD_ERR_ARGUMENT, "%s: the suffix names no format that credence writes; use one of %s",
+                            path, known);
         }
         CRD_PASS(check_built(*out, path));
     }

@@ -38,13 +38,14 @@ crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume
     CRD_TRY(crd_volume_create(path, info, options, &c.out));
     const crd_volume_info *to = crd_volume_describe(c.out);
     const size_t from_size = crd_type_size(from->type), to_size = crd_type_size(to->type);
+    const bool any_order = c.out->format->any_order && !c.out->in_order;
     const crd_walk walk = {
         .in = in,
         .as = from->type,
         .voxel_bytes = from_size > to_size ? from_size : to_size,
         .layer = in->layer > c.out->layer ? in->layer : c.out->layer,
-        .whole_slices = !c.out->format->any_order,
-        .rows_first = in->z_fastest && c.out->format->any_order,
+        .whole_slices = !any_order,
+        .rows_first = in->z_fastest && any_order,
         .monitor = monitor,
         .stage = "converting",
     };

@@ -19,7 +19,6 @@ static crd_status flat_new(const char *path, crd_flat **out)
     CRD_TRY(crd_alloc(1, sizeof *flat, "a volume", &flat));
     flat->fd = -1;
     CRD_TRY(crd_strdup(path, &flat->path));
-    CRD_TRY(crd_alloc(SCRATCH_BYTES, 1, "a read buffer", &flat->scratch));
     *out = flat;
     flat = NULL;
 done:
@@ -67,8 +66,14 @@ crd_status crd_flat_check(const crd_flat *flat, int64_t length, int64_t *spare)
     return CRD_OK;
 }
 
+/* Many files are opened to be looked at: the buffer comes with its first use. */
+static crd_status need_scratch(crd_flat *flat)
+{
+    return flat->scratch != NULL ? CRD_OK : crd_alloc(SCRATCH_BYTES, 1, "a read buffer", &flat->scratch);
+}
+
 /* `rows` rows of `row` values, `pitch` values apart in the file from value `first` on, to packed memory. */
-static crd_status fetch(const crd_flat *flat, int64_t first, int64_t rows, int64_t row, int64_t pitch, char *out)
+static crd_status fetch(crd_flat *flat, int64_t first, int64_t rows, int64_t row, int64_t pitch, char *out)
 {
     const int64_t size = (int64_t)crd_stored_size(flat->stored);
     int64_t start = flat->offset + first * size;
@@ -77,6 +82,7 @@ static crd_status fetch(const crd_flat *flat, int64_t first, int64_t rows, int64
     }
     /* Where the gaps are smaller than a page, the disk reads them anyway: one call for many rows. */
     const int64_t at_once = (pitch - row) * size < PAGE_BYTES ? SCRATCH_BYTES / (pitch * size) : 1;
+    if (at_once >= 2) CRD_PASS(need_scratch(flat));
     for (int64_t done = 0; done < rows;) {
         if (at_once < 2) {
             CRD_PASS(crd_read_at(flat->fd, flat->path, start, out, (size_t)(row * size)));
@@ -93,7 +99,7 @@ static crd_status fetch(const crd_flat *flat, int64_t first, int64_t rows, int64
     return CRD_OK;
 }
 
-static crd_status read_rows(const crd_flat *flat, const crd_box *box, char *out)
+static crd_status read_rows(crd_flat *flat, const crd_box *box, char *out)
 {
     const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
     const int64_t slice = count[1] * count[2] * (int64_t)crd_stored_size(flat->stored);
@@ -138,7 +144,7 @@ static void transpose(const void *from, void *to, size_t size, int64_t nx, int64
     }
 }
 
-static crd_status read_columns(const crd_flat *flat, const crd_box *box, char *out)
+static crd_status read_columns(crd_flat *flat, const crd_box *box, char *out)
 {
     crd_status status = CRD_OK;
     const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
@@ -176,28 +182,34 @@ crd_status crd_flat_read(crd_flat *flat, const crd_box *box, void *voxels)
     return CRD_OK;
 }
 
-crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
+crd_status crd_flat_make(const char *shown, const crd_volume_info *info, crd_flat **out)
 {
-    const crd_volume_info *info = &volume->info;
+    CRD_PASS(flat_new(shown, out));
+    (*out)->stored = (int)info->type;
+    memcpy((*out)->shape, info->shape, sizeof(*out)->shape);
+    return CRD_OK;
+}
+
+crd_status crd_flat_create_at(const char *temporary, const char *shown, const crd_volume_info *info, int64_t offset,
+                              bool swap, crd_flat **out)
+{
     crd_status status = CRD_OK;
     crd_flat *flat = NULL;
     int64_t bytes;
     CRD_TRY(crd_product(info->shape[0], info->shape[1], info->shape[2], &bytes));
     CRD_TRY(crd_product(bytes, (int64_t)crd_type_size(info->type), 1, &bytes));
-    CRD_TRY(flat_new(volume->file, &flat));
+    CRD_TRY(crd_flat_make(shown, info, &flat));
     flat->offset = offset;
-    flat->stored = (int)info->type;
     flat->swap = swap;
-    memcpy(flat->shape, info->shape, sizeof flat->shape);
-    flat->fd = open(volume->write_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    flat->fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (flat->fd < 0) {
-        status = crd_fail_errno("%s can't be created", volume->file);
+        status = crd_fail_errno("%s can't be created", shown);
         goto done;
     }
     /* A full disk is better said now than after hours; file systems that can't reserve find out while writing. */
     if (fallocate(flat->fd, 0, 0, offset + bytes) != 0 &&
         ((errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) || ftruncate(flat->fd, offset + bytes) != 0)) {
-        status = crd_fail_errno("%s can't be given its %.1f MiB", volume->file, (double)(offset + bytes) / 1048576.0);
+        status = crd_fail_errno("%s can't be given its %.1f MiB", shown, (double)(offset + bytes) / 1048576.0);
         goto done;
     }
     *out = flat;
@@ -207,12 +219,18 @@ done:
     return status;
 }
 
-static crd_status put(const crd_flat *flat, int64_t first, int64_t count, const char *voxels)
+crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
+{
+    return crd_flat_create_at(volume->write_path, volume->file, &volume->info, offset, swap, out);
+}
+
+static crd_status put(crd_flat *flat, int64_t first, int64_t count, const char *voxels)
 {
     const int64_t size = (int64_t)crd_stored_size(flat->stored);
     const int64_t start = flat->offset + first * size;
     if (!flat->swap) return crd_write_at(flat->fd, flat->path, start, voxels, (size_t)(count * size));
     const int64_t step = SCRATCH_BYTES / size;
+    CRD_PASS(need_scratch(flat));
     for (int64_t i = 0; i < count; i += step) {
         const int64_t n = count - i < step ? count - i : step;
         memcpy(flat->scratch, voxels + i * size, (size_t)(n * size));

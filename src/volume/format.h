@@ -21,6 +21,8 @@ struct crd_volume {
     int64_t layer;       /* slices that are best read or written together, such as a chunk's depth; 0: any number */
     bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
     bool read_once;      /* set while all of it is read once, in order: what a box holds whole isn't worth keeping */
+    bool in_order;       /* while writing: whole slices in rising z, whatever the format can elsewhere */
+    bool in_place;       /* while writing: under its own name from the beginning, and stays without a commit */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
@@ -30,7 +32,9 @@ struct crd_format {
     const char *name;     /* "tiff" */
     const char *suffixes; /* ".tif .tiff": the first is the one we write; "" for none */
     const char *library;  /* what a build without it lacks, or NULL */
-    bool any_order;       /* boxes may be written in any order */
+    bool any_order;       /* boxes may be written in any order, unless in_order is set */
+
+    bool folder;          /* what is written is a folder */
 
     /* All but sniff are NULL in a build without the library: the row stays, so that the error can say what is missing.
      * `options` is never NULL here. */
@@ -50,19 +54,27 @@ struct crd_format {
     /* Only needed where z_fastest may be set: shows the volume with its axes reversed, as the file has them; a second
      * call turns it back. */
     void (*reverse_axes)(crd_volume *volume);
+    /* Removes a folder that was not committed; needed where `folder` is set. */
+    crd_status (*remove)(const char *path);
     /* Frees the state; removes nothing. Accepts a state that was only partly built. */
     void (*close)(crd_volume *volume);
 };
 
+/* A volume of that format under its own name: `begin` fills state and write_path. */
+crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
+                                      crd_status (*begin)(crd_volume *volume), crd_volume **out);
+
 /* Does the name end in one of the format's suffixes? Letters of any case. */
 bool crd_format_has_suffix(const crd_format *format, const char *path);
+bool crd_path_ends_in(const char *path, const char *suffix);
 
 /* The format of that name, if this build can write it; the sentence otherwise says what there is. */
 crd_status crd_format_to_write(const char *name, const crd_format **out);
 /* The suffix that its files are given: ".tif". */
 void crd_format_suffix(const crd_format *format, char suffix[16]);
 
-extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw;
+extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw, crd_format_nrrd,
+    crd_format_metaimage, crd_format_nifti, crd_format_zarr;
 
 /* All formats this version knows, in the order they are tried; ends in NULL. */
 extern const crd_format *const crd_formats[];

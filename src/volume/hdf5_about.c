@@ -1,10 +1,11 @@
 /* What an HDF5 volume says about itself, as attributes of its dataset.
  *
  * element_size_um  [z, y, x], the voxel's edges in micrometres
- * spacing, unit    instead of it where the unit is no length, or there is none
+ * spacing, unit    the same in the volume's own unit where that isn't um; alone where it is no length, or there is none
  * origin           [z, y, x] in a larger volume, where it isn't 0
  * scale            stored value * scale = the quantity, where it isn't 1
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/hdf5_lock.h"
@@ -59,13 +60,21 @@ static bool read_text(hid_t dataset, const char *name, char out[TEXT_LIMIT])
 
 void crd_hdf5_read_about(hid_t dataset, crd_volume_info *info)
 {
-    char unit[TEXT_LIMIT] = "", normal[CRD_UNIT_BYTES];
-    if (read_numbers(dataset, "element_size_um", H5T_NATIVE_DOUBLE, 3, info->spacing)) {
-        strcpy(info->unit, "um");
-    } else if (read_numbers(dataset, "spacing", H5T_NATIVE_DOUBLE, 3, info->spacing)) {
+    char unit[TEXT_LIMIT] = "", normal[CRD_UNIT_BYTES] = "";
+    double own[3];
+    const bool known = read_numbers(dataset, "element_size_um", H5T_NATIVE_DOUBLE, 3, info->spacing);
+    bool agree = true;
+    if (known) strcpy(info->unit, "um");
+    if (read_numbers(dataset, "spacing", H5T_NATIVE_DOUBLE, 3, own)) {
         (void)read_text(dataset, "unit", unit);
         crd_unit_normalise(unit, normal);
-        memcpy(info->unit, normal, sizeof info->unit);
+        const double um = crd_unit_in_um(normal);
+        /* Somebody may have changed the one and not the other: micrometres are what other programs know. */
+        for (int i = 0; i < 3; i++) agree = agree && fabs(own[i] * um / info->spacing[i] - 1.0) < 1e-9;
+        if (!known || agree) {
+            memcpy(info->spacing, own, sizeof own);
+            memcpy(info->unit, normal, sizeof info->unit);
+        }
     }
     (void)read_numbers(dataset, "origin", H5T_NATIVE_INT64, 3, info->origin);
     (void)read_numbers(dataset, "scale", H5T_NATIVE_DOUBLE, 1, &info->scale);
@@ -97,7 +106,8 @@ bool crd_hdf5_write_about(hid_t dataset, const crd_volume_info *info)
     if (info->spacing[0] > 0.0 && um > 0.0) {
         const double size[3] = {info->spacing[0] * um, info->spacing[1] * um, info->spacing[2] * um};
         good = write_attribute(dataset, "element_size_um", H5T_NATIVE_DOUBLE, 3, size);
-    } else if (info->spacing[0] > 0.0) {
+    }
+    if (good && info->spacing[0] > 0.0 && um != 1.0) {
         good = write_attribute(dataset, "spacing", H5T_NATIVE_DOUBLE, 3, info->spacing);
         if (good && info->unit[0] != '\0') good = write_text(dataset, "unit", info->unit);
     }

@@ -46,6 +46,29 @@ crd_status crd_npy_prefix(const char *path, const unsigned char *prefix, size_t 
     return CRD_OK;
 }
 
+bool crd_npy_type(const char *text, int *stored, bool *swap)
+{
+    const bool big = text[0] == '>' || (text[0] == '=' && CRD_BIG_ENDIAN) || (text[0] == '|' && CRD_BIG_ENDIAN);
+    if (text[0] == '\0' || strchr("<>|=", text[0]) == NULL) return false;
+    for (size_t i = 0; i < sizeof descriptions / sizeof descriptions[0]; i++) {
+        if (strcmp(text + 1, descriptions[i].name) != 0) continue;
+        *stored = descriptions[i].stored;
+        *swap = big != (CRD_BIG_ENDIAN != 0);
+        return true;
+    }
+    return false;
+}
+
+void crd_npy_type_name(crd_type type, char out[4])
+{
+    static const char *const names[CRD_TYPE_COUNT] = {
+        [CRD_U8] = "u1",  [CRD_I8] = "i1",  [CRD_U16] = "u2", [CRD_I16] = "i2",
+        [CRD_U32] = "u4", [CRD_I32] = "i4", [CRD_F32] = "f4", [CRD_F64] = "f8",
+    };
+    const char order = crd_type_size(type) == 1 ? '|' : CRD_BIG_ENDIAN ? '>' : '<';
+    snprintf(out, 4, "%c%s", order, names[type]);
+}
+
 /* A reader over the dictionary's text. Every step looks at `end`; the text may hold anything. */
 typedef struct cursor {
     const char *path;
@@ -130,15 +153,7 @@ static crd_status take_type(cursor *c, crd_npy_header *out)
         return crd_fail(CRD_ERR_UNSUPPORTED, "%s holds records, not plain numbers, and is no volume", c->path);
     }
     CRD_PASS(take_string(c, text, sizeof text));
-    const bool big = text[0] == '>' || (text[0] == '=' && CRD_BIG_ENDIAN) || (text[0] == '|' && CRD_BIG_ENDIAN);
-    if (text[0] != '\0' && strchr("<>|=", text[0]) != NULL) {
-        for (size_t i = 0; i < sizeof descriptions / sizeof descriptions[0]; i++) {
-            if (strcmp(text + 1, descriptions[i].name) != 0) continue;
-            out->stored = descriptions[i].stored;
-            out->swap = big != (CRD_BIG_ENDIAN != 0);
-            return CRD_OK;
-        }
-    }
+    if (crd_npy_type(text, &out->stored, &out->swap)) return CRD_OK;
     return crd_fail(CRD_ERR_UNSUPPORTED, "%s holds values of NumPy type '%s'; credence reads bool, integers and floats",
                     c->path, text);
 }
@@ -179,16 +194,13 @@ crd_status crd_npy_parse(const char *path, const char *text, size_t length, crd_
 
 size_t crd_npy_write(const crd_volume_info *info, char *out, size_t room)
 {
-    static const char *const names[CRD_TYPE_COUNT] = {
-        [CRD_U8] = "u1",  [CRD_I8] = "i1",  [CRD_U16] = "u2", [CRD_I16] = "i2",
-        [CRD_U32] = "u4", [CRD_I32] = "i4", [CRD_F32] = "f4", [CRD_F64] = "f8",
-    };
-    const char order = crd_type_size(info->type) == 1 ? '|' : CRD_BIG_ENDIAN ? '>' : '<';
+    char type[4];
     const size_t prefix = MAGIC_BYTES + 4;
     memcpy(out, magic, MAGIC_BYTES);
-    const int text = snprintf(
-        out + prefix, room - prefix, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%lld, %lld, %lld), }", order,
-        names[info->type], (long long)info->shape[0], (long long)info->shape[1], (long long)info->shape[2]);
+    crd_npy_type_name(info->type, type);
+    const int text =
+        snprintf(out + prefix, room - prefix, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld, %lld), }",
+                 type, (long long)info->shape[0], (long long)info->shape[1], (long long)info->shape[2]);
     const size_t used = prefix + (size_t)text + 1;
     const size_t total = (used + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
     memset(out + used - 1, ' ', total - used);

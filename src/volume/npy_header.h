@@ -32,6 +32,11 @@ crd_status crd_npy_prefix(const char *path, const unsigned char *prefix, size_t 
 crd_status crd_npy_parse(const char *path, const char *text, size_t length, crd_npy_header *out);
 
 /* The whole header, prefix included, a multiple of 64 bytes long. */
+/* "<u2", "|b1", ...: what NumPy and zarr call a type of plain numbers that we read; false if it is another. */
+bool crd_npy_type(const char *text, int *stored, bool *swap);
+/* The name of a type as we write it, in the machine's byte order. */
+void crd_npy_type_name(crd_type type, char out[4]);
+
 size_t crd_npy_write(const crd_volume_info *info, char *out, size_t room);
 
 #endif

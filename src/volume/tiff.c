@@ -1,4 +1,5 @@
 /* TIFF volumes: opening a file, a folder or a pattern, and the format's row in the table. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -226,8 +227,12 @@ static void say_what_is_special(const crd_volume *volume, const crd_tiff_reader 
     }
     if (image->bits == 1) crd_info(monitor, "%s has one bit per pixel: read as 0 and 1", volume->path);
     if (page->compression != COMPRESSION_NONE) {
+        const crd_volume_info *info = &volume->info;
+        const double whole = (double)info->shape[0] * (double)info->shape[1] * (double)info->shape[2] *
+                             (double)crd_type_size(info->type);
+        const double kept = whole < (double)volume->cache_bytes ? whole : (double)volume->cache_bytes;
         crd_info(monitor, "%s is compressed (%s): up to %.0f MiB of decoded data are kept in memory", volume->path,
-                 crd_tiff_compression_name(page->compression), (double)volume->cache_bytes / 1048576.0);
+                 crd_tiff_compression_name(page->compression), ceil(kept / 1048576.0));
     }
 }
 
@@ -280,11 +285,11 @@ static crd_status open_reader(crd_volume *volume, const crd_monitor *monitor, cr
     CRD_TRY(name_files(volume->path, monitor, reader));
     CRD_TRY(index_all(reader, monitor, &metadata));
     CRD_TRY(crd_product(reader->page_count, reader->image.height, reader->image.width, &voxels));
-    say_what_is_special(volume, reader, monitor);
     volume->info = (crd_volume_info){.shape = {reader->page_count, reader->image.height, reader->image.width},
                                      .type = reader->image.type,
                                      .scale = metadata.scale,
                                      .format = "tiff"};
+    say_what_is_special(volume, reader, monitor);
     memcpy(volume->info.spacing, metadata.spacing, sizeof metadata.spacing);
     memcpy(volume->info.origin, metadata.origin, sizeof metadata.origin);
     memcpy(volume->info.unit, metadata.unit, sizeof metadata.unit);
@@ -326,8 +331,9 @@ static crd_status create_volume(crd_volume *volume, const crd_volume_options *op
     crd_status status = CRD_OK;
     state *s = NULL;
     CRD_TRY(crd_alloc(1, sizeof *s, "a TIFF volume", &s));
-    CRD_TRY(
-        crd_tiff_writer_create(volume->write_path, &volume->info, options != NULL ? options->compress : 0, &s->writer));
+    CRD_TRY(crd_tiff_writer_create(
+        volume->write_path, &volume->info, options->compress,
+        crd_path_ends_in(volume->file, ".ome.tif") || crd_path_ends_in(volume->file, ".ome.tiff"), &s->writer));
     volume->state = s;
     s = NULL;
 done:

@@ -171,8 +171,10 @@ crd_status crd_tiff_read_box(crd_tiff_reader *reader, const crd_box *box, void *
 
 typedef struct crd_tiff_writer crd_tiff_writer;
 
-/* `path` and `info` are borrowed until the writer is freed. `level`: 0 for plain data, 1 to 9 for deflate. */
-crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, crd_tiff_writer **out);
+/* `path` and `info` are borrowed until the writer is freed. `level`: 0 for plain data, 1 to 9 for deflate. `ome`: the
+ * description is OME's rather than ImageJ's. */
+crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome,
+                                  crd_tiff_writer **out);
 /* Whole slices in rising order. */
 crd_status crd_tiff_writer_put(crd_tiff_writer *writer, const crd_box *box, const void *voxels);
 crd_status crd_tiff_writer_finish(crd_tiff_writer *writer);
@@ -183,7 +185,7 @@ typedef struct crd_tiff_layout {
     const char *path;
     const crd_volume_info *info;
     int fd;
-    bool big;
+    bool big, ome;
     bool deflated, differenced;     /* compressed, with the horizontal predictor */
     int64_t voxel, row, page;       /* bytes */
     int64_t rows_per_strip, strips; /* of one page */
@@ -196,5 +198,7 @@ typedef struct crd_tiff_layout {
 /* An upper bound of the bytes of all directories. */
 crd_status crd_tiff_directories_bound(const crd_tiff_layout *layout, int64_t *out);
 crd_status crd_tiff_write_directories(const crd_tiff_layout *layout);
+/* tiff_ome_write.c: gives back the length; 0 where it doesn't fit. */
+size_t crd_tiff_describe_ome(const crd_volume_info *info, char *out, size_t room);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "credence/number.h"
+#include "volume/extras.h"
 #include "volume/tiff.h"
 #include "volume/units.h"
 
@@ -232,6 +233,17 @@ static void complete_spacing(const char *path, const crd_monitor *monitor, crd_t
     out->unit[0] = '\0';
 }
 
+/* Our own words in a comment of OME-XML. */
+static void take_extras(const char *text, crd_tiff_metadata *out)
+{
+    crd_volume_info said = {.scale = 1.0};
+    unsigned found = 0;
+    crd_extras_read(text, strlen(text), &said, &found);
+    if (found & CRD_EXTRA_UNIT) memcpy(out->unit, said.unit, sizeof out->unit);
+    if (found & CRD_EXTRA_SCALE) out->scale = said.scale;
+    if (found & CRD_EXTRA_ORIGIN) memcpy(out->origin, said.origin, sizeof out->origin);
+}
+
 crd_status crd_tiff_read_metadata(const char *path, const char *text, const crd_tiff_resolution *resolution, bool slice,
                                   const crd_monitor *monitor, crd_tiff_metadata *out)
 {
@@ -240,6 +252,7 @@ crd_status crd_tiff_read_metadata(const char *path, const char *text, const crd_
         CRD_PASS(read_imagej(path, text, resolution, slice, monitor, out));
     } else if (text != NULL && strstr(text, "<OME") != NULL) {
         CRD_PASS(crd_tiff_read_ome(path, text, slice, monitor, out));
+        take_extras(text, out);
     } else if (text != NULL && text[strspn(text, " \t\r\n")] == '{') {
         CRD_PASS(read_json(path, text, resolution, out));
     }

@@ -11,7 +11,7 @@
 #include "volume/types.h"
 #include "volume/units.h"
 
-enum { MOST_ENTRIES = 20, DESCRIPTION_BYTES = 1024, FLUSH_BYTES = 1 << 20 };
+enum { MOST_ENTRIES = 20, DESCRIPTION_BYTES = 2048, FLUSH_BYTES = 1 << 20 };
 
 /* Bytes on their way to the file. */
 typedef struct sink {
@@ -251,7 +251,11 @@ static void fill_directory(const crd_tiff_layout *layout, int64_t z, uint64_t *o
     put_short(d, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
     if (z == 0) {
         text t = {0};
-        describe(layout, &t);
+        if (layout->ome) {
+            t.used = crd_tiff_describe_ome(info, t.bytes, sizeof t.bytes);
+        } else {
+            describe(layout, &t);
+        }
         put(d, TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, 1, (int64_t)t.used + 1, t.bytes);
     }
     put_words(d, TIFFTAG_STRIPOFFSETS, offsets, layout->strips);

@@ -145,7 +145,8 @@ static crd_status reserve(const crd_tiff_layout *l)
     return crd_fail_errno("can't reserve %.1f MiB for %s", (double)(l->info->shape[0] * l->page) / 1048576.0, l->path);
 }
 
-crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, crd_tiff_writer **out)
+crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome,
+                                  crd_tiff_writer **out)
 {
     crd_status status = CRD_OK;
     crd_tiff_writer *writer = NULL;
@@ -155,6 +156,7 @@ crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info,
     CRD_TRY(crd_alloc(1, sizeof *writer, "a TIFF writer", &writer));
     writer->layout.fd = -1;
     writer->level = level;
+    writer->layout.ome = ome;
     CRD_TRY(plan(writer, path, info));
     if (writer->layout.deflated) CRD_TRY(prepare_deflate(writer));
     writer->layout.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -107,6 +107,9 @@ done:
 static crd_status name_temporary(crd_volume *volume)
 {
     struct stat about;
+    if (volume->format->folder && stat(volume->file, &about) == 0) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already; remove it or choose another name", volume->file);
+    }
     if (stat(volume->file, &about) == 0 && !S_ISREG(about.st_mode)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s is %s; give the name of a file to write", volume->file,
                         S_ISDIR(about.st_mode) ? "a folder" : "no plain file");
@@ -131,6 +134,25 @@ crd_status crd_volume_create(const char *path, const crd_volume_info *info, cons
     volume->info = *info;
     CRD_TRY(settle_info(volume, options, NULL));
     CRD_TRY(volume->format->create(volume, options));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
+crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
+                                      crd_status (*begin)(crd_volume *volume), crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    *out = NULL;
+    CRD_TRY(volume_new(path, true, &no_options, &volume));
+    volume->format = format;
+    volume->in_place = true;
+    volume->info = *info;
+    CRD_TRY(settle_info(volume, &no_options, NULL));
+    CRD_TRY(begin(volume));
     *out = volume;
     volume = NULL;
 done:
@@ -244,7 +266,7 @@ crd_status crd_volume_commit(crd_volume *volume)
     }
     volume->failed = true;
     CRD_PASS(volume->format->finish(volume));
-    CRD_PASS(crd_replace_file(volume->write_path, volume->file));
+    if (!volume->in_place) CRD_PASS(crd_replace_file(volume->write_path, volume->file));
     volume->failed = false;
     volume->committed = true;
     return CRD_OK;
@@ -255,7 +277,13 @@ void crd_volume_close(crd_volume **volume)
     crd_volume *v = *volume;
     if (v == NULL) return;
     if (v->format != NULL && v->format->close != NULL) v->format->close(v);
-    if (v->write_path != NULL && !v->committed) (void)unlink(v->write_path);
+    if (v->write_path != NULL && !v->committed && !v->in_place) {
+        if (v->format != NULL && v->format->folder) {
+            (void)v->format->remove(v->write_path);
+        } else {
+            (void)unlink(v->write_path);
+        }
+    }
     crd_free(&v->write_path);
     crd_free(&v->file);
     crd_free(&v->path);

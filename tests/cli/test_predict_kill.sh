@@ -46,4 +46,32 @@ same "$(volumes stopped)" "$expected"
 last=("${base[@]}" -o full); expect 1; err '^credence: .*--resume goes on in full'
 run "${base[@]}" -o full --resume; expect 0
 same "$(volumes full)" "$expected"
+
+# The same on a real file system of 8 MiB, where one can be had: something else takes the room once the run has begun.
+cat >small_disk.sh <<'SCRIPT'
+mkdir -p disk && mount -t tmpfs -o size=8m tmpfs disk || exit 77
+"$@" -o disk/run >/dev/null 2>err &
+until [ -e disk/run/.partial/run.json ]; do kill -0 $! 2>/dev/null || exit 3; done
+dd if=/dev/zero of=disk/filler bs=4k >/dev/null 2>&1
+wait $! && exit 4
+rm disk/filler
+"$@" -o disk/run --resume && cp -r disk/run small_disk
+SCRIPT
+unshare -rm bash small_disk.sh "$CREDENCE_PROGRAM" "${base[@]}" 2>/dev/null; code=$?
+if [ "$code" -eq 77 ] || [ "$code" -eq 1 ] && [ ! -s err ]; then
+    echo "no file system of our own can be mounted here: left out"
+else
+    last=("${base[@]}" -o disk/run); expect 0
+    err '^credence: .*the disk is full.*--resume goes on in disk/run'
+    same "$(volumes small_disk)" "$expected"
+fi
+
+# A disk that is too small is said before anything is read: a trillion voxels, which are a hole in a file.
+if truncate -s 1000000000000 huge.raw 2>/dev/null && [ "$(df --output=avail . | tail -1)" -lt 8000000000 ]; then
+    run predict --model model.h5 --scan huge.raw --shape 250000,2000,2000 --type u8 --step 1 -o huge; expect 1
+    err '^credence: the run needs [0-9]+ MiB of disk and huge has [0-9]+ MiB free; free some, choose another folder'
+    [ ! -e huge ] || complain "a refused run left its folder"
+else
+    echo "no file of a terabyte can be made here, or the disk is larger: left out"
+fi
 finish

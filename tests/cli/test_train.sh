@@ -47,8 +47,16 @@ same "$(json 'd[0]["format"], d[0]["kind"], d[0]["filters"], d[0]["config"]["bat
 
 # raw files, a config with the paper's keys, a mask
 # shellcheck disable=SC2086
-run train --scan scan.raw --label label.raw --shape 16,32,48 --type u16le -o raw.h5 --quiet $small; expect 0
+run train --scan scan.raw --label label.raw --shape 16,32,48 --type u16le -o raw.h5 $small; expect 0
 cmp -s m.h5 raw.h5 || complain "raw files gave another model"
+# The command that it ends with can be pasted: raw files, blanks and quotes in names.
+next=$(grep '^  credence predict' out)
+(credence() { "$CREDENCE_PROGRAM" "$@" --samples 1 --step 1 --quiet; }; eval "$next") && [ -s prediction/scan_prob.tif ] || complain "$next"
+rm -r prediction; mkdir "it's here"; cp scan.npy "it's here/my scan.npy"
+# shellcheck disable=SC2086
+run train --scan "it's here/my scan.npy" --label label.npy --mask cylinder -o "it's here/m.h5" --max-steps 1 $small; expect 0
+next=$(grep '^  credence predict' out)
+(credence() { "$CREDENCE_PROGRAM" "$@" --samples 1 --step 1 --quiet; }; eval "$next") && [ -s "prediction/my scan_prob.npy" ] || complain "$next"
 cat >paper.json <<'JSON'
 {"window": [8, 16, 16], "step": 2, "batch_size": 4, "epochs": 2, "initial_learning_rate": 0.001, "kl_alpha": 0.25,
  "kl_alpha_increase_per_epoch": 0.5, "kl_start_epoch": 2, "prior_std": 1, "bayesian": false, "norm": true,

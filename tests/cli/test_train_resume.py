@@ -113,7 +113,7 @@ def stopped(number, seconds):
     process.send_signal(number)
     out, err = process.communicate()
     if process.returncode != 0:  # a fast machine may be done already
-        check(process.returncode == 1 and "--resume" in err and "after step" in err, f"{number.name}: {err}")
+        check(process.returncode == 1 and "--resume" in err and ("after step" in err or "calibrating" in err), f"{number.name}: {err}")
         check(os.path.exists(path(f"{name}.ckpt.h5")), f"{number.name}: no checkpoint")
         check(not os.path.exists(path(f"{name}.lock")), f"{number.name}: a lock file is left behind")
     run = train(f"{name}.h5", resume=True)

@@ -52,7 +52,7 @@ run convert a b --compress=ten;     expect 2; err "^credence: --compress must be
 run convert a b --compress;         expect 2; err '^credence: --compress needs a value'
 run convert a b --compress --quiet; expect 2; err '^credence: --compress needs a value'
 run info x --shape 1,2;             expect 2; err '^credence: --shape must be three whole numbers z,y,x'
-run info x --device gpu;            expect 2; err "^credence: --device must be auto, cpu, cuda or cuda:N, not 'gpu'"
+run info x --device gpu;            expect 2; err "^credence: --device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'gpu'"
 run info x --device cuda:;          expect 2
 run info x --seed 9007199254740992; expect 2; err 'must lie between 0 and 9007199254740991'
 run info x --header=maybe;          expect 2; err "^credence: --header must be true or false, not 'maybe'"

@@ -17,6 +17,8 @@
 
 #include "backend/cpu/winograd_tiles.inc"
 
+#include "backend/cpu/winograd_f32.inc"
+
 #include "backend/cpu/winograd_input.inc"
 
 #include "backend/cpu/winograd_forward.inc"

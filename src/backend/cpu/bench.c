@@ -84,13 +84,19 @@ static void copy_call(void *context)
     crd_pool_run(work->pool, COPY_ITEMS, copy_item, work);
 }
 
+static const crd_peak *peak_of(const char *isa)
+{
+#ifdef CRD_HAVE_X86
+    if (strncmp(isa, "avx512", 6) == 0) return &crd_peak_avx512; /* in f32 for bf16, too */
+    if (strcmp(isa, "avx2") == 0) return &crd_peak_avx2;
+#endif
+    (void)isa;
+    return &peak_portable;
+}
+
 double crd_bench_peak(const crd_ops *ops, crd_pool *pool, double seconds)
 {
-    machine_work work = {.pool = pool, .peak = &peak_portable};
-#ifdef CRD_HAVE_X86
-    if (strcmp(ops->name, "avx512") == 0) work.peak = &crd_peak_avx512;
-    if (strcmp(ops->name, "avx2") == 0) work.peak = &crd_peak_avx2;
-#endif
+    machine_work work = {.pool = pool, .peak = peak_of(ops->name)};
     const double flops = work.peak->flops_per_round * PEAK_ROUNDS * crd_pool_threads(pool);
     return 1e-9 * flops / fastest(seconds, peak_call, &work);
 }
@@ -387,7 +393,8 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
     crd_status status = CRD_OK;
     bench b = {.only = settings->only, .row = row, .context = context};
     b.seconds = settings->seconds > 0 ? settings->seconds : 0.2;
-    CRD_PASS(crd_ops_select(settings->isa, &b.ops));
+    const bool bf16 = settings->precision != NULL && strcmp(settings->precision, "bf16") == 0;
+    CRD_PASS(bf16 ? crd_ops_select_bf16(settings->isa, &b.ops) : crd_ops_select(settings->isa, &b.ops));
     CRD_PASS(crd_pool_create(settings->threads, &b.pool));
     crd_bench_machine found;
     CRD_TRY(measure_machine(&b, &found));

@@ -1,18 +1,19 @@
-/* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples. The
- * queue is one deep: a chunk is computed when it is submitted. */
+/* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples.
+ * The queue is one deep: a chunk is computed when it is submitted. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
 #include "net/engine.h"
 
 enum {
-    TILE = 1 << 16,       /* voxels summarised at a time where the samples must survive it */
-    BLOCK = 1 << 14,      /* voxels of one work item */
-    SUMMARY_ROWS = 2      /* mean and deviation, before the percentiles */
+    TILE = 1 << 16,  /* voxels summarised at a time where the samples must survive it */
+    BLOCK = 1 << 14, /* voxels of one work item */
+    SUMMARY_ROWS = 2 /* mean and deviation, before the percentiles */
 };
 
 struct crd_predictor {
@@ -22,19 +23,26 @@ struct crd_predictor {
     crd_engine *engine;
     crd_posterior *posterior;
     crd_noise_source *noise;
-    int64_t voxels, decoder_count;   /* decoder_count: values that differ between samples */
-    float *point;                    /* all weights of the sample that was drawn last */
-    float *decoders;                 /* [samples][decoder_count], where draws are shared */
-    float *masks;                    /* [samples][mask_total], MCDN */
-    float *samples;                  /* [samples][voxels] */
-    float *summary;                  /* [SUMMARY_ROWS + percentiles][voxels] */
-    float *tile;                     /* [samples + rows][TILE], where the samples are kept */
-    uint32_t *fixed;                 /* as summary */
+    int64_t voxels, decoder_count; /* decoder_count: values that differ between samples */
+    float *point;                  /* all weights of the sample that was drawn last */
+    float *decoders;               /* [samples][decoder_count], where draws are shared */
+    float *masks;                  /* [samples][mask_total], MCDN */
+    float *samples;                /* [samples][voxels] */
+    float *summary;                /* [SUMMARY_ROWS + percentiles][voxels] */
+    float *tile;                   /* [samples + rows][TILE], where the samples are kept */
+    uint32_t *fixed;               /* as summary */
     const uint32_t **percentile_rows;
     uint64_t *above;
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
+    double summary_seconds;
 };
+
+static crd_status select_ops(const crd_device_settings *settings, const crd_ops **out)
+{
+    return settings->precision == CRD_PRECISION_BF16 ? crd_ops_select_bf16(settings->isa, out)
+                                                     : crd_ops_select(settings->isa, out);
+}
 
 static bool stochastic(const crd_predictor_plan *plan)
 {
@@ -95,8 +103,9 @@ static int64_t buffer_bytes(const crd_predictor_plan *plan)
 {
     const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     const int64_t rows = SUMMARY_ROWS + plan->percentile_count;
-    const int64_t floats = plan->samples * voxels + 2 * rows * voxels + (plan->keep_samples ? (plan->samples + rows) * TILE : 0) +
-                           plan->net->point.total * 3 + plan->samples * plan->net->mask_total +
+    const int64_t floats = plan->samples * voxels + 2 * rows * voxels +
+                           (plan->keep_samples ? (plan->samples + rows) * TILE : 0) + plan->net->point.total * 3 +
+                           plan->samples * plan->net->mask_total +
                            stored_draws(plan) * (plan->net->point.total - crd_decoder_offset(plan->net));
     return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t);
 }
@@ -108,7 +117,7 @@ static crd_status predictor_bytes(const crd_device_settings *settings, const crd
     crd_pool *pool = NULL;
     crd_engine_plan engine = {.net = plan->net, .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]}};
     CRD_TRY(check_plan(plan));
-    CRD_TRY(crd_ops_select(settings->isa, &engine.ops));
+    CRD_TRY(select_ops(settings, &engine.ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     engine.pool = pool;
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
@@ -173,7 +182,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     predictor->plan = *plan;
     predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
-    CRD_TRY(crd_ops_select(settings->isa, &predictor->ops));
+    CRD_TRY(select_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     CRD_TRY(crd_engine_create(&(crd_engine_plan){.net = plan->net,
                                                  .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
@@ -295,10 +304,12 @@ static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_numbe
     predictor->chunk_number = chunk_number;
     crd_engine_encode(predictor->engine, predictor->point, input);
     for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
+    const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));
     crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);
     summarise(predictor);
     crd_pool_run(predictor->pool, (values + BLOCK - 1) / BLOCK, to_fixed_point, predictor);
+    predictor->summary_seconds = crd_seconds() - begun;
     return CRD_OK;
 }
 
@@ -313,6 +324,7 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
         .probe = predictor->probe,
         .probe_count = predictor->probe_count,
+        .summary_seconds = predictor->summary_seconds,
     };
     return CRD_OK;
 }
@@ -320,7 +332,7 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     const crd_ops *ops;
-    CRD_PASS(crd_ops_select(settings->isa, &ops));
+    CRD_PASS(select_ops(settings, &ops));
     snprintf(text, size, "cpu (%s)", ops->name);
     return CRD_OK;
 }

@@ -14,6 +14,7 @@ typedef struct crd_peak {
 #if defined(__x86_64__)
 #define CRD_HAVE_X86 1
 extern const crd_ops crd_ops_avx512;
+extern const crd_ops crd_ops_avx512_bf16; /* what it lacks is as in crd_ops_avx512 */
 extern const crd_ops crd_ops_avx2;
 extern const crd_peak crd_peak_avx512;
 extern const crd_peak crd_peak_avx2;

@@ -10,7 +10,7 @@ template <int OUT_, int PLANES_, int WARPS_, int BLOCKS_> struct ConvShape {
     static constexpr int BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32;
 };
 
-template <typename T, class S>
+template <typename T, class S, bool GRADIENT>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __grid_constant__ ConvArguments p)
 {
     extern __shared__ __align__(128) uint8_t memory[];
@@ -75,6 +75,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __gri
     float sum[S::NARROW][4] = {}, square[S::NARROW][4] = {};
     const int x = x0 + (lane >> 2), channel = blockIdx.y * S::OUT + (lane & 3) * 4;
     T *y = static_cast<T *>(p.y) + sample * p.size.voxels() * p.out + channel;
+    const T *values = static_cast<const T *>(p.values) + sample * p.size.voxels() * p.out + channel;
     const float *bias = p.bias + (long)sample * BORDER_CLASSES * p.out + channel;
 #pragma unroll
     for (int d = 0; d < S::PLANES; d++) {
@@ -82,12 +83,17 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __gri
         for (int half = 0; half < 2; half++) {
             const int z = z0 + d, row = y0 + 2 * warp + half;
             if (x >= p.size.width || row >= p.size.height || z >= p.size.depth) continue;
-            const float *class_bias = bias + border_class(p.size, z, row, x) * p.out;
-            T *to = y + (((long)z * p.size.height + row) * p.size.width + x) * p.out;
+            const float *class_bias = GRADIENT ? nullptr : bias + border_class(p.size, z, row, x) * p.out;
+            const long at = (((long)z * p.size.height + row) * p.size.width + x) * p.out;
 #pragma unroll
             for (int n = 0; n < S::NARROW; n++) {
-                finish_voxel<T>(accumulator[d][2 * n], accumulator[d][2 * n + 1], half, class_bias + n * 16, to + n * 16,
-                                sum[n], square[n]);
+                if (GRADIENT) {
+                    finish_gradient<T>(accumulator[d][2 * n], accumulator[d][2 * n + 1], half, values + at + n * 16,
+                                       y + at + n * 16, sum[n], square[n]);
+                } else {
+                    finish_voxel<T>(accumulator[d][2 * n], accumulator[d][2 * n + 1], half, class_bias + n * 16,
+                                    y + at + n * 16, sum[n], square[n]);
+                }
             }
         }
     }
@@ -112,21 +118,28 @@ int conv_tiles(const Extent &size, int out)
     return out % 64 == 0 ? tiles_of<Wide>(size) : out % 32 == 0 ? tiles_of<Middle>(size) : tiles_of<Narrow>(size);
 }
 
-template <typename T, class S>
+template <typename T, class S, bool GRADIENT>
 static crd_status launch(const ConvArguments &arguments, int samples, cudaStream_t stream)
 {
     const dim3 grid(tiles_of<S>(arguments.size), arguments.out / S::OUT, samples);
-    CUDA_PASS(cudaFuncSetAttribute(conv_kernel<T, S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
-    conv_kernel<T, S><<<grid, S::THREADS, S::BYTES, stream>>>(arguments);
+    CUDA_PASS(cudaFuncSetAttribute(conv_kernel<T, S, GRADIENT>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
+    conv_kernel<T, S, GRADIENT><<<grid, S::THREADS, S::BYTES, stream>>>(arguments);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
 
+template <typename T, bool GRADIENT>
+static crd_status launch_by_width(const ConvArguments &arguments, int samples, cudaStream_t stream)
+{
+    if (arguments.out % 64 == 0) return launch<T, Wide, GRADIENT>(arguments, samples, stream);
+    if (arguments.out % 32 == 0) return launch<T, Middle, GRADIENT>(arguments, samples, stream);
+    return launch<T, Narrow, GRADIENT>(arguments, samples, stream);
+}
+
 template <typename T> crd_status conv_launch(const ConvArguments &arguments, int samples, cudaStream_t stream)
 {
-    if (arguments.out % 64 == 0) return launch<T, Wide>(arguments, samples, stream);
-    if (arguments.out % 32 == 0) return launch<T, Middle>(arguments, samples, stream);
-    return launch<T, Narrow>(arguments, samples, stream);
+    return arguments.values == nullptr ? launch_by_width<T, false>(arguments, samples, stream)
+                                       : launch_by_width<T, true>(arguments, samples, stream);
 }
 
 template crd_status conv_launch<__half>(const ConvArguments &, int, cudaStream_t);

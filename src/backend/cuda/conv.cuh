@@ -24,6 +24,9 @@ struct ConvArguments {
     float2 *partial;   // [samples][tiles][out]: sum and sum of squares
     int out;
     Extent size; // of the output
+    // Training: where this is not NULL, y is the gradient of a layer's output, and these are that layer's values. Then
+    // there is no ReLU, and `partial` has the sums of y and of y * values.
+    const void *values = nullptr;
 };
 
 // Tiles that a launch of that many output channels divides the volume into: the rows of `partial`.
@@ -56,6 +59,9 @@ struct HeadArguments {
 };
 // Tiles of the float32 path, whatever the convolution.
 int plain_tiles(const Extent &size);
+// Sums of y and of y * values (NULL: y) by those tiles.
+crd_status plain_sums(const void *y, const void *values, float2 *partial, int channels, const Extent &size, int samples,
+                      cudaStream_t stream);
 template <> crd_status conv_launch<float>(const ConvArguments &arguments, int samples, cudaStream_t stream);
 template <> crd_status up_launch<float>(const UpArguments &arguments, int samples, cudaStream_t stream);
 

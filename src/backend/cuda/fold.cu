@@ -145,7 +145,7 @@ template <typename T> crd_status fold_launch(FoldKind kind, const FoldArguments 
 {
     const int threads = p.out < 256 ? (p.out + 31) / 32 * 32 : 256;
     if (p.shift != nullptr) tap_shift_kernel<<<dim3(taps_of(kind), samples), threads, 0, stream>>>(p);
-    bias_kernel<<<dim3(BORDER_CLASSES, samples), threads, 0, stream>>>(p, kind == FOLD_UP ? 2 : 3);
+    if (p.bias != nullptr) bias_kernel<<<dim3(BORDER_CLASSES, samples), threads, 0, stream>>>(p, kind == FOLD_UP ? 2 : 3);
     pack<T>(kind, p, dim3((unsigned)((packed_count<T>(kind, p.in, p.out) + 255) / 256), samples), stream);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;

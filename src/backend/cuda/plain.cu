@@ -21,14 +21,15 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
     const long voxel = at / p.out;
     const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height, z = voxel / ((long)p.size.width * p.size.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride + out;
-    float total = p.bias[((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out];
+    const long biased = ((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out;
+    float total = p.values == nullptr ? p.bias[biased] : 0.0f;
     for (int tap = 0; tap < 27; tap++) {
         const int zz = z + tap / 9 - 1, yy = y + tap / 3 % 3 - 1, xx = x + tap % 3 - 1;
         if (zz < 0 || zz >= p.size.depth || yy < 0 || yy >= p.size.height || xx < 0 || xx >= p.size.width) continue;
         const long from = ((long)zz * p.size.height + yy) * p.size.width + xx;
         for (int i = 0; i < in; i++) total = fmaf(read_input(p.x, sample, from, i), weights[((long)tap * in + i) * p.out], total);
     }
-    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] = fmaxf(total, 0.0f);
+    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] = p.values == nullptr ? fmaxf(total, 0.0f) : total;
 }
 
 __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
@@ -71,18 +72,19 @@ __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
     p.probability[sample * p.size.voxels() + voxel] = 1.0f / (1.0f + expf(-logit));
 }
 
-// Sums of a finished tensor, a row of 4096 voxels a block: the tiles of this path.
+// Sums of a finished tensor, and of its products with `values` (itself where NULL), 4096 voxels a block: the tiles of
+// this path.
 enum { ROW = 4096 };
-__global__ void sums_kernel(const float *y, float2 *partial, int channels, long voxels)
+__global__ void sums_kernel(const float *y, const float *values, float2 *partial, int channels, long voxels)
 {
     const int sample = blockIdx.y;
     const long first = (long)blockIdx.x * ROW, end = first + ROW < voxels ? first + ROW : voxels;
     for (int c = threadIdx.x; c < channels; c += blockDim.x) {
         float2 total = make_float2(0.0f, 0.0f);
         for (long v = first; v < end; v++) {
-            const float value = y[((long)sample * voxels + v) * channels + c];
-            total.x += value;
-            total.y = fmaf(value, value, total.y);
+            const long at = ((long)sample * voxels + v) * channels + c;
+            total.x += y[at];
+            total.y = fmaf(y[at], values[at], total.y);
         }
         partial[((long)sample * gridDim.x + blockIdx.x) * channels + c] = total;
     }
@@ -93,11 +95,13 @@ int plain_tiles(const Extent &size)
     return (int)((size.voxels() + ROW - 1) / ROW);
 }
 
-static crd_status add_up(const void *y, float2 *partial, int channels, const Extent &size, int samples, cudaStream_t stream)
+crd_status plain_sums(const void *y, const void *values, float2 *partial, int channels, const Extent &size, int samples,
+                      cudaStream_t stream)
 {
     const int threads = channels < 256 ? (channels + 31) / 32 * 32 : 256;
-    sums_kernel<<<dim3(plain_tiles(size), samples), threads, 0, stream>>>(static_cast<const float *>(y), partial, channels,
-                                                                          size.voxels());
+    sums_kernel<<<dim3(plain_tiles(size), samples), threads, 0, stream>>>(
+        static_cast<const float *>(y), static_cast<const float *>(values != nullptr ? values : y), partial, channels,
+        size.voxels());
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -107,7 +111,7 @@ template <> crd_status conv_launch<float>(const ConvArguments &p, int samples, c
     const long values = p.size.voxels() * p.out;
     conv_plain_kernel<<<dim3((unsigned)((values + THREADS - 1) / THREADS), samples), THREADS, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
-    return add_up(p.y, p.partial, p.out, p.size, samples, stream);
+    return plain_sums(p.y, p.values, p.partial, p.out, p.size, samples, stream);
 }
 
 template <> crd_status up_launch<float>(const UpArguments &p, int samples, cudaStream_t stream)
@@ -116,7 +120,7 @@ template <> crd_status up_launch<float>(const UpArguments &p, int samples, cudaS
     const long values = high.voxels() * p.out;
     up_plain_kernel<<<dim3((unsigned)((values + THREADS - 1) / THREADS), samples), THREADS, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
-    return add_up(p.y, p.partial, p.out, high, samples, stream);
+    return plain_sums(p.y, nullptr, p.partial, p.out, high, samples, stream);
 }
 
 template <> crd_status head_launch<float>(const HeadArguments &p, int samples, cudaStream_t stream)

@@ -5,6 +5,8 @@
 
 #include <new>
 
+#include "backend/cuda/learner.cuh"
+#include "backend/cuda/peak.cuh"
 #include "backend/cuda/predictor.cuh"
 
 static const crd_plugin_host *library;
@@ -35,18 +37,23 @@ struct crd_predictor {
     int device;
 };
 
-// Widths that the matrix instructions don't take, and --precision f32, run in float32.
-static crd_precision precision_of(const crd_device_settings *settings, const crd_predictor_plan *plan)
+static bool asks_for(const crd_device_settings *settings, const char *path)
 {
-    return plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
+    return settings->isa != nullptr && strcmp(settings->isa, path) == 0;
 }
 
-static crd_status use_device(const crd_device_settings *settings)
+// Whether this is a GPU that the kernels in hopper/ are for.
+static bool is_hopper(const cudaDeviceProp &properties)
+{
+    return properties.major == 9 && properties.minor == 0;
+}
+
+crd_status cuda_use_device(const crd_device_settings *settings)
 {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found: is the NVIDIA driver loaded? choose --device cpu to go on without");
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found, or the NVIDIA driver is not loaded; choose --device cpu");
     }
     if (settings->device < 0 || settings->device >= count) {
         return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
@@ -57,7 +64,21 @@ static crd_status use_device(const crd_device_settings *settings)
         return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
                          properties.name, properties.major, properties.minor);
     }
+    if (asks_for(settings, "sm90") && !is_hopper(properties)) {
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and the path sm90 is for 9.0; leave out --isa",
+                         properties.name, properties.major, properties.minor);
+    }
     CUDA_PASS(cudaSetDevice(settings->device));
+    return CRD_OK;
+}
+
+static crd_status path_of(const crd_device_settings *settings, Path *path)
+{
+    cudaDeviceProp properties;
+    PASS(cuda_use_device(settings));
+    CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
+    path->hopper = is_hopper(properties) && !asks_for(settings, "sm80");
+    path->precision = settings->precision;
     return CRD_OK;
 }
 
@@ -69,14 +90,15 @@ static const char *precision_name(crd_precision precision)
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     cudaDeviceProp properties;
-    PASS(use_device(settings));
+    PASS(cuda_use_device(settings));
     CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
-    snprintf(text, size, "cuda (%s, sm80 path, %s)", properties.name, precision_name(settings->precision));
+    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name,
+             is_hopper(properties) && !asks_for(settings, "sm80") ? "sm90" : "sm80", precision_name(settings->precision));
     return CRD_OK;
 }
 
 // What a plan may take: nine tenths of what is free, or what the user allows.
-static crd_status available_bytes(const crd_device_settings *settings, int64_t *bytes)
+crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes)
 {
     size_t free_bytes, total;
     CUDA_PASS(cudaMemGetInfo(&free_bytes, &total));
@@ -85,24 +107,28 @@ static crd_status available_bytes(const crd_device_settings *settings, int64_t *
     return CRD_OK;
 }
 
-static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, int64_t *together)
+// Widths that the matrix instructions don't take run in float32, as --precision f32 does.
+static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path, int64_t *together)
 {
     int64_t available, device, host;
-    PASS(use_device(settings));
-    PASS(available_bytes(settings, &available));
-    *together = samples_together(*plan, precision_of(settings, plan), available);
+    PASS(path_of(settings, path));
+    if (plan->net->filters % SLAB != 0) path->precision = CRD_PRECISION_F32;
+    PASS(cuda_available_bytes(settings, &available));
+    *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
-    predictor_sizes(*plan, precision_of(settings, plan), 1, &device, &host);
-    return CUDA_FAIL(CRD_ERR_MEMORY, "this chunk needs %.1f GiB on the GPU and %.1f are free; choose a smaller --chunk",
-                     (double)device / 1073741824.0, (double)available / 1073741824.0);
+    predictor_sizes(*plan, *path, 1, &device, &host);
+    return CUDA_FAIL(CRD_ERR_MEMORY, "this chunk needs %.1f GiB on the GPU and %.1f are %s; choose a smaller --chunk",
+                     (double)device / 1073741824.0, (double)available / 1073741824.0,
+                     available == settings->max_bytes ? "allowed by --max-gpu-memory" : "free");
 }
 
 static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                   int64_t *host_bytes, int64_t *device_bytes)
 {
     int64_t together;
-    PASS(plan_samples(settings, plan, &together));
-    predictor_sizes(*plan, precision_of(settings, plan), together, device_bytes, host_bytes);
+    Path path;
+    PASS(plan_samples(settings, plan, &path, &together));
+    predictor_sizes(*plan, path, together, device_bytes, host_bytes);
     return CRD_OK;
 }
 
@@ -119,10 +145,11 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
                                    crd_predictor **out)
 {
     int64_t together;
+    Path path;
     *out = nullptr;
-    PASS(plan_samples(settings, plan, &together));
+    PASS(plan_samples(settings, plan, &path, &together));
     crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
-    if (predictor != nullptr) predictor->network = predictor_new(*plan, precision_of(settings, plan), together);
+    if (predictor != nullptr) predictor->network = predictor_new(*plan, path, together);
     if (predictor == nullptr || predictor->network == nullptr) {
         predictor_free(&predictor);
         return CUDA_FAIL(CRD_ERR_MEMORY, "not enough memory for the predictor");
@@ -154,9 +181,33 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
     return predictor->network->collect(result);
 }
 
+static crd_status predictor_layers(crd_predictor *predictor, const float *input, double *milliseconds)
+{
+    CUDA_PASS(cudaSetDevice(predictor->device));
+    return predictor->network->measure_layers(input, milliseconds);
+}
+
+static crd_status device_peak(const crd_device_settings *settings, crd_device_peak *out)
+{
+    Path path;
+    PASS(path_of(settings, &path));
+    PASS(peak_matrix(path, &out->matrix_gflops));
+    return peak_copy(&out->copy_gigabytes);
+}
+
+static crd_status device_load(const crd_device_settings *settings, crd_device_load *out)
+{
+    PASS(cuda_use_device(settings));
+    gpu_load(settings->device, &out->megahertz, &out->watts);
+    return CRD_OK;
+}
+
 static const crd_backend backend = {
     CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
-    predictor_depth,     predictor_submit, predictor_collect, predictor_free,
+    predictor_depth,     predictor_submit, predictor_collect, predictor_free,    predictor_layers,
+    device_peak,         device_load,
+    cuda_learner_bytes,  cuda_learner_create, cuda_learner_write,    cuda_learner_read,     cuda_learner_stage,
+    cuda_learner_start,  cuda_learner_finish, cuda_learner_gradient, cuda_learner_evaluate, cuda_learner_free,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)

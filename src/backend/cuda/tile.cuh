@@ -48,6 +48,25 @@ __device__ __forceinline__ void finish_voxel(const float (&low)[4], const float 
     *reinterpret_cast<uint2 *>(to) = make_uint2(first, second);
 }
 
+// The same for a gradient: no bias and no ReLU, and the sums are those of the gradient and of gradient * value.
+template <typename T>
+__device__ __forceinline__ void finish_gradient(const float (&low)[4], const float (&high)[4], int half, const T *values,
+                                                T *to, float (&sum)[4], float (&product)[4])
+{
+    const uint32_t first = Pair<T>::pack(low[half * 2], low[half * 2 + 1]);
+    const uint32_t second = Pair<T>::pack(high[half * 2], high[half * 2 + 1]);
+    const uint2 packed = __ldg(reinterpret_cast<const uint2 *>(values));
+    const float2 f = Pair<T>::unpack(first), s = Pair<T>::unpack(second);
+    const float2 u = Pair<T>::unpack(packed.x), v = Pair<T>::unpack(packed.y);
+    const float stored[4] = {f.x, f.y, s.x, s.y}, value[4] = {u.x, u.y, v.x, v.y};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        sum[i] += stored[i];
+        product[i] = fmaf(stored[i], value[i], product[i]);
+    }
+    *reinterpret_cast<uint2 *>(to) = make_uint2(first, second);
+}
+
 // Sums of a block over its warps, in their order, to the tile's row of `partial`.
 template <int WARPS, int CHANNELS>
 __device__ __forceinline__ void store_sums(float2 *shared, float (&sum)[CHANNELS / 16][4],

@@ -1,0 +1,56 @@
+// Kernels for compute capability 9.0, with instructions that no other GPU has. They take what those of conv.cuh take,
+// with weights packed their own way (hopper_fold_launch) and the bias not yet spread over border classes; a shape they
+// don't know is left to the others.
+#ifndef CRD_CUDA_HOPPER_HOPPER_CUH
+#define CRD_CUDA_HOPPER_HOPPER_CUH
+
+#include "backend/cuda/conv.cuh"
+#include "backend/cuda/layers.cuh"
+
+struct HopperArguments {
+    ConvInput x[2];         // up: of half the size; a stride is 0 or a whole tensor
+    const void *weights;    // [samples], hopper_packed_bytes apart
+    const float *bias;      // [out], the same for all samples
+    const float *tap_shift; // [samples][taps][out], or NULL: what each tap adds to the bias inside the volume
+    void *y;
+    float2 *partial; // [samples][rows][columns]: sum and sum of squares over `piece` neighbouring channels
+    int out;
+    Extent size; // of the output
+};
+
+// The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one
+// product for each of ten input rows and three columns of the kernel.
+enum { HOPPER_UP_BLOCKS = 4 + 3 + 2 + 1, HOPPER_HEAD_PRODUCTS = 30 };
+
+// Rows of `partial` per sample, and over how many channels each of its entries goes.
+struct HopperSums {
+    int rows, piece;
+};
+
+// Whether there is a kernel for it, norms of that many groups included.
+bool hopper_has(FoldKind kind, int in0, int in1, int out, int groups);
+int conv_sum_rows(const Extent &size, int in0, int in1);
+int up_sum_rows(const Extent &size);
+HopperSums hopper_sums(FoldKind kind, int in0, int in1, int out, const Extent &size);
+template <typename T> crd_status hopper_conv_launch(const HopperArguments &arguments, int samples, cudaStream_t stream);
+template <typename T> crd_status hopper_up_launch(const HopperArguments &arguments, int samples, cudaStream_t stream);
+
+struct HopperHeadArguments {
+    HopperArguments conv; // without y, partial; out = 1
+    const float *point;   // as in HeadArguments
+    long point_stride;
+    float inverse_temperature;
+    float *probability;
+};
+template <typename T>
+crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);
+
+// Output channels that one block of the convolution makes: they are packed together.
+int hopper_slice(int in0, int in1, int out);
+long hopper_packed_bytes(FoldKind kind, int in, int out);
+// Packs the folded kernels and makes tap_shift; bias_classes is not touched. packed_stride is taken as the bytes above.
+template <typename T>
+crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &arguments, int slice, int samples,
+                              cudaStream_t stream);
+
+#endif

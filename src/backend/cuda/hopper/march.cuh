@@ -1,0 +1,104 @@
+// What the Hopper kernels have in common. A warpgroup owns a column of output tiles and walks along the depth, the
+// march: every input plane comes into a ring of shared memory once, by the bulk copy engine, and gives its share of all
+// output planes that it touches in one go, because the planes of the kernel lie side by side in the matrix product's
+// columns.
+#ifndef CRD_CUDA_HOPPER_MARCH_CUH
+#define CRD_CUDA_HOPPER_MARCH_CUH
+
+#include "backend/cuda/hopper/hopper.cuh"
+#include "backend/cuda/hopper/tensor_map.cuh"
+#include "backend/cuda/hopper/wgmma.cuh"
+
+enum { VOXEL_BYTES = SLAB * 2, RING_ALIGN = 256 /* the swizzle repeats after so many bytes */, GROUP_THREADS = 128 };
+
+constexpr int ring_room(int bytes)
+{
+    return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
+}
+
+// The tiles of a volume and the segments that the depth is divided into; a task is a column of tiles through a segment.
+struct Tasks {
+    int across, down, segments, planes; // planes of a segment
+    __host__ __device__ int count() const
+    {
+        return across * down * segments;
+    }
+};
+
+static inline Tasks tasks_of(const Extent &size, int rows)
+{
+    const int segments = size.depth >= 64 ? 2 : 1; // by size alone: how sums are grouped must not depend on the launch
+    return {(size.width + 7) / 8, (size.height + rows - 1) / rows, segments, (size.depth + segments - 1) / segments};
+}
+
+// Packed weights to shared memory, 16 bytes at a time.
+template <int BYTES, int THREADS> __device__ __forceinline__ void load_weights(uint32_t shared, const uint4 *from)
+{
+    for (int i = threadIdx.x; i < BYTES / 16; i += THREADS) copy_async(shared + i * 16, from + i, true);
+    copies_done();
+}
+
+// The barriers of a ring are made by one thread of its warpgroup; the block must synchronise afterwards, and what
+// ordinary stores wrote becomes visible to matrix products and bulk copies.
+template <int STAGES> __device__ __forceinline__ void ring_begin(uint32_t barriers)
+{
+    if (threadIdx.x % GROUP_THREADS == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + i * 8) : "memory");
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void ring_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void ring_wait(uint32_t barrier, uint32_t parity)
+{
+    asm volatile(
+        "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
+            barrier),
+        "r"(parity)
+        : "memory");
+}
+// A box of the tensor, from (channel, x, y, plane) on; what lies outside is zero.
+__device__ __forceinline__ void ring_load(uint32_t to, const CUtensorMap &map, int channel, int x, int y, int plane,
+                                          uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
+                 "%5}], [%6];" ::"r"(to),
+                 "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(plane), "r"(barrier)
+                 : "memory");
+}
+// All threads of one warpgroup.
+__device__ __forceinline__ void group_sync(int group)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+
+// First, inside or last along an axis: one of three classes of the bias.
+__device__ __forceinline__ int border_third(int i, int n)
+{
+    return i == 0 ? 0 : i >= n - 1 ? 2 : 1;
+}
+
+// Bias of each of the 27 border classes and COUNT output channels: that of the layer and what each tap adds where it
+// reads inside the volume.
+template <int COUNT, int THREADS>
+__device__ __forceinline__ void border_biases(float *table, const float *bias, const float *tap_shift, int channels)
+{
+    for (int i = threadIdx.x; i < 27 * COUNT; i += THREADS) {
+        const int border = i / COUNT, channel = i % COUNT, z = border / 9, y = border / 3 % 3, x = border % 3;
+        float total = bias[channel];
+        for (int tap = 0; tap < 27 && tap_shift != nullptr; tap++) {
+            const int a = tap / 9, b = tap / 3 % 3, c = tap % 3;
+            const bool outside = (z == 0 && a == 0) || (z == 2 && a == 2) || (y == 0 && b == 0) || (y == 2 && b == 2) ||
+                                 (x == 0 && c == 0) || (x == 2 && c == 2);
+            if (!outside) total += tap_shift[tap * channels + channel];
+        }
+        table[i] = total;
+    }
+}
+
+#endif

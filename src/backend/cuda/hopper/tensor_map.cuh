@@ -1,0 +1,14 @@
+// Descriptions of tensors for the bulk copy engine.
+#ifndef CRD_CUDA_HOPPER_TENSOR_MAP_CUH
+#define CRD_CUDA_HOPPER_TENSOR_MAP_CUH
+
+#include <cuda.h>
+
+#include "backend/cuda/conv.cuh"
+
+// Boxes of 16 channels, `columns` x `rows` voxels of one plane, of an input of that size; planes of all samples follow
+// each other. The elements are 16 bits wide.
+crd_status tensor_map_make(const ConvInput &input, const Extent &size, int samples, int columns, int rows,
+                           CUtensorMap *map);
+
+#endif

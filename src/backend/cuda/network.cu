@@ -1,0 +1,181 @@
+#include "backend/cuda/network.cuh"
+
+#include <string.h>
+
+#include "backend/cuda/hopper/hopper.cuh"
+#include "base/philox.h"
+#include "base/philox_inline.h"
+
+template <typename T> FoldKind Network<T>::fold_kind(const crd_conv_layer &row)
+{
+    return row.kernel == 2 ? FOLD_UP : row.channels_out == 1 ? FOLD_HEAD : FOLD_CONV;
+}
+
+// Channels of a layer's two inputs: the first of each decoder stage reads [skip, up].
+template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) const
+{
+    const bool merged = layer == CRD_D3A || layer == CRD_D2A || layer == CRD_D1A;
+    *in1 = merged ? net->layers[layer].channels_in / 2 : 0;
+    *in0 = net->layers[layer].channels_in - *in1;
+}
+
+template <typename T>
+Network<T>::Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper)
+    : plan(p), net(p.net), together(samples_at_once)
+{
+    decoder = crd_decoder_offset(net);
+    for (int level = 1; level <= LEVELS; level++) {
+        size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)),
+                       (int)(plan.chunk[2] >> (level - 1))};
+    }
+    voxels = size[1].voxels();
+    for (int layer = CRD_D3UP; layer <= CRD_SPATIAL && use_hopper && !PLAIN; layer++) {
+        int in0, in1;
+        inputs_of(layer, &in0, &in1);
+        hopper[layer] =
+            hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out, net->groups);
+    }
+}
+
+template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Extent &e = size[row.level];
+    if (layer == CRD_E1A) return {first_tiles(e), 1};
+    if (PLAIN) return {plain_tiles(e), 1};
+    if (hopper[layer]) {
+        int in0, in1;
+        inputs_of(layer, &in0, &in1);
+        const HopperSums sums = hopper_sums(fold_kind(row), in0, in1, row.channels_out, e);
+        return {sums.rows, sums.piece};
+    }
+    return {row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(e, row.channels_out), 1};
+}
+
+template <typename T> int64_t Network<T>::packed_bytes(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const FoldKind kind = fold_kind(row);
+    if (layer == CRD_E1A) return 0;
+    if (hopper[layer]) return hopper_packed_bytes(kind, row.channels_in, row.channels_out);
+    return packed_count<T>(kind, row.channels_in, row.channels_out) * (PLAIN ? 4 : kind == FOLD_HEAD ? 8 : 16);
+}
+
+template <typename T> void Network<T>::take_node(Arena &arena, int layer, int64_t count, T *shared)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    Node<T> &node = nodes[layer];
+    node.y = shared != nullptr ? shared : arena.take<T>(count * size[row.level].voxels() * row.channels_out);
+    node.sums = arena.take<double>(count * 2 * row.channels_out);
+    node.scale = arena.take<float>(count * row.channels_out);
+    node.shift = arena.take<float>(count * row.channels_out);
+    node.plain_scale = arena.take<float>(count * row.channels_out);
+    node.plain_shift = arena.take<float>(count * row.channels_out);
+}
+
+static void raise(int64_t *most, int64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+template <typename T> void Network<T>::lay_out(Arena &arena)
+{
+    weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
+    draws = arena.take<float>(drawn() ? (plan.draws_per_chunk ? together : plan.samples) * decoder_count() : 0);
+    masks = arena.take<float>(plan.samples * net->mask_total);
+    samples = arena.take<float>(plan.samples * voxels);
+    for (int level = 1; level <= LEVELS; level++) {
+        const int a = CRD_E1A + (level - 1) * 2;
+        take_node(arena, a, 1, nullptr);
+        take_node(arena, a + 1, 1, nullptr);
+        if (level < LEVELS) pooled[level + 1] = arena.take<T>(size[level + 1].voxels() * net->layers[a].channels_out);
+    }
+    // The latent's scale and shift carry a mask per sample.
+    nodes[CRD_E4B].scale = arena.take<float>(together * net->layers[CRD_E4B].channels_out);
+    nodes[CRD_E4B].shift = arena.take<float>(together * net->layers[CRD_E4B].channels_out);
+    for (int up = CRD_D3UP; up <= CRD_D1UP; up += 3) {
+        take_node(arena, up, together, nullptr);
+        take_node(arena, up + 1, together, nullptr);
+        take_node(arena, up + 2, together, nodes[up].y); // up's output is used up when b is made
+    }
+    int64_t most_packed = 0, most_partial = 0, most_bias = 0, most_shift = 0, most_merge = 0;
+    for (int layer = CRD_E1A; layer <= CRD_SPATIAL; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        const int64_t count = layer < CRD_D3UP ? 1 : together;
+        const Sums sums = sums_of(layer);
+        raise(&most_packed, count * packed_bytes(layer));
+        if (layer != CRD_SPATIAL) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
+        raise(&most_shift, count * 27 * row.channels_out);
+        raise(&most_merge, count * row.channels_in);
+    }
+    packed = arena.take<char>(most_packed);
+    partial = arena.take<float2>(most_partial);
+    bias_classes = arena.take<float>(most_bias);
+    tap_shift = arena.take<float>(most_shift);
+    merge_scale = arena.take<float>(most_merge);
+    merge_shift = arena.take<float>(most_merge);
+    points = arena.take<float>(together * 2);
+}
+
+template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to)
+{
+    for (int layer = CRD_D3UP; layer <= CRD_POINT; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        const long values = (long)row.kernel * row.kernel * row.kernel * row.channels_in * row.channels_out;
+        PASS(draw_launch({parameter(net->model.kernel[layer]), parameter(net->model.rho[layer]),
+                          to + (net->point.kernel[layer] - decoder), (long)decoder_count(), values, plan.seed,
+                          (uint32_t)layer, (uint32_t)(plan.first_sample + first), example},
+                         (int)count, stream));
+    }
+    return CRD_OK;
+}
+
+// The host's half of crd_dropout_draw: a few hundred numbers a sample.
+template <typename T> void Network<T>::draw_masks(uint32_t example, std::vector<float> &out) const
+{
+    for (int64_t s = 0; s < plan.samples; s++)
+        for (int site = 0; site < CRD_MASK_COUNT; site++)
+            for (int c = 0; c < net->mask_channels[site]; c++) {
+                uint32_t words[4] = {(uint32_t)c / 4, (uint32_t)(CRD_CONV_COUNT + site) << 16 | CRD_PURPOSE_DROPOUT,
+                                     (uint32_t)(plan.first_sample + s), example};
+                crd_philox_inline((uint32_t)plan.seed, (uint32_t)(plan.seed >> 32), words);
+                out[(size_t)(s * net->mask_total + net->mask_offset[site] + c)] = words[c % 4] >> 31 ? 2.0f : 0.0f;
+            }
+}
+
+template <typename T> crd_status Network<T>::upload_masks(uint32_t example)
+{
+    if (net->kind != CRD_MCDN || !stochastic()) return CRD_OK;
+    std::vector<float> host((size_t)(plan.samples * net->mask_total));
+    draw_masks(example, host);
+    CUDA_PASS(cudaMemcpyAsync(masks, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaStreamSynchronize(stream));
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::upload_parameters()
+{
+    std::vector<float> means((size_t)net->point.total);
+    for (int i = 0; i < net->point.count; i++) { // the means, and all that is a point in both layouts
+        const crd_parameter &to = net->point.parameters[i];
+        for (int k = 0; k < net->model.count; k++) {
+            const crd_parameter &from = net->model.parameters[k];
+            const bool kernels =
+                to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
+            if (from.layer == to.layer && (kernels || from.role == to.role)) {
+                memcpy(means.data() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
+            }
+        }
+    }
+    CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.data(), means.size() * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaStreamSynchronize(stream));
+    return CRD_OK;
+}
+
+template struct Network<float>;
+template struct Network<__half>;
+template struct Network<__nv_bfloat16>;

@@ -1,0 +1,27 @@
+#include "base/bytes.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "credence/number.h"
+
+crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out)
+{
+    static const char letters[] = "KMGT";
+    double number;
+    const size_t length = strspn(text, "0123456789.");
+    const char *unit = text + length;
+    double factor = 1.0;
+    const char *letter = *unit != '\0' ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    if (letter != NULL) {
+        for (const char *p = letters; p <= letter; p++) factor *= 1024.0;
+        unit++;
+    }
+    if (strcmp(unit, "iB") == 0 || strcmp(unit, "B") == 0) unit += strlen(unit);
+    if (length == 0 || *unit != '\0' || !crd_parse_real(text, length, &number) || number * factor < 1.0 ||
+        number * factor > 0x1p62) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s must be a size such as 4G or 900M, or auto, not '%s'", name, text);
+    }
+    *out = (int64_t)(number * factor);
+    return CRD_OK;
+}

@@ -1,0 +1,12 @@
+/* Sizes of memory as people write them. */
+#ifndef CRD_BASE_BYTES_H
+#define CRD_BASE_BYTES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* "4G", "900M", "1.5GiB", "1000": powers of 1024, at least one byte. `name` is the option's, for the sentence. */
+crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* Several processes that work on one thing. One process is the common case, for which all of this costs nothing.
+ *
+ * Every function that talks to others is collective, unless it says otherwise: all processes call it, in the same
+ * order. None of them waits for ever: where another process has failed, each returns that process's sentence; from then
+ * on all do. Only the thread that runs the job calls them. */
+#ifndef CRD_DIST_DIST_H
+#define CRD_DIST_DIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "credence/monitor.h"
+#include "dist/transport.h"
+
+typedef struct crd_dist crd_dist;
+
+/* The job that crd_cluster_join joined, or a process alone. Never NULL. */
+crd_dist *crd_dist_current(void);
+
+int crd_dist_rank(const crd_dist *dist);
+int crd_dist_size(const crd_dist *dist);
+const crd_place *crd_dist_place(const crd_dist *dist);
+
+/* Begins something that is watched by `monitor`, which is borrowed until the next call; NULL: by nobody. It is also
+ * polled while waiting, so that a request to stop is heard when others are gone. Gives back the monitor to be used in
+ * its place, by which a failure of another process ends what goes on here. Not collective. */
+const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor);
+
+crd_status crd_dist_barrier(crd_dist *dist);
+/* From rank 0 to all. */
+crd_status crd_dist_broadcast(crd_dist *dist, void *data, int64_t bytes);
+/* all[rank] = that rank's `own`, of `bytes` each, at rank 0; `all` may be NULL elsewhere. */
+crd_status crd_dist_gather(crd_dist *dist, const void *own, int64_t bytes, void *all);
+/* The same, at all ranks. */
+crd_status crd_dist_share(crd_dist *dist, const void *own, int64_t bytes, void *all);
+/* Is it true anywhere? */
+crd_status crd_dist_any(crd_dist *dist, bool own, bool *any);
+
+/* Part `rank` of `size` of [0, count), in order; they differ by one at most. */
+void crd_dist_part(int64_t count, int size, int rank, int64_t *begin, int64_t *end);
+
+/* Has another process failed? Cheap; not collective. */
+crd_status crd_dist_check(crd_dist *dist);
+/* To be called by a process that failed: tells the others its last error, or makes theirs the last error where it was
+ * one of them that failed. Not collective. */
+void crd_dist_fail(crd_dist *dist);
+
+/* Sums of vectors that different ranks hold, always in the same order: out = ((v0 + v1) + v2) + ... in float32, so that
+ * the bits don't depend on the number of ranks. */
+typedef struct crd_dist_sum crd_dist_sum;
+/* For up to `most` vectors of `length`; not collective. */
+crd_status crd_dist_sum_create(crd_dist *dist, int64_t most, int64_t length, crd_dist_sum **out);
+void crd_dist_sum_free(crd_dist_sum **sum);
+/* Where a rank puts the vectors it holds: those of its crd_dist_part, one after the other. */
+float *crd_dist_sum_own(crd_dist_sum *sum);
+/* Adds `count` of them, which lie with the ranks as crd_dist_part says. */
+crd_status crd_dist_sum_all(crd_dist_sum *sum, int64_t count, float *out);
+
+/* Questions to rank 0, answered by a thread of its own there while the job runs, in the order in which they come. */
+enum { CRD_DIST_QUESTION_BYTES = 64 };
+/* Called with one question at a time, of the rank given; fills the answer. */
+typedef void crd_dist_answer(void *context, int rank, const void *question, void *answer);
+/* Questions of CRD_DIST_QUESTION_BYTES at most, answers of `answer_bytes`. Collective. */
+crd_status crd_dist_open(crd_dist *dist, crd_dist_answer *answer, void *context, int64_t answer_bytes);
+/* Not collective. */
+crd_status crd_dist_ask(crd_dist *dist, const void *question, int64_t bytes, void *answer);
+/* After the last question, also after a failure; not collective, but a barrier should come before it where all went
+ * well. */
+void crd_dist_close(crd_dist *dist);
+
+#endif

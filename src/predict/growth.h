@@ -1,0 +1,29 @@
+/* Volumes that are seen while the run goes on: OME-Zarr, layer by layer of chunks, as soon as all slices of one are
+ * finished. They are made from the finished slices in .partial, which stay what a resumed run goes on from. */
+#ifndef CRD_PREDICT_GROWTH_H
+#define CRD_PREDICT_GROWTH_H
+
+#include "predict/partial.h"
+
+typedef struct crd_growth crd_growth;
+
+/* Does the run's format grow? */
+bool crd_growth_wanted(const crd_request *request);
+/* Memory it takes. */
+int64_t crd_growth_bytes(const crd_request *request);
+
+/* Begins the volumes, or with `resume` goes on with those that are there; the layers that are finished already are
+ * written at once. Both are borrowed until the growth is freed. */
+crd_status crd_growth_create(const crd_request *request, crd_partial *partial, const char *folder, bool resume,
+                             crd_growth **out);
+/* Leaves the volumes as they are. */
+void crd_growth_free(crd_growth **growth);
+
+/* Slice z of the scan is finished. */
+void crd_growth_note(crd_growth *growth, int64_t z);
+/* Writes the layers that became whole. */
+crd_status crd_growth_advance(crd_growth *growth);
+/* Makes the volumes complete; all slices are finished. */
+crd_status crd_growth_finish(crd_growth *growth, const crd_monitor *monitor);
+
+#endif

@@ -1,0 +1,58 @@
+/* A prediction under way: what run.c puts together and compute.c drives. */
+#ifndef CRD_PREDICT_RUN_H
+#define CRD_PREDICT_RUN_H
+
+#include "predict/folder.h"
+#include "predict/growth.h"
+#include "predict/manifest.h"
+#include "predict/probe.h"
+#include "predict/reader.h"
+#include "predict/sharing.h"
+#include "predict/writer.h"
+
+typedef struct crd_predict_run {
+    crd_dist *dist;
+    crd_request request;
+    crd_memory_plan memory;
+    crd_run_folder folder;
+    crd_notes notes;
+    crd_fingerprints fingerprints; /* rank 0's */
+    bool identified;               /* they are taken, and the run can be resumed */
+    crd_scan *scan;
+    crd_partial *partial;
+    crd_growth *growth; /* NULL: the volumes are written at the end, or by rank 0 */
+    crd_probes *probes;
+
+    int64_t *rows; /* rows of chunks to be computed, rising */
+    int64_t row_count;
+    crd_sharing *sharing;
+    crd_band band; /* of rows, being computed */
+    int64_t bands; /* computed here */
+    crd_predictor *predictor;
+    crd_accumulator *accumulator;
+    crd_reader *reader;
+    crd_writer *writer;
+    uint8_t *inside; /* the mask of a chunk or of a slice; NULL without */
+    int64_t done;    /* chunks, in this call and process */
+    int64_t in_band; /* of them, in this band */
+    int64_t all;     /* chunks, in this call */
+    double finished; /* seconds until this process's last slice was written */
+    crd_seams seams;
+    crd_run_times times;
+} crd_predict_run;
+
+static inline bool crd_predict_first(const crd_predict_run *r)
+{
+    return crd_dist_rank(r->dist) == 0;
+}
+
+/* Chunks of a row. */
+static inline int64_t crd_predict_per_row(const crd_predict_run *r)
+{
+    return r->request.count[1] * r->request.count[2];
+}
+
+/* All rows, band after band, until every process is done; predictor, accumulator, writer and sharing are there. */
+crd_status crd_predict_compute(crd_predict_run *r);
+
+#endif

@@ -1,0 +1,152 @@
+/* MetaImage: .mha with the voxels behind the header, .mhd with the voxels in a file beside it; plain or zlib. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "volume/metaimage_header.h"
+#include "volume/types.h"
+
+static bool metaimage_sniff(const char *path, const unsigned char *head, size_t count)
+{
+    (void)path;
+    return crd_metaimage_is(head, count);
+}
+
+static crd_status find_data(crd_volume *volume, const crd_metaimage_header *header, const crd_monitor *monitor,
+                            char **path)
+{
+    const char *name = header->data_file;
+    const size_t length = header->data_file_length;
+    if (name == NULL) return crd_strdup(volume->file, path);
+    if (crd_is_word(name, length < 4 ? length : 4, "LIST") || memchr(name, '%', length) != NULL) {
+        return crd_fail(
+            CRD_ERR_UNSUPPORTED,
+            "%s spreads its voxels over several files, which credence doesn't read; save it as one .mha file",
+            volume->file);
+    }
+    return crd_headed_data_path(volume->file, name, length, monitor, path);
+}
+
+static crd_status place(const crd_metaimage_header *header, int64_t file_bytes, crd_array *array, int64_t *spare)
+{
+    crd_array_place p = {.packing = header->packed ? CRD_PACKING_ZLIB : CRD_PACKING_NONE,
+                         .stored = header->stored,
+                         .swap = header->swap};
+    const int64_t start = header->data_file == NULL ? (int64_t)header->bytes : header->skip;
+    int64_t bytes;
+    memcpy(p.shape, header->info.shape, sizeof p.shape);
+    if (header->packed) {
+        p.packed_at = start > 0 ? start : 0;
+        return crd_array_set_place(array, &p, spare);
+    }
+    p.offset = start;
+    if (start < 0) {
+        if (crd_product(p.shape[0], p.shape[1], p.shape[2], &bytes) != CRD_OK ||
+            crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
+            bytes = file_bytes; /* what doesn't fit is said below */
+        }
+        p.offset = file_bytes - bytes;
+    }
+    return crd_array_set_place(array, &p, spare);
+}
+
+static crd_status metaimage_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_headed *headed = NULL;
+    crd_metaimage_header header;
+    char *text = NULL, *path = NULL;
+    size_t bytes = 0;
+    int64_t file_bytes = 0, spare = 0;
+    (void)options;
+    CRD_TRY(crd_headed_text(volume->file, &text, &bytes));
+    CRD_TRY(crd_metaimage_parse(volume->file, text, bytes, &header));
+    CRD_TRY(find_data(volume, &header, monitor, &path));
+    CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
+    CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
+    CRD_TRY(place(&header, file_bytes, headed->array, &spare));
+    crd_array_tell_packed(headed->array, monitor);
+    if (spare > 0) crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", path, (long long)spare);
+    if (header.turned) {
+        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
+    }
+    if (header.stored == CRD_STORED_I64 || header.stored == CRD_STORED_U64) {
+        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
+    }
+    volume->info = header.info;
+    volume->state = headed;
+    headed = NULL;
+done:
+    crd_headed_close(&headed);
+    crd_free(&text);
+    crd_free(&path);
+    return status;
+}
+
+static crd_status metaimage_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    return crd_array_read(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+static crd_status metaimage_create(crd_volume *volume, const crd_volume_options *options)
+{
+    crd_status status = CRD_OK;
+    crd_text text = {0};
+    char *head = NULL;
+    crd_headed *headed = NULL;
+    const bool packed = options->compress > 0, detached = crd_path_ends_in(volume->file, ".mhd");
+    if (!detached) {
+        crd_metaimage_write(&volume->info, packed ? 0 : -1, NULL, &text);
+        CRD_TRY(crd_text_finish(&text, &head));
+    }
+    CRD_TRY(crd_headed_create(volume, head, packed ? ".zraw" : ".raw", packed ? CRD_PACKING_ZLIB : CRD_PACKING_NONE,
+                              options->compress, &headed));
+    volume->state = headed;
+done:
+    crd_text_free(&text);
+    crd_free(&head);
+    return status;
+}
+
+static crd_status metaimage_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+static crd_status metaimage_finish(crd_volume *volume)
+{
+    crd_status status = CRD_OK;
+    crd_headed *headed = volume->state;
+    crd_text text = {0};
+    char *head = NULL;
+    int64_t packed_bytes;
+    CRD_TRY(crd_headed_end(headed, &packed_bytes));
+    crd_metaimage_write(&volume->info, headed->packing != CRD_PACKING_NONE ? packed_bytes : -1,
+                        crd_headed_data_name(headed), &text);
+    CRD_TRY(crd_text_finish(&text, &head));
+    CRD_TRY(crd_headed_finish(volume, headed, head));
+done:
+    crd_text_free(&text);
+    crd_free(&head);
+    return status;
+}
+
+static void metaimage_close(crd_volume *volume)
+{
+    crd_headed *headed = volume->state;
+    crd_headed_close(&headed);
+    volume->state = NULL;
+}
+
+const crd_format crd_format_metaimage = {
+    .name = "metaimage",
+    .suffixes = ".mha .mhd",
+    .any_order = true,
+    .sniff = metaimage_sniff,
+    .open = metaimage_open,
+    .read = metaimage_read,
+    .create = metaimage_create,
+    .write = metaimage_write,
+    .finish = metaimage_finish,
+    .close = metaimage_close,
+};

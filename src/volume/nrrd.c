@@ -1,0 +1,187 @@
+/* NRRD: .nrrd with the voxels behind the header, .nhdr with the voxels in a file beside it; plain or gzip. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "volume/nrrd_header.h"
+#include "volume/types.h"
+
+static bool nrrd_sniff(const char *path, const unsigned char *head, size_t count)
+{
+    (void)path;
+    return crd_nrrd_is(head, count);
+}
+
+/* Where the line behind `lines` lines begins, from `at` on. */
+static crd_status skip_lines(const char *path, int64_t lines, int64_t file_bytes, int64_t *at)
+{
+    crd_status status = CRD_OK;
+    enum { PIECE = 65536 };
+    char *piece = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        status = crd_fail_errno("%s can't be opened", path);
+        goto done;
+    }
+    CRD_TRY(crd_alloc(PIECE, 1, "skipping lines", &piece));
+    while (lines > 0) {
+        const size_t count = file_bytes - *at < PIECE ? (size_t)(file_bytes - *at) : PIECE;
+        if (count == 0) CRD_FAIL(CRD_ERR_FORMAT, "%s has fewer lines than its NRRD header wants to skip", path);
+        CRD_TRY(crd_read_at(fd, path, *at, piece, count));
+        size_t used = 0;
+        while (lines > 0 && used < count) {
+            const char *end = memchr(piece + used, '\n', count - used);
+            used = end != NULL ? (size_t)(end - piece) + 1 : count;
+            lines -= end != NULL;
+        }
+        *at += (int64_t)used;
+    }
+done:
+    if (fd >= 0) (void)close(fd);
+    crd_free(&piece);
+    return status;
+}
+
+static crd_status find_data(crd_volume *volume, const crd_nrrd_header *header, const crd_monitor *monitor, char **path)
+{
+    const char *name = header->data_file;
+    const size_t length = header->data_file_length;
+    if (name == NULL) return crd_strdup(volume->file, path);
+    if (crd_is_word(name, length < 4 ? length : 4, "LIST") || memchr(name, '%', length) != NULL) {
+        return crd_fail(CRD_ERR_UNSUPPORTED,
+                        "%s spreads its voxels over several files, which credence doesn't read; `unu save` joins them",
+                        volume->file);
+    }
+    return crd_headed_data_path(volume->file, name, length, monitor, path);
+}
+
+static crd_status place(const crd_nrrd_header *header, const char *path, int64_t file_bytes, crd_array *array,
+                        int64_t *spare)
+{
+    crd_array_place p = {.packing = header->packing, .stored = header->stored, .swap = header->swap};
+    int64_t start = header->data_file == NULL ? (int64_t)header->bytes : 0, bytes;
+    memcpy(p.shape, header->info.shape, sizeof p.shape);
+    if (header->line_skip > 0) CRD_PASS(skip_lines(path, header->line_skip, file_bytes, &start));
+    if (header->packing != CRD_PACKING_NONE) {
+        p.packed_at = start;
+        p.offset = header->byte_skip;
+        if (header->byte_skip < 0) {
+            return crd_fail(CRD_ERR_UNSUPPORTED, "%s is packed NRRD with a byte skip of -1, which makes no sense",
+                            path);
+        }
+        return crd_array_set_place(array, &p, spare);
+    }
+    if (header->byte_skip < 0) {
+        if (crd_product(p.shape[0], p.shape[1], p.shape[2], &bytes) != CRD_OK ||
+            crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
+            bytes = file_bytes; /* what doesn't fit is said below */
+        }
+        p.offset = file_bytes - bytes;
+    } else if (__builtin_add_overflow(start, header->byte_skip, &p.offset)) {
+        return crd_fail(CRD_ERR_FORMAT, "%s has an NRRD header that skips beyond any file", path);
+    }
+    return crd_array_set_place(array, &p, spare);
+}
+
+static crd_status nrrd_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_headed *headed = NULL;
+    crd_nrrd_header header;
+    char *text = NULL, *path = NULL;
+    size_t bytes = 0;
+    int64_t file_bytes = 0, spare = 0;
+    (void)options;
+    CRD_TRY(crd_headed_text(volume->file, &text, &bytes));
+    CRD_TRY(crd_nrrd_parse(volume->file, text, bytes, &header));
+    CRD_TRY(find_data(volume, &header, monitor, &path));
+    CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
+    CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
+    CRD_TRY(place(&header, path, file_bytes, headed->array, &spare));
+    crd_array_tell_packed(headed->array, monitor);
+    if (spare > 0) crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", path, (long long)spare);
+    if (header.oblique) {
+        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
+    }
+    if (header.stored == CRD_STORED_I64 || header.stored == CRD_STORED_U64) {
+        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
+    }
+    volume->info = header.info;
+    volume->state = headed;
+    headed = NULL;
+done:
+    crd_headed_close(&headed);
+    crd_free(&text);
+    crd_free(&path);
+    return status;
+}
+
+static crd_status nrrd_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    return crd_array_read(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+static crd_status nrrd_create(crd_volume *volume, const crd_volume_options *options)
+{
+    crd_status status = CRD_OK;
+    crd_text text = {0};
+    char *head = NULL;
+    crd_headed *headed = NULL;
+    const bool packed = options->compress > 0, detached = crd_path_ends_in(volume->file, ".nhdr");
+    if (!detached) {
+        crd_nrrd_write(&volume->info, packed, NULL, &text);
+        CRD_TRY(crd_text_finish(&text, &head));
+    }
+    CRD_TRY(crd_headed_create(volume, head, packed ? ".raw.gz" : ".raw", packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE,
+                              options->compress, &headed));
+    volume->state = headed;
+done:
+    crd_text_free(&text);
+    crd_free(&head);
+    return status;
+}
+
+static crd_status nrrd_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+static crd_status nrrd_finish(crd_volume *volume)
+{
+    crd_status status = CRD_OK;
+    crd_headed *headed = volume->state;
+    crd_text text = {0};
+    char *head = NULL;
+    int64_t packed_bytes;
+    CRD_TRY(crd_headed_end(headed, &packed_bytes));
+    crd_nrrd_write(&volume->info, headed->packing != CRD_PACKING_NONE, crd_headed_data_name(headed), &text);
+    CRD_TRY(crd_text_finish(&text, &head));
+    CRD_TRY(crd_headed_finish(volume, headed, head));
+done:
+    crd_text_free(&text);
+    crd_free(&head);
+    return status;
+}
+
+static void nrrd_close(crd_volume *volume)
+{
+    crd_headed *headed = volume->state;
+    crd_headed_close(&headed);
+    volume->state = NULL;
+}
+
+const crd_format crd_format_nrrd = {
+    .name = "nrrd",
+    .suffixes = ".nrrd .nhdr",
+    .any_order = true,
+    .sniff = nrrd_sniff,
+    .open = nrrd_open,
+    .read = nrrd_read,
+    .create = nrrd_create,
+    .write = nrrd_write,
+    .finish = nrrd_finish,
+    .close = nrrd_close,
+};

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# credence predict on a GPU from outside: workers, limits of memory and launches change no byte; the CPU is close.
+. "$(dirname "$0")/common.sh"
+cd "$folder" || exit 1
+model="$CREDENCE_BUILD/tests/make_model"
+"$model" model.h5 bcnn 16 16,32,32 || exit 1
+run phantom graphite -o made --shape 40,64,72 --seed 3 --format npy; expect 0
+base=(predict --model model.h5 --scan made/scan.npy --samples 20 --step 2 --format npy)
+run "${base[@]}" --device cuda -o gpu
+if [ "$code" -ne 0 ] && grep -qE 'no GPU was found|GPU part of credence|nvcc' err; then
+    echo "skipped: $(cat err)"
+    exit 77
+fi
+expect 0
+volumes() { (cd "$1" && cat scan_prob.npy scan_seg.npy scan_unc.npy probe.h5 | sha256sum); }
+run "${base[@]}" --device cuda:0,0 -o two; expect 0; same "$(volumes two)" "$(volumes gpu)"
+run "${base[@]}" --device cuda --max-gpu-memory 300M -o little; expect 0; same "$(volumes little)" "$(volumes gpu)"
+run "${base[@]}" --device cuda:all --max-memory 1G -o all; expect 0; same "$(volumes all)" "$(volumes gpu)"
+run "${base[@]}" --device cuda --isa sm80 -o sm80; expect 0
+run "${base[@]}" --device cuda:0,0,0 --isa sm80 -o sm80again; expect 0; same "$(volumes sm80again)" "$(volumes sm80)"
+run "${base[@]}" --device cuda --max-gpu-memory 1M -o no; expect 1; err '^credence: .*needs .* GiB on the GPU and .* allowed by --max-gpu-memory'
+run "${base[@]}" --device cuda --max-gpu-memory much -o no; expect 1; err '^credence: .*max-gpu-memory must be a size'
+run "${base[@]}" --device cuda:99 -o no; expect 1; err '^credence: .*there is no GPU number 99'
+run "${base[@]}" --device cpu -o cpu; expect 0
+for path in gpu sm80; do
+    /usr/bin/python3 - "$path" <<'PYTHON' || complain "the two devices differ"
+import sys
+import numpy as np
+a, b = (np.load(f"{run}/scan_prob.npy").astype(float) for run in ("cpu", sys.argv[1]))
+d = np.abs(a - b)
+print(sys.argv[1], "against the CPU: mean", d.mean(), "99.99 %", np.quantile(d, 0.9999))
+assert d.mean() <= 1e-3 and np.quantile(d, 0.9999) <= 3e-2
+PYTHON
+done
+finish

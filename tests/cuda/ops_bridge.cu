@@ -1,0 +1,166 @@
+#include "ops_bridge.h"
+
+#include <stdio.h>
+
+#include <vector>
+
+#include "backend/cuda/hopper/hopper.cuh"
+
+static char sentence[1024];
+
+static crd_status fail(crd_status code, const char *file, int line, const char *text)
+{
+    snprintf(sentence, sizeof sentence, "%s:%d: %s", file, line, text);
+    return code;
+}
+
+static const crd_plugin_host host = {CRD_BACKEND_VERSION, fail};
+extern "C" const crd_backend *crd_plugin_backend(const crd_plugin_host *);
+
+// Device memory that is given back at the end of the test.
+struct Room {
+    std::vector<void *> blocks;
+    crd_status status = CRD_OK;
+    ~Room()
+    {
+        for (void *block : blocks) cudaFree(block);
+    }
+    template <typename U> U *take(size_t count)
+    {
+        void *block = nullptr;
+        if (status == CRD_OK)
+            status = crd_cuda_check(cudaMalloc(&block, count * sizeof(U) + 256), __FILE__, __LINE__, "malloc");
+        if (status == CRD_OK)
+            status = crd_cuda_check(cudaMemset(block, 0xff, count * sizeof(U) + 256), __FILE__, __LINE__, "memset");
+        blocks.push_back(block);
+        return static_cast<U *>(block);
+    }
+    template <typename U> U *put(const float *from, size_t count)
+    {
+        U *to = take<U>(count);
+        std::vector<U> converted(count);
+        for (size_t i = 0; i < count; i++) converted[i] = (U)from[i];
+        if (status == CRD_OK) {
+            status = crd_cuda_check(cudaMemcpy(to, converted.data(), count * sizeof(U), cudaMemcpyHostToDevice),
+                                    __FILE__, __LINE__, "copy");
+        }
+        return to;
+    }
+};
+
+static FoldKind kind_of(const bridge_op &op)
+{
+    return op.operation == BRIDGE_UP ? FOLD_UP : op.operation == BRIDGE_HEAD ? FOLD_HEAD : FOLD_CONV;
+}
+
+template <typename T> static crd_status run(bridge_op &op)
+{
+    Room room;
+    const FoldKind kind = kind_of(op);
+    const int in = op.in[0] + op.in[1], taps = kind == FOLD_UP ? 8 : 27;
+    const size_t samples = (size_t)op.samples, out = (size_t)op.out;
+    const Extent size = {op.depth, op.height, op.width}, low = {op.depth / 2, op.height / 2, op.width / 2};
+    const Extent input = kind == FOLD_UP ? low : size;
+    const size_t voxels = (size_t)size.voxels(), kernel_values = (size_t)taps * in * out;
+    const bool shared = op.in[1] > 0, hopper = op.path == 90;
+    const ConvInput x0 = {room.put<T>(op.x[0], (shared ? 1 : samples) * input.voxels() * op.in[0]),
+                          shared ? 0 : input.voxels() * op.in[0], op.in[0]};
+    ConvInput x1 = {nullptr, 0, 0};
+    if (shared) x1 = {room.put<T>(op.x[1], samples * input.voxels() * op.in[1]), input.voxels() * op.in[1], op.in[1]};
+    const HopperSums sums = hopper              ? hopper_sums(kind, op.in[0], op.in[1], op.out, size)
+                            : sizeof(T) == 4    ? HopperSums{plain_tiles(size), 1}
+                            : kind == FOLD_CONV ? HopperSums{conv_tiles(size, op.out), 1}
+                                                : HopperSums{up_tiles(low), 1};
+    const size_t columns = kind == FOLD_HEAD ? 0 : out / sums.piece;
+    const long packed = hopper ? hopper_packed_bytes(kind, in, op.out) : packed_count<T>(kind, in, op.out);
+    FoldArguments fold = {room.put<float>(op.kernel, samples * kernel_values),
+                          (long)kernel_values,
+                          room.put<float>(op.bias, out),
+                          room.put<float>(op.scale, samples * in),
+                          room.put<float>(op.shift, samples * in),
+                          in,
+                          room.take<float>(samples * 27 * out),
+                          room.take<float>(samples * BORDER_CLASSES * out),
+                          room.take<char>(samples * packed * 16),
+                          packed,
+                          in,
+                          op.out,
+                          size};
+    T *y = room.take<T>(samples * voxels * out);
+    float *probability = room.take<float>(samples * voxels),
+          *point = kind == FOLD_HEAD ? room.put<float>(op.point, samples * 2) : nullptr;
+    float2 *partial = room.take<float2>(samples * sums.rows * (columns + 1));
+    op.piece = sums.piece;
+    PASS(room.status);
+    if (hopper) {
+        if constexpr (sizeof(T) == 2) {
+            PASS(hopper_fold_launch<T>(kind, fold, hopper_slice(op.in[0], op.in[1], op.out), op.samples, 0));
+            const HopperArguments arguments = {{x0, x1}, fold.packed, fold.bias, fold.tap_shift,
+                                               y,        partial,     op.out,    size};
+            if (kind == FOLD_CONV) PASS(hopper_conv_launch<T>(arguments, op.samples, 0));
+            if (kind == FOLD_UP) PASS(hopper_up_launch<T>(arguments, op.samples, 0));
+            if (kind == FOLD_HEAD) PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability}, op.samples, 0));
+        }
+    } else {
+        PASS(fold_launch<T>(kind, fold, op.samples, 0));
+        const uint4 *weights = static_cast<const uint4 *>(fold.packed);
+        if (kind == FOLD_CONV) {
+            PASS(conv_launch<T>({{x0, x1}, weights, packed, fold.bias_classes, y, partial, op.out, size}, op.samples,
+                                0));
+        }
+        if (kind == FOLD_UP)
+            PASS(up_launch<T>({x0, weights, packed, fold.bias_classes, y, partial, op.out, low}, op.samples, 0));
+        if (kind == FOLD_HEAD) {
+            PASS(head_launch<T>({x0, static_cast<const uint2 *>(fold.packed), packed, fold.bias_classes, point, 2, 0.8f,
+                                 probability, size},
+                                op.samples, 0));
+        }
+    }
+    CUDA_PASS(cudaDeviceSynchronize());
+    if (kind == FOLD_HEAD) {
+        CUDA_PASS(cudaMemcpy(op.y, probability, samples * voxels * sizeof(float), cudaMemcpyDeviceToHost));
+        return CRD_OK;
+    }
+    std::vector<T> result(samples * voxels * out);
+    CUDA_PASS(cudaMemcpy(result.data(), y, result.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < result.size(); i++) op.y[i] = (float)result[i];
+    std::vector<float2> parts(samples * sums.rows * columns);
+    CUDA_PASS(cudaMemcpy(parts.data(), partial, parts.size() * sizeof(float2), cudaMemcpyDeviceToHost));
+    for (size_t s = 0; s < samples; s++)
+        for (size_t c = 0; c < columns; c++) {
+            double total = 0, square = 0;
+            for (size_t row = 0; row < (size_t)sums.rows; row++) {
+                total += parts[(s * sums.rows + row) * columns + c].x;
+                square += parts[(s * sums.rows + row) * columns + c].y;
+            }
+            op.sums[s * 2 * columns + c] = total;
+            op.sums[(s * 2 + 1) * columns + c] = square;
+        }
+    return CRD_OK;
+}
+
+bool bridge_has_gpu(void)
+{
+    int count = 0;
+    crd_plugin_backend(&host);
+    return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+bool bridge_has(const bridge_op *op)
+{
+    const bool wide =
+        op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (op->operation == BRIDGE_HEAD || op->out % SLAB == 0);
+    if (op->precision == CRD_PRECISION_F32) return op->path == 80;
+    if (op->path == 80) return wide;
+    cudaDeviceProp properties;
+    const bool able = cudaGetDeviceProperties(&properties, 0) == cudaSuccess && properties.major == 9;
+    return able && wide && hopper_has(kind_of(*op), op->in[0], op->in[1], op->out, 4);
+}
+
+const char *bridge_run(bridge_op *op)
+{
+    const crd_status status = op->precision == CRD_PRECISION_F32    ? run<float>(*op)
+                              : op->precision == CRD_PRECISION_BF16 ? run<__nv_bfloat16>(*op)
+                                                                    : run<__half>(*op);
+    return status == CRD_OK ? nullptr : sentence;
+}

@@ -1,0 +1,39 @@
+/* Single GPU kernels for a test in C: arrays of the host in, arrays of the host out. */
+#ifndef CRD_TESTS_CUDA_OPS_BRIDGE_H
+#define CRD_TESTS_CUDA_OPS_BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BRIDGE_CONV, BRIDGE_UP, BRIDGE_HEAD };
+
+typedef struct bridge_op {
+    int operation;
+    int path;      /* 90: Hopper's own kernels; 80: those of all GPUs */
+    int precision; /* crd_precision */
+    int samples;
+    int depth, height, width; /* of the output */
+    int in[2], out;
+    const float *x[2];   /* x[0] [samples][voxels][in], or without samples where there are two; x[1] [samples]... */
+    const float *kernel; /* [samples][taps][in][out] */
+    const float *bias;   /* [out] */
+    const float *scale, *shift; /* [samples][in], of the inputs */
+    const float *point;         /* head: [samples][2] */
+    float *y;                   /* [samples][voxels][out], filled with NaN before the kernel runs */
+    double *sums;               /* [samples][2][out / piece] */
+    int piece;                  /* result: channels that share a sum */
+} bridge_op;
+
+bool bridge_has_gpu(void);
+bool bridge_has(const bridge_op *op); /* whether that path has a kernel for it */
+/* NULL, or what went wrong. */
+const char *bridge_run(bridge_op *op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,215 @@
+/* Every convolution kernel of the GPU against the textbook in double precision, on the cases that all backends share
+ * and on some that fill several tiles. Skipped where there is no GPU. */
+#include "backend/backend.h"
+#include "cuda/ops_bridge.h"
+#include "op_harness.h"
+
+enum { SAMPLES = 2 };
+
+/* More than one tile in every axis, ragged; segments of depth. */
+static const crd_conv_size large_convs[] = {
+    {5, 20, 28, {16, 0}, 16},  {66, 19, 11, {16, 0}, 16}, {5, 37, 28, {16, 16}, 16}, {67, 17, 9, {16, 16}, 16},
+    {4, 20, 19, {32, 0}, 32},  {5, 18, 20, {32, 32}, 32}, {65, 9, 10, {32, 0}, 32},  {4, 18, 20, {64, 0}, 64},
+    {3, 17, 18, {64, 64}, 64}, {3, 9, 17, {128, 0}, 128}, {4, 9, 9, {16, 0}, 32},
+};
+static const crd_conv_size large_ups[] = {
+    {10, 26, 40, {32, 0}, 16}, {8, 20, 36, {64, 0}, 32}, {6, 18, 20, {128, 0}, 64}, {132, 6, 18, {32, 0}, 16}};
+static const crd_conv_size large_heads[] = {
+    {4, 150, 21, {16, 0}, 1}, {67, 20, 10, {16, 0}, 1}, {4, 30, 17, {32, 0}, 1}};
+
+static double largest_error; /* of all cases of a path and precision, relative */
+
+/* Values that every storage type holds exactly. */
+static float *exact_values(int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++) {
+        const float v = roundf(op_random() * 16.0f) / 16.0f;
+        values[i] = v > -0.25f ? v : 0.0f; /* about a third of zeros, as after a ReLU */
+    }
+    return values;
+}
+
+static float *affine_values(int64_t count, float centre, float spread)
+{
+    float *values = op_values(count);
+    for (int64_t i = 0; i < count; i++) values[i] = centre + spread * values[i];
+    return values;
+}
+
+/* scale * x + shift in double. */
+static double *normalised(const float *x, int64_t voxels, int channels, const float *scale, const float *shift)
+{
+    double *values = malloc((size_t)(voxels * channels) * sizeof *values);
+    for (int64_t i = 0; i < voxels * channels; i++) {
+        values[i] = (double)scale[i % channels] * (double)x[i] + (double)shift[i % channels];
+    }
+    return values;
+}
+
+static double *reference(const bridge_op *op, const crd_conv_size *size, int sample)
+{
+    const bool up = op->operation == BRIDGE_UP;
+    const int64_t voxels = size->depth * size->height * size->width, inputs = up ? voxels / 8 : voxels;
+    const int in = op->in[0] + op->in[1], taps = up ? 8 : 27, values = taps * in * op->out;
+    const crd_ref_conv conv = {.size = *size, .edge = up ? 2 : 3, .enlarge = up ? 2 : 1};
+    const float *scale = op->scale + sample * in, *shift = op->shift + sample * in;
+    double *kernel = malloc((size_t)values * sizeof *kernel), *bias = malloc((size_t)op->out * sizeof *bias);
+    double *y = malloc((size_t)(voxels * op->out) * sizeof *y), *x1 = NULL;
+    for (int i = 0; i < values; i++) kernel[i] = (double)op->kernel[(int64_t)sample * values + i];
+    for (int i = 0; i < op->out; i++) bias[i] = (double)op->bias[i];
+    double *x0 =
+        normalised(op->x[0] + (op->in[1] > 0 ? 0 : sample * inputs * op->in[0]), inputs, op->in[0], scale, shift);
+    if (op->in[1] > 0) {
+        x1 =
+            normalised(op->x[1] + sample * inputs * op->in[1], inputs, op->in[1], scale + op->in[0], shift + op->in[0]);
+    }
+    crd_ref_conv_forward_d(&conv, x0, x1, kernel, bias, y);
+    crd_ref_relu_forward_d(voxels * op->out, y, y);
+    if (op->operation == BRIDGE_HEAD) {
+        const double weight = (double)op->point[2 * sample], offset = (double)op->point[2 * sample + 1];
+        for (int64_t i = 0; i < voxels; i++) y[i] = (weight * y[i] + offset) * (double)0.8f;
+        crd_ref_sigmoid_d(voxels, y, y);
+    }
+    free(kernel);
+    free(bias);
+    free(x0);
+    free(x1);
+    return y;
+}
+
+static void check_sums(const bridge_op *op, int64_t voxels, double tolerance)
+{
+    const int columns = op->out / op->piece;
+    for (int s = 0; s < SAMPLES; s++)
+        for (int c = 0; c < columns; c++) {
+            double sum = 0, square = 0;
+            for (int64_t v = 0; v < voxels; v++)
+                for (int i = 0; i < op->piece; i++) {
+                    const double value = (double)op->y[(s * voxels + v) * op->out + c * op->piece + i];
+                    sum += value;
+                    square += value * value;
+                }
+            CHECK_NEAR(op->sums[(2 * s) * columns + c], sum, tolerance * sum + 1e-6);
+            CHECK_NEAR(op->sums[(2 * s + 1) * columns + c], square, 2 * tolerance * square + 1e-6);
+        }
+}
+
+static void check_case(int operation, int path, int precision, const crd_conv_size *size)
+{
+    const int64_t voxels = size->depth * size->height * size->width,
+                  inputs = operation == BRIDGE_UP ? voxels / 8 : voxels;
+    const int in0 = (int)size->channels_in[0], in1 = (int)size->channels_in[1], in = in0 + in1,
+              out = (int)size->channels_out;
+    const int taps = operation == BRIDGE_UP ? 8 : 27;
+    /* fp16 and bf16 as the design allows for one operation; float32 likewise */
+    const double tolerance = precision == CRD_PRECISION_FP16 ? 2e-3 : precision == CRD_PRECISION_BF16 ? 1.5e-2 : 1e-5;
+    bridge_op op = {.operation = operation,
+                    .path = path,
+                    .precision = precision,
+                    .samples = SAMPLES,
+                    .depth = (int)size->depth,
+                    .height = (int)size->height,
+                    .width = (int)size->width,
+                    .in = {in0, in1},
+                    .out = out};
+    /* no layer that the kernels of path 90 run has an axis of one voxel */
+    if (path == 90 && (size->depth < 2 || size->height < 2 || size->width < 2)) return;
+    if (!bridge_has(&op)) return;
+    op_random_state = (uint64_t)(size->depth * 131 + size->height * 31 + size->width) * 1000003u + (uint64_t)in;
+    float *x0 = exact_values((in1 > 0 ? 1 : SAMPLES) * inputs * in0), *x1 = exact_values(SAMPLES * inputs * in1 + 1);
+    float *kernel = affine_values((int64_t)SAMPLES * taps * in * out, 0.0f, 1.0f / sqrtf((float)(taps * in)));
+    float *bias = affine_values(out, 0.1f, 0.3f), *scale = affine_values(SAMPLES * in, 1.0f, 0.3f);
+    float *shift = affine_values(SAMPLES * in, 0.0f, 0.3f), *point = affine_values(SAMPLES * 2, 0.5f, 0.5f);
+    float *y = malloc((size_t)(SAMPLES * voxels * out) * sizeof *y);
+    double *sums = malloc((size_t)(SAMPLES * 2 * out) * sizeof *sums);
+    op.x[0] = x0;
+    op.x[1] = x1;
+    op.kernel = kernel;
+    op.bias = bias;
+    op.scale = scale;
+    op.shift = shift;
+    op.point = point;
+    op.y = y;
+    op.sums = sums;
+    const char *problem = bridge_run(&op);
+    if (problem != NULL) CHECK_FAILED("%s", problem);
+    double error = 0, largest = 0;
+    for (int s = 0; s < SAMPLES; s++) {
+        double *expected = reference(&op, size, s);
+        for (int64_t i = 0; i < voxels * out; i++) {
+            const double difference = fabs((double)y[s * voxels * out + i] - expected[i]);
+            error = difference <= error ? error : difference; /* not a number stays */
+            largest = fmax(largest, fabs(expected[i]));
+        }
+        free(expected);
+    }
+    if (!(error <= tolerance * largest)) {
+        CHECK_FAILED("path %d, precision %d, operation %d, %lldx%lldx%lld, %d+%d->%d: error %.2e of %.2e", path,
+                     precision, operation, (long long)size->depth, (long long)size->height, (long long)size->width, in0,
+                     in1, out, error, largest);
+    }
+    largest_error = fmax(largest_error, error / largest);
+    if (operation != BRIDGE_HEAD) check_sums(&op, voxels, precision == CRD_PRECISION_F32 ? 1e-5 : tolerance);
+    free(x0);
+    free(x1);
+    free(kernel);
+    free(bias);
+    free(scale);
+    free(shift);
+    free(point);
+    free(y);
+    free(sums);
+}
+
+static int check_list(int operation, int path, int precision, const crd_conv_size *sizes, size_t count)
+{
+    int checked = 0;
+    for (size_t i = 0; i < count && !harness_failed; i++) {
+        const bool head = operation == BRIDGE_HEAD;
+        if (operation != BRIDGE_UP && head != (sizes[i].channels_out == 1)) continue;
+        if (sizes[i].channels_in[0] == 1) continue; /* the first layer has a kernel of its own */
+        check_case(operation, path, precision, &sizes[i]);
+        checked++;
+    }
+    return checked;
+}
+
+static void check_path(int path, int precision, const char *name)
+{
+    int checked = 0;
+    if (!bridge_has_gpu()) SKIP("no GPU");
+    largest_error = 0;
+    checked += check_list(BRIDGE_CONV, path, precision, crd_conv_cases, CRD_COUNT(crd_conv_cases));
+    checked += check_list(BRIDGE_HEAD, path, precision, crd_conv_cases, CRD_COUNT(crd_conv_cases));
+    checked += check_list(BRIDGE_UP, path, precision, crd_up_cases, CRD_COUNT(crd_up_cases));
+    checked += check_list(BRIDGE_CONV, path, precision, large_convs, CRD_COUNT(large_convs));
+    checked += check_list(BRIDGE_UP, path, precision, large_ups, CRD_COUNT(large_ups));
+    checked += check_list(BRIDGE_HEAD, path, precision, large_heads, CRD_COUNT(large_heads));
+    printf("       %s: largest error %.2e of the largest value\n", name, largest_error);
+    CHECK(checked > 50);
+    CHECK(path == 90 || largest_error > 0);
+}
+
+static void test_f32(void)
+{
+    check_path(80, CRD_PRECISION_F32, "f32");
+}
+static void test_sm80_fp16(void)
+{
+    check_path(80, CRD_PRECISION_FP16, "sm80 path, fp16");
+}
+static void test_sm80_bf16(void)
+{
+    check_path(80, CRD_PRECISION_BF16, "sm80 path, bf16");
+}
+static void test_sm90_fp16(void)
+{
+    check_path(90, CRD_PRECISION_FP16, "sm90 path, fp16");
+}
+static void test_sm90_bf16(void)
+{
+    check_path(90, CRD_PRECISION_BF16, "sm90 path, bf16");
+}
+
+TEST_MAIN(TEST(test_f32), TEST(test_sm80_fp16), TEST(test_sm80_bf16), TEST(test_sm90_fp16), TEST(test_sm90_bf16))
