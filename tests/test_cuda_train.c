@@ -1,5 +1,5 @@
-/* Training on the GPU against training on the CPU: gradients of every estimator, kind and precision, a course of steps, the
- * same bytes twice and for any number of examples at a time. Skipped where there is no GPU. */
+/* Training on the GPU against training on the CPU: gradients of every estimator, kind and precision, a course of steps,
+ * the same bytes twice and for any number of examples at a time. Skipped where there is no GPU. */
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "base/philox.h"
@@ -84,8 +84,8 @@ static crd_status make_model(const train_case *c, crd_model **model)
 }
 
 /* `device` is "cuda", or an instruction path of the CPU. */
-static crd_status make_shared_trainer(const train_case *c, const crd_model *model, const char *device, int64_t max_bytes,
-                                      bool shared, crd_trainer **trainer)
+static crd_status make_shared_trainer(const train_case *c, const crd_model *model, const char *device,
+                                      int64_t max_bytes, bool shared, crd_trainer **trainer)
 {
     const bool gpu = strcmp(device, "cuda") == 0;
     const crd_device_choice choice = {
@@ -151,8 +151,8 @@ static likeness compare(const float *expected, const float *computed, int64_t co
 }
 
 /* One step at rate 0: its gradient, without the KL's where kl_scale is 0. */
-static float *gradient_of(const train_case *c, const crd_model *model, const char *device, const material *m, double scale,
-                          double kl_scale, crd_loss *losses, double *kl)
+static float *gradient_of(const train_case *c, const crd_model *model, const char *device, const material *m,
+                          double scale, double kl_scale, crd_loss *losses, double *kl)
 {
     crd_trainer *trainer = NULL;
     const size_t bytes = (size_t)model->net.model.total * sizeof(float);
@@ -171,8 +171,9 @@ static float *gradient_of(const train_case *c, const crd_model *model, const cha
     return gradient;
 }
 
-/* A value near 0 falls on either side of a ReLU, or a maximum on either of two voxels, as rounding has it: on such inputs
- * the CPU's own paths differ by some percent in single tensors. So the GPU is held to the one that fell as it did. */
+/* A value near 0 falls on either side of a ReLU, or a maximum on either of two voxels, as rounding has it: on such
+ * inputs the CPU's own paths differ by some percent in single tensors. So the GPU is held to the one that fell as it
+ * did. */
 static float *nearest_gradient(const train_case *c, const crd_model *model, const material *m, double scale,
                                const float *computed, crd_loss *losses, double *kl)
 {
@@ -220,11 +221,12 @@ static void check_gradient(const train_case *c)
     }
     const likeness all = compare(expected, computed, model->net.model.total);
     const double cpu_bce = bce_of(c, cpu, &m), gpu_bce = bce_of(c, gpu, &m);
-    printf("       %s f %d %lldx%lldx%lld batch %lld %s %s: bce %.2e off, gradient 1 - cosine %.1e, worst tensor %s %.1e, "
-           "1 - cosine %.1e\n",
-           crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
-           (long long)c->batch, estimators[c->estimator], c->precision, fabs(gpu_bce / cpu_bce - 1), 1 - all.cosine,
-           worst_path, worst, 1 - worst_cosine);
+    printf(
+        "       %s f %d %lldx%lldx%lld batch %lld %s %s: bce %.2e off, gradient 1 - cosine %.1e, worst tensor %s %.1e, "
+        "1 - cosine %.1e\n",
+        crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
+        (long long)c->batch, estimators[c->estimator], c->precision, fabs(gpu_bce / cpu_bce - 1), 1 - all.cosine,
+        worst_path, worst, 1 - worst_cosine);
     CHECK(fabs(gpu_bce / cpu_bce - 1) <= (exact ? 1e-4 : 5e-3));
     CHECK(all.cosine >= (exact ? 0.99999 : strcmp(c->precision, "fp16") == 0 ? 0.99 : 0.9));
     if (exact) CHECK(worst <= 1e-2 && worst_cosine >= 0.9999);
@@ -242,9 +244,9 @@ static void check_gradient(const train_case *c)
 static void test_gradients_in_f32(void)
 {
     static const train_case cases[] = {
-        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},   {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32"},
+        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},      {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32"},
         {CRD_BCNN, 16, {16, 16, 16}, 2, CRD_INDEPENDENT, "f32"}, {CRD_BCNN, 4, {8, 8, 8}, 3, CRD_MEAN, "bf16"},
-        {CRD_MCDN, 16, {16, 24, 16}, 3, CRD_FLIPOUT, "f32"},  {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
+        {CRD_MCDN, 16, {8, 16, 32}, 3, CRD_FLIPOUT, "f32"},     {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
         {CRD_MCDN, 16, {16, 16, 16}, 1, CRD_MEAN, "f32"},
     };
     if (!have_gpu()) SKIP("no GPU");
@@ -254,10 +256,14 @@ static void test_gradients_in_f32(void)
 static void test_gradients_in_half_precision(void)
 {
     static const train_case cases[] = {
-        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16"},     {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "bf16"},
-        {CRD_BCNN, 16, {8, 8, 8}, 3, CRD_MEAN, "fp16"},           {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "fp16"},
-        {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16"}, {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16"},
-        {CRD_MCDN, 32, {16, 16, 24}, 2, CRD_MEAN, "fp16"},        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16"},
+        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16"},
+        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "bf16"},
+        {CRD_BCNN, 16, {8, 8, 8}, 3, CRD_MEAN, "fp16"},
+        {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "fp16"},
+        {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16"},
+        {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16"},
+        {CRD_MCDN, 32, {16, 16, 24}, 2, CRD_MEAN, "fp16"},
+        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16"},
     };
     if (!have_gpu()) SKIP("no GPU");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
@@ -483,8 +489,10 @@ static void test_evaluation_and_samples(void)
         for (int64_t s = 0; s < 4; s++) {
             double mean = 0;
             for (int k = 0; k < 2; k++) crd_trainer_decode(trainers[k], s, probability[k]);
-            for (int64_t v = 0; v < m.voxels; v++) mean += fabs(probability[0][v] - probability[1][v]) / (double)m.voxels;
-            printf("       %s %s sample %lld: mean |difference| %.1e\n", crd_kind_name(c->kind), c->precision, (long long)s, mean);
+            for (int64_t v = 0; v < m.voxels; v++)
+                mean += fabs(probability[0][v] - probability[1][v]) / (double)m.voxels;
+            printf("       %s %s sample %lld: mean |difference| %.1e\n", crd_kind_name(c->kind), c->precision,
+                   (long long)s, mean);
             CHECK(mean <= allowed);
         }
         for (int k = 0; k < 2; k++) {
@@ -536,5 +544,5 @@ static void test_speed(void)
 }
 
 TEST_MAIN(TEST(test_gradients_in_f32), TEST(test_gradients_in_half_precision), TEST(test_gradient_of_the_kl),
-          TEST(test_reference_steps), TEST(test_twenty_steps_agree_with_the_cpu),
-          TEST(test_same_bytes), TEST(test_evaluation_and_samples), TEST(test_speed))
+          TEST(test_reference_steps), TEST(test_twenty_steps_agree_with_the_cpu), TEST(test_same_bytes),
+          TEST(test_evaluation_and_samples), TEST(test_speed))

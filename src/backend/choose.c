@@ -59,8 +59,8 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
 {
     char text[256];
     settings->device = (int)number;
-    settings->precision = says(choice->precision, "f32")    ? CRD_PRECISION_F32
-                          : says(choice->precision, "bf16") ? CRD_PRECISION_BF16
+    settings->precision = says(choice->precision, "f32")                     ? CRD_PRECISION_F32
+                          : says(choice->precision, "bf16")                  ? CRD_PRECISION_BF16
                           : automatic(choice->precision) && choice->training ? CRD_PRECISION_BF16
                                                                              : CRD_PRECISION_FP16;
     if (!automatic(choice->precision) && !says(choice->precision, "fp16") &&

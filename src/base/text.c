@@ -66,6 +66,15 @@ void crd_text_real(crd_text *text, double value)
     crd_text_add(text, crd_format_real(value, number));
 }
 
+/* A dot, whatever the host program's locale has. */
+static void add_dotted(crd_text *text, char *number)
+{
+    for (char *p = number; *p != '\0'; p++) {
+        if (*p == ',') *p = '.';
+    }
+    crd_text_add(text, number);
+}
+
 void crd_text_number(crd_text *text, double value, int digits, const char *nothing)
 {
     char number[64];
@@ -74,10 +83,18 @@ void crd_text_number(crd_text *text, double value, int digits, const char *nothi
         return;
     }
     snprintf(number, sizeof number, "%.*g", digits, value);
-    for (char *p = number; *p != '\0'; p++) {
-        if (*p == ',') *p = '.'; /* the host program's locale */
+    add_dotted(text, number);
+}
+
+void crd_text_fixed(crd_text *text, double value, int decimals, const char *nothing)
+{
+    char number[400]; /* the largest double has 309 digits */
+    if (!isfinite(value)) {
+        crd_text_add(text, nothing);
+        return;
     }
-    crd_text_add(text, number);
+    snprintf(number, sizeof number, "%.*f", decimals, value);
+    add_dotted(text, number);
 }
 
 void crd_text_json(crd_text *text, const char *words)

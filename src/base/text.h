@@ -23,6 +23,8 @@ void crd_text_int(crd_text *text, int64_t value);
 void crd_text_real(crd_text *text, double value); /* exact; "null" for NaN and infinities */
 /* With `digits` significant digits and a dot in every locale; `nothing` in place of NaN and infinities. */
 void crd_text_number(crd_text *text, double value, int digits, const char *nothing);
+/* The same with so many decimals. */
+void crd_text_fixed(crd_text *text, double value, int decimals, const char *nothing);
 /* A JSON string with its quotes; NULL gives null. */
 void crd_text_json(crd_text *text, const char *words);
 

@@ -12,7 +12,7 @@
 
 /* A process that waits looks often at first, because most answers are there at once, then leaves the processor to
  * others: ranks may outnumber cores. Seconds. */
-static const double spinning = 2e-3, hurrying = 1.0, nap = 1e-4, long_nap = 1e-3, poll_interval = 0.05;
+static const double spinning = 2e-2, hurrying = 1.0, nap = 1e-4, long_nap = 1e-3, poll_interval = 0.05;
 /* After a request to stop, others get so long to come to the same point; then they count as gone. */
 static const double patience = 10.0;
 static const double notice_seconds = 2.0;

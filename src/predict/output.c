@@ -12,7 +12,8 @@
 enum {
     BATCH_VOXELS = 4 << 20, /* read and written at once */
     TOGETHER = 4,           /* volumes that are written at the same time, each by a thread */
-    STRIPS = 16             /* parts of the depth in which seams are measured meanwhile */
+    STRIPS = 16,            /* parts of the depth in which seams are measured meanwhile */
+    MOST_BYTES = 128 << 20  /* of slices in memory: what the network has given back by then */
 };
 
 crd_status crd_output_name(const crd_request *request, const crd_output *output, char **out)
@@ -186,6 +187,17 @@ static void work_on(void *context, int64_t item, int worker)
     if (w->results[item].status != CRD_OK) w->results[item].error = *crd_last_error();
 }
 
+/* As many threads as slices may be in memory, two for each. */
+static crd_status make_pool(const crd_request *request, crd_pool **pool)
+{
+    const int64_t pair = 2 * request->box.size[1] * request->box.size[2] * (int64_t)sizeof(float);
+    const int64_t most = pair < MOST_BYTES ? MOST_BYTES / pair : 1;
+    CRD_PASS(crd_pool_create(request->device.threads, pool));
+    if (crd_pool_threads(*pool) <= most) return CRD_OK;
+    crd_pool_free(pool);
+    return crd_pool_create((int)most, pool);
+}
+
 crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, const char *folder,
                              const crd_monitor *monitor, crd_seams *sums)
 {
@@ -202,7 +214,7 @@ crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, c
     w->batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
     if (w->batch > request->box.size[0]) w->batch = request->box.size[0];
     CRD_TRY(mark_seams(request, w->seams));
-    CRD_TRY(crd_pool_create(request->device.threads, &pool));
+    CRD_TRY(make_pool(request, &pool));
     for (; w->volume < request->output_count; w->volume += w->volumes) {
         const int64_t left = request->output_count - w->volume;
         CRD_TRY(crd_output_name(request, &request->outputs[w->volume], &name));

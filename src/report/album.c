@@ -199,18 +199,36 @@ done:
     return status;
 }
 
-/* The maps of all intervals side by side, in one scale that suits the widest. */
-static crd_status add_intervals(crd_album *album, crd_subject *s, const planes *p, int64_t width, int64_t height,
-                                const char *where)
+static const char *const run_names[2] = {"Run A: ", "Run B: "};
+
+static double largest_of(const crd_plane *plane)
 {
-    const crd_plane *widest = &p->maps[s->map_count - 1];
     double high = 1e-6;
-    for (int64_t i = 0; i < widest->rows * widest->columns; i++) high = fmax(high, (double)widest->values[i]);
+    for (int64_t i = 0; i < plane->rows * plane->columns; i++) high = fmax(high, (double)plane->values[i]);
+    return high;
+}
+
+/* The maps of all intervals side by side, in one scale that suits the widest. */
+static crd_status add_intervals(crd_album *album, crd_subject *subjects, int count, const planes p[2],
+                                const int64_t width[2], const int64_t height[2], const char *where)
+{
+    double high = 0.0;
+    for (int k = 0; k < count; k++) {
+        if (p[k].unc.values != NULL && subjects[k].map_count > 0) {
+            high = fmax(high, largest_of(&p[k].maps[subjects[k].map_count - 1]));
+        }
+    }
+    if (high == 0.0) return CRD_OK;
     crd_album_bar(album->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
     crd_text_add(album->page, "<div class=\"pictures\">");
-    CRD_PASS(add_map(album, &p->unc, high, width, height, s->facts.interval, where));
-    for (int64_t i = 0; i < s->map_count; i++) {
-        CRD_PASS(add_map(album, &p->maps[i], high, width, height, s->files.map_names.items[i], where));
+    for (int k = 0; k < count; k++) {
+        const crd_subject *s = &subjects[k];
+        if (p[k].unc.values == NULL || s->map_count == 0) continue;
+        if (count > 1) album->which = run_names[k];
+        CRD_PASS(add_map(album, &p[k].unc, high, width[k], height[k], s->facts.interval, where));
+        for (int64_t i = 0; i < s->map_count; i++) {
+            CRD_PASS(add_map(album, &p[k].maps[i], high, width[k], height[k], s->files.map_names.items[i], where));
+        }
     }
     crd_text_add(album->page, "</div>");
     return CRD_OK;
@@ -220,7 +238,6 @@ static crd_status add_intervals(crd_album *album, crd_subject *s, const planes *
 static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, int axis, const choice *c, bool maps,
                             double high)
 {
-    static const char *const names[2] = {"Run A: ", "Run B: "};
     crd_status status = CRD_OK;
     planes p[2];
     char where[160];
@@ -237,16 +254,12 @@ static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, 
                          &height[i]);
         album->which = "";
         if (i == 0) CRD_TRY(add_grey(album, &p[i], width[i], height[i], false, where));
-        if (count > 1) album->which = names[i];
+        if (count > 1) album->which = run_names[i];
         CRD_TRY(add_grey(album, &p[i], width[i], height[i], true, where));
         if (s->unc != NULL) CRD_TRY(add_map(album, &p[i].unc, high, width[i], height[i], s->facts.interval, where));
     }
     crd_text_add(album->page, "</div>");
-    for (int i = 0; i < count; i++) {
-        if (!maps || p[i].unc.values == NULL || subjects[i].map_count == 0) continue;
-        if (count > 1) album->which = names[i];
-        CRD_TRY(add_intervals(album, &subjects[i], &p[i], width[i], height[i], where));
-    }
+    if (maps) CRD_TRY(add_intervals(album, subjects, count, p, width, height, where));
 done:
     album->which = "";
     for (int i = 0; i < 2; i++) free_planes(&p[i]);

@@ -15,7 +15,7 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
     for (int i = 0; i < count; i++) {
         for (int64_t k = 0; k < subjects[i].warnings.count; k++) {
             crd_text_add(page, "<li>");
-            if (count > 1) crd_text_print(page, "Run %c: ", 'A' + i);
+            if (count > 1) crd_text_print(page, "%s: ", subjects[i].name);
             crd_text_html(page, subjects[i].warnings.items[k]);
             crd_text_add(page, "</li>");
         }
@@ -23,12 +23,12 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
     crd_text_add(page, "</ul></section>");
 }
 
-static void name_run(crd_text *page, const crd_subject *s, const char *before)
+static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
 {
     const char *kind = s->facts.kind, *scan = crd_manifest_text(s, "scan/path");
     const double samples = crd_manifest_number(s, "plan/samples");
     crd_text_add(page, "<p class=\"sub\">");
-    crd_text_add(page, before);
+    if (s->name[0] != '\0') crd_text_print(page, "<strong>%s</strong> ", s->name);
     crd_text_html(page, s->folder);
     crd_text_print(page, " \xc2\xb7 %lld \xc3\x97 %lld \xc3\x97 %lld voxels (z, y, x)", (long long)s->whole.size[0],
                    (long long)s->whole.size[1], (long long)s->whole.size[2]);
@@ -47,7 +47,7 @@ static void name_run(crd_text *page, const crd_subject *s, const char *before)
                                                        : "");
     }
     if (isfinite(samples)) crd_text_print(page, " \xc2\xb7 %.0f samples", samples);
-    if (scan != NULL) {
+    if (scan != NULL && with_scan) {
         crd_text_add(page, "<br>scan ");
         crd_text_html(page, scan);
     }
@@ -66,9 +66,13 @@ void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjec
     crd_text_html(page, title);
     crd_text_add(page, "</h1>");
     for (int i = 0; i < count; i++) {
-        name_run(page, &subjects[i], count == 1 ? "" : i == 0 ? "<strong>Run A</strong> " : "<strong>Run B</strong> ");
+        const char *scan = crd_manifest_text(&subjects[i], "scan/path");
+        const char *next = i + 1 < count ? crd_manifest_text(&subjects[i + 1], "scan/path") : NULL;
+        name_run(page, &subjects[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
     }
-    crd_text_add(page, "</header><main>");
+    crd_text_add(page, "<nav><a href=\"#short\">In short</a> <a href=\"#meaning\">What it means</a> "
+                       "<a href=\"#slices\">Slices</a> <a href=\"#plots\">Plots</a> <a href=\"#regions\">Where to look "
+                       "first</a> <a href=\"#made\">How it was made</a></nav></header><main>");
     add_warnings(page, subjects, count);
 }
 
@@ -83,43 +87,92 @@ static void number_box(crd_text *page, double value, int digits, const char *uni
     crd_text_add(page, "</span></div>");
 }
 
-static void fraction_box(crd_text *page, const crd_subject *s)
+/* The range of the samples' volume fractions; false where the manifest has none. */
+static bool fraction_range(const crd_subject *s, double range[2])
 {
     const cJSON *ends =
         cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
-    const cJSON *low = cJSON_GetArrayItem(ends, 0), *high = cJSON_GetArrayItem(ends, 1);
+    for (int i = 0; i < 2; i++) {
+        const cJSON *end = cJSON_GetArrayItem(ends, i);
+        if (!cJSON_IsNumber(end)) return false;
+        range[i] = end->valuedouble;
+    }
+    return true;
+}
+
+static double fraction_of(const crd_subject *s)
+{
     const double said = crd_manifest_number(s, "volume_fraction/segmentation"); /* inside the run's mask */
+    return isfinite(said) ? said : s->survey.foreground;
+}
+
+static void fraction_box(crd_text *page, const crd_subject *s)
+{
+    double range[2];
     crd_text_add(page, "<div><b>");
-    crd_text_number(page, 100.0 * (isfinite(said) ? said : s->survey.foreground), 4, "n/a");
+    crd_text_fixed(page, 100.0 * fraction_of(s), 2, "n/a");
     crd_text_add(page, " %</b><span>of the volume is foreground");
-    if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
+    if (fraction_range(s, range)) {
         crd_text_add(page, "; samples\xe2\x80\x99 ");
         crd_text_html(page, s->facts.interval);
         crd_text_add(page, " % range ");
-        crd_text_number(page, 100.0 * low->valuedouble, 4, "");
+        crd_text_fixed(page, 100.0 * range[0], 2, "");
         crd_text_add(page, " to ");
-        crd_text_number(page, 100.0 * high->valuedouble, 4, "");
+        crd_text_fixed(page, 100.0 * range[1], 2, "");
+        crd_text_add(page, " %");
+    }
+    if (s->figures != NULL) {
+        crd_text_add(page, "; in the label ");
+        crd_text_fixed(page, 100.0 * s->figures->label_fraction, 2, "n/a");
         crd_text_add(page, " %");
     }
     crd_text_add(page, "</span></div>");
 }
 
-/* One row of the table of figures. */
-static void figure_row(crd_text *page, const char *name, const crd_subject *subjects, int count, size_t offset,
-                       int digits)
+/* Why the segmentation's fraction can lie outside the samples' range. */
+static void explain_fraction(crd_text *page, const crd_subject *s)
+{
+    double range[2];
+    if (!fraction_range(s, range)) return;
+    const double said = fraction_of(s);
+    if (said >= range[0] && said <= range[1]) return;
+    crd_text_add(page,
+                 "<p class=\"note\">The segmentation\xe2\x80\x99s volume fraction lies outside the range of the "
+                 "samples. That is no error: the segmentation cuts the <em>mean</em> of all samples at one half, "
+                 "while each sample is cut by itself, and what only some samples see disappears in the mean. For a "
+                 "quantity with its spread take the samples; for a picture of the whole take the segmentation.</p>");
+}
+
+typedef struct table_row {
+    const char *name;
+    size_t offset;
+    int better; /* 1: higher is, -1: lower, 0: neither */
+} table_row;
+
+static double figure_at(const crd_subject *s, size_t offset)
+{
+    double value = (double)NAN;
+    if (s->figures != NULL) memcpy(&value, (const char *)s->figures + offset, sizeof value);
+    return value;
+}
+
+/* As printed: what can't be told apart there is equal. */
+static double rounded(double value)
+{
+    return rint(value * 1e4);
+}
+
+static void figure_row(crd_text *page, const table_row *row, const crd_subject *subjects, int count)
 {
     crd_text_add(page, "<tr><th scope=\"row\">");
-    crd_text_html(page, name);
+    crd_text_html(page, row->name);
     crd_text_add(page, "</th>");
     for (int i = 0; i < count; i++) {
-        crd_text_add(page, "<td>");
-        if (subjects[i].figures != NULL) {
-            crd_text_number(page, *(const double *)(const void *)((const char *)subjects[i].figures + offset), digits,
-                            "n/a");
-        } else {
-            crd_text_add(page, "n/a");
-        }
-        crd_text_add(page, "</td>");
+        const double value = figure_at(&subjects[i], row->offset);
+        const double other = count > 1 ? figure_at(&subjects[1 - i], row->offset) : (double)NAN;
+        crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "<td><strong>" : "<td>");
+        crd_text_fixed(page, value, 4, "n/a");
+        crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "</strong></td>" : "</td>");
     }
     crd_text_add(page, "</tr>");
 }
@@ -127,43 +180,60 @@ static void figure_row(crd_text *page, const char *name, const crd_subject *subj
 static void figure_table(crd_text *page, const crd_subject *subjects, int count)
 {
 #define AT(MEMBER) offsetof(crd_validation, MEMBER)
-    static const struct {
-        const char *name;
-        size_t offset;
-    } rows[] = {{"Accuracy", AT(accuracy)},
-                {"Dice", AT(dice)},
-                {"Intersection over union", AT(iou)},
-                {"Volume fraction, segmentation", AT(volume_fraction)},
-                {"Volume fraction, label", AT(label_fraction)},
-                {"Mean uncertainty", AT(uncertainty.mean)},
-                {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain)},
-                {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate)},
-                {"PAvPU3D", AT(pavpu.pavpu3d)},
-                {"Expected calibration error", AT(calibration.ece)},
-                {"Brier score", AT(calibration.brier)},
-                {"Negative log-likelihood", AT(calibration.nll)},
-                {"Area under risk over coverage", AT(calibration.aurc)},
-                {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation)},
-                {"Mean gradient / mean", AT(geometry.gradient_over_mean)}};
+    static const table_row rows[] = {
+        {"Accuracy", AT(accuracy), 1},
+        {"Dice", AT(dice), 1},
+        {"Intersection over union", AT(iou), 1},
+        {"Volume fraction, segmentation", AT(volume_fraction), 0},
+        {"Volume fraction, label", AT(label_fraction), 0},
+        {"Mean uncertainty", AT(uncertainty.mean), 0},
+        {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain), 1},
+        {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate), 1},
+        {"PAvPU3D: both together", AT(pavpu.pavpu3d), 1},
+        {"Expected calibration error", AT(calibration.ece), -1},
+        {"Brier score", AT(calibration.brier), -1},
+        {"Negative log-likelihood", AT(calibration.nll), -1},
+        {"Area under risk over coverage", AT(calibration.aurc), -1},
+        {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation), 0},
+        {"Mean gradient / mean", AT(geometry.gradient_over_mean), 0}};
 #undef AT
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
-    for (int i = 0; i < count; i++)
-        crd_text_print(page, "<th scope=\"col\">%s%c</th>", count > 1 ? "Run " : "", count > 1 ? 'A' + i : ' ');
+    for (int i = 0; i < count; i++) crd_text_print(page, "<th scope=\"col\">%s</th>", subjects[i].name);
     crd_text_add(page, "</tr></thead><tbody>");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        figure_row(page, rows[i].name, subjects, count, rows[i].offset, 5);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], subjects, count);
     crd_text_add(page, "</tbody></table></div>");
+    if (count > 1) crd_text_add(page, "<p class=\"note\">Bold: the better of the two, where one can be.</p>");
 }
 
-void crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
+/* The comparison in words, line by line. */
+static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
 {
-    bool figures = false;
-    crd_text_add(page, "<section><h2>In short</h2>");
+    char *words = NULL;
+    const crd_compared_run runs[2] = {{"Run A", subjects[0].facts.kind, subjects[0].figures},
+                                      {"Run B", subjects[1].facts.kind, subjects[1].figures}};
+    CRD_PASS(crd_compare_in_words(runs, 2, &words));
+    crd_text_add(page, "<h3>The two runs in words</h3><ul>");
+    for (char *line = words; *line != '\0';) {
+        char *end = strchr(line, '\n');
+        *end = '\0';
+        crd_text_add(page, "<li>");
+        crd_text_html(page, line);
+        crd_text_add(page, "</li>");
+        line = end + 1;
+    }
+    crd_text_add(page, "</ul>");
+    crd_settings_free_text(&words);
+    return CRD_OK;
+}
+
+crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
+{
+    int validated = 0;
+    crd_text_add(page, "<section id=\"short\"><h2>In short</h2>");
     for (int i = 0; i < count; i++) {
         const crd_subject *s = &subjects[i];
         const crd_validation *v = s->figures;
-        if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
+        if (count > 1) crd_text_print(page, "<p class=\"which\">%s</p>", s->name);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
         if (s->unc != NULL) {
@@ -175,23 +245,27 @@ void crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
             number_box(page, 100.0 * v->pavpu.p_accurate_given_certain, 4, " %", "right where the map says certain");
             number_box(page, 100.0 * v->pavpu.p_uncertain_given_inaccurate, 4, " %",
                        "of what is wrong is marked uncertain");
-            figures = true;
+            validated++;
         }
         crd_text_add(page, "</div>");
+        explain_fraction(page, s);
     }
-    if (figures) figure_table(page, subjects, count);
+    if (validated > 0) figure_table(page, subjects, count);
+    if (validated > 1) CRD_PASS(compare_runs(page, subjects));
     crd_text_add(page, "</section>");
+    return CRD_OK;
 }
 
 void crd_page_words(crd_text *page, const crd_subject *s)
 {
     const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
     const char *dash = strchr(interval, '-');
-    crd_text_add(page,
-                 "<section><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
-                 "other weights drawn from what training left open. Every voxel so has many probabilities. The "
-                 "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
-                 "is how far apart they lie: from percentile ");
+    crd_text_add(
+        page,
+        "<section id=\"meaning\"><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
+        "other weights drawn from what training left open. Every voxel so has many probabilities. The "
+        "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
+        "is how far apart they lie: from percentile ");
     crd_text_print(page, "%.*s", dash != NULL ? (int)(dash - interval) : 2, interval);
     crd_text_add(page, " to percentile ");
     crd_text_html(page, dash != NULL ? dash + 1 : "67");
@@ -217,11 +291,11 @@ void crd_page_words(crd_text *page, const crd_subject *s)
 
 void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
 {
-    crd_text_add(page, "<section><h2>How the run was made</h2>");
+    crd_text_add(page, "<section id=\"made\"><h2>How the run was made</h2>");
     for (int i = 0; i < count; i++) {
         const crd_subject *s = &subjects[i];
         char *text = s->manifest != NULL ? cJSON_Print(s->manifest) : NULL;
-        if (count > 1) crd_text_print(page, "<p class=\"which\">Run %c</p>", 'A' + i);
+        if (count > 1) crd_text_print(page, "<p class=\"which\">%s</p>", s->name);
         if (text == NULL) {
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;

@@ -7,10 +7,11 @@
 /* Everything up to the first section: style sheet, heading, warnings. */
 void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjects, int count);
 /* The figures that matter, in large print, and as a table beside those of a second run. */
-void crd_page_summary(crd_text *page, const crd_subject *subjects, int count);
+crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int count);
 /* What the interval is, and what it isn't. */
 void crd_page_words(crd_text *page, const crd_subject *subject);
-crd_status crd_page_plots(crd_text *page, const crd_subject *subject);
+/* Every plot, of two runs side by side. */
+crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count);
 void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count);
 void crd_page_end(crd_text *page);
 

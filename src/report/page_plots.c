@@ -37,9 +37,10 @@ static void edges(double high, double low_edges[BARS], double high_edges[BARS])
 }
 
 /* The uncertainty of all voxels; right and wrong ones apart where there is a label. */
-static void plot_uncertainty(crd_text *page, const crd_subject *s)
+static crd_status plot_uncertainty(crd_text *page, const crd_subject *s)
 {
     const crd_validation *v = s->figures;
+    if (s->unc == NULL) return CRD_OK;
     double low[BARS], high[BARS], right[BARS] = {0}, wrong[BARS] = {0}, all = 0.0;
     const bool known = v != NULL && v->histogram.right.count == BARS && v->histogram.wrong.count == BARS;
     double top = known ? v->histogram.high : 1.0;
@@ -57,7 +58,7 @@ static void plot_uncertainty(crd_text *page, const crd_subject *s)
     }
     edges(top, low, high);
     for (int i = 0; i < BARS; i++) all += right[i] + wrong[i];
-    if (all == 0.0) return;
+    if (all == 0.0) return CRD_OK;
     for (int i = 0; i < BARS; i++) {
         right[i] /= all;
         wrong[i] /= all;
@@ -71,8 +72,10 @@ static void plot_uncertainty(crd_text *page, const crd_subject *s)
         if (wrong[i] == 0.0) wrong[i] = (double)NAN; /* a logarithm has no place for it */
     }
     crd_plot plot = {.text = page,
+                     .which = s->name,
                      .title = "How uncertain the voxels are",
-                     .words = "Histogram of the uncertainty with a logarithmic vertical axis",
+                     .words = "Mind the logarithmic axis: most voxels are certain. Where wrong ones reach the right "
+                              "ones, the uncertainty says nothing.",
                      .x_label = "uncertainty",
                      .y_label = "share of voxels",
                      .x_high = high[used - 1],
@@ -84,6 +87,7 @@ static void plot_uncertainty(crd_text *page, const crd_subject *s)
     for (int i = 0; i < used; i++) low[i] = 0.5 * (low[i] + high[i]);
     if (known) crd_plot_line(&plot, low, wrong, used, 1, "wrong");
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
 static int by_size(const void *a, const void *b)
@@ -119,8 +123,11 @@ static crd_status plot_fraction(crd_text *page, const crd_subject *s)
         share[at < BINS ? at : BINS - 1] += 1.0;
     }
     crd_plot plot = {.text = page,
+                     .which = s->name,
                      .title = "Volume fraction over the samples",
-                     .words = "Histogram of the volume fraction of every sample; the band is its interval",
+                     .words =
+                         "Every sample is cut at one half by itself. Band: their interval. Dashed: the segmentation, "
+                         "which cuts the mean of all samples instead, and so may lie outside the band.",
                      .x_label = "volume fraction of the foreground",
                      .y_label = "samples",
                      .x_low = from - 0.08 * (to - from),
@@ -140,58 +147,68 @@ done:
     return status;
 }
 
-static void plot_reliability(crd_text *page, const crd_validation *v)
+static crd_status plot_reliability(crd_text *page, const crd_subject *s)
 {
-    const int64_t n = v->reliability.accuracy.count;
+    const crd_validation *v = s->figures;
+    const int64_t n = v != NULL ? v->reliability.accuracy.count : 0;
     if (n == 0 || v->reliability.confidence.count != n || v->reliability.low.count != n ||
         v->reliability.high.count != n) {
-        return;
+        return CRD_OK;
     }
-    crd_plot plot = {.text = page,
-                     .title = "Reliability: is a probability of 0.9 right nine times in ten?",
-                     .words = "Accuracy by confidence; on the dashed diagonal the two agree",
-                     .x_label = "probability of the predicted class",
-                     .y_label = "share that is right",
-                     .x_low = 0.5,
-                     .x_high = 1.0,
-                     .y_low = fmin(0.5, smallest(v->reliability.accuracy.items, n)),
-                     .y_high = 1.0};
+    crd_plot plot = {
+        .text = page,
+        .which = s->name,
+        .title = "Reliability: is a probability of 0.9 right nine times in ten?",
+        .words = "On the dashed diagonal a probability is an honest frequency; below it the network is too sure.",
+        .x_label = "probability of the predicted class",
+        .y_label = "share that is right",
+        .x_low = 0.5,
+        .x_high = 1.0,
+        .y_low = fmin(0.5, smallest(v->reliability.accuracy.items, n)),
+        .y_high = 1.0};
     crd_plot_begin(&plot);
     crd_plot_bars(&plot, v->reliability.low.items, v->reliability.high.items, NULL, v->reliability.accuracy.items, n, 0,
                   NULL);
     crd_plot_mark(&plot, 0.5, 0.5, 1.0, 1.0);
     crd_plot_line(&plot, v->reliability.confidence.items, v->reliability.accuracy.items, n, 1, NULL);
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
-static void plot_risk(crd_text *page, const crd_validation *v)
+static crd_status plot_risk(crd_text *page, const crd_subject *s)
 {
-    const int64_t n = v->risk_coverage.risk.count;
-    if (n == 0 || v->risk_coverage.coverage.count != n) return;
-    crd_plot plot = {.text = page,
-                     .title = "Risk over coverage: errors left when the uncertain part is set aside",
-                     .words = "Error rate among the most certain share of the voxels, over that share",
-                     .x_label = "share of voxels kept, most certain first",
-                     .y_label = "error rate among them",
-                     .x_high = 1.0,
-                     .y_high = 1.1 * fmax(largest(v->risk_coverage.risk.items, n), 1e-6)};
+    const crd_validation *v = s->figures;
+    const int64_t n = v != NULL ? v->risk_coverage.risk.count : 0;
+    if (n == 0 || v->risk_coverage.coverage.count != n) return CRD_OK;
+    crd_plot plot = {
+        .text = page,
+        .which = s->name,
+        .title = "Risk over coverage: errors left when the uncertain part is set aside",
+        .words = "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept.",
+        .x_label = "share of voxels kept, most certain first",
+        .y_label = "error rate among them",
+        .x_high = 1.0,
+        .y_high = 1.1 * fmax(largest(v->risk_coverage.risk.items, n), 1e-6)};
     crd_plot_begin(&plot);
     crd_plot_line(&plot, v->risk_coverage.coverage.items, v->risk_coverage.risk.items, n, 0, NULL);
     crd_plot_mark(&plot, 0.0, 1.0 - v->accuracy, 1.0, 1.0 - v->accuracy);
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
-static void plot_pavpu(crd_text *page, const crd_validation *v)
+static crd_status plot_pavpu(crd_text *page, const crd_subject *s)
 {
-    const int64_t n = v->pavpu_curve.threshold.count;
+    const crd_validation *v = s->figures;
+    const int64_t n = v != NULL ? v->pavpu_curve.threshold.count : 0;
     if (n < 2 || v->pavpu_curve.pavpu3d.count != n || v->pavpu_curve.p_accurate_given_certain.count != n ||
         v->pavpu_curve.p_uncertain_given_inaccurate.count != n) {
-        return;
+        return CRD_OK;
     }
     crd_plot plot = {.text = page,
+                     .which = s->name,
                      .title = "PAvPU3D over the threshold",
-                     .words = "P(accurate given certain), P(uncertain given inaccurate) and PAvPU3D over the threshold "
-                              "of uncertainty; the dashed line is the threshold in use",
+                     .words = "What the three shares become when another uncertainty counts as uncertain. Dashed: the "
+                              "threshold in use.",
                      .x_label = "threshold of the uncertainty",
                      .y_label = "share of cubes",
                      .x_high = v->pavpu_curve.threshold.items[n - 1],
@@ -204,15 +221,18 @@ static void plot_pavpu(crd_text *page, const crd_validation *v)
     crd_plot_line(&plot, x, v->pavpu_curve.p_uncertain_given_inaccurate.items, n, 1, "P(uncertain | inaccurate)");
     crd_plot_line(&plot, x, v->pavpu_curve.pavpu3d.items, n, 2, "PAvPU3D");
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
-static void plot_distance(crd_text *page, const crd_validation *v)
+static crd_status plot_distance(crd_text *page, const crd_subject *s)
 {
-    const int64_t n = v->distance.uncertainty.count;
-    if (n == 0 || v->distance.error.count != n || v->distance.from.count != n) return;
+    const crd_validation *v = s->figures;
+    const int64_t n = v != NULL ? v->distance.uncertainty.count : 0;
+    if (n == 0 || v->distance.error.count != n || v->distance.from.count != n) return CRD_OK;
     crd_plot plot = {.text = page,
+                     .which = s->name,
                      .title = "Away from the predicted boundary",
-                     .words = "Mean uncertainty and error rate over the distance to the predicted boundary in voxels",
+                     .words = "A good map falls off as the errors do.",
                      .x_label = "voxels from the predicted boundary",
                      .y_label = "mean",
                      .x_low = 1.0,
@@ -223,6 +243,7 @@ static void plot_distance(crd_text *page, const crd_validation *v)
     crd_plot_line(&plot, v->distance.from.items, v->distance.uncertainty.items, n, 0, "uncertainty");
     crd_plot_line(&plot, v->distance.from.items, v->distance.error.items, n, 1, "error rate");
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
 static crd_status plot_slices(crd_text *page, const crd_subject *s)
@@ -236,8 +257,9 @@ static crd_status plot_slices(crd_text *page, const crd_subject *s)
     for (int64_t i = 0; i < n; i++) z[i] = (double)(i + s->in_scan.origin[0]);
     crd_plot plot = {
         .text = page,
+        .which = s->name,
         .title = "Slice by slice",
-        .words = "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known",
+        .words = "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known.",
         .x_label = "z",
         .y_label = "mean",
         .x_low = z[0],
@@ -265,10 +287,10 @@ static crd_status plot_convergence(crd_text *page, const crd_subject *s)
     if (c.samples > 2) {
         const int64_t n = c.samples - 1;
         crd_plot plot = {.text = page,
+                         .which = s->name,
                          .title = "Were there enough samples?",
-                         .words =
-                             "Mean width of the interval, and mean distance of the probability from its final value, "
-                             "over the number of samples: both should have settled at the right end",
+                         .words = "Mean width of the interval, and mean distance of the probability from its final "
+                                  "value. Both should have settled at the right end.",
                          .x_label = "samples used",
                          .y_label = "mean over the probed voxels",
                          .x_low = 2.0,
@@ -284,12 +306,12 @@ static crd_status plot_convergence(crd_text *page, const crd_subject *s)
 }
 
 /* Grey values of this scan and of those the model was trained on. */
-static void plot_greys(crd_text *page, const crd_subject *s)
+static crd_status plot_greys(crd_text *page, const crd_subject *s)
 {
     const crd_training_record *t = &s->training;
     const crd_volume_statistics *h = &s->scan_statistics;
     double x[2][CRD_HISTOGRAM_BINS], y[2][CRD_HISTOGRAM_BINS], most = 0.0;
-    if (t->voxels == 0 || h->count == 0) return;
+    if (t->voxels == 0 || h->count == 0) return CRD_OK;
     const double lows[2] = {h->histogram_low, t->histogram_low}, highs[2] = {h->histogram_high, t->histogram_high};
     const double counts[2] = {(double)h->count, (double)t->voxels};
     for (int k = 0; k < 2; k++) {
@@ -301,8 +323,10 @@ static void plot_greys(crd_text *page, const crd_subject *s)
         most = fmax(most, largest(y[k], CRD_HISTOGRAM_BINS));
     }
     crd_plot plot = {.text = page,
+                     .which = s->name,
                      .title = "Grey values: this scan and the training scans",
-                     .words = "Densities of the grey values of this scan and of the scans the model was trained on",
+                     .words =
+                         "The less the two agree, the less the uncertainty can be relied on. Agreement is no proof.",
                      .x_label = "grey value",
                      .y_label = "density",
                      .x_low = fmin(lows[0], lows[1]),
@@ -312,22 +336,23 @@ static void plot_greys(crd_text *page, const crd_subject *s)
     crd_plot_line(&plot, x[0], y[0], CRD_HISTOGRAM_BINS, 0, "this scan");
     crd_plot_line(&plot, x[1], y[1], CRD_HISTOGRAM_BINS, 1, "training");
     crd_plot_end(&plot);
+    return CRD_OK;
 }
 
-crd_status crd_page_plots(crd_text *page, const crd_subject *s)
+crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count)
 {
-    crd_text_add(page, "<div class=\"plots\">");
-    if (s->unc != NULL) plot_uncertainty(page, s);
-    CRD_PASS(plot_fraction(page, s));
-    CRD_PASS(plot_convergence(page, s));
-    CRD_PASS(plot_slices(page, s));
-    if (s->figures != NULL) {
-        plot_reliability(page, s->figures);
-        plot_risk(page, s->figures);
-        plot_pavpu(page, s->figures);
-        plot_distance(page, s->figures);
+    static crd_status (*const plots[])(crd_text * page, const crd_subject *s) = {
+        plot_uncertainty, plot_fraction, plot_convergence, plot_slices, plot_reliability,
+        plot_risk,        plot_pavpu,    plot_distance,    plot_greys};
+    crd_text_add(page, count > 1 ? "<div class=\"plots two\">" : "<div class=\"plots\">");
+    for (size_t k = 0; k < sizeof plots / sizeof plots[0]; k++) {
+        const int64_t before = page->length;
+        if (count > 1) crd_text_add(page, "<div class=\"pair\">");
+        const int64_t opened = page->length;
+        for (int i = 0; i < count; i++) CRD_PASS(plots[k](page, &subjects[i]));
+        if (page->length == opened) page->length = before; /* neither run has it */
+        if (page->length > before && count > 1) crd_text_add(page, "</div>");
     }
-    plot_greys(page, s);
     crd_text_add(page, "</div>");
     return page->status;
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* The drawing's own units; the page scales it. */
-enum { WIDTH = 440, HEIGHT = 290, LEFT = 62, RIGHT = 14, TOP = 12, BOTTOM = 46 };
+enum { WIDTH = 440, HEIGHT = 290, LEFT = 74, RIGHT = 14, TOP = 12, BOTTOM = 46 };
 
 void crd_text_html(crd_text *text, const char *words)
 {
@@ -77,7 +77,7 @@ static void tick(crd_plot *plot, bool vertical, double value)
     crd_text_add(t, "\" y=\"");
     coordinate(t, vertical ? y + 4 : y + 15);
     crd_text_add(t, "\">");
-    crd_text_number(t, fabs(value) < 1e-12 ? 0.0 : value, 4, "");
+    crd_text_number(t, fabs(value) < 1e-12 ? 0.0 : value, fabs(value) >= 1e3 && fabs(value) < 1e7 ? 8 : 4, "");
     crd_text_add(t, "</text>");
 }
 
@@ -102,9 +102,14 @@ void crd_plot_begin(crd_plot *plot)
 {
     crd_text *t = plot->text;
     crd_text_add(t, "<figure class=\"plot\"><figcaption>");
+    if (plot->which[0] != '\0') {
+        crd_text_add(t, "<small>");
+        crd_text_html(t, plot->which);
+        crd_text_add(t, "</small> ");
+    }
     crd_text_html(t, plot->title);
     crd_text_print(t, "</figcaption><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", (int)WIDTH, (int)HEIGHT);
-    crd_text_html(t, plot->words);
+    crd_text_html(t, plot->title);
     crd_text_add(t, "\">");
     ticks(plot, false);
     ticks(plot, true);
@@ -201,5 +206,7 @@ void crd_plot_mark(crd_plot *plot, double x0, double y0, double x1, double y1)
 
 void crd_plot_end(crd_plot *plot)
 {
-    crd_text_add(plot->text, "</svg></figure>");
+    crd_text_add(plot->text, "</svg><p class=\"note\">");
+    crd_text_html(plot->text, plot->words);
+    crd_text_add(plot->text, "</p></figure>");
 }

@@ -9,8 +9,9 @@
 
 typedef struct crd_plot {
     crd_text *text;
-    const char *title; /* of the figure */
-    const char *words; /* what can be seen, for those who can't see it */
+    const char *which; /* the run, where there are two; or "" */
+    const char *title;
+    const char *words; /* what can be seen, and how it is read: stands below */
     const char *x_label, *y_label;
     double x_low, x_high, y_low, y_high;
     double y_last; /* the largest number that the y axis shows, where the room above is for the legend; 0: y_high */

@@ -18,36 +18,47 @@ static crd_status picture_folder(const char *output, char **out)
     return crd_make_folders(*out);
 }
 
+/* The scan's file with its folder, as far as they are known: many scans are called "scan". */
+static const char *scan_name(const crd_subject *s)
+{
+    const char *path = crd_manifest_text(s, "scan/path"), *at = path != NULL ? path + strlen(path) : NULL;
+    if (path == NULL) return s->files.name != NULL ? s->files.name : s->folder;
+    for (int slashes = 0; at > path; at--) {
+        slashes += at[-1] == '/';
+        if (slashes == 2) break;
+    }
+    return at;
+}
+
 static crd_status write_page(const crd_report_options *options, const char *folder, crd_subject *subjects, int count)
 {
     crd_status status = CRD_OK;
     crd_text page = {0};
     char *html = NULL;
-    const char *name = subjects[0].files.name != NULL ? subjects[0].files.name : subjects[0].folder;
+    char title[512];
     crd_album album = {.page = &page, .folder = folder, .which = ""};
-    crd_page_begin(&page, options->title != NULL ? options->title : name, subjects, count);
-    crd_page_summary(&page, subjects, count);
+    snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&subjects[0]));
+    crd_page_begin(&page, options->title != NULL ? options->title : title, subjects, count);
+    CRD_TRY(crd_page_summary(&page, subjects, count));
     crd_page_words(&page, &subjects[0]);
-    crd_text_add(&page, "<section><h2>Slices</h2>");
+    crd_text_add(&page, "<section id=\"slices\"><h2>Slices</h2>");
     CRD_TRY(crd_album_slices(&album, subjects, count));
     crd_text_add(&page, "</section>");
-    for (int i = 0; i < count; i++) {
-        crd_text_add(&page, "<section><h2>Plots");
-        if (count > 1) crd_text_print(&page, " of run %c", 'A' + i);
-        crd_text_add(&page, "</h2>");
-        CRD_TRY(crd_page_plots(&page, &subjects[i]));
-        crd_text_add(&page, "</section>");
-    }
+    crd_text_add(&page, "<section id=\"plots\"><h2>Plots</h2>");
+    CRD_TRY(crd_page_plots(&page, subjects, count));
+    crd_text_add(&page, "</section>");
+    crd_text_add(&page, "<div id=\"regions\">");
     for (int i = 0; i < count; i++) {
         if (subjects[i].survey.region_count == 0) continue;
         crd_text_add(&page, "<section><h2>Most uncertain regions");
-        if (count > 1) crd_text_print(&page, " of run %c", 'A' + i);
+        if (count > 1) crd_text_print(&page, ": %s", subjects[i].name);
         crd_text_add(&page,
                      "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
                      "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
         CRD_TRY(crd_album_regions(&album, &subjects[i]));
         crd_text_add(&page, "</section>");
     }
+    crd_text_add(&page, "</div>");
     crd_page_manifest(&page, subjects, count);
     crd_page_end(&page);
     CRD_TRY(crd_text_finish(&page, &html));
@@ -87,6 +98,10 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
     CRD_TRY(crd_alloc(count, sizeof *subjects, "the report", &subjects));
     CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
     if (count > 1) CRD_TRY(crd_subject_open(options->second, options, &warnings, &subjects[1]));
+    for (int i = 0; count > 1 && i < count; i++) {
+        const char *kind = subjects[i].facts.kind;
+        snprintf(subjects[i].name, sizeof subjects[i].name, kind[0] != '\0' ? "Run %c (%s)" : "Run %c", 'A' + i, kind);
+    }
     CRD_TRY(picture_folder(options->output, &folder));
     CRD_TRY(write_page(options, folder, subjects, count));
 done:

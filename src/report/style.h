@@ -29,17 +29,23 @@
     "th{font-weight:400}thead "                                                                                        \
     "th{font-weight:600}td:not(:first-child),th:not(:first-child){text-align:right}.scroll{overflow-x:auto}"           \
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,360px),1fr));gap:1rem}"                \
+    ".two{grid-template-columns:1fr}.pair{display:grid;grid-template-columns:1fr;gap:.7rem}"                           \
+    "@media(min-width:600px){.pair{grid-template-columns:1fr 1fr}}"                                                    \
+    "@media(min-width:1100px){.two{grid-template-columns:1fr 1fr}}"                                                    \
+    ".note{color:var(--soft);font-size:.84rem;margin:.4rem 0 0;line-height:1.4}"                                       \
+    "nav{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0}strong{font-weight:650}"                          \
     "figure{margin:0}figcaption{color:var(--soft);font-size:.86rem;overflow-wrap:anywhere}"                            \
     ".plot{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem}"                       \
     ".plot figcaption{color:var(--ink);font-weight:600;font-size:.92rem;min-height:2.6em}"                             \
     "svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:12px}svg .label{font-size:13px}"     \
+    "@media(min-width:1100px){.two svg text{font-size:15px}.two svg .label{font-size:16px}}"                           \
     ".halo{paint-order:stroke;stroke:var(--card);stroke-width:3px}"                                                    \
     ".grid{stroke:var(--line);stroke-width:.7}.axis{fill:none;stroke:var(--soft);stroke-width:1}"                      \
     ".s0,.s1,.s2,.s3{fill:none;stroke-width:2.2;stroke-linejoin:round}.s0{stroke:var(--a)}.s1{stroke:var(--b)}"        \
     ".s2{stroke:var(--c)}.s3{stroke:var(--d)}.f0{fill:var(--a)}.f1{fill:var(--b)}.f2{fill:var(--c)}.f3{fill:var(--d)}" \
     "rect.f0{fill-opacity:.75}.band{fill:var(--c);fill-opacity:.22}"                                                   \
     ".mark{fill:none;stroke:var(--ink);stroke-width:1.3;stroke-dasharray:5 4}"                                         \
-    ".pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,190px),1fr));gap:.7rem;"             \
+    ".pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,160px),1fr));gap:.7rem;"             \
     "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;image-rendering:pixelated;display:block;"     \
     "border-radius:3px;background:#000}"                                                                               \
     ".which{margin:.2rem 0;font-weight:600}"                                                                           \
@@ -58,6 +64,7 @@
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;background:var(--card);padding:.8rem;"            \
     "border-radius:6px;border:1px solid var(--line)}details{margin:.6rem 0}summary{cursor:pointer}"                    \
     "footer{margin:3rem 0 1rem;color:var(--soft);font-size:.86rem}"                                                    \
-    "@media print{body{font-size:12px}.plots,.regions{grid-template-columns:1fr 1fr}}"
+    "@media print{body{font-size:12px}.plots,.regions{grid-template-columns:1fr "                                      \
+    "1fr}.two{grid-template-columns:1fr}nav{display:none}}"
 
 #endif

@@ -33,6 +33,7 @@ typedef struct crd_survey {
 
 typedef struct crd_subject {
     const char *folder;
+    char name[32]; /* "Run A (bcnn)" where there are two, else "" */
     crd_run_files files;
     cJSON *manifest; /* NULL where there is none */
     crd_run_facts facts;

@@ -97,8 +97,8 @@ done:
     return status;
 }
 
-static crd_status measure(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds, const crd_monitor *monitor,
-                          crd_bench_result *result)
+static crd_status measure(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds,
+                          const crd_monitor *monitor, crd_bench_result *result)
 {
     const crd_ops *ops;
     crd_device_peak peak = {0};

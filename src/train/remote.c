@@ -122,8 +122,8 @@ crd_status crd_remote_gradient(crd_remote *remote, float *gradient)
     return remote->backend->learner_gradient(remote->learner, gradient);
 }
 
-crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input, const uint8_t *label,
-                              float scale, float *gradient, crd_loss *loss)
+crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input,
+                              const uint8_t *label, float scale, float *gradient, crd_loss *loss)
 {
     const crd_learner_step now = {.number = step, .first = example, .count = 1, .scale = scale, .gradient_only = true};
     double kl;

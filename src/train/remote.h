@@ -1,5 +1,5 @@
-/* The trainer's other half, where a device takes the steps: parameters and moments live there, and come to the host when
- * somebody wants to see them. */
+/* The trainer's other half, where a device takes the steps: parameters and moments live there, and come to the host
+ * when somebody wants to see them. */
 #ifndef CRD_TRAIN_REMOTE_H
 #define CRD_TRAIN_REMOTE_H
 
@@ -25,8 +25,8 @@ crd_status crd_remote_start(crd_remote *remote, int64_t step, double kl_scale, d
 crd_status crd_remote_finish(crd_remote *remote, double *kl);
 crd_status crd_remote_gradient(crd_remote *remote, float *gradient);
 /* Gradient and loss of one example alone. */
-crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input, const uint8_t *label,
-                              float scale, float *gradient, crd_loss *loss);
+crd_status crd_remote_example(crd_remote *remote, int64_t step, uint32_t example, const float *input,
+                              const uint8_t *label, float scale, float *gradient, crd_loss *loss);
 
 crd_status crd_remote_evaluate(crd_remote *remote, const float *input, const uint8_t *label, crd_loss *loss);
 /* Samples first_step .. first_step + samples - 1 of the parameters as they are; then all of them for a chunk. The

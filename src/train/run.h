@@ -31,9 +31,9 @@ typedef struct crd_run {
     int64_t classes[2]; /* labelled voxels */
     crd_trainer *trainer;
     crd_feeder *feeder;
-    crd_batch batch;      /* the one that the trainer has, but for the arrays of one that is `ahead` */
-    crd_loss *losses[2];  /* of its examples; and of those added ahead of their step */
-    bool ahead;           /* the next batch was added while a device computed */
+    crd_batch batch;     /* the one that the trainer has, but for the arrays of one that is `ahead` */
+    crd_loss *losses[2]; /* of its examples; and of those added ahead of their step */
+    bool ahead;          /* the next batch was added while a device computed */
     crd_checker checker;
     crd_train_log *log;
     crd_history *history;

@@ -23,10 +23,10 @@ struct crd_trainer {
     float *gradient; /* model layout */
     float *point;    /* weights of the example at work */
     float *point_gradient;
-    float *masks;    /* MCDN */
-    float *decoders; /* BCNN: [samples][values of the decoder] */
-    double kl;       /* before the last step */
-    crd_remote *remote;        /* the device that takes the steps, or NULL: then there is no engine */
+    float *masks;               /* MCDN */
+    float *decoders;            /* BCNN: [samples][values of the decoder] */
+    double kl;                  /* before the last step */
+    crd_remote *remote;         /* the device that takes the steps, or NULL: then there is no engine */
     const float *probabilities; /* of the chunk encoded last, from the device */
     char path[32];
 };
@@ -221,13 +221,13 @@ static const crd_noise *draw(crd_trainer *trainer, crd_estimator estimator, uint
     return noise;
 }
 
-crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
-                           crd_loss *loss)
+crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
+                           float scale, crd_loss *loss)
 {
     const float *masks;
     if (trainer->remote != NULL && trainer->plan.shared) {
-        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale, trainer->gradient,
-                                  loss);
+        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale,
+                                  trainer->gradient, loss);
     }
     if (trainer->remote != NULL) return crd_remote_add(trainer->remote, example, input, label, scale, loss);
     const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);

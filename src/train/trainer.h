@@ -5,8 +5,8 @@
  *         crd_trainer_add(trainer, example, input, label, scale, &losses[example]);
  *     crd_trainer_finish(trainer, kl_scale, rate, &kl);      // the losses are there now
  *
- * crd_trainer_finish is crd_trainer_start and crd_trainer_wait. Where a device takes the steps (crd_trainer_remote), the
- * next mini-batch can be begun and added between the two, while it computes.
+ * crd_trainer_finish is crd_trainer_start and crd_trainer_wait. Where a device takes the steps (crd_trainer_remote),
+ * the next mini-batch can be begun and added between the two, while it computes.
  *
  * Everything is allocated by crd_trainer_create. The same bits for any number of threads. */
 #ifndef CRD_TRAIN_TRAINER_H
@@ -24,9 +24,9 @@ typedef struct crd_trainer_plan {
     crd_estimator estimator;
     double prior_std;
     uint64_t seed;
-    int threads;     /* 0: one per core */
-    const char *isa; /* NULL: the best */
-    int64_t samples; /* that crd_trainer_draw_samples keeps; 0: none */
+    int threads;                /* 0: one per core */
+    const char *isa;            /* NULL: the best */
+    int64_t samples;            /* that crd_trainer_draw_samples keeps; 0: none */
     const crd_backend *backend; /* NULL, or one without a learner: the CPU */
     crd_device_settings device;
     int64_t batch; /* the most examples of a mini-batch; only a device asks */
@@ -62,17 +62,17 @@ const char *crd_trainer_isa(const crd_trainer *trainer);
 
 /* Starts mini-batch number state.steps (from 0): the gradient is zero. */
 void crd_trainer_begin(crd_trainer *trainer);
-/* Adds the gradient of scale * (sum of BCE over the example's labelled voxels). `example` is its place in the batch; the
- * scale is the same for all of it. *loss is filled when the step is finished, at the latest. */
-crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label, float scale,
-                           crd_loss *loss);
+/* Adds the gradient of scale * (sum of BCE over the example's labelled voxels). `example` is its place in the batch;
+ * the scale is the same for all of it. *loss is filled when the step is finished, at the latest. */
+crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
+                           float scale, crd_loss *loss);
 /* Adds kl_scale * the KL's gradient, updates the parameters with Adam, and counts the step. */
 crd_status crd_trainer_start(crd_trainer *trainer, double kl_scale, double rate);
 /* *kl is the KL before the step. */
 crd_status crd_trainer_wait(crd_trainer *trainer, double *kl);
 crd_status crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate, double *kl);
-/* The gradient so far, model layout: for checks, and for sums over several processes. A device has it after the step only,
- * with the KL's share. */
+/* The gradient so far, model layout: for checks, and for sums over several processes. A device has it after the step
+ * only, with the KL's share. */
 float *crd_trainer_gradient(crd_trainer *trainer);
 crd_status crd_trainer_fetch_gradient(crd_trainer *trainer);
 

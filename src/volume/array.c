@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/report.h"
 #include "volume/types.h"
 
 enum { OUTPUT_BYTES = 1 << 18, PUT_LIMIT = 1 << 30, FORMAT_GZIP = 15 + 16, FORMAT_ZLIB = 15 };
@@ -82,6 +83,18 @@ crd_status crd_array_set_place(crd_array *array, const crd_array_place *place, i
     const int64_t *shape = place->shape;
     return crd_unpack_expect(array->unpack,
                              place->offset + shape[0] * shape[1] * shape[2] * (int64_t)crd_stored_size(place->stored));
+}
+
+void crd_array_tell_packed(const crd_array *array, const crd_monitor *monitor)
+{
+    const crd_flat *flat = array->flat;
+    const int64_t voxels = flat->shape[0] * flat->shape[1] * flat->shape[2];
+    if (array->unpack == NULL || voxels * (int64_t)crd_stored_size(flat->stored) < INT64_C(1) << 30) return;
+    crd_warn(
+        monitor,
+        "%s is packed in one piece, so parts of it are slow to read; `credence convert` to another file once makes "
+        "everything after faster",
+        flat->path);
 }
 
 /* Row by row, or as one run where the box holds whole rows or slices. */

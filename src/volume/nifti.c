@@ -120,6 +120,7 @@ static crd_status nifti_open(crd_volume *volume, const crd_volume_options *optio
                              .swap = header.swap};
     memcpy(place.shape, header.info.shape, sizeof place.shape);
     CRD_TRY(crd_array_set_place(array, &place, &spare));
+    crd_array_tell_packed(array, monitor);
     tell(volume, &header, spare, monitor);
     volume->info = header.info;
     volume->state = array;

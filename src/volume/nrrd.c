@@ -101,6 +101,7 @@ static crd_status nrrd_open(crd_volume *volume, const crd_volume_options *option
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
     CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
     CRD_TRY(place(&header, path, file_bytes, headed->array, &spare));
+    crd_array_tell_packed(headed->array, monitor);
     if (spare > 0) crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", path, (long long)spare);
     if (header.oblique) {
         crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);

@@ -55,7 +55,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         values = dict(attributes)
         for name, value in attributes:
-            if name in ("src", "href") and not value.startswith("data:image/png;base64,"):
+            if name in ("src", "href") and not value.startswith(("data:image/png;base64,", "#")):
                 self.problems.append(f"{tag} {name}={value[:60]}")
         if tag in ("script", "link", "iframe", "object"):
             self.problems.append(f"a {tag}")
@@ -126,7 +126,7 @@ for words in ("Read this first", 'Beware of <the> "dog" & its bite.', "In short"
 for title in ("How uncertain the voxels are", "Volume fraction over the samples", "Were there enough samples?", "Slice by slice",
               "PAvPU3D over the threshold", "Away from the predicted boundary"):
     check(title in one.headings, f"one.html lacks the plot: {title}")
-check(f"{figures['pavpu']['pavpu3d']:.5g}" in one.text, "PAvPU3D isn't in the table")
+check(f"{figures['pavpu']['pavpu3d']:.4f}" in one.text, "PAvPU3D isn't in the table")
 check("not an error bar" in one.text, "the page doesn't say what the interval isn't")
 before = open(path("one.html"), "rb").read()
 report("one.html", path("a"), "--label", truth)
@@ -134,8 +134,24 @@ check(open(path("one.html"), "rb").read() == before, "the same run gives another
 
 two = report("two.html", path("a"), path("b"), "--title", "A <b>title</b>")
 check("A <b>title</b>" in two.headings, "the title isn't escaped")
-for words in ("Run A: segmentation", "Run B: segmentation", "Plots of run B", "Monte Carlo dropout", "Run A: Beware"):
+for words in ("Run A: segmentation", "Run B: segmentation", "Run B (mcdn) Slice by slice", "Monte Carlo dropout", "Run A (bcnn): Beware"):
     check(words in two.text, f"two.html lacks: {words}")
+check("The two runs in words" not in two.text, "two.html compares with a run that has no figures")
+both = report("deep/er/both.html", path("a"), path("b"), "--label", truth) # folders that are missing are made
+text = open(path("deep/er/both.html")).read()
+spoken = subprocess.run([PROGRAM, "compare", path("a"), path("b")], capture_output=True, text=True).stdout.splitlines()
+check("The two runs in words" in both.text and " ".join(spoken[-1].split()) in both.text, "both.html and compare differ")
+check(text.count('class="plot"') == 2 * text.count('class="pair"') > 10, "plots don't stand in pairs")
+for anchor in re.findall(r'href="#([^"]*)"', text):
+    check(f'id="{anchor}"' in text, f"nothing is called {anchor}")
+# A volume fraction beyond what the samples say is explained.
+manifest = json.load(open(path("b/manifest.json")))
+check(("lies outside the range" in both.text) == (not manifest["volume_fraction"]["intervals"]["33-67"][0] <=
+      manifest["volume_fraction"]["segmentation"] <= manifest["volume_fraction"]["intervals"]["33-67"][1] or
+      "lies outside the range" in one.text), "outside the range or not?")
+manifest["volume_fraction"]["intervals"]["33-67"] = [0.001, 0.002]
+json.dump(manifest, open(path("b/manifest.json"), "w"))
+check("lies outside the range of the samples" in report("outside.html", path("b")).text, "outside.html doesn't explain it")
 
 # What is missing is left out, or said.
 for name in os.listdir(path("b")):

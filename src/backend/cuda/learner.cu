@@ -1,5 +1,5 @@
-// Steps of training on the GPU: staging, draws, forward, backward, KL, Adam. While a step runs, the next mini-batch goes up
-// on a stream of its own into the other half of the input.
+// Steps of training on the GPU: staging, draws, forward, backward, KL, Adam. While a step runs, the next mini-batch
+// goes up on a stream of its own into the other half of the input.
 #include "backend/cuda/learner.cuh"
 
 #include <math.h>
@@ -35,7 +35,7 @@ template <typename T> struct TrainLearner : Learner {
     float *host_input[HALVES] = {};
     uint8_t *host_label[HALVES] = {};
     double *host_result = nullptr;
-    int half = 0;              // that the next step's examples go to
+    int half = 0; // that the next step's examples go to
     bool running = false;
     int64_t running_count = 0; // examples of the step that runs
 
@@ -96,7 +96,8 @@ template <typename T> struct TrainLearner : Learner {
             const crd_parameter &to = net->point.parameters[i];
             for (int k = 0; k < net->model.count; k++) {
                 const crd_parameter &from = net->model.parameters[k];
-                const bool kernels = to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
+                const bool kernels =
+                    to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
                 if (from.layer != to.layer || (!kernels && from.role != to.role)) continue;
                 for (int64_t j = 0; j < to.count; j++) map[(size_t)(to.offset + j)] = (int)(from.offset + j);
             }
@@ -148,11 +149,13 @@ template <typename T> struct TrainLearner : Learner {
 
     crd_status stage(int64_t place, const float *from, const uint8_t *labels) override
     {
-        if (place < 0 || place >= plan.batch) return CUDA_FAIL(CRD_ERR_INTERNAL, "there is no place %lld in the batch", (long long)place);
+        if (place < 0 || place >= plan.batch)
+            return CUDA_FAIL(CRD_ERR_INTERNAL, "there is no place %lld in the batch", (long long)place);
         const size_t first = (size_t)(place * voxels), count = (size_t)voxels;
         memcpy(host_input[half] + first, from, count * sizeof(float));
         memcpy(host_label[half] + first, labels, count);
-        CUDA_PASS(cudaMemcpyAsync(input[half] + first, host_input[half] + first, count * sizeof(float), cudaMemcpyHostToDevice, copy));
+        CUDA_PASS(cudaMemcpyAsync(input[half] + first, host_input[half] + first, count * sizeof(float),
+                                  cudaMemcpyHostToDevice, copy));
         CUDA_PASS(cudaMemcpyAsync(label[half] + first, host_label[half] + first, count, cudaMemcpyHostToDevice, copy));
         return CRD_OK;
     }
@@ -184,19 +187,20 @@ template <typename T> struct TrainLearner : Learner {
         for (int64_t first = 0; first < step.count; first += network.together) {
             const int n = (int)(step.count - first < network.together ? step.count - first : network.together);
             const float *in = input[now] + first * voxels;
-            PASS(weights_draw(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point, network.signs,
-                              network.masks, n, stream));
+            PASS(weights_draw(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point,
+                              network.signs, network.masks, n, stream));
             PASS(network.forward(in, label[now] + first * voxels, dropout, step.scale * extra, true, n));
             PASS(network.backward(in, dropout, n));
-            PASS(weights_back(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point_gradient, network.signs,
-                              1.0f / extra, gradient_sum, n, stream));
-            CUDA_PASS(cudaMemcpyAsync(result + first * LOSS_SUMS, network.loss_result, (size_t)n * LOSS_SUMS * sizeof(double),
-                                      cudaMemcpyDeviceToDevice, stream));
+            PASS(weights_back(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first),
+                              network.point_gradient, network.signs, 1.0f / extra, gradient_sum, n, stream));
+            CUDA_PASS(cudaMemcpyAsync(result + first * LOSS_SUMS, network.loss_result,
+                                      (size_t)n * LOSS_SUMS * sizeof(double), cudaMemcpyDeviceToDevice, stream));
         }
         if (!step.gradient_only) {
             PASS(weights_kl(weights, parameters, plan.prior_std, step.kl_scale, kl_partial, gradient_sum,
                             result + plan.batch * LOSS_SUMS, stream));
-            PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters, stream));
+            PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters,
+                              stream));
         }
         CUDA_PASS(cudaMemcpyAsync(host_result, result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double),
                                   cudaMemcpyDeviceToHost, stream));
@@ -262,9 +266,13 @@ static void sizes_of(const crd_learner_plan &plan, int64_t together, int64_t *de
     *host = learner.host_bytes();
 }
 
-void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device, int64_t *host)
+void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device,
+                   int64_t *host)
 {
-    if (precision == CRD_PRECISION_F32) sizes_of<float>(plan, together, device, host);
-    else if (precision == CRD_PRECISION_BF16) sizes_of<__nv_bfloat16>(plan, together, device, host);
-    else sizes_of<__half>(plan, together, device, host);
+    if (precision == CRD_PRECISION_F32)
+        sizes_of<float>(plan, together, device, host);
+    else if (precision == CRD_PRECISION_BF16)
+        sizes_of<__nv_bfloat16>(plan, together, device, host);
+    else
+        sizes_of<__half>(plan, together, device, host);
 }

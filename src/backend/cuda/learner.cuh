@@ -6,7 +6,9 @@
 
 // What the table of learner_table.cu calls, whatever the storage type.
 struct Learner {
-    virtual ~Learner() {}
+    virtual ~Learner()
+    {
+    }
     virtual crd_status open() = 0;
     virtual crd_status write(const float *parameters, const float *m, const float *v) = 0;
     virtual crd_status read(float *parameters, float *m, float *v) = 0;
@@ -18,7 +20,8 @@ struct Learner {
 };
 
 // Device and pinned host bytes with that many examples in one launch.
-void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device, int64_t *host);
+void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device,
+                   int64_t *host);
 Learner *learner_new(const crd_learner_plan &plan, crd_precision precision, int64_t together);
 
 // The table's functions (learner_table.cu).

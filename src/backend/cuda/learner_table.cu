@@ -8,10 +8,13 @@ struct crd_learner {
     int device;
 };
 
-// Widths that the matrix instructions don't take, and --precision f32, run in float32.
+enum { WIDEST = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
+
+// Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
 static crd_precision precision_of(const crd_device_settings *settings, const crd_learner_plan *plan)
 {
-    return plan->net->filters % SLAB != 0 ? CRD_PRECISION_F32 : settings->precision;
+    const int filters = plan->net->filters;
+    return filters % SLAB != 0 || filters > WIDEST ? CRD_PRECISION_F32 : settings->precision;
 }
 
 // The most examples at a time that fit: a smaller number takes several rounds for a batch, with the same result.
@@ -24,7 +27,8 @@ static crd_status plan_examples(const crd_device_settings *settings, const crd_l
         learner_sizes(*plan, precision_of(settings, plan), *together, &device, &host);
         if (device <= available) return CRD_OK;
     }
-    return CUDA_FAIL(CRD_ERR_MEMORY, "training with this chunk needs %.1f GiB on the GPU and %.1f are free; choose a smaller --chunk",
+    return CUDA_FAIL(CRD_ERR_MEMORY,
+                     "training with this chunk needs %.1f GiB on the GPU and %.1f are free; choose a smaller --chunk",
                      (double)device / 1073741824.0, (double)available / 1073741824.0);
 }
 

@@ -1,6 +1,6 @@
 // The kernels that only training needs: gradients, and the layers whose forward pass keeps more than prediction's does.
-// Tensors are (example, depth, height, width, channel); T is __half, __nv_bfloat16, or float for the path of checks. All
-// sums run in a fixed order: partial sums of fixed parts, then the parts in order.
+// Tensors are (example, depth, height, width, channel); T is __half, __nv_bfloat16, or float for the path of checks.
+// All sums run in a fixed order: partial sums of fixed parts, then the parts in order.
 #ifndef CRD_CUDA_TRAIN_CUH
 #define CRD_CUDA_TRAIN_CUH
 
@@ -8,8 +8,8 @@
 
 // ---- One channel in, or one channel out (train_single.cu) ----
 
-// y[v][c] = sum over taps of s[v + tap] * kernel[tap][c]. Forward (values NULL): plus bias, ReLU, and the sums of y and y^2.
-// Gradient of the head's input: taps mirrored, and the sums of y and y * values.
+// y[v][c] = sum over taps of s[v + tap] * kernel[tap][c]. Forward (values NULL): plus bias, ReLU, and the sums of y and
+// y^2. Gradient of the head's input: taps mirrored, and the sums of y and y * values.
 struct SpreadArguments {
     const float *s;      // [examples][voxels]
     const float *kernel; // [examples][27][channels], `kernel_stride` apart
@@ -33,13 +33,14 @@ struct CorrelateArguments {
     Extent size;
 };
 template <typename T> int correlate_slots(const Extent &size);
-template <typename T> crd_status correlate_launch(const CorrelateArguments &arguments, int examples, cudaStream_t stream);
+template <typename T>
+crd_status correlate_launch(const CorrelateArguments &arguments, int examples, cudaStream_t stream);
 
 // ---- The head with its loss (train_head.cu) ----
 
 enum LossSum { LOSS_BCE, LOSS_LABELLED, LOSS_WEIGHT, LOSS_BIAS, LOSS_CORRECT, LOSS_VALUE, LOSS_GRADIENT, LOSS_SUMS };
 struct LossArguments {
-    HeadArguments head; // probability and inverse_temperature are not used
+    HeadArguments head;   // probability and inverse_temperature are not used
     const uint8_t *label; // [examples][voxels]
     float scale;          // of the gradients
     float *gradient;      // [examples][voxels] of the spatial convolution before its ReLU; NULL: none
@@ -47,8 +48,8 @@ struct LossArguments {
 };
 template <typename T> int loss_tiles(const Extent &size);
 template <typename T> crd_status loss_launch(const LossArguments &arguments, int examples, cudaStream_t stream);
-// result: [examples][LOSS_SUMS]. With gradients, those of the last layer go where the others are, and `total`, [examples],
-// takes the sum of `gradient` above.
+// result: [examples][LOSS_SUMS]. With gradients, those of the last layer go where the others are, and `total`,
+// [examples], takes the sum of `gradient` above.
 struct LossSumArguments {
     const double *partial;
     int tiles;
@@ -81,7 +82,7 @@ struct MergeBackArguments {
     const float2 *skip_partial, *up_partial;
     int tiles, half, groups;
     double voxels;
-    const double *skip_sums, *up_sums; // [examples][2][half]
+    const double *skip_sums, *up_sums;                          // [examples][2][half]
     const float *skip_scale, *skip_shift, *up_scale, *up_shift; // [examples][half], without masks
     const float *merge_gamma, *up_gamma;
     float *merge_dgamma, *merge_dbeta, *up_dgamma, *up_dbeta;
@@ -90,8 +91,8 @@ struct MergeBackArguments {
 };
 crd_status merge_back_launch(const MergeBackArguments &arguments, int examples, cudaStream_t stream);
 
-// Many tiles' partial sums become those of FEW_TILES parts: one block could not add thousands in good time. `room` takes
-// [examples][FEW_TILES][channels]; where there are few already, nothing happens.
+// Many tiles' partial sums become those of FEW_TILES parts: one block could not add thousands in good time. `room`
+// takes [examples][FEW_TILES][channels]; where there are few already, nothing happens.
 enum { FEW_TILES = 32 };
 crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream);
 
@@ -128,7 +129,8 @@ struct PoolBackArguments {
     float2 *partial;           // [examples][pool_back_tiles][channels]
 };
 template <typename T> int pool_back_tiles(const Extent &size, int channels);
-template <typename T> crd_status pool_back_launch(const PoolBackArguments &arguments, int examples, cudaStream_t stream);
+template <typename T>
+crd_status pool_back_launch(const PoolBackArguments &arguments, int examples, cudaStream_t stream);
 
 // Sums of g by border class, for the gradient of what folding made of a shift.
 enum { BORDER_PARTS = 8 };
@@ -140,7 +142,8 @@ struct BorderArguments {
 };
 template <typename T> crd_status border_launch(const BorderArguments &arguments, int examples, cudaStream_t stream);
 
-// tap_sums: [examples][taps][channels], the sum of g over the voxels for which a tap reads inside; dbias: that over all.
+// tap_sums: [examples][taps][channels], the sum of g over the voxels for which a tap reads inside; dbias: that over
+// all.
 struct TapSumArguments {
     const float *border; // of border_launch
     const float *totals; // of apply_launch: [examples][tiles][channels]
@@ -154,8 +157,9 @@ crd_status tap_sum_launch(const TapSumArguments &arguments, int examples, cudaSt
 
 // ---- Kernel gradients (train_kernel.cu, train_reduce.cu) ----
 
-// out[slot][27][a's channels][b's channels] = sum over a part of b's voxels v of a[stride * v + tap - 1] * b[v]. Stride 1:
-// a is a layer's input, b the gradient of its output. Stride 2: an up layer, a the gradient at high resolution, b its input.
+// out[slot][27][a's channels][b's channels] = sum over a part of b's voxels v of a[stride * v + tap - 1] * b[v]. Stride
+// 1: a is a layer's input, b the gradient of its output. Stride 2: an up layer, a the gradient at high resolution, b
+// its input.
 struct KernelArguments {
     ConvInput a[2];
     ConvInput b;
@@ -182,10 +186,10 @@ crd_status reduce_launch(ReduceKind kind, const ReduceArguments &arguments, int 
 // ---- Data gradient of up layers (train_up.cu) ----
 
 struct UpBackArguments {
-    const void *dy; // high resolution, [examples][voxels][out]
+    const void *dy;      // high resolution, [examples][voxels][out]
     const float *kernel; // [examples][8][in][out], `kernel_stride` apart
     long kernel_stride;
-    void *packed; // scratch: [examples] * up_back_packed bytes
+    void *packed;       // scratch: [examples] * up_back_packed bytes
     const void *values; // low resolution, of the layer whose gradient this is
     void *dx;           // [examples][voxels][in]
     float2 *partial;    // [examples][up_back_tiles][in]
@@ -196,7 +200,8 @@ template <typename T> int64_t up_back_packed(int in, int out);
 template <typename T> int up_back_tiles(const Extent &low);
 template <typename T> crd_status up_back_launch(const UpBackArguments &arguments, int examples, cudaStream_t stream);
 
-// The kernel of a 3x3x3 layer's data gradient for input channels [first, first + count): taps mirrored, channels swapped.
+// The kernel of a 3x3x3 layer's data gradient for input channels [first, first + count): taps mirrored, channels
+// swapped.
 struct FlipArguments {
     const float *kernel; // [examples][27][in][out]
     long kernel_stride;

@@ -157,12 +157,19 @@ crd_status TrainNet<T>::convolve(int layer, ConvInput x0, ConvInput x1, const fl
     const long packed_stride = packed_count<T>(fold_kind(row), row.channels_in, row.channels_out);
     PASS(fold(layer, scale, shift, n));
     if (row.kernel == 2) {
-        PASS(up_launch<T>({x0, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial, row.channels_out,
-                           size[row.level + 1]},
+        PASS(up_launch<T>({x0, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial,
+                           row.channels_out, size[row.level + 1]},
                           n, stream));
     } else {
-        PASS(conv_launch<T>({{x0, x1}, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial,
-                             row.channels_out, size[row.level], nullptr},
+        PASS(conv_launch<T>({{x0, x1},
+                             (const uint4 *)packed,
+                             packed_stride,
+                             bias_classes,
+                             nodes[layer].y,
+                             partial,
+                             row.channels_out,
+                             size[row.level],
+                             nullptr},
                             n, stream));
     }
     return normalise(layer, dropout_mask, n);
@@ -185,7 +192,8 @@ template <typename T> crd_status TrainNet<T>::encode(const float *input, const f
         PASS(convolve(a + 1, input_of(first.y, level, count), none, first.scale, first.shift,
                       level == LEVELS ? latent_mask : nullptr, n));
         if (level == LEVELS) break;
-        PASS(pool_train_launch<T>({second.y, second.scale, second.shift, pooled[level + 1], count, size[level + 1]}, n, stream));
+        PASS(pool_train_launch<T>({second.y, second.scale, second.shift, pooled[level + 1], count, size[level + 1]}, n,
+                                  stream));
     }
     return CRD_OK;
 }
@@ -195,8 +203,9 @@ template <typename T> crd_status TrainNet<T>::merge(int level, int n)
     const int up = stage_up(level), stage = 3 - level;
     const TrainNode<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
     return merge_launch({skip.sums, own.sums, skip.plain_scale, skip.plain_shift, own.plain_scale, own.plain_shift,
-                         weights(net->point.gamma[CRD_CONV_COUNT + stage]), weights(net->point.beta[CRD_CONV_COUNT + stage]),
-                         merge_scale[stage], merge_shift[stage], channels(up), net->groups, (double)voxels(level), true},
+                         weights(net->point.gamma[CRD_CONV_COUNT + stage]),
+                         weights(net->point.beta[CRD_CONV_COUNT + stage]), merge_scale[stage], merge_shift[stage],
+                         channels(up), net->groups, (double)voxels(level), true},
                         n, stream);
 }
 
@@ -206,11 +215,11 @@ template <typename T> crd_status TrainNet<T>::decode(bool dropout, int n)
     int below = CRD_E4B;
     for (int level = LEVELS - 1; level >= 1; level--) {
         const int up = stage_up(level), stage = 3 - level, count = channels(up), skip = encoder_a(level) + 1;
-        PASS(convolve(up, input_of(nodes[below].y, level + 1, channels(below)), none, nodes[below].scale, nodes[below].shift,
-                      nullptr, n));
+        PASS(convolve(up, input_of(nodes[below].y, level + 1, channels(below)), none, nodes[below].scale,
+                      nodes[below].shift, nullptr, n));
         PASS(merge(level, n));
-        PASS(convolve(up + 1, input_of(nodes[skip].y, level, count), input_of(nodes[up].y, level, count), merge_scale[stage],
-                      merge_shift[stage], nullptr, n));
+        PASS(convolve(up + 1, input_of(nodes[skip].y, level, count), input_of(nodes[up].y, level, count),
+                      merge_scale[stage], merge_shift[stage], nullptr, n));
         PASS(convolve(up + 2, input_of(nodes[up + 1].y, level, count), none, nodes[up + 1].scale, nodes[up + 1].shift,
                       mask(dropout, CRD_MASK_D3 + stage), n));
         below = up + 2;
@@ -219,15 +228,23 @@ template <typename T> crd_status TrainNet<T>::decode(bool dropout, int n)
 }
 
 template <typename T>
-crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient, int n)
+crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient,
+                                int n)
 {
     const int last = CRD_D1B, count = channels(last), tiles = loss_tiles<T>(size[1]);
     PASS(encode(input, mask(dropout, CRD_MASK_LATENT), n));
     PASS(decode(dropout, n));
     PASS(fold(CRD_SPATIAL, nodes[last].scale, nodes[last].shift, n));
     // The last layer's weight and bias are neighbours in the point layout.
-    const HeadArguments head = {input_of(nodes[last].y, 1, count), (const uint2 *)packed, packed_count<T>(FOLD_HEAD, count, 1),
-                                bias_classes, weights(net->point.kernel[CRD_POINT]), stride(), 1.0f, nullptr, size[1]};
+    const HeadArguments head = {input_of(nodes[last].y, 1, count),
+                                (const uint2 *)packed,
+                                packed_count<T>(FOLD_HEAD, count, 1),
+                                bias_classes,
+                                weights(net->point.kernel[CRD_POINT]),
+                                stride(),
+                                1.0f,
+                                nullptr,
+                                size[1]};
     PASS(loss_launch<T>({head, label, scale, with_gradient ? head_gradient : nullptr, loss_partial}, n, stream));
     return loss_sum_launch({loss_partial, tiles, scale, loss_result,
                             with_gradient ? dweights(net->point.kernel[CRD_POINT]) : nullptr,
@@ -235,10 +252,10 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
                            n, stream);
 }
 
-#define FOR_TYPE(T)                                                                            \
-    template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);           \
-    template void TrainNet<T>::lay_out(Arena &, int64_t);                                      \
-    template int TrainNet<T>::gradient_tiles(int, int) const;                                  \
+#define FOR_TYPE(T)                                                                                                    \
+    template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
+    template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
+    template int TrainNet<T>::gradient_tiles(int, int) const;                                                          \
     template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, float, bool, int);
 FOR_TYPE(float)
 FOR_TYPE(__half)

@@ -1,10 +1,15 @@
-// The head in training: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution, cross entropy against the label, and
-// the gradient back to the 3x3x3 convolution's result, in one pass. The matrix product is used as in head.cu.
+// The head in training: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution, cross entropy against the label,
+// and the gradient back to the 3x3x3 convolution's result, in one pass. The matrix product is used as in head.cu.
 #include "backend/cuda/tile.cuh"
 #include "backend/cuda/train.cuh"
 
 enum { PLANES = 8, WARPS = 8, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
-enum { IN_PLANES = PLANES + 2, IN_ROWS = ROWS + 2, IN_COLUMNS = COLUMNS + 2, BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32 };
+enum {
+    IN_PLANES = PLANES + 2,
+    IN_ROWS = ROWS + 2,
+    IN_COLUMNS = COLUMNS + 2,
+    BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32
+};
 
 // One voxel: `value` is after the ReLU. Adds to the sums, stores the gradient.
 __device__ __forceinline__ void loss_voxel(const LossArguments &p, long voxel, float value, float weight, float offset,
@@ -70,7 +75,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void loss_kernel(
 #pragma unroll
             for (int z = 0; z < IN_PLANES; z++) {
                 uint32_t a[4];
-                load_matrix(a, voxel_address(shared, own_voxel + (z * IN_ROWS + tap / 3) * IN_COLUMNS + tap % 3, piece));
+                load_matrix(a,
+                            voxel_address(shared, own_voxel + (z * IN_ROWS + tap / 3) * IN_COLUMNS + tap % 3, piece));
                 Pair<T>::multiply(share[z], a, b.x, b.y);
             }
         }
@@ -101,7 +107,8 @@ template <> __global__ void loss_kernel<float>(const __grid_constant__ LossArgum
     const int example = blockIdx.z, in = h.x.channels;
     float sums[LOSS_SUMS] = {};
     if (voxel < size.voxels()) {
-        const int x = voxel % size.width, y = voxel / size.width % size.height, z = voxel / ((long)size.width * size.height);
+        const int x = voxel % size.width, y = voxel / size.width % size.height,
+                  z = voxel / ((long)size.width * size.height);
         const float *weights = reinterpret_cast<const float *>(h.weights) + example * h.weights_stride;
         const float *input = static_cast<const float *>(h.x.data) + example * h.x.stride;
         float total = h.bias[example * BORDER_CLASSES + border_class(size, z, y, x)];
@@ -160,8 +167,8 @@ crd_status loss_sum_launch(const LossSumArguments &p, int examples, cudaStream_t
     return CRD_OK;
 }
 
-#define FOR_TYPE(T)                            \
-    template int loss_tiles<T>(const Extent &); \
+#define FOR_TYPE(T)                                                                                                    \
+    template int loss_tiles<T>(const Extent &);                                                                        \
     template crd_status loss_launch<T>(const LossArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

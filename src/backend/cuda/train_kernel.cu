@@ -1,15 +1,16 @@
 // Gradients of kernels: products of two tensors summed over voxels, for all 27 taps.
 //
-// A block takes 16 channels of a and 16 or 32 of b, and walks over tiles of b's voxels. Voxels are the inner dimension of
-// the matrix product; both operands lie voxel by voxel in shared memory and are transposed on the way to registers. A warp
-// owns one row of taps: what it loads of a plane of a serves three planes of b. Sums stay in registers from the first tile
-// to the last; then every block writes its own, and reduce_kernel adds them in order.
+// A block takes 16 channels of a and 16 or 32 of b, and walks over tiles of b's voxels. Voxels are the inner dimension
+// of the matrix product; both operands lie voxel by voxel in shared memory and are transposed on the way to registers.
+// A warp owns one row of taps: what it loads of a plane of a serves three planes of b. Sums stay in registers from the
+// first tile to the last; then every block writes its own, and reduce_kernel adds them in order.
 #include "backend/cuda/tile.cuh"
 #include "backend/cuda/train.cuh"
 
 // SLABS: of 16 channels of b. With one, the two teams of three warps share the rows of a tile; with two, each has one.
 template <int STRIDE_, int SLABS_> struct KernelShape {
-    static constexpr int STRIDE = STRIDE_, SLABS = SLABS_, TEAMS = 2, WARPS = 3 * TEAMS, THREADS = WARPS * 32, COLUMNS = 8;
+    static constexpr int STRIDE = STRIDE_, SLABS = SLABS_, TEAMS = 2, WARPS = 3 * TEAMS, THREADS = WARPS * 32,
+                         COLUMNS = 8;
     static constexpr int PLANES = STRIDE == 1 ? 8 : 4, ROWS = STRIDE == 1 && SLABS == 1 ? 16 : STRIDE == 1 ? 8 : 4;
     static constexpr int A_PLANES = (PLANES - 1) * STRIDE + 3, A_ROWS = (ROWS - 1) * STRIDE + 3;
     static constexpr int A_COLUMNS = (COLUMNS - 1) * STRIDE + 3;
@@ -26,7 +27,8 @@ template <class S> __host__ __device__ __forceinline__ int tiles_of(const Extent
 
 // sum[kd][kw][narrow][4] += over one pair of rows of a tile, all its planes.
 template <typename T, class S>
-__device__ __forceinline__ void add_rows(float (&sum)[3][3][2][4], uint32_t a_shared, uint32_t b_shared, int row, int kh)
+__device__ __forceinline__ void add_rows(float (&sum)[3][3][2][4], uint32_t a_shared, uint32_t b_shared, int row,
+                                         int kh)
 {
     const int lane = threadIdx.x & 31, own_row = lane >> 4, column = lane & 7, piece = lane >> 3 & 1;
     const int a_voxel = (S::STRIDE * (row + own_row) + kh) * S::A_COLUMNS + S::STRIDE * column;
@@ -59,7 +61,8 @@ __device__ __forceinline__ void add_rows(float (&sum)[3][3][2][4], uint32_t a_sh
 #pragma unroll
                 for (int kw = 0; kw < 3; kw++) {
                     uint32_t a[4];
-                    load_transposed(a, voxel_address(a_shared, a_voxel + (2 * z + kd) * S::A_ROWS * S::A_COLUMNS + kw, piece));
+                    load_transposed(
+                        a, voxel_address(a_shared, a_voxel + (2 * z + kd) * S::A_ROWS * S::A_COLUMNS + kw, piece));
                     Pair<T>::multiply(sum[kd][kw][0], a, b[0][0], b[0][2]);
                     Pair<T>::multiply(sum[kd][kw][1], a, b[0][1], b[0][3]);
                 }
@@ -87,8 +90,8 @@ __global__ __launch_bounds__(S::THREADS, 2) void kernel_gradient_kernel(const __
         const int x0 = tile % across * S::COLUMNS, y0 = tile / across % down * S::ROWS;
         const int z0 = tile / (across * down) * S::PLANES;
         __syncthreads();
-        load_tile<S::A_PLANES, S::A_ROWS, S::A_COLUMNS, S::THREADS>(a_shared, a, input.channels, a_size, S::STRIDE * z0 - 1,
-                                                                    S::STRIDE * y0 - 1, S::STRIDE * x0 - 1);
+        load_tile<S::A_PLANES, S::A_ROWS, S::A_COLUMNS, S::THREADS>(
+            a_shared, a, input.channels, a_size, S::STRIDE * z0 - 1, S::STRIDE * y0 - 1, S::STRIDE * x0 - 1);
 #pragma unroll
         for (int k = 0; k < S::SLABS; k++) {
             load_tile<S::PLANES, S::ROWS, S::COLUMNS, S::THREADS>(b_shared + k * S::B_BYTES, b + k * SLAB, p.b.channels,
@@ -98,10 +101,12 @@ __global__ __launch_bounds__(S::THREADS, 2) void kernel_gradient_kernel(const __
         __syncthreads();
         if (S::SLABS == 1) {
 #pragma unroll 1
-            for (int row = 2 * team; row < S::ROWS; row += 2 * S::TEAMS) add_rows<T, S>(sum, a_shared, b_shared, row, kh);
+            for (int row = 2 * team; row < S::ROWS; row += 2 * S::TEAMS)
+                add_rows<T, S>(sum, a_shared, b_shared, row, kh);
         } else {
 #pragma unroll 1
-            for (int row = 0; row < S::ROWS; row += 2) add_rows<T, S>(sum, a_shared, b_shared + team * S::B_BYTES, row, kh);
+            for (int row = 0; row < S::ROWS; row += 2)
+                add_rows<T, S>(sum, a_shared, b_shared + team * S::B_BYTES, row, kh);
         }
     }
 
@@ -148,7 +153,8 @@ static crd_status launch(const KernelArguments &p, int parts, int examples, cuda
 {
     const int in = p.a[0].channels + p.a[1].channels;
     const dim3 grid(parts, in / SLAB * (p.b.channels / (SLAB * S::SLABS)), examples);
-    CUDA_PASS(cudaFuncSetAttribute(kernel_gradient_kernel<T, S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
+    CUDA_PASS(
+        cudaFuncSetAttribute(kernel_gradient_kernel<T, S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
     kernel_gradient_kernel<T, S><<<grid, S::THREADS, S::BYTES, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
@@ -163,12 +169,15 @@ template <int STRIDE> __global__ void kernel_plain_kernel(const __grid_constant_
     const int o = at % out, i = at / out % in, tap = at / ((long)in * out);
     const bool second = i >= p.a[0].channels;
     const ConvInput &input = p.a[second];
-    const float *a = static_cast<const float *>(input.data) + example * input.stride + (second ? i - p.a[0].channels : i);
+    const float *a =
+        static_cast<const float *>(input.data) + example * input.stride + (second ? i - p.a[0].channels : i);
     const float *b = static_cast<const float *>(p.b.data) + example * p.b.stride + o;
     const Extent size = {STRIDE * p.size.depth, STRIDE * p.size.height, STRIDE * p.size.width};
     float total = 0.0f;
-    for (int row = blockIdx.y * PLAIN_ROWS; row < (blockIdx.y + 1) * PLAIN_ROWS && row < p.size.depth * p.size.height; row++) {
-        const int z = STRIDE * (row / p.size.height) + tap / 9 - 1, y = STRIDE * (row % p.size.height) + tap / 3 % 3 - 1;
+    for (int row = blockIdx.y * PLAIN_ROWS; row < (blockIdx.y + 1) * PLAIN_ROWS && row < p.size.depth * p.size.height;
+         row++) {
+        const int z = STRIDE * (row / p.size.height) + tap / 9 - 1,
+                  y = STRIDE * (row % p.size.height) + tap / 3 % 3 - 1;
         if (z < 0 || z >= size.depth || y < 0 || y >= size.height) continue;
         for (int x = 0; x < p.size.width; x++) {
             const int from = STRIDE * x + tap % 3 - 1;
@@ -186,8 +195,8 @@ crd_status kernel_gradient_launch(const KernelArguments &p, int examples, cudaSt
     const int in = p.a[0].channels + p.a[1].channels, out = p.b.channels;
     if constexpr (sizeof(T) == 4) {
         const long values = 27L * in * out;
-        const dim3 grid((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS), kernel_slots<T, STRIDE>(p.size, in, out),
-                        examples);
+        const dim3 grid((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS),
+                        kernel_slots<T, STRIDE>(p.size, in, out), examples);
         kernel_plain_kernel<STRIDE><<<grid, PLAIN_THREADS, 0, stream>>>(p);
         CUDA_PASS(cudaGetLastError());
         return CRD_OK;
@@ -198,10 +207,10 @@ crd_status kernel_gradient_launch(const KernelArguments &p, int examples, cudaSt
     }
 }
 
-#define FOR_TYPE(T)                                                                                \
-    template int kernel_slots<T, 1>(const Extent &, int, int);                                     \
-    template int kernel_slots<T, 2>(const Extent &, int, int);                                     \
-    template crd_status kernel_gradient_launch<T, 1>(const KernelArguments &, int, cudaStream_t);  \
+#define FOR_TYPE(T)                                                                                                    \
+    template int kernel_slots<T, 1>(const Extent &, int, int);                                                         \
+    template int kernel_slots<T, 2>(const Extent &, int, int);                                                         \
+    template crd_status kernel_gradient_launch<T, 1>(const KernelArguments &, int, cudaStream_t);                      \
     template crd_status kernel_gradient_launch<T, 2>(const KernelArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

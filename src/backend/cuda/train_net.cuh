@@ -1,5 +1,5 @@
-// The network of some examples at once, forward and backward: what net/engine_forward.c and net/engine_backward.c do on the
-// CPU. Every example has weights of its own, in the point layout.
+// The network of some examples at once, forward and backward: what net/engine_forward.c and net/engine_backward.c do on
+// the CPU. Every example has weights of its own, in the point layout.
 #ifndef CRD_CUDA_TRAIN_NET_CUH
 #define CRD_CUDA_TRAIN_NET_CUH
 
@@ -41,15 +41,42 @@ template <typename T> struct TrainNet {
     void describe(const crd_net *network, const int64_t chunk[3], int64_t examples);
     void lay_out(Arena &arena, int64_t sign_count);
 
-    long voxels(int level) const { return size[level].voxels(); }
-    int channels(int layer) const { return net->layers[layer].channels_out; }
-    static int encoder_a(int level) { return CRD_E1A + (level - 1) * 2; }
-    static int stage_up(int level) { return CRD_D3UP + (3 - level) * 3; }
-    const float *weights(int64_t offset) const { return point + offset; }
-    float *dweights(int64_t offset) const { return point_gradient + offset; }
-    long stride() const { return (long)net->point.total; } // between the examples' weights
-    ConvInput input_of(const T *data, int level, int count) const { return {data, voxels(level) * count, count}; }
-    const float *mask(bool dropout, int site) const { return dropout ? masks + net->mask_offset[site] : nullptr; }
+    long voxels(int level) const
+    {
+        return size[level].voxels();
+    }
+    int channels(int layer) const
+    {
+        return net->layers[layer].channels_out;
+    }
+    static int encoder_a(int level)
+    {
+        return CRD_E1A + (level - 1) * 2;
+    }
+    static int stage_up(int level)
+    {
+        return CRD_D3UP + (3 - level) * 3;
+    }
+    const float *weights(int64_t offset) const
+    {
+        return point + offset;
+    }
+    float *dweights(int64_t offset) const
+    {
+        return point_gradient + offset;
+    }
+    long stride() const
+    {
+        return (long)net->point.total;
+    } // between the examples' weights
+    ConvInput input_of(const T *data, int level, int count) const
+    {
+        return {data, voxels(level) * count, count};
+    }
+    const float *mask(bool dropout, int site) const
+    {
+        return dropout ? masks + net->mask_offset[site] : nullptr;
+    }
 
     // Probabilities' losses of n examples; input [n][voxels], label [n][voxels]. `scale` multiplies all gradients; with
     // `backward` the head's gradient is kept, and back() goes on from it.
@@ -57,7 +84,7 @@ template <typename T> struct TrainNet {
     // Fills point_gradient.
     crd_status backward(const float *input, bool dropout, int n);
 
-private:
+  private:
     int forward_tiles(int layer) const;
     static FoldKind fold_kind(const crd_conv_layer &row)
     {
@@ -77,12 +104,13 @@ private:
     crd_status through_norm(int layer, const float2 *sums, int tiles, const float *dropout_mask, T *g, int n);
     crd_status through_merge(int level, int n);
     crd_status bias_gradient(int layer, const void *g, bool single, int n);
-    crd_status kernel_gradient(int layer, ConvInput x0, ConvInput x1, const float *scale, const float *shift, const T *dy, int n);
+    crd_status kernel_gradient(int layer, ConvInput x0, ConvInput x1, const float *scale, const float *shift,
+                               const T *dy, int n);
     crd_status data_gradient(int layer, const T *dy, int first, int count, const T *values, float2 *sums, T *dx, int n);
     crd_status head_back(int n);
     crd_status decoder_stage(int level, bool dropout, int n);
-    crd_status encoder_level(int level, const float *input, const float *dropout_mask, const float2 *sums, int tiles, T *g,
-                             T *spare, int n);
+    crd_status encoder_level(int level, const float *input, const float *dropout_mask, const float2 *sums, int tiles,
+                             T *g, T *spare, int n);
     int gradient_tiles(int level, int count) const;
 };
 

@@ -1,12 +1,12 @@
-// Group norms backward, as arithmetic on per-channel sums: net/norm.c and net/engine_backward.c on the GPU, one block an
-// example.
+// Group norms backward, as arithmetic on per-channel sums: net/norm.c and net/engine_backward.c on the GPU, one block
+// an example.
 #include "backend/cuda/train.cuh"
 
 static const int THREADS = 512;
 __device__ const double EPSILON = 1e-5;
 
-// Channel sums of the tiles' partial sums: thread t adds every (threads / channels)-th tile of its channel, then the parts
-// are added in order. `totals` has room for one double2 a thread; the first `channels` of it are the result.
+// Channel sums of the tiles' partial sums: thread t adds every (threads / channels)-th tile of its channel, then the
+// parts are added in order. `totals` has room for one double2 a thread; the first `channels` of it are the result.
 __device__ void add_tiles(const float2 *partial, int tiles, int channels, double2 *totals)
 {
     const int lanes = blockDim.x / channels, channel = threadIdx.x % channels, part = threadIdx.x / channels;

@@ -42,7 +42,8 @@ __global__ void tap_sum_kernel(const __grid_constant__ TapSumArguments p)
         double outside = 0.0;
         for (int border = 1; border < BORDER_CLASSES; border++) {
             const int z = border >> 4, y = border >> 2 & 3, x = border & 3;
-            if (!axis_exists(z, p.size.depth) || !axis_exists(y, p.size.height) || !axis_exists(x, p.size.width)) continue;
+            if (!axis_exists(z, p.size.depth) || !axis_exists(y, p.size.height) || !axis_exists(x, p.size.width))
+                continue;
             if (axis_inside(edge, tap / (edge * edge), z) && axis_inside(edge, tap / edge % edge, y) &&
                 axis_inside(edge, tap % edge, x)) {
                 continue;
@@ -51,15 +52,16 @@ __global__ void tap_sum_kernel(const __grid_constant__ TapSumArguments p)
 #pragma unroll
             for (int i = 0; i < BORDER_PARTS; i++) outside += parts[(long)i * p.channels];
         }
-        p.tap_sums[((long)example * taps + tap) * p.channels + c] = (float)(p.everything[example * p.channels + c] - outside);
+        p.tap_sums[((long)example * taps + tap) * p.channels + c] =
+            (float)(p.everything[example * p.channels + c] - outside);
     }
 }
 
 crd_status tap_sum_launch(const TapSumArguments &p, int examples, cudaStream_t stream)
 {
     const int threads = p.channels < THREADS ? (p.channels + 31) / 32 * 32 : THREADS;
-    add_totals_kernel<<<dim3(p.channels, examples), THREADS, 0, stream>>>(p.totals, p.tiles, p.channels, p.everything, p.dbias,
-                                                                          p.gradient_stride);
+    add_totals_kernel<<<dim3(p.channels, examples), THREADS, 0, stream>>>(p.totals, p.tiles, p.channels, p.everything,
+                                                                          p.dbias, p.gradient_stride);
     CUDA_PASS(cudaGetLastError());
     tap_sum_kernel<<<dim3(p.edge * p.edge * p.edge, examples), threads, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
@@ -148,7 +150,8 @@ __global__ void few_tiles_kernel(const float2 *partial, int tiles, int channels,
 crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream)
 {
     if (*tiles <= 4 * FEW_TILES || channels > THREADS) return CRD_OK;
-    few_tiles_kernel<<<dim3(FEW_TILES, examples), THREADS, THREADS * sizeof(double2), stream>>>(*partial, *tiles, channels, room);
+    few_tiles_kernel<<<dim3(FEW_TILES, examples), THREADS, THREADS * sizeof(double2), stream>>>(*partial, *tiles,
+                                                                                                channels, room);
     CUDA_PASS(cudaGetLastError());
     *partial = room;
     *tiles = FEW_TILES;

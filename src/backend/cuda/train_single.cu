@@ -1,13 +1,19 @@
 // Convolutions with one channel on one side, the first layer's and both gradients of the head, on matrix instructions.
 //
-// The single channel s lies in shared memory twice, the second time moved by one voxel: two neighbours in x, wherever they
-// begin, are then one word of one of the two. In `spread` taps are the inner dimension of the product, four for each row of
-// three; in `correlate` voxels are, and taps are the rows of the result. Plain kernels for float are at the end.
+// The single channel s lies in shared memory twice, the second time moved by one voxel: two neighbours in x, wherever
+// they begin, are then one word of one of the two. In `spread` taps are the inner dimension of the product, four for
+// each row of three; in `correlate` voxels are, and taps are the rows of the result. Plain kernels for float are at the
+// end.
 #include "backend/cuda/tile.cuh"
 #include "backend/cuda/train.cuh"
 
 enum { PLANES = 8, WARPS = 8, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
-enum { S_PLANES = PLANES + 2, S_ROWS = ROWS + 2, S_COLUMNS = COLUMNS + 2, PITCH = 12 /* values; even, and all of a row */ };
+enum {
+    S_PLANES = PLANES + 2,
+    S_ROWS = ROWS + 2,
+    S_COLUMNS = COLUMNS + 2,
+    PITCH = 12 /* values; even, and all of a row */
+};
 enum { S_VALUES = S_PLANES * S_ROWS * PITCH, COPY_WORDS = S_VALUES / 2 + 16 };
 enum { T_BYTES = PLANES * ROWS * COLUMNS * 32, PARTS = 264 /* blocks that share an example's tiles in `correlate` */ };
 
@@ -27,16 +33,18 @@ struct Corner { // of a tile
     }
 };
 
-// The tile and one voxel around it, zero outside the volume. Value i is half i % 2 of word i / 2 in the first copy, and of
-// word (i - 1) / 2 in the second.
+// The tile and one voxel around it, zero outside the volume. Value i is half i % 2 of word i / 2 in the first copy, and
+// of word (i - 1) / 2 in the second.
 template <typename T>
-__device__ __forceinline__ void load_single(uint32_t (&copies)[2][COPY_WORDS], const float *s, const Extent &e, const Corner &at)
+__device__ __forceinline__ void load_single(uint32_t (&copies)[2][COPY_WORDS], const float *s, const Extent &e,
+                                            const Corner &at)
 {
     T *first = reinterpret_cast<T *>(copies[0]), *second = reinterpret_cast<T *>(copies[1]);
     for (int i = threadIdx.x; i < S_VALUES; i += THREADS) {
         const int column = i % PITCH, row = i / PITCH % S_ROWS, plane = i / (PITCH * S_ROWS);
         const int x = at.x + column - 1, y = at.y + row - 1, z = at.z + plane - 1;
-        const bool inside = column < S_COLUMNS && x >= 0 && x < e.width && y >= 0 && y < e.height && z >= 0 && z < e.depth;
+        const bool inside =
+            column < S_COLUMNS && x >= 0 && x < e.width && y >= 0 && y < e.height && z >= 0 && z < e.depth;
         const T value = (T)(inside ? __ldg(s + ((long)z * e.height + y) * e.width + x) : 0.0f);
         first[i] = value;
         if (i > 0) second[i - 1] = value;
@@ -44,7 +52,8 @@ __device__ __forceinline__ void load_single(uint32_t (&copies)[2][COPY_WORDS], c
     if (threadIdx.x == 0) second[S_VALUES - 1] = (T)0.0f;
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS) void spread_kernel(const __grid_constant__ SpreadArguments p)
+template <typename T>
+__global__ __launch_bounds__(THREADS) void spread_kernel(const __grid_constant__ SpreadArguments p)
 {
     __shared__ __align__(16) uint32_t copies[2][COPY_WORDS];
     __shared__ float2 sums[WARPS * 16];
@@ -60,7 +69,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void spread_kernel(c
             for (int half = 0; half < 2; half++) {
                 float pair[2];
                 for (int e = 0; e < 2; e++) {
-                    const int inner = 16 * k + 2 * q + 8 * half + e, row = inner / 4, place = inner % 4, tap = row * 3 + place;
+                    const int inner = 16 * k + 2 * q + 8 * half + e, row = inner / 4, place = inner % 4,
+                              tap = row * 3 + place;
                     const bool real = row < 9 && place < 3;
                     const int channel = 4 * (g >> 1) + 2 * i + (g & 1);
                     pair[e] = real ? kernel[(gradient ? 26 - tap : tap) * p.channels + channel] : 0.0f;
@@ -91,20 +101,23 @@ template <typename T> __global__ __launch_bounds__(THREADS) void spread_kernel(c
         for (int half = 0; half < 2; half++) {
             const int y = at.y + 2 * warp + half;
             if (x >= p.size.width || y >= p.size.height || z >= p.size.depth) continue;
-            const long to = (((long)(example * p.size.depth + z) * p.size.height + y) * p.size.width + x) * p.channels + channel;
+            const long to =
+                (((long)(example * p.size.depth + z) * p.size.height + y) * p.size.width + x) * p.channels + channel;
             if (gradient) {
                 finish_gradient<T>(accumulator[0], accumulator[1], half, static_cast<const T *>(p.values) + to,
                                    static_cast<T *>(p.y) + to, sum[0], product[0]);
             } else {
-                finish_voxel<T>(accumulator[0], accumulator[1], half, p.bias + channel, static_cast<T *>(p.y) + to, sum[0],
-                                product[0]);
+                finish_voxel<T>(accumulator[0], accumulator[1], half, p.bias + channel, static_cast<T *>(p.y) + to,
+                                sum[0], product[0]);
             }
         }
     }
-    store_sums<WARPS, 16>(sums, sum, product, p.partial + ((long)example * gridDim.x + blockIdx.x) * p.channels + first);
+    store_sums<WARPS, 16>(sums, sum, product,
+                          p.partial + ((long)example * gridDim.x + blockIdx.x) * p.channels + first);
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS) void correlate_kernel(const __grid_constant__ CorrelateArguments p)
+template <typename T>
+__global__ __launch_bounds__(THREADS) void correlate_kernel(const __grid_constant__ CorrelateArguments p)
 {
     extern __shared__ __align__(128) uint8_t memory[];
     uint32_t(&copies)[2][COPY_WORDS] = *reinterpret_cast<uint32_t(*)[2][COPY_WORDS]>(memory + T_BYTES);
@@ -116,7 +129,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void correlate_kerne
 #pragma unroll
     for (int m = 0; m < 4; m++) {
         const int tap = min(g + 8 * m, 26), place = tap % 3;
-        own[m / 2][m % 2] = copies[place & 1] + (tap / 9 * S_ROWS + 2 * warp + tap / 3 % 3) * (PITCH / 2) + q + place / 2;
+        own[m / 2][m % 2] =
+            copies[place & 1] + (tap / 9 * S_ROWS + 2 * warp + tap / 3 % 3) * (PITCH / 2) + q + place / 2;
     }
     const int t_voxel = (2 * warp + (lane >> 4)) * COLUMNS + (lane & 7), piece = lane >> 3 & 1;
     const int all = ((p.size.width + COLUMNS - 1) / COLUMNS) * ((p.size.height + ROWS - 1) / ROWS) *
@@ -150,7 +164,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void correlate_kerne
 #pragma unroll
         for (int n = 0; n < 2; n++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) room[(warp * 32 + 16 * m + g + 8 * (i >> 1)) * 16 + 8 * n + 2 * q + (i & 1)] = sum[m][n][i];
+            for (int i = 0; i < 4; i++)
+                room[(warp * 32 + 16 * m + g + 8 * (i >> 1)) * 16 + 8 * n + 2 * q + (i & 1)] = sum[m][n][i];
     __syncthreads();
     float *out = p.partial + ((long)example * gridDim.x + blockIdx.x) * 27 * p.channels + first;
     for (int i = threadIdx.x; i < 27 * 16; i += THREADS) {
@@ -170,7 +185,8 @@ template <> __global__ void spread_kernel<float>(const __grid_constant__ SpreadA
     if (at >= voxels * p.channels) return;
     const int channel = at % p.channels, example = blockIdx.z;
     const long voxel = at / p.channels;
-    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height, z = voxel / ((long)p.size.width * p.size.height);
+    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height,
+              z = voxel / ((long)p.size.width * p.size.height);
     const bool gradient = p.values != nullptr;
     const float *kernel = p.kernel + example * p.kernel_stride + channel, *s = p.s + example * voxels;
     float total = gradient ? 0.0f : p.bias[channel];
@@ -191,7 +207,8 @@ template <> __global__ void correlate_kernel<float>(const __grid_constant__ Corr
     const float *s = p.s + example * p.size.voxels();
     const float *t = static_cast<const float *>(p.t) + example * p.size.voxels() * p.channels + channel;
     float total = 0.0f;
-    for (int row = blockIdx.x * PLAIN_ROWS; row < (blockIdx.x + 1) * PLAIN_ROWS && row < p.size.depth * p.size.height; row++) {
+    for (int row = blockIdx.x * PLAIN_ROWS; row < (blockIdx.x + 1) * PLAIN_ROWS && row < p.size.depth * p.size.height;
+         row++) {
         const int z = row / p.size.height + tap / 9 - 1, y = row % p.size.height + tap / 3 % 3 - 1;
         if (z < 0 || z >= p.size.depth || y < 0 || y >= p.size.height) continue;
         for (int x = 0; x < width; x++) {
@@ -215,7 +232,9 @@ template <typename T> crd_status spread_launch(const SpreadArguments &p, int exa
 {
     if (sizeof(T) == 4) {
         const long values = p.size.voxels() * p.channels;
-        spread_kernel<T><<<dim3((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS), 1, examples), PLAIN_THREADS, 0, stream>>>(p);
+        spread_kernel<T>
+            <<<dim3((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS), 1, examples), PLAIN_THREADS, 0, stream>>>(
+                p);
         CUDA_PASS(cudaGetLastError());
         return plain_sums(p.y, p.values, p.partial, p.channels, p.size, examples, stream);
     }
@@ -233,17 +252,18 @@ template <typename T> int correlate_slots(const Extent &size)
 template <typename T> crd_status correlate_launch(const CorrelateArguments &p, int examples, cudaStream_t stream)
 {
     const int slots = correlate_slots<T>(p.size), bytes = sizeof(T) == 4 ? 0 : T_BYTES + 2 * COPY_WORDS * 4;
-    const dim3 grid(slots, sizeof(T) == 4 ? (27 * p.channels + PLAIN_THREADS - 1) / PLAIN_THREADS : p.channels / 16, examples);
+    const dim3 grid(slots, sizeof(T) == 4 ? (27 * p.channels + PLAIN_THREADS - 1) / PLAIN_THREADS : p.channels / 16,
+                    examples);
     CUDA_PASS(cudaFuncSetAttribute(correlate_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     correlate_kernel<T><<<grid, sizeof(T) == 4 ? (int)PLAIN_THREADS : (int)THREADS, bytes, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
 
-#define FOR_TYPE(T)                                                                   \
-    template int spread_tiles<T>(const Extent &);                                     \
-    template int correlate_slots<T>(const Extent &);                                  \
-    template crd_status spread_launch<T>(const SpreadArguments &, int, cudaStream_t); \
+#define FOR_TYPE(T)                                                                                                    \
+    template int spread_tiles<T>(const Extent &);                                                                      \
+    template int correlate_slots<T>(const Extent &);                                                                   \
+    template crd_status spread_launch<T>(const SpreadArguments &, int, cudaStream_t);                                  \
     template crd_status correlate_launch<T>(const CorrelateArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

@@ -1,6 +1,6 @@
 // The data gradient of nearest upsampling by two and a 2x2x2 convolution: with respect to the low resolution it is a
-// 3x3x3 convolution of stride two over dy, whose 27 kernels are sums of the eight. Offset -1 of an axis takes offset 1 of the
-// kernel, offset 1 takes offset 0, and offset 0 both.
+// 3x3x3 convolution of stride two over dy, whose 27 kernels are sums of the eight. Offset -1 of an axis takes offset 1
+// of the kernel, offset 1 takes offset 0, and offset 0 both.
 #include "backend/cuda/tile.cuh"
 #include "backend/cuda/train.cuh"
 
@@ -15,7 +15,8 @@ __device__ __forceinline__ float combined(const UpBackArguments &p, int example,
     float total = 0.0f;
     for (int i = z == 0; i <= (z < 2); i++)
         for (int j = y == 0; j <= (y < 2); j++)
-            for (int k = x == 0; k <= (x < 2); k++) total += kernel[((long)(i * 4 + j * 2 + k) * p.in + in) * p.out + out];
+            for (int k = x == 0; k <= (x < 2); k++)
+                total += kernel[((long)(i * 4 + j * 2 + k) * p.in + in) * p.out + out];
     return total;
 }
 
@@ -38,7 +39,8 @@ template <typename T> __global__ void up_back_pack_kernel(const __grid_constant_
         make_uint4(registers[0], registers[1], registers[2], registers[3]);
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_back_kernel(const __grid_constant__ UpBackArguments p)
+template <typename T>
+__global__ __launch_bounds__(THREADS, 4) void up_back_kernel(const __grid_constant__ UpBackArguments p)
 {
     extern __shared__ __align__(128) uint8_t memory[];
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory);
@@ -54,8 +56,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_back_kern
     float accumulator[PLANES][2 * NARROW][4] = {};
     for (int slab = 0; slab < slabs; slab++) {
         __syncthreads();
-        load_tile<IN_PLANES, IN_ROWS, IN_COLUMNS, THREADS>(shared, dy + slab * SLAB, p.out, high, 2 * z0 - 1, 2 * y0 - 1,
-                                                           2 * x0 - 1);
+        load_tile<IN_PLANES, IN_ROWS, IN_COLUMNS, THREADS>(shared, dy + slab * SLAB, p.out, high, 2 * z0 - 1,
+                                                           2 * y0 - 1, 2 * x0 - 1);
         copies_done();
         __syncthreads();
 #pragma unroll 3
@@ -106,14 +108,16 @@ __global__ void up_back_plain_kernel(const __grid_constant__ UpBackArguments p)
     const int in = at % p.in, example = blockIdx.y;
     const long voxel = at / p.in;
     const Extent high = {2 * p.low.depth, 2 * p.low.height, 2 * p.low.width};
-    const int x = voxel % p.low.width, y = voxel / p.low.width % p.low.height, z = voxel / ((long)p.low.width * p.low.height);
+    const int x = voxel % p.low.width, y = voxel / p.low.width % p.low.height,
+              z = voxel / ((long)p.low.width * p.low.height);
     const float *dy = static_cast<const float *>(p.dy) + example * high.voxels() * p.out;
     float total = 0.0f;
     for (int tap = 0; tap < 27; tap++) {
         const int zz = 2 * z + tap / 9 - 1, yy = 2 * y + tap / 3 % 3 - 1, xx = 2 * x + tap % 3 - 1;
         if (zz < 0 || yy < 0 || xx < 0) continue; // the other side is never reached
         const float *from = dy + (((long)zz * high.height + yy) * high.width + xx) * p.out;
-        for (int out = 0; out < p.out; out++) total = fmaf(combined(p, example, tap, in, out), __ldg(from + out), total);
+        for (int out = 0; out < p.out; out++)
+            total = fmaf(combined(p, example, tap, in, out), __ldg(from + out), total);
     }
     static_cast<float *>(p.dx)[example * p.low.voxels() * p.in + at] = total;
 }
@@ -133,8 +137,8 @@ template <typename T> crd_status up_back_launch(const UpBackArguments &p, int ex
 {
     if constexpr (sizeof(T) == 4) {
         const long values = p.low.voxels() * p.in;
-        up_back_plain_kernel<<<dim3((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS), examples), PLAIN_THREADS, 0,
-                               stream>>>(p);
+        up_back_plain_kernel<<<dim3((unsigned)((values + PLAIN_THREADS - 1) / PLAIN_THREADS), examples), PLAIN_THREADS,
+                               0, stream>>>(p);
         CUDA_PASS(cudaGetLastError());
         return plain_sums(p.dx, p.values, p.partial, p.in, p.low, examples, stream);
     } else {
@@ -166,9 +170,9 @@ crd_status flip_launch(const FlipArguments &p, int examples, cudaStream_t stream
     return CRD_OK;
 }
 
-#define FOR_TYPE(T)                                   \
-    template int64_t up_back_packed<T>(int, int);     \
-    template int up_back_tiles<T>(const Extent &);    \
+#define FOR_TYPE(T)                                                                                                    \
+    template int64_t up_back_packed<T>(int, int);                                                                      \
+    template int up_back_tiles<T>(const Extent &);                                                                     \
     template crd_status up_back_launch<T>(const UpBackArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

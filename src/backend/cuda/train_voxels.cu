@@ -26,11 +26,11 @@ template <typename T> static int voxels_at_once(int channels)
     return THREADS / (block_channels<T>(channels) / CHANNELS_AT_ONCE<T>);
 }
 
-// Adds the threads' values by channel, lane after lane; `room` has THREADS * AT_ONCE floats. The result for channel c of
-// the block goes to out[c * step].
+// Adds the threads' values by channel, lane after lane; `room` has THREADS * AT_ONCE floats. The result for channel c
+// of the block goes to out[c * step].
 template <int AT_ONCE>
-__device__ __forceinline__ void store_channel_sums(const Share &share, const float (&value)[AT_ONCE], float *room, float *out,
-                                                   int step)
+__device__ __forceinline__ void store_channel_sums(const Share &share, const float (&value)[AT_ONCE], float *room,
+                                                   float *out, int step)
 {
     __syncthreads();
     if (share.lane < share.lanes) {
@@ -52,7 +52,8 @@ template <typename T> int apply_tiles(long voxels, int channels)
     return (int)((voxels + tile - 1) / tile);
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS) void apply_kernel(const __grid_constant__ ApplyArguments p, int wide)
+template <typename T>
+__global__ __launch_bounds__(THREADS) void apply_kernel(const __grid_constant__ ApplyArguments p, int wide)
 {
     constexpr int AT_ONCE = CHANNELS_AT_ONCE<T>;
     __shared__ float room[THREADS * AT_ONCE];
@@ -82,8 +83,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void apply_kernel(co
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) total[i] += g[i];
     }
-    store_channel_sums<AT_ONCE>(share, total, room,
-                                p.totals + ((long)example * gridDim.x + blockIdx.x) * p.channels + blockIdx.y * wide, 1);
+    store_channel_sums<AT_ONCE>(
+        share, total, room, p.totals + ((long)example * gridDim.x + blockIdx.x) * p.channels + blockIdx.y * wide, 1);
 }
 
 static crd_status check_channels(int channels, int wide)
@@ -96,7 +97,8 @@ template <typename T> crd_status apply_launch(const ApplyArguments &p, int examp
 {
     const int wide = block_channels<T>(p.channels);
     PASS(check_channels(p.channels, wide));
-    apply_kernel<T><<<dim3(apply_tiles<T>(p.voxels, p.channels), p.channels / wide, examples), THREADS, 0, stream>>>(p, wide);
+    apply_kernel<T>
+        <<<dim3(apply_tiles<T>(p.voxels, p.channels), p.channels / wide, examples), THREADS, 0, stream>>>(p, wide);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -118,7 +120,8 @@ __device__ __forceinline__ float affine(float scale, float x, float shift)
     return __fadd_rn(__fmul_rn(scale, x), shift);
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS) void pool_train_kernel(const __grid_constant__ PoolArguments p)
+template <typename T>
+__global__ __launch_bounds__(THREADS) void pool_train_kernel(const __grid_constant__ PoolArguments p)
 {
     constexpr int AT_ONCE = CHANNELS_AT_ONCE<T>;
     const Extent high = {2 * p.size.depth, 2 * p.size.height, 2 * p.size.width};
@@ -128,7 +131,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void pool_train_kern
     const int channel = at % pieces * AT_ONCE;
     const T *x = static_cast<const T *>(p.x) + example * high.voxels() * p.channels + channel;
     const long from = first_corner(p.size, high, at / pieces);
-    const float *scale = p.scale + (long)example * p.channels + channel, *shift = p.shift + (long)example * p.channels + channel;
+    const float *scale = p.scale + (long)example * p.channels + channel,
+                *shift = p.shift + (long)example * p.channels + channel;
     float most[AT_ONCE];
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) most[i] = -INFINITY;
@@ -221,7 +225,8 @@ __global__ __launch_bounds__(THREADS) void pool_back_kernel(const __grid_constan
             }
         }
     }
-    float *out = reinterpret_cast<float *>(p.partial + ((long)example * gridDim.x + blockIdx.x) * channels + blockIdx.y * wide);
+    float *out =
+        reinterpret_cast<float *>(p.partial + ((long)example * gridDim.x + blockIdx.x) * channels + blockIdx.y * wide);
     store_channel_sums<AT_ONCE>(share, sum, room, out, 2);
     store_channel_sums<AT_ONCE>(share, product, room, out + 1, 2);
 }
@@ -243,7 +248,8 @@ __device__ __forceinline__ void axis_range(int axis_class, int n, int *first, in
     *count = axis_class == 0 ? max(n - 2, 0) : axis_class == 3 ? n == 1 : n > 1;
 }
 
-template <typename T> __global__ __launch_bounds__(THREADS) void border_kernel(const __grid_constant__ BorderArguments p, int wide)
+template <typename T>
+__global__ __launch_bounds__(THREADS) void border_kernel(const __grid_constant__ BorderArguments p, int wide)
 {
     constexpr int AT_ONCE = CHANNELS_AT_ONCE<T>;
     __shared__ float room[THREADS * AT_ONCE];
@@ -255,11 +261,14 @@ template <typename T> __global__ __launch_bounds__(THREADS) void border_kernel(c
     axis_range(border & 3, p.size.width, &x0, &width);
     // what lies inside is the rest of the sum over everything
     const long count = border == 0 ? 0 : (long)depth * height * width;
-    const T *g = static_cast<const T *>(p.g) + example * p.size.voxels() * p.channels + blockIdx.y * wide + share.piece * AT_ONCE;
+    const T *g = static_cast<const T *>(p.g) + example * p.size.voxels() * p.channels + blockIdx.y * wide +
+                 share.piece * AT_ONCE;
     float total[AT_ONCE] = {};
 #pragma unroll 4
-    for (long i = (long)part * share.lanes + share.lane; i < count && share.lane < share.lanes; i += BORDER_PARTS * share.lanes) {
-        const int x = x0 + (int)(i % width), y = y0 + (int)(i / width % height), z = z0 + (int)(i / ((long)width * height));
+    for (long i = (long)part * share.lanes + share.lane; i < count && share.lane < share.lanes;
+         i += BORDER_PARTS * share.lanes) {
+        const int x = x0 + (int)(i % width), y = y0 + (int)(i / width % height),
+                  z = z0 + (int)(i / ((long)width * height));
         float value[AT_ONCE];
         load_channels<T>(g + (((long)z * p.size.height + y) * p.size.width + x) * p.channels, value);
 #pragma unroll
@@ -267,7 +276,8 @@ template <typename T> __global__ __launch_bounds__(THREADS) void border_kernel(c
     }
     store_channel_sums<AT_ONCE>(
         share, total, room,
-        p.partial + (((long)example * BORDER_CLASSES + border) * BORDER_PARTS + part) * p.channels + blockIdx.y * wide, 1);
+        p.partial + (((long)example * BORDER_CLASSES + border) * BORDER_PARTS + part) * p.channels + blockIdx.y * wide,
+        1);
 }
 
 template <typename T> crd_status border_launch(const BorderArguments &p, int examples, cudaStream_t stream)
@@ -279,12 +289,12 @@ template <typename T> crd_status border_launch(const BorderArguments &p, int exa
     return CRD_OK;
 }
 
-#define FOR_TYPE(T)                                                                      \
-    template int apply_tiles<T>(long, int);                                              \
-    template crd_status apply_launch<T>(const ApplyArguments &, int, cudaStream_t);      \
-    template crd_status pool_train_launch<T>(const PoolArguments &, int, cudaStream_t);  \
-    template int pool_back_tiles<T>(const Extent &, int);                                \
-    template crd_status pool_back_launch<T>(const PoolBackArguments &, int, cudaStream_t); \
+#define FOR_TYPE(T)                                                                                                    \
+    template int apply_tiles<T>(long, int);                                                                            \
+    template crd_status apply_launch<T>(const ApplyArguments &, int, cudaStream_t);                                    \
+    template crd_status pool_train_launch<T>(const PoolArguments &, int, cudaStream_t);                                \
+    template int pool_back_tiles<T>(const Extent &, int);                                                              \
+    template crd_status pool_back_launch<T>(const PoolBackArguments &, int, cudaStream_t);                             \
     template crd_status border_launch<T>(const BorderArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

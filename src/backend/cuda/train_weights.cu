@@ -53,7 +53,8 @@ __device__ __forceinline__ float random_sign(uint64_t seed, uint32_t layer, uint
 }
 
 // A block an example and layer; after the layers, the dropout's sites.
-__global__ void signs_kernel(const __grid_constant__ WeightPlan plan, uint32_t step, uint32_t first, float *signs, float *masks)
+__global__ void signs_kernel(const __grid_constant__ WeightPlan plan, uint32_t step, uint32_t first, float *signs,
+                             float *masks)
 {
     const int example = blockIdx.y;
     if ((int)blockIdx.x < plan.layer_count) {
@@ -61,8 +62,9 @@ __global__ void signs_kernel(const __grid_constant__ WeightPlan plan, uint32_t s
         float *own = signs + example * plan.signs;
         for (int i = threadIdx.x; i < layer.in + layer.out; i += blockDim.x) {
             const bool in = i < layer.in;
-            own[layer.sign_in + i] = random_sign(plan.seed, layer.number, in ? CRD_PURPOSE_SIGN_IN : CRD_PURPOSE_SIGN_OUT,
-                                                 step, first + example, (uint32_t)(in ? i : i - layer.in));
+            own[layer.sign_in + i] =
+                random_sign(plan.seed, layer.number, in ? CRD_PURPOSE_SIGN_IN : CRD_PURPOSE_SIGN_OUT, step,
+                            first + example, (uint32_t)(in ? i : i - layer.in));
         }
         return;
     }
@@ -128,7 +130,8 @@ crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_
         plan, parameters, point);
     CUDA_PASS(cudaGetLastError());
     if (plan.estimator == CRD_MEAN) return CRD_OK;
-    signs_kernel<<<dim3(plan.layer_count + CRD_MASK_COUNT, examples), THREADS, 0, stream>>>(plan, step, first, signs, masks);
+    signs_kernel<<<dim3(plan.layer_count + CRD_MASK_COUNT, examples), THREADS, 0, stream>>>(plan, step, first, signs,
+                                                                                            masks);
     CUDA_PASS(cudaGetLastError());
     if (plan.layer_count == 0) return CRD_OK;
     draw_train_kernel<<<layer_grid(plan, examples), THREADS, 0, stream>>>(plan, parameters, step, first, signs, point);
@@ -138,7 +141,8 @@ crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_
 
 crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, cudaStream_t stream)
 {
-    points_kernel<<<(unsigned)((plan.point_total + THREADS - 1) / THREADS), THREADS, 0, stream>>>(plan, parameters, point);
+    points_kernel<<<(unsigned)((plan.point_total + THREADS - 1) / THREADS), THREADS, 0, stream>>>(plan, parameters,
+                                                                                                  point);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -149,7 +153,8 @@ __global__ void points_back_kernel(const __grid_constant__ WeightPlan plan, cons
     const long at = (long)blockIdx.x * THREADS + threadIdx.x;
     if (at >= plan.point_total) return;
     float total = gradient[plan.model_of_point[at]];
-    for (int e = 0; e < examples; e++) total = __fadd_rn(total, __fmul_rn(point_gradient[e * plan.point_total + at], unscale));
+    for (int e = 0; e < examples; e++)
+        total = __fadd_rn(total, __fmul_rn(point_gradient[e * plan.point_total + at], unscale));
     gradient[plan.model_of_point[at]] = total;
 }
 
@@ -188,8 +193,8 @@ crd_status weights_back(const WeightPlan &plan, const float *parameters, uint32_
         plan, point_gradient, unscale, gradient, examples);
     CUDA_PASS(cudaGetLastError());
     if (plan.layer_count == 0 || plan.estimator == CRD_MEAN) return CRD_OK;
-    rho_back_kernel<<<layer_grid(plan, 1), THREADS, 0, stream>>>(plan, parameters, step, first, point_gradient, signs, unscale,
-                                                                 gradient, examples);
+    rho_back_kernel<<<layer_grid(plan, 1), THREADS, 0, stream>>>(plan, parameters, step, first, point_gradient, signs,
+                                                                 unscale, gradient, examples);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -216,8 +221,8 @@ __device__ double add_block(double value)
     return values[0];
 }
 
-__global__ void kl_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, double prior_std, double log_std,
-                          double kl_scale, double *partial, float *gradient)
+__global__ void kl_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, double prior_std,
+                          double log_std, double kl_scale, double *partial, float *gradient)
 {
     const BayesLayer &layer = plan.layers[blockIdx.y];
     const double precision = 1.0 / (prior_std * prior_std);
@@ -243,8 +248,8 @@ __global__ void kl_sum_kernel(const double *partial, long parts, double *kl)
     if (threadIdx.x == 0) *kl = total;
 }
 
-crd_status weights_kl(const WeightPlan &plan, const float *parameters, double prior_std, double kl_scale, double *partial,
-                      float *gradient, double *kl, cudaStream_t stream)
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, double prior_std, double kl_scale,
+                      double *partial, float *gradient, double *kl, cudaStream_t stream)
 {
     if (plan.layer_count > 0) {
         kl_kernel<<<dim3((unsigned)kl_parts_of_layer(plan), plan.layer_count), THREADS, 0, stream>>>(
@@ -256,8 +261,8 @@ crd_status weights_kl(const WeightPlan &plan, const float *parameters, double pr
     return CRD_OK;
 }
 
-__global__ void adam_kernel(long count, float rate, float correction1, float correction2, const float *gradient, float *m,
-                            float *v, float *parameters)
+__global__ void adam_kernel(long count, float rate, float correction1, float correction2, const float *gradient,
+                            float *m, float *v, float *parameters)
 {
     const float beta1 = (float)0.9, beta2 = (float)0.999, epsilon = 1e-7f;
     const long i = (long)blockIdx.x * THREADS + threadIdx.x;
@@ -282,8 +287,8 @@ static double power(double base, int64_t exponent)
     return result;
 }
 
-crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v, float *parameters,
-                        cudaStream_t stream)
+crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v,
+                        float *parameters, cudaStream_t stream)
 {
     adam_kernel<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
         count, (float)rate, (float)(1 - power(0.9, step)), (float)(1 - power(0.999, step)), gradient, m, v, parameters);
