@@ -21,7 +21,7 @@ all: packages ## build the library and the program build/credence
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-21s %s\n", $$1, $$2}' Makefile
 
-demo: all ## see the main job done on a made-up scan
+demo: all ## train two kinds of network on a made-up scan, segment two others, compare, report: minutes
 	@tools/demo.sh build/credence build/demo
 
 test: packages-test all ## all tests, the unit tests again under ASan and UBSan, 5 s of each fuzz target

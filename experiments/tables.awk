@@ -80,5 +80,5 @@ END {
     printf "| P(U\\|I) | %s | %s |\n", paper_ahead(6), ahead("p_uncertain_given_inaccurate", 1)
     printf "| PAvPU3D | %s | %s |\n", paper_ahead(7), ahead("pavpu3d", 1)
     split("ece brier nll aurc", lower, " ")
-    for (i = 1; i <= 4; i++) printf "| %s | n/a | %s |\n", toupper(lower[i]), ahead(lower[i], 0)
+    for (i = 1; i <= 4; i++) printf "| %s | n/a | %s |\n", (lower[i] == "brier" ? "Brier" : toupper(lower[i])), ahead(lower[i], 0)
 }
