@@ -167,6 +167,9 @@ def predict(output, *more, scan="long.npy"):
 
 def volumes(name):
     found = sorted(file for file in os.listdir(name) if file.endswith((".npy", ".npy.json", ".h5")))
+    for folder, _, files in os.walk(name):  # OME-Zarr is a folder of files
+        if ".zarr" in folder:
+            found += sorted(os.path.relpath(os.path.join(folder, file), name) for file in files)
     manifest = json.load(open(f"{name}/manifest.json"))
     for key in ("times", "settings"):
         del manifest[key]
@@ -192,7 +195,8 @@ def prediction():
         check(done.out.count("volume fraction") == 1, f"{ranks} ranks talk: {done.out}")
     check(len(shares("by3")) == 3 and sum(shares("by3")) == volumes("by3")[1]["plan"]["chunks"], "the log lacks the shares")
     ways = (("--aggregate", "samples", "--save-samples", "u8", "--mask", "cylinder"),
-            ("--draws", "per-chunk", "--std", "--bbox", "11:71,2:14,3:20", "--step", "4", "--dtype", "u16"))
+            ("--draws", "per-chunk", "--std", "--bbox", "11:71,2:14,3:20", "--step", "4", "--dtype", "u16"),
+            ("--format", "zarr"))
     for number, way in enumerate(ways):
         check(run(0, predict(f"way{number}", *way)).returncode == 0, f"{way} alone")
         done = run(3, predict(f"way{number}by3", *way))
