@@ -289,7 +289,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      AT(device),
      .initial = "auto",
-     .argument = "auto|cpu",
+     .argument = "auto|cpu|cuda[:N]",
      .help = "where the network runs"},
     {.name = "precision",
      .kind = CRD_SETTING_CHOICE,
@@ -297,14 +297,14 @@ static const crd_setting rows[] = {
      .initial = "auto",
      .choices = "auto|f32|bf16|fp16",
      .argument = "NAME",
-     .help = "arithmetic of the network; the CPU's is f32"},
+     .help = "arithmetic of the network; auto: f32 on the CPU, bf16 on a GPU"},
     {.name = "isa",
      .kind = CRD_SETTING_CHOICE,
      AT(isa),
      .initial = "auto",
-     .choices = "auto|portable|avx2|avx512",
+     .choices = "auto|portable|avx2|avx512|sm80",
      .argument = "PATH",
-     .help = "instruction path of the CPU"},
+     .help = "instruction path: of the CPU, or sm80, a GPU's"},
 };
 
 /* The keys of the paper's own code, so that its config files can be used as they are. Its epochs of the KL weight count
