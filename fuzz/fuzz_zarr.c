@@ -1,5 +1,5 @@
-/* Three files in one input, between lines of three dashes: .zarray, .zattrs of the group above it, and a chunk, which is
- * there under its flat and its nested name. */
+/* Three files in one input, between lines of three dashes: .zarray, .zattrs of the group above it, and a chunk, which
+ * is there under its flat and its nested name. */
 #include <errno.h>
 
 #include "common.h"

@@ -23,69 +23,72 @@ typedef struct crd_test {
 
 static int harness_failed, harness_skipped;
 
-#define CHECK_FAILED(...)                                         \
-    do {                                                          \
-        printf("%s:%d: ", __FILE__, __LINE__);                    \
-        printf(__VA_ARGS__);                                      \
-        printf("\n");                                             \
-        harness_failed = 1;                                       \
-        return;                                                   \
+#define CHECK_FAILED(...)                                                                                              \
+    do {                                                                                                               \
+        printf("%s:%d: ", __FILE__, __LINE__);                                                                         \
+        printf(__VA_ARGS__);                                                                                           \
+        printf("\n");                                                                                                  \
+        harness_failed = 1;                                                                                            \
+        return;                                                                                                        \
     } while (0)
 
-#define CHECK(condition)                                          \
-    do {                                                          \
-        if (!(condition)) CHECK_FAILED("not true: %s", #condition); \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) CHECK_FAILED("not true: %s", #condition);                                                    \
     } while (0)
 
-#define CHECK_OK(call)                                                                              \
-    do {                                                                                            \
-        if ((call) != CRD_OK) CHECK_FAILED("%s failed: %s", #call, crd_last_error()->message);      \
+#define CHECK_OK(call)                                                                                                 \
+    do {                                                                                                               \
+        if ((call) != CRD_OK) CHECK_FAILED("%s failed: %s", #call, crd_last_error()->message);                         \
     } while (0)
 
 /* The call must fail with that status, and its sentence must contain the words. */
-#define CHECK_FAILS(call, expected, words)                                                          \
-    do {                                                                                            \
-        const crd_status harness_status = (call);                                                   \
-        if (harness_status != (expected))                                                           \
-            CHECK_FAILED("%s gave status %s: %s", #call, crd_status_name(harness_status),           \
-                         harness_status == CRD_OK ? "" : crd_last_error()->message);                \
-        if (strstr(crd_last_error()->message, (words)) == NULL)                                     \
-            CHECK_FAILED("%s said \"%s\", without \"%s\"", #call, crd_last_error()->message, words); \
+#define CHECK_FAILS(call, expected, words)                                                                             \
+    do {                                                                                                               \
+        const crd_status harness_status = (call);                                                                      \
+        if (harness_status != (expected))                                                                              \
+            CHECK_FAILED("%s gave status %s: %s", #call, crd_status_name(harness_status),                              \
+                         harness_status == CRD_OK ? "" : crd_last_error()->message);                                   \
+        if (strstr(crd_last_error()->message, (words)) == NULL)                                                        \
+            CHECK_FAILED("%s said \"%s\", without \"%s\"", #call, crd_last_error()->message, words);                   \
     } while (0)
 
-#define CHECK_NEAR(actual, expected, tolerance)                                                     \
-    do {                                                                                            \
-        const double harness_a = (double)(actual), harness_e = (double)(expected);                  \
-        if (!(fabs(harness_a - harness_e) <= (tolerance)))                                          \
-            CHECK_FAILED("%s is %.9g, not %.9g within %.3g", #actual, harness_a, harness_e, (double)(tolerance)); \
+#define CHECK_NEAR(actual, expected, tolerance)                                                                        \
+    do {                                                                                                               \
+        const double harness_a = (double)(actual), harness_e = (double)(expected);                                     \
+        if (!(fabs(harness_a - harness_e) <= (tolerance)))                                                             \
+            CHECK_FAILED("%s is %.9g, not %.9g within %.3g", #actual, harness_a, harness_e, (double)(tolerance));      \
     } while (0)
 
-#define SKIP(reason)                             \
-    do {                                         \
-        printf("skipped: %s\n", reason);         \
-        harness_skipped = 1;                     \
-        return;                                  \
+#define SKIP(reason)                                                                                                   \
+    do {                                                                                                               \
+        printf("skipped: %s\n", reason);                                                                               \
+        harness_skipped = 1;                                                                                           \
+        return;                                                                                                        \
     } while (0)
 
-#define TEST(function) {#function, function}
+#define TEST(function)                                                                                                 \
+    {                                                                                                                  \
+#function, function                                                                                            \
+    }
 
-#define TEST_MAIN(...)                                                                   \
-    int main(int argc, char **argv)                                                      \
-    {                                                                                    \
-        static const crd_test tests[] = {__VA_ARGS__};                                   \
-        int passed = 0, failed = 0, skipped = 0;                                         \
-        setvbuf(stdout, NULL, _IOLBF, 0);                                                \
-        for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {                    \
-            if (argc > 1 && strstr(tests[i].name, argv[1]) == NULL) continue;            \
-            harness_failed = harness_skipped = 0;                                        \
-            tests[i].run();                                                              \
-            printf("%-6s %s\n", harness_failed ? "FAILED" : harness_skipped ? "skip" : "ok", tests[i].name); \
-            failed += harness_failed;                                                    \
-            skipped += !harness_failed && harness_skipped;                               \
-            passed += !harness_failed && !harness_skipped;                               \
-        }                                                                                \
-        printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);           \
-        return failed > 0 ? 1 : passed == 0 && skipped > 0 ? 77 : 0;                     \
+#define TEST_MAIN(...)                                                                                                 \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        static const crd_test tests[] = {__VA_ARGS__};                                                                 \
+        int passed = 0, failed = 0, skipped = 0;                                                                       \
+        setvbuf(stdout, NULL, _IOLBF, 0);                                                                              \
+        for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {                                                  \
+            if (argc > 1 && strstr(tests[i].name, argv[1]) == NULL) continue;                                          \
+            harness_failed = harness_skipped = 0;                                                                      \
+            tests[i].run();                                                                                            \
+            printf("%-6s %s\n", harness_failed ? "FAILED" : harness_skipped ? "skip" : "ok", tests[i].name);           \
+            failed += harness_failed;                                                                                  \
+            skipped += !harness_failed && harness_skipped;                                                             \
+            passed += !harness_failed && !harness_skipped;                                                             \
+        }                                                                                                              \
+        printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);                                         \
+        return failed > 0 ? 1 : passed == 0 && skipped > 0 ? 77 : 0;                                                   \
     }
 
 #endif

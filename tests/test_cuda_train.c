@@ -246,7 +246,7 @@ static void test_gradients_in_f32(void)
     static const train_case cases[] = {
         {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},      {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32"},
         {CRD_BCNN, 16, {16, 16, 16}, 2, CRD_INDEPENDENT, "f32"}, {CRD_BCNN, 4, {8, 8, 8}, 3, CRD_MEAN, "bf16"},
-        {CRD_MCDN, 16, {8, 16, 32}, 3, CRD_FLIPOUT, "f32"},     {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
+        {CRD_MCDN, 16, {8, 16, 32}, 3, CRD_FLIPOUT, "f32"},      {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
         {CRD_MCDN, 16, {16, 16, 16}, 1, CRD_MEAN, "f32"},
     };
     if (!have_gpu()) SKIP("no GPU");

@@ -22,13 +22,13 @@ typedef struct crd_progress {
     const char *unit;  /* what is counted: "slices", "chunks", "steps" */
     int64_t done;
     int64_t total;
-    const char *note;  /* a few words on the latest state ("loss 0.231"), or NULL */
+    const char *note; /* a few words on the latest state ("loss 0.231"), or NULL */
 } crd_progress;
 
 typedef struct crd_monitor {
-    void *context;                                                            /* handed to the callbacks */
-    void (*message)(void *context, crd_level level, const char *text);        /* one sentence, no newline */
-    bool (*progress)(void *context, const crd_progress *progress);            /* false cancels the call */
+    void *context;                                                     /* handed to the callbacks */
+    void (*message)(void *context, crd_level level, const char *text); /* one sentence, no newline */
+    bool (*progress)(void *context, const crd_progress *progress);     /* false cancels the call */
 } crd_monitor;
 
 #ifdef __cplusplus

@@ -72,7 +72,8 @@ typedef struct crd_setting_alias {
     const char *key;  /* "*_dir": every key that ends so */
     const char *name; /* of the setting; NULL: the key is known and has no meaning here */
     double add;       /* added to a number: files that count epochs from 2 where we count from 1 have -1 */
-    const char *words[2]; /* what false and true stand for; NULL: themselves. Where given, the alias is for these only */
+    const char
+        *words[2]; /* what false and true stand for; NULL: themselves. Where given, the alias is for these only */
 } crd_setting_alias;
 
 typedef struct crd_settings {

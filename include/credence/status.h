@@ -35,8 +35,8 @@ typedef enum crd_status {
 
 typedef struct crd_error {
     crd_status status;
-    char message[1024];     /* one sentence, no newline */
-    const char *file;       /* where in the library's source it was raised */
+    char message[1024]; /* one sentence, no newline */
+    const char *file;   /* where in the library's source it was raised */
     int line;
 } crd_error;
 

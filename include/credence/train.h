@@ -10,8 +10,8 @@
  *     if (crd_train(&options, NULL, &result) != CRD_OK) fail(crd_last_error()->message);
  *     crd_settings_clear(&crd_train_settings, &options);
  *
- * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to go
- * on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
+ * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to
+ * go on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
  * number of threads and processes (credence/cluster.h) and any interruptions.
  */
@@ -31,28 +31,28 @@ extern "C" {
 typedef struct crd_train_options {
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
-    double valid_fraction;   /* of the volume, held back where no validation pair is given */
+    double valid_fraction; /* of the volume, held back where no validation pair is given */
     char *output;
-    char *kind;              /* "bcnn", "mcdn" */
+    char *kind; /* "bcnn", "mcdn" */
     char *preset;
-    char *init;              /* a model to start from, or NULL */
-    char *estimator;         /* "flipout", "independent", "mean" */
+    char *init;      /* a model to start from, or NULL */
+    char *estimator; /* "flipout", "independent", "mean" */
     int64_t filters, groups;
     double prior_std;
-    char *norm;              /* "scan", "none", "MEAN,STD" */
+    char *norm; /* "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
     double lr;
-    int64_t lr_decay_start;  /* -1: constant */
+    int64_t lr_decay_start; /* -1: constant */
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     int no_shuffle;
-    char *augment;           /* "none", "flips" */
+    char *augment; /* "none", "flips" */
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;
-    int64_t shape[3];        /* raw files */
+    int64_t shape[3]; /* raw files */
     char *type, *label_type;
-    char *log;               /* another place for the log */
+    char *log; /* another place for the log */
     int64_t checkpoint_every;
     int resume;
     int64_t seed, threads;
@@ -61,23 +61,23 @@ typedef struct crd_train_options {
 
 CRD_API extern const crd_settings crd_train_settings;
 
-/* Sets what options->preset names, apart from what was given by hand: `given`, as crd_settings_from_json leaves it, has a
- * mark for every row of crd_train_settings that must stay; NULL: none. */
+/* Sets what options->preset names, apart from what was given by hand: `given`, as crd_settings_from_json leaves it, has
+ * a mark for every row of crd_train_settings that must stay; NULL: none. */
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, unsigned char *given);
 
 typedef struct crd_train_result {
     int64_t steps, epochs;
-    double bce;              /* of the last epoch's mini-batches, mean */
-    double valid_bce;        /* of the last epoch; NaN without validation data */
+    double bce;       /* of the last epoch's mini-batches, mean */
+    double valid_bce; /* of the last epoch; NaN without validation data */
     double valid_accuracy;
     double best_valid_bce;
     int64_t best_epoch;
-    double mean_sigma;       /* of the weights' posteriors; NaN for an mcdn */
-    double certain_share;    /* of weights with |mean| > sigma; NaN for an mcdn */
-    double calibration;      /* the number stored in the model */
-    double seconds;          /* of this call */
-    double waited_seconds;   /* of them, waiting for chunks to be read */
-    double reading_seconds;  /* processor time of the thread that reads ahead */
+    double mean_sigma;      /* of the weights' posteriors; NaN for an mcdn */
+    double certain_share;   /* of weights with |mean| > sigma; NaN for an mcdn */
+    double calibration;     /* the number stored in the model */
+    double seconds;         /* of this call */
+    double waited_seconds;  /* of them, waiting for chunks to be read */
+    double reading_seconds; /* processor time of the thread that reads ahead */
 } crd_train_result;
 
 /* Trains. Cancelling through the monitor leaves a checkpoint, and CRD_ERR_CANCELLED. */

@@ -25,47 +25,47 @@ typedef struct crd_backend crd_backend;
 enum { CRD_DEVICES_MOST = 16 };
 
 typedef struct crd_device_settings {
-    int device;              /* index of the GPU */
-    int threads;             /* CPU; 0: one per core */
-    const char *isa;         /* instruction path, NULL: the best */
+    int device;      /* index of the GPU */
+    int threads;     /* CPU; 0: one per core */
+    const char *isa; /* instruction path, NULL: the best */
     crd_precision precision;
-    int64_t max_bytes;       /* memory of each device, 0: what is free */
+    int64_t max_bytes; /* memory of each device, 0: what is free */
     /* For backend/several.h: which devices, and the backend that each of them has. */
     int device_count;
     int devices[CRD_DEVICES_MOST];
     const crd_backend *each;
-    char fallback[160];      /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
+    char fallback[160]; /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
 } crd_device_settings;
 
 typedef struct crd_predictor_plan {
-    const crd_net *net;              /* borrowed until the predictor is freed, as all pointers here */
-    const float *parameters;         /* model layout */
+    const crd_net *net;      /* borrowed until the predictor is freed, as all pointers here */
+    const float *parameters; /* model layout */
     int64_t chunk[3];
     int64_t samples;
     uint64_t seed;
-    crd_estimator estimator;         /* CRD_INDEPENDENT or CRD_MEAN */
-    bool draws_per_chunk;            /* else one set of draws serves all chunks */
-    float inverse_temperature;       /* multiplies the logit */
-    const double *percentiles;       /* 0..100 */
+    crd_estimator estimator;   /* CRD_INDEPENDENT or CRD_MEAN */
+    bool draws_per_chunk;      /* else one set of draws serves all chunks */
+    float inverse_temperature; /* multiplies the logit */
+    const double *percentiles; /* 0..100 */
     int64_t percentile_count;
     bool standard_deviation;
-    bool keep_samples;               /* results carry every sample's probabilities */
-    int64_t first_sample;            /* samples first_sample .. first_sample + samples - 1 are drawn */
+    bool keep_samples;    /* results carry every sample's probabilities */
+    int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
 } crd_predictor_plan;
 
 /* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect, or,
  * where the depth is 1, until the next submit. */
 typedef struct crd_chunk_result {
     int64_t chunk_number;
-    const uint32_t *mean;            /* value * 2^24, rounded to nearest even */
-    const uint32_t *deviation;       /* the same, or NULL */
+    const uint32_t *mean;      /* value * 2^24, rounded to nearest even */
+    const uint32_t *deviation; /* the same, or NULL */
     const uint32_t *const *percentiles;
-    const uint64_t *above;           /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there */
-    const float *samples;            /* [samples][voxels], or NULL */
-    const float *probe;              /* [probe_count][samples]: the values at the voxels asked for */
+    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there */
+    const float *samples;  /* [samples][voxels], or NULL */
+    const float *probe;    /* [probe_count][samples]: the values at the voxels asked for */
     int64_t probe_count;
-    double summary_seconds;          /* of the time that computing took, what mean, percentiles and the like took where
-                                        they run after the network, not beside it; else 0 */
+    double summary_seconds; /* of the time that computing took, what mean, percentiles and the like took where
+                               they run after the network, not beside it; else 0 */
 } crd_chunk_result;
 
 typedef struct crd_predictor crd_predictor;
@@ -102,7 +102,7 @@ typedef struct crd_learner crd_learner;
 
 struct crd_backend {
     uint32_t version;
-    const char *name;                                    /* "cpu", "cuda" */
+    const char *name; /* "cpu", "cuda" */
 
     /* A sentence for the manifest: the processor and the instruction path. */
     crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);

@@ -27,7 +27,8 @@ crd_status crd_plugin_load(const char *file, const crd_backend **out)
     if (entry != NULL) *out = entry(&host);
     if (*out == NULL || (*out)->version != CRD_BACKEND_VERSION) {
         *out = NULL;
-        return crd_fail(CRD_ERR_UNSUPPORTED, "%s belongs to another version of credence; install both from one build", file);
+        return crd_fail(CRD_ERR_UNSUPPORTED, "%s belongs to another version of credence; install both from one build",
+                        file);
     }
     return CRD_OK;
 }

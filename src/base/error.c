@@ -63,7 +63,8 @@ crd_status crd_error_set_errno(const char *file, int line, const char *format, .
     va_start(arguments, format);
     int used = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    const char *reason = cause == ENOSPC ? "the disk is full; free some space or choose another folder" : strerror(cause);
+    const char *reason =
+        cause == ENOSPC ? "the disk is full; free some space or choose another folder" : strerror(cause);
     if (used >= 0 && (size_t)used < sizeof message) {
         snprintf(message + used, sizeof message - (size_t)used, ": %s", reason);
     }

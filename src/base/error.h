@@ -11,21 +11,21 @@
 /* Record an error and give its status back. With several `%` arguments, as printf. */
 #define crd_fail(code, ...) crd_error_set((code), __FILE__, __LINE__, __VA_ARGS__)
 
-#define CRD_TRY(call)                              \
-    do {                                           \
-        if ((status = (call)) != CRD_OK) goto done; \
+#define CRD_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        if ((status = (call)) != CRD_OK) goto done;                                                                    \
     } while (0)
 
-#define CRD_FAIL(code, ...)                    \
-    do {                                       \
-        status = crd_fail((code), __VA_ARGS__); \
-        goto done;                             \
+#define CRD_FAIL(code, ...)                                                                                            \
+    do {                                                                                                               \
+        status = crd_fail((code), __VA_ARGS__);                                                                        \
+        goto done;                                                                                                     \
     } while (0)
 
-#define CRD_PASS(call)                                 \
-    do {                                               \
-        crd_status pass_status = (call);               \
-        if (pass_status != CRD_OK) return pass_status; \
+#define CRD_PASS(call)                                                                                                 \
+    do {                                                                                                               \
+        crd_status pass_status = (call);                                                                               \
+        if (pass_status != CRD_OK) return pass_status;                                                                 \
     } while (0)
 
 crd_status crd_error_set(crd_status code, const char *file, int line, const char *format, ...)

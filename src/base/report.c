@@ -33,6 +33,6 @@ crd_status crd_advance(const crd_monitor *monitor, const char *stage, const char
     if (monitor == NULL || monitor->progress == NULL) return CRD_OK;
     const crd_progress progress = {.stage = stage, .unit = unit, .done = done, .total = total, .note = note};
     if (monitor->progress(monitor->context, &progress)) return CRD_OK;
-    return crd_fail(CRD_ERR_CANCELLED, "stopped while %s, at %lld of %lld %s", stage, (long long)done,
-                    (long long)total, unit);
+    return crd_fail(CRD_ERR_CANCELLED, "stopped while %s, at %lld of %lld %s", stage, (long long)done, (long long)total,
+                    unit);
 }

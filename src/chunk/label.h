@@ -14,10 +14,10 @@ enum { CRD_LABEL_NONE = 255 };
 typedef struct crd_label crd_label;
 
 typedef struct crd_label_options {
-    const crd_volume_options *volume;   /* raw shape and type; may be NULL */
-    const double *foreground;           /* values that mean 1; NULL: the larger of two */
+    const crd_volume_options *volume; /* raw shape and type; may be NULL */
+    const double *foreground;         /* values that mean 1; NULL: the larger of two */
     int64_t foreground_count;
-    const double *ignore;               /* values that mean "no label" */
+    const double *ignore; /* values that mean "no label" */
     int64_t ignore_count;
 } crd_label_options;
 

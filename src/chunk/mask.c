@@ -23,9 +23,9 @@ crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **ou
         const int64_t *own = crd_volume_describe(mask->volume)->shape;
         if (memcmp(own, shape, sizeof mask->shape) != 0) {
             CRD_FAIL(CRD_ERR_MISMATCH,
-                     "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal", text,
-                     (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0], (long long)shape[1],
-                     (long long)shape[2]);
+                     "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal",
+                     text, (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0],
+                     (long long)shape[1], (long long)shape[2]);
         }
     }
     *out = mask;

@@ -35,7 +35,7 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
     }
     for (int axis = 0; axis < 3; axis++) {
         if (chunk[axis] < 1) return crd_fail(CRD_ERR_ARGUMENT, "a chunk edge of %lld can't be", (long long)chunk[axis]);
-        CRD_PASS(plan_axis("zyx"[axis], shape[axis], chunk[axis], step, trim, &out->axes[axis]));
+        CRD_PASS(plan_axis("zyx"[axis], shape[axis], chunk[axis], step, trim, &out -> axes[axis]));
     }
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }

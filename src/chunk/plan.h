@@ -10,12 +10,12 @@
 
 typedef struct crd_axis_plan {
     int64_t size, window, stride, border;
-    int64_t count;           /* positions 0, stride, 2 stride, ... <= size - window, and size - window */
+    int64_t count; /* positions 0, stride, 2 stride, ... <= size - window, and size - window */
 } crd_axis_plan;
 
 typedef struct crd_plan {
     crd_axis_plan axes[3];
-    int64_t count;           /* chunks in all */
+    int64_t count; /* chunks in all */
 } crd_plan;
 
 /* step >= 1; trim in [0, 0.5). A volume shorter than the chunk is an error that suggests a chunk that fits. */

@@ -52,13 +52,13 @@ static inline int crd_border_class(int z_axis, int y_axis, int x_axis)
  * 3x3x3, stride 1, zero padding: kernel [27][cin][cout], taps in (z, y, x) order, offsets -1, 0, 1; cin = the inputs'
  * channels together. Also the data gradient (flipped taps, swapped channels), with bias NULL and relu false. */
 typedef struct crd_conv {
-    const crd_tensor *x[2];  /* x[1] may be NULL */
+    const crd_tensor *x[2]; /* x[1] may be NULL */
     const float *kernel;
-    const float *bias;       /* [CRD_BORDER_CLASSES][cout], or NULL for none */
+    const float *bias; /* [CRD_BORDER_CLASSES][cout], or NULL for none */
     bool relu;
     crd_tensor *y;
-    double *sums;            /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
-    void *scratch;           /* at least conv_scratch bytes, 64-byte aligned */
+    double *sums;  /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
+    void *scratch; /* at least conv_scratch bytes, 64-byte aligned */
 } crd_conv;
 
 /* y = act(conv2(upsample2(x), kernel) + bias[class]): y has twice x's edges. 2x2x2, padded at the end only: kernel
@@ -74,11 +74,11 @@ typedef struct crd_up {
 } crd_up;
 
 typedef enum crd_op {
-    CRD_OP_CONV,            /* conv_forward */
-    CRD_OP_CONV_KERNEL,     /* conv_kernel_gradient */
-    CRD_OP_UP,              /* up_forward */
-    CRD_OP_UP_DATA,         /* up_data_gradient */
-    CRD_OP_UP_KERNEL        /* up_kernel_gradient */
+    CRD_OP_CONV,        /* conv_forward */
+    CRD_OP_CONV_KERNEL, /* conv_kernel_gradient */
+    CRD_OP_UP,          /* up_forward */
+    CRD_OP_UP_DATA,     /* up_data_gradient */
+    CRD_OP_UP_KERNEL    /* up_kernel_gradient */
 } crd_op;
 
 /* Sizes of one convolution: the output's voxels, and channels. */

@@ -34,7 +34,7 @@ struct crd_format {
     const char *library;  /* what a build without it lacks, or NULL */
     bool any_order;       /* boxes may be written in any order, unless in_order is set */
 
-    bool folder;          /* what is written is a folder */
+    bool folder; /* what is written is a folder */
 
     /* All but sniff are NULL in a build without the library: the row stays, so that the error can say what is missing.
      * `options` is never NULL here. */

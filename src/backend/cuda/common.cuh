@@ -19,15 +19,15 @@ crd_status cuda_use_device(const crd_device_settings *settings);
 crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes);
 
 #define CUDA_FAIL(code, ...) crd_cuda_fail((code), __FILE__, __LINE__, __VA_ARGS__)
-#define CUDA_PASS(call)                                                                      \
-    do {                                                                                     \
-        crd_status pass_status = crd_cuda_check((call), __FILE__, __LINE__, #call);          \
-        if (pass_status != CRD_OK) return pass_status;                                       \
+#define CUDA_PASS(call)                                                                                                \
+    do {                                                                                                               \
+        crd_status pass_status = crd_cuda_check((call), __FILE__, __LINE__, #call);                                    \
+        if (pass_status != CRD_OK) return pass_status;                                                                 \
     } while (0)
-#define PASS(call)                                     \
-    do {                                               \
-        crd_status pass_status = (call);               \
-        if (pass_status != CRD_OK) return pass_status; \
+#define PASS(call)                                                                                                     \
+    do {                                                                                                               \
+        crd_status pass_status = (call);                                                                               \
+        if (pass_status != CRD_OK) return pass_status;                                                                 \
     } while (0)
 
 enum { BORDER_CLASSES = 64, SLAB = 16 /* channels that one matrix instruction takes */ };
@@ -40,7 +40,10 @@ __device__ __forceinline__ int border_axis(int i, int n)
 
 struct Extent {
     int depth, height, width;
-    __host__ __device__ long voxels() const { return (long)depth * height * width; }
+    __host__ __device__ long voxels() const
+    {
+        return (long)depth * height * width;
+    }
 };
 
 __device__ __forceinline__ int border_class(const Extent &e, int z, int y, int x)
@@ -62,9 +65,10 @@ template <> struct Pair<__half> {
     }
     static __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
     {
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     }
 };
 template <> struct Pair<__nv_bfloat16> {
@@ -79,9 +83,10 @@ template <> struct Pair<__nv_bfloat16> {
     }
     static __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
     {
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     }
 };
 

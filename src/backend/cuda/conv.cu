@@ -30,12 +30,14 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __gri
             for (int i = 0; i < 4; i++) accumulator[d][n][i] = 0.0f;
 
     const int own_voxel = (2 * warp + (lane >> 3 & 1)) * S::IN_COLUMNS + (lane & 7), piece = lane >> 4;
-    const uint4 *weights = p.weights + sample * p.weights_stride + (long)blockIdx.y * S::NARROW * slabs * 27 * 32 + lane;
+    const uint4 *weights =
+        p.weights + sample * p.weights_stride + (long)blockIdx.y * S::NARROW * slabs * 27 * 32 + lane;
 
     for (int slab = 0; slab < slabs; slab++) {
         const bool second = slab >= slabs0;
         const ConvInput &input = p.x[second];
-        const T *from = static_cast<const T *>(input.data) + sample * input.stride + (second ? slab - slabs0 : slab) * SLAB;
+        const T *from =
+            static_cast<const T *>(input.data) + sample * input.stride + (second ? slab - slabs0 : slab) * SLAB;
         __syncthreads();
         load_tile<S::IN_PLANES, S::IN_ROWS, S::IN_COLUMNS, S::THREADS>(shared, from, input.channels, p.size, z0 - 1,
                                                                        y0 - 1, x0 - 1);

@@ -34,7 +34,7 @@ int conv_tiles(const Extent &size, int out);
 template <typename T> crd_status conv_launch(const ConvArguments &arguments, int samples, cudaStream_t stream);
 
 struct UpArguments {
-    ConvInput x; // low resolution
+    ConvInput x;          // low resolution
     const uint4 *weights; // [samples][out / 16][in / 16][27][32]: 27 = taps of all eight parities
     long weights_stride;
     const float *bias;

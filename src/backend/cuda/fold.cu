@@ -19,7 +19,8 @@ __global__ void tap_shift_kernel(FoldArguments p)
     const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out;
     for (int out = threadIdx.x; out < p.out; out += blockDim.x) {
         float total = 0.0f;
-        for (int in = 0; in < p.in; in++) total = fmaf(kernel[in * p.out + out], p.shift[sample * p.affine_stride + in], total);
+        for (int in = 0; in < p.in; in++)
+            total = fmaf(kernel[in * p.out + out], p.shift[sample * p.affine_stride + in], total);
         p.tap_shift[((long)sample * taps + tap) * p.out + out] = total;
     }
 }
@@ -145,7 +146,8 @@ template <typename T> crd_status fold_launch(FoldKind kind, const FoldArguments 
 {
     const int threads = p.out < 256 ? (p.out + 31) / 32 * 32 : 256;
     if (p.shift != nullptr) tap_shift_kernel<<<dim3(taps_of(kind), samples), threads, 0, stream>>>(p);
-    if (p.bias != nullptr) bias_kernel<<<dim3(BORDER_CLASSES, samples), threads, 0, stream>>>(p, kind == FOLD_UP ? 2 : 3);
+    if (p.bias != nullptr)
+        bias_kernel<<<dim3(BORDER_CLASSES, samples), threads, 0, stream>>>(p, kind == FOLD_UP ? 2 : 3);
     pack<T>(kind, p, dim3((unsigned)((packed_count<T>(kind, p.in, p.out) + 255) / 256), samples), stream);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;

@@ -1,12 +1,17 @@
 // The head: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution and the sigmoid, in one pass.
 //
-// The matrix product has eight columns and the head one output, so the three planes of the kernel take a column each: an
-// input plane gives its share of three output planes at once, and those meet in registers.
+// The matrix product has eight columns and the head one output, so the three planes of the kernel take a column each:
+// an input plane gives its share of three output planes at once, and those meet in registers.
 #include "backend/cuda/conv.cuh"
 #include "backend/cuda/tile.cuh"
 
 enum { PLANES = 8, WARPS = 8, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
-enum { IN_PLANES = PLANES + 2, IN_ROWS = ROWS + 2, IN_COLUMNS = COLUMNS + 2, BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32 };
+enum {
+    IN_PLANES = PLANES + 2,
+    IN_ROWS = ROWS + 2,
+    IN_COLUMNS = COLUMNS + 2,
+    BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32
+};
 
 template <typename T> __global__ __launch_bounds__(THREADS, 3) void head_kernel(const __grid_constant__ HeadArguments p)
 {
@@ -16,7 +21,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void head_kernel(
     const int across = (p.size.width + COLUMNS - 1) / COLUMNS, down = (p.size.height + ROWS - 1) / ROWS;
     const int x0 = blockIdx.x % across * COLUMNS, y0 = blockIdx.x / across % down * ROWS;
     const int z0 = blockIdx.x / (across * down) * PLANES, slabs = p.x.channels / SLAB;
-    float share[IN_PLANES][4]; // columns 2q and 2q + 1 of two rows: q = 0 has planes 0 and 1 of the kernel, q = 1 plane 2
+    float share[IN_PLANES]
+               [4]; // columns 2q and 2q + 1 of two rows: q = 0 has planes 0 and 1 of the kernel, q = 1 plane 2
 #pragma unroll
     for (int z = 0; z < IN_PLANES; z++)
 #pragma unroll
@@ -35,7 +41,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void head_kernel(
 #pragma unroll
             for (int z = 0; z < IN_PLANES; z++) {
                 uint32_t a[4];
-                load_matrix(a, voxel_address(shared, own_voxel + (z * IN_ROWS + tap / 3) * IN_COLUMNS + tap % 3, piece));
+                load_matrix(a,
+                            voxel_address(shared, own_voxel + (z * IN_ROWS + tap / 3) * IN_COLUMNS + tap % 3, piece));
                 Pair<T>::multiply(share[z], a, b.x, b.y);
             }
         }
@@ -60,7 +67,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void head_kernel(
 template <typename T> crd_status head_launch(const HeadArguments &arguments, int samples, cudaStream_t stream)
 {
     const Extent &e = arguments.size;
-    const dim3 grid((e.width + COLUMNS - 1) / COLUMNS * ((e.height + ROWS - 1) / ROWS) * ((e.depth + PLANES - 1) / PLANES),
+    const dim3 grid((e.width + COLUMNS - 1) / COLUMNS * ((e.height + ROWS - 1) / ROWS) *
+                        ((e.depth + PLANES - 1) / PLANES),
                     1, samples);
     CUDA_PASS(cudaFuncSetAttribute(head_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
     head_kernel<T><<<grid, THREADS, BYTES, stream>>>(arguments);

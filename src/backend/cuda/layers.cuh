@@ -12,21 +12,23 @@ enum FoldKind { FOLD_CONV, FOLD_UP, FOLD_HEAD };
 struct FoldArguments {
     const float *kernel; // [samples]: `kernel_stride` apart
     long kernel_stride;
-    const float *bias;             // [out], the same for all samples; NULL: bias_classes is not wanted
-    const float *scale, *shift;    // [samples][in], `affine_stride` apart; NULL: none
+    const float *bias;          // [out], the same for all samples; NULL: bias_classes is not wanted
+    const float *scale, *shift; // [samples][in], `affine_stride` apart; NULL: none
     long affine_stride;
-    float *tap_shift;              // scratch [samples][27][out]
-    float *bias_classes;           // [samples][BORDER_CLASSES][out]
-    void *packed;                  // [samples], `packed_stride` uint4s (uint2s, floats) apart
+    float *tap_shift;    // scratch [samples][27][out]
+    float *bias_classes; // [samples][BORDER_CLASSES][out]
+    void *packed;        // [samples], `packed_stride` uint4s (uint2s, floats) apart
     long packed_stride;
     int in, out;
     Extent size; // of the output
 };
-template <typename T> crd_status fold_launch(FoldKind kind, const FoldArguments &arguments, int samples, cudaStream_t stream);
+template <typename T>
+crd_status fold_launch(FoldKind kind, const FoldArguments &arguments, int samples, cudaStream_t stream);
 // uint4s (conv, up), uint2s (head) or floats (T = float) of one sample's packed kernel.
 template <typename T> long packed_count(FoldKind kind, int in, int out);
 
-// Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels / piece].
+// Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels /
+// piece].
 struct NormArguments {
     const float2 *partial; // [samples][tiles][channels / piece]
     int tiles, channels, groups;
@@ -35,19 +37,19 @@ struct NormArguments {
     const float *mask; // [samples][...], `mask_stride` apart, or NULL: multiplies scale and shift as consumers see them
     long mask_stride;
     double *sums;
-    float *scale, *shift;               // [samples][channels]: with the mask
-    float *plain_scale, *plain_shift;   // without it
-    int piece = 1;                      // neighbouring channels that share a sum; divides a group
+    float *scale, *shift;             // [samples][channels]: with the mask
+    float *plain_scale, *plain_shift; // without it
+    int piece = 1;                    // neighbouring channels that share a sum; divides a group
 };
 crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
 
 // The merge norm over [skip, up].
 struct MergeArguments {
-    const double *skip_sums, *up_sums;           // [2][half]; [samples][2][half]
-    const float *skip_scale, *skip_shift;        // [half]
-    const float *up_scale, *up_shift;            // [samples][half]
-    const float *gamma, *beta;                   // [2 half]
-    float *scale, *shift;                        // [samples][2 half]: through both norms
+    const double *skip_sums, *up_sums;    // [2][half]; [samples][2][half]
+    const float *skip_scale, *skip_shift; // [half]
+    const float *up_scale, *up_shift;     // [samples][half]
+    const float *gamma, *beta;            // [2 half]
+    float *scale, *shift;                 // [samples][2 half]: through both norms
     int half, groups;
     double voxels;
     bool own_skips = false; // the skip's sums, scales and shifts are one set per sample, too
@@ -55,8 +57,8 @@ struct MergeArguments {
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
 
 // Scale and shift with a mask per sample, from those without: [samples][channels].
-crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride, float *scale,
-                       float *shift, int channels, int samples, cudaStream_t stream);
+crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,
+                       float *scale, float *shift, int channels, int samples, cudaStream_t stream);
 
 // Weight and bias of the 1x1x1 convolution: out [samples][2].
 crd_status point_launch(const float *kernel, long kernel_stride, const float *bias, float *out, int samples,

@@ -3,12 +3,13 @@
 static const int THREADS = 512;
 __device__ const double EPSILON = 1e-5;
 
-// One block a sample. Every column of `partial` has `lanes` threads, which add every lanes-th tile; then halves are added to
-// halves. The order depends on the sizes alone.
+// One block a sample. Every column of `partial` has `lanes` threads, which add every lanes-th tile; then halves are
+// added to halves. The order depends on the sizes alone.
 __global__ void norm_kernel(const NormArguments p)
 {
     extern __shared__ double2 parts[];
-    const int sample = blockIdx.x, columns = p.channels / p.piece, column = threadIdx.x % columns, part = threadIdx.x / columns;
+    const int sample = blockIdx.x, columns = p.channels / p.piece, column = threadIdx.x % columns,
+              part = threadIdx.x / columns;
     int lanes = blockDim.x / columns;
     if (part < lanes) {
         double2 own = make_double2(0.0, 0.0);
@@ -56,7 +57,8 @@ __global__ void norm_kernel(const NormArguments p)
 crd_status norm_launch(const NormArguments &p, int samples, cudaStream_t stream)
 {
     const int threads = p.channels > THREADS ? p.channels : THREADS;
-    if (p.channels > 1024) return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "a network of %d channels is too wide for the GPU", p.channels);
+    if (p.channels > 1024)
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "a network of %d channels is too wide for the GPU", p.channels);
     norm_kernel<<<samples, threads, (size_t)threads * sizeof(double2), stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
@@ -88,7 +90,8 @@ __global__ void merge_kernel(MergeArguments p)
 
 crd_status merge_launch(const MergeArguments &p, int samples, cudaStream_t stream)
 {
-    if (2 * p.half > 1024) return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "a network of %d channels is too wide for the GPU", 2 * p.half);
+    if (2 * p.half > 1024)
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "a network of %d channels is too wide for the GPU", 2 * p.half);
     merge_kernel<<<samples, 2 * p.half, (size_t)(2 * p.half) * sizeof(double2), stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
@@ -102,8 +105,8 @@ __global__ void mask_kernel(const float *plain_scale, const float *plain_shift, 
     shift[sample * channels + channel] = plain_shift[channel] * mask[sample * mask_stride + channel];
 }
 
-crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride, float *scale,
-                       float *shift, int channels, int samples, cudaStream_t stream)
+crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,
+                       float *scale, float *shift, int channels, int samples, cudaStream_t stream)
 {
     mask_kernel<<<samples, channels, 0, stream>>>(plain_scale, plain_shift, mask, mask_stride, scale, shift);
     CUDA_PASS(cudaGetLastError());

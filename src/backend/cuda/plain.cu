@@ -19,7 +19,8 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
     if (at >= p.size.voxels() * p.out) return;
     const int out = at % p.out, sample = blockIdx.y, in = p.x[0].channels + p.x[1].channels;
     const long voxel = at / p.out;
-    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height, z = voxel / ((long)p.size.width * p.size.height);
+    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height,
+              z = voxel / ((long)p.size.width * p.size.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride + out;
     const long biased = ((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out;
     float total = p.values == nullptr ? p.bias[biased] : 0.0f;
@@ -27,9 +28,11 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
         const int zz = z + tap / 9 - 1, yy = y + tap / 3 % 3 - 1, xx = x + tap % 3 - 1;
         if (zz < 0 || zz >= p.size.depth || yy < 0 || yy >= p.size.height || xx < 0 || xx >= p.size.width) continue;
         const long from = ((long)zz * p.size.height + yy) * p.size.width + xx;
-        for (int i = 0; i < in; i++) total = fmaf(read_input(p.x, sample, from, i), weights[((long)tap * in + i) * p.out], total);
+        for (int i = 0; i < in; i++)
+            total = fmaf(read_input(p.x, sample, from, i), weights[((long)tap * in + i) * p.out], total);
     }
-    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] = p.values == nullptr ? fmaxf(total, 0.0f) : total;
+    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] =
+        p.values == nullptr ? fmaxf(total, 0.0f) : total;
 }
 
 __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
@@ -39,7 +42,8 @@ __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
     if (at >= high.voxels() * p.out) return;
     const int out = at % p.out, sample = blockIdx.y, in = p.x.channels;
     const long voxel = at / p.out;
-    const int x = voxel % high.width, y = voxel / high.width % high.height, z = voxel / ((long)high.width * high.height);
+    const int x = voxel % high.width, y = voxel / high.width % high.height,
+              z = voxel / ((long)high.width * high.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride + out;
     const float *input = static_cast<const float *>(p.x.data) + sample * p.x.stride;
     float total = p.bias[((long)sample * BORDER_CLASSES + border_class(high, z, y, x)) * p.out + out];
@@ -47,7 +51,8 @@ __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
         const int zz = z + (tap >> 2), yy = y + (tap >> 1 & 1), xx = x + (tap & 1);
         if (zz >= high.depth || yy >= high.height || xx >= high.width) continue;
         const long from = ((long)(zz / 2) * p.low.height + yy / 2) * p.low.width + xx / 2;
-        for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[((long)tap * in + i) * p.out], total);
+        for (int i = 0; i < in; i++)
+            total = fmaf(__ldg(input + from * in + i), weights[((long)tap * in + i) * p.out], total);
     }
     static_cast<float *>(p.y)[(long)sample * high.voxels() * p.out + at] = fmaxf(total, 0.0f);
 }
@@ -57,7 +62,8 @@ __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
     const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
     if (voxel >= p.size.voxels()) return;
     const int sample = blockIdx.y, in = p.x.channels;
-    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height, z = voxel / ((long)p.size.width * p.size.height);
+    const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height,
+              z = voxel / ((long)p.size.width * p.size.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride;
     const float *input = static_cast<const float *>(p.x.data) + sample * p.x.stride;
     float total = p.bias[sample * BORDER_CLASSES + border_class(p.size, z, y, x)];

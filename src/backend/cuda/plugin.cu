@@ -26,7 +26,8 @@ crd_status crd_cuda_check(cudaError_t error, const char *file, int line, const c
     if (error == cudaSuccess) return CRD_OK;
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation) {
-        return crd_cuda_fail(CRD_ERR_MEMORY, file, line, "the GPU or the pinned host memory is full; choose a smaller "
+        return crd_cuda_fail(CRD_ERR_MEMORY, file, line,
+                             "the GPU or the pinned host memory is full; choose a smaller "
                              "--chunk or close other programs on the GPU");
     }
     return crd_cuda_fail(CRD_ERR_SYSTEM, file, line, "the GPU failed: %s (%s)", cudaGetErrorString(error), what);
@@ -53,19 +54,23 @@ crd_status cuda_use_device(const crd_device_settings *settings)
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "no GPU was found, or the NVIDIA driver is not loaded; choose --device cpu");
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED,
+                         "no GPU was found, or the NVIDIA driver is not loaded; choose --device cpu");
     }
     if (settings->device < 0 || settings->device >= count) {
-        return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0", settings->device, count);
+        return CUDA_FAIL(CRD_ERR_ARGUMENT, "there is no GPU number %d: this machine has %d, numbered from 0",
+                         settings->device, count);
     }
     cudaDeviceProp properties;
     CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
     if (properties.major < 8) {
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED,
+                         "the GPU %s has compute capability %d.%d and 8.0 is needed; choose --device cpu",
                          properties.name, properties.major, properties.minor);
     }
     if (asks_for(settings, "sm90") && !is_hopper(properties)) {
-        return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "the GPU %s has compute capability %d.%d and the path sm90 is for 9.0; leave out --isa",
+        return CUDA_FAIL(CRD_ERR_UNSUPPORTED,
+                         "the GPU %s has compute capability %d.%d and the path sm90 is for 9.0; leave out --isa",
                          properties.name, properties.major, properties.minor);
     }
     CUDA_PASS(cudaSetDevice(settings->device));
@@ -93,7 +98,8 @@ static crd_status describe(const crd_device_settings *settings, char *text, size
     PASS(cuda_use_device(settings));
     CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
     snprintf(text, size, "cuda (%s, %s path, %s)", properties.name,
-             is_hopper(properties) && !asks_for(settings, "sm80") ? "sm90" : "sm80", precision_name(settings->precision));
+             is_hopper(properties) && !asks_for(settings, "sm80") ? "sm90" : "sm80",
+             precision_name(settings->precision));
     return CRD_OK;
 }
 
@@ -108,7 +114,8 @@ crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *by
 }
 
 // Widths that the matrix instructions don't take run in float32, as --precision f32 does.
-static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path, int64_t *together)
+static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path,
+                               int64_t *together)
 {
     int64_t available, device, host;
     PASS(path_of(settings, path));
@@ -203,11 +210,28 @@ static crd_status device_load(const crd_device_settings *settings, crd_device_lo
 }
 
 static const crd_backend backend = {
-    CRD_BACKEND_VERSION, "cuda",           describe,         predictor_bytes,   predictor_create,
-    predictor_depth,     predictor_submit, predictor_collect, predictor_free,    predictor_layers,
-    device_peak,         device_load,
-    cuda_learner_bytes,  cuda_learner_create, cuda_learner_write,    cuda_learner_read,     cuda_learner_stage,
-    cuda_learner_start,  cuda_learner_finish, cuda_learner_gradient, cuda_learner_evaluate, cuda_learner_free,
+    CRD_BACKEND_VERSION,
+    "cuda",
+    describe,
+    predictor_bytes,
+    predictor_create,
+    predictor_depth,
+    predictor_submit,
+    predictor_collect,
+    predictor_free,
+    predictor_layers,
+    device_peak,
+    device_load,
+    cuda_learner_bytes,
+    cuda_learner_create,
+    cuda_learner_write,
+    cuda_learner_read,
+    cuda_learner_stage,
+    cuda_learner_start,
+    cuda_learner_finish,
+    cuda_learner_gradient,
+    cuda_learner_evaluate,
+    cuda_learner_free,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)

@@ -50,8 +50,8 @@ __device__ __forceinline__ void finish_voxel(const float (&low)[4], const float 
 
 // The same for a gradient: no bias and no ReLU, and the sums are those of the gradient and of gradient * value.
 template <typename T>
-__device__ __forceinline__ void finish_gradient(const float (&low)[4], const float (&high)[4], int half, const T *values,
-                                                T *to, float (&sum)[4], float (&product)[4])
+__device__ __forceinline__ void finish_gradient(const float (&low)[4], const float (&high)[4], int half,
+                                                const T *values, T *to, float (&sum)[4], float (&product)[4])
 {
     const uint32_t first = Pair<T>::pack(low[half * 2], low[half * 2 + 1]);
     const uint32_t second = Pair<T>::pack(high[half * 2], high[half * 2 + 1]);

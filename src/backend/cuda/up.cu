@@ -4,7 +4,12 @@
 #include "backend/cuda/tile.cuh"
 
 enum { PLANES = 4, WARPS = 4, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
-enum { IN_PLANES = PLANES + 1, IN_ROWS = ROWS + 1, IN_COLUMNS = COLUMNS + 1, TILE_BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32 };
+enum {
+    IN_PLANES = PLANES + 1,
+    IN_ROWS = ROWS + 1,
+    IN_COLUMNS = COLUMNS + 1,
+    TILE_BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32
+};
 
 template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_kernel(const __grid_constant__ UpArguments p)
 {
@@ -51,8 +56,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_kernel(co
 #pragma unroll
                         for (int d = 0; d < PLANES; d++) {
                             uint32_t m[4];
-                            load_matrix(m, voxel_address(shared + slab * TILE_BYTES, offset + d * IN_ROWS * IN_COLUMNS,
-                                                         piece));
+                            load_matrix(
+                                m, voxel_address(shared + slab * TILE_BYTES, offset + d * IN_ROWS * IN_COLUMNS, piece));
                             Pair<T>::multiply(accumulator[d][0], m, w.x, w.y);
                             Pair<T>::multiply(accumulator[d][1], m, w.z, w.w);
                         }
@@ -66,7 +71,8 @@ template <typename T> __global__ __launch_bounds__(THREADS, 4) void up_kernel(co
             for (int half = 0; half < 2; half++) {
                 const int z = 2 * (z0 + d) + pz, row = 2 * (y0 + 2 * warp + half) + py;
                 if (x >= high.width || row >= high.height || z >= high.depth) continue;
-                finish_voxel<T>(accumulator[d][0], accumulator[d][1], half, bias + border_class(high, z, row, x) * p.out,
+                finish_voxel<T>(accumulator[d][0], accumulator[d][1], half,
+                                bias + border_class(high, z, row, x) * p.out,
                                 y + (((long)z * high.height + row) * high.width + x) * p.out, sum[0], square[0]);
             }
     }
