@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "credence/number.h"
+#include "volume/types.h"
 
 /* ---- text ---- */
 
@@ -243,4 +244,36 @@ void crd_headed_close(crd_headed **headed)
     crd_free(&(*headed)->data_temporary);
     crd_free(&(*headed)->data_path);
     crd_free(headed);
+}
+
+crd_status crd_headed_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    return crd_array_read(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+crd_status crd_headed_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
+}
+
+void crd_headed_close_volume(crd_volume *volume)
+{
+    crd_headed *headed = volume->state;
+    crd_headed_close(&headed);
+    volume->state = NULL;
+}
+
+void crd_headed_tell(const crd_volume *volume, const crd_headed *headed, int64_t spare_bytes, bool turned, int stored,
+                     const char *data_path, const crd_monitor *monitor)
+{
+    crd_array_tell_packed(headed->array, monitor);
+    if (spare_bytes > 0) {
+        crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", data_path, (long long)spare_bytes);
+    }
+    if (turned) {
+        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
+    }
+    if (stored == CRD_STORED_I64 || stored == CRD_STORED_U64) {
+        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
+    }
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
 #include "volume/metaimage_header.h"
 #include "volume/types.h"
 
@@ -65,14 +64,7 @@ static crd_status metaimage_open(crd_volume *volume, const crd_volume_options *o
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
     CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
     CRD_TRY(place(&header, file_bytes, headed->array, &spare));
-    crd_array_tell_packed(headed->array, monitor);
-    if (spare > 0) crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", path, (long long)spare);
-    if (header.turned) {
-        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
-    }
-    if (header.stored == CRD_STORED_I64 || header.stored == CRD_STORED_U64) {
-        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
-    }
+    crd_headed_tell(volume, headed, spare, header.turned, header.stored, path, monitor);
     volume->info = header.info;
     volume->state = headed;
     headed = NULL;
@@ -81,11 +73,6 @@ done:
     crd_free(&text);
     crd_free(&path);
     return status;
-}
-
-static crd_status metaimage_read(crd_volume *volume, const crd_box *box, void *voxels)
-{
-    return crd_array_read(((crd_headed *)volume->state)->array, box, voxels);
 }
 
 static crd_status metaimage_create(crd_volume *volume, const crd_volume_options *options)
@@ -108,11 +95,6 @@ done:
     return status;
 }
 
-static crd_status metaimage_write(crd_volume *volume, const crd_box *box, const void *voxels)
-{
-    return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
-}
-
 static crd_status metaimage_finish(crd_volume *volume)
 {
     crd_status status = CRD_OK;
@@ -131,22 +113,15 @@ done:
     return status;
 }
 
-static void metaimage_close(crd_volume *volume)
-{
-    crd_headed *headed = volume->state;
-    crd_headed_close(&headed);
-    volume->state = NULL;
-}
-
 const crd_format crd_format_metaimage = {
     .name = "metaimage",
     .suffixes = ".mha .mhd",
     .any_order = true,
     .sniff = metaimage_sniff,
     .open = metaimage_open,
-    .read = metaimage_read,
+    .read = crd_headed_read,
     .create = metaimage_create,
-    .write = metaimage_write,
+    .write = crd_headed_write,
     .finish = metaimage_finish,
-    .close = metaimage_close,
+    .close = crd_headed_close_volume,
 };

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
 #include "volume/nrrd_header.h"
 #include "volume/types.h"
 
@@ -101,14 +100,7 @@ static crd_status nrrd_open(crd_volume *volume, const crd_volume_options *option
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
     CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
     CRD_TRY(place(&header, path, file_bytes, headed->array, &spare));
-    crd_array_tell_packed(headed->array, monitor);
-    if (spare > 0) crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", path, (long long)spare);
-    if (header.oblique) {
-        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
-    }
-    if (header.stored == CRD_STORED_I64 || header.stored == CRD_STORED_U64) {
-        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
-    }
+    crd_headed_tell(volume, headed, spare, header.oblique, header.stored, path, monitor);
     volume->info = header.info;
     volume->state = headed;
     headed = NULL;
@@ -117,11 +109,6 @@ done:
     crd_free(&text);
     crd_free(&path);
     return status;
-}
-
-static crd_status nrrd_read(crd_volume *volume, const crd_box *box, void *voxels)
-{
-    return crd_array_read(((crd_headed *)volume->state)->array, box, voxels);
 }
 
 static crd_status nrrd_create(crd_volume *volume, const crd_volume_options *options)
@@ -144,11 +131,6 @@ done:
     return status;
 }
 
-static crd_status nrrd_write(crd_volume *volume, const crd_box *box, const void *voxels)
-{
-    return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
-}
-
 static crd_status nrrd_finish(crd_volume *volume)
 {
     crd_status status = CRD_OK;
@@ -166,22 +148,15 @@ done:
     return status;
 }
 
-static void nrrd_close(crd_volume *volume)
-{
-    crd_headed *headed = volume->state;
-    crd_headed_close(&headed);
-    volume->state = NULL;
-}
-
 const crd_format crd_format_nrrd = {
     .name = "nrrd",
     .suffixes = ".nrrd .nhdr",
     .any_order = true,
     .sniff = nrrd_sniff,
     .open = nrrd_open,
-    .read = nrrd_read,
+    .read = crd_headed_read,
     .create = nrrd_create,
-    .write = nrrd_write,
+    .write = crd_headed_write,
     .finish = nrrd_finish,
-    .close = nrrd_close,
+    .close = crd_headed_close_volume,
 };
