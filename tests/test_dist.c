@@ -15,11 +15,12 @@ typedef struct letter {
     char data[];
 } letter;
 
-typedef struct errand { /* a receive under way; freed when all ranks are done, for a failure leaves some behind */
-    struct errand *next;
-    int from, tag;
+typedef struct errand {  /* a receive under way; freed when all ranks are done, for a failure leaves some behind */
+    struct errand *next; /* an older one */
+    int owner, from, tag;
     void *data;
     int64_t bytes;
+    bool done;
 } errand;
 
 static pthread_mutex_t mail = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +46,7 @@ static crd_status expect(int from, int tag, void *data, int64_t bytes, crd_messa
 {
     errand *new = malloc(sizeof *new);
     if (new == NULL) return CRD_ERR_MEMORY;
-    *new = (errand){.from = from, .tag = tag, .data = data, .bytes = bytes};
+    *new = (errand){.owner = me, .from = from, .tag = tag, .data = data, .bytes = bytes};
     pthread_mutex_lock(&mail);
     new->next = errands;
     errands = new;
@@ -64,6 +65,15 @@ static letter **find(int from, int tag)
     return place;
 }
 
+/* As MPI has it: of two receives for the same message, the older one gets it, whichever is tested first. */
+static bool is_next(const errand *e)
+{
+    for (const errand *older = e->next; older != NULL; older = older->next) {
+        if (!older->done && older->owner == e->owner && older->from == e->from && older->tag == e->tag) return false;
+    }
+    return true;
+}
+
 static crd_status look(crd_message *message, bool *done)
 {
     errand *e;
@@ -71,8 +81,9 @@ static crd_status look(crd_message *message, bool *done)
     *done = true;
     if (e == NULL) return CRD_OK; /* it was sent */
     pthread_mutex_lock(&mail);
-    letter **place = find(e->from, e->tag), *found = *place;
+    letter **place = find(e->from, e->tag), *found = is_next(e) ? *place : NULL;
     if (found != NULL) *place = found->next;
+    e->done = found != NULL;
     pthread_mutex_unlock(&mail);
     *done = found != NULL;
     if (found == NULL) return CRD_OK;
