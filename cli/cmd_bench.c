@@ -316,7 +316,8 @@ static int run(cli_context *context)
     if (strcmp(what, "train") == 0) return run_network(context, true);
     if (strcmp(what, "feed") == 0) return run_feed(context);
     if (strcmp(what, "ops") == 0) return run_ops(context);
-    return cli_usage(context->command, "there is nothing called '%s' to measure; choose predict, train, feed or ops", what);
+    return cli_usage(context->command, "there is nothing called '%s' to measure; choose predict, train, feed or ops",
+                     what);
 }
 
 const cli_command cli_bench = {

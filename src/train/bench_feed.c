@@ -34,12 +34,14 @@ crd_status crd_bench_feed(const crd_bench_feed_settings *s, const crd_monitor *m
     crd_feeder *feeder = NULL;
     double begin = 0.0;
     const bool usual = s->chunk[0] == 0;
-    *result = (crd_bench_feed_result){
-        .chunk = {usual ? 48 : s->chunk[0], usual ? 96 : s->chunk[1], usual ? 96 : s->chunk[2]},
-        .batch = s->batch > 0 ? s->batch : USUAL_BATCH};
+    *result =
+        (crd_bench_feed_result){.chunk = {usual ? 48 : s->chunk[0], usual ? 96 : s->chunk[1], usual ? 96 : s->chunk[2]},
+                                .batch = s->batch > 0 ? s->batch : USUAL_BATCH,
+                                .readers = s->readers > 0 ? s->readers : 1};
     CRD_TRY(open_data(s, monitor, &dataset));
     const int64_t voxels = result->chunk[0] * result->chunk[1] * result->chunk[2];
     const crd_feeder_plan plan = {.dataset = dataset,
+                                  .readers = result->readers,
                                   .batch = result->batch,
                                   .chunk_voxels = voxels,
                                   .seed = 1,
@@ -59,7 +61,6 @@ crd_status crd_bench_feed(const crd_bench_feed_settings *s, const crd_monitor *m
     result->examples = examples;
     result->seconds = crd_seconds() - begin;
     result->reading_seconds = crd_feeder_seconds(feeder);
-    result->readers = 1;
     result->megavoxels = 1e-6 * (double)(examples * voxels) / result->seconds;
 done:
     crd_feeder_stop(&feeder);
