@@ -53,7 +53,8 @@ static void print_plan(const crd_predict_plan *plan)
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);
     printf("disk       %.2f GiB while it runs, of which %.2f GiB scratch; %.2f GiB stay\n",
            (double)n->disk_bytes / gibibyte, (double)n->scratch_bytes / gibibyte, (double)n->result_bytes / gibibyte);
-    printf("time       about %.0f s\n", n->eta_seconds);
+    const bool hours = n->eta_seconds >= 3600.0;
+    printf("time       about %.1f %s\n", n->eta_seconds / (hours ? 3600.0 : 60.0), hours ? "hours" : "min");
 }
 
 static int dry_run(const cli_context *context)
