@@ -248,6 +248,7 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
         .keep_samples = request->aggregate_samples || request->save_samples,
         .first_sample = request->first_sample,
+        .any_order = request->count[1] * request->count[2], /* sums don't mind, but a row is finished before the next */
     };
     for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
