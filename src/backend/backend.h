@@ -2,8 +2,8 @@
  * is always there, others are plug-ins loaded at run time. Version mismatches are refused when a plug-in is loaded.
  *
  * A predictor is a queue: up to `depth` chunks may be submitted before the first is collected, so that a device can
- * overlap upload, compute and download. Results come back in the order of submission. Same plan, same chunk: same bits,
- * whatever else is in the queue.
+ * overlap upload, compute and download. Results come back in the order of submission, as far as the plan insists on it
+ * (any_order). Same plan, same chunk: same bits, whatever else is in the queue.
  *
  * A learner takes whole steps of training; the parameters and Adam's moments live with it between learner_write and
  * learner_read. A backend without one leaves those slots empty: src/train then does it with the engine. */
@@ -16,7 +16,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 2 };
+enum { CRD_BACKEND_VERSION = 3 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -51,6 +51,8 @@ typedef struct crd_predictor_plan {
     bool standard_deviation;
     bool keep_samples;    /* results carry every sample's probabilities */
     int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
+    int64_t any_order;    /* of so many chunks, submitted one after the other, the results may come in any order, before
+                             all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;
 
 /* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect, or,

@@ -134,7 +134,7 @@ static crd_status choose_listed(const crd_device_choice *choice, const char *lis
     }
     if (settings->device_count == 1) return CRD_OK;
     if (choice->training) return crd_fail(CRD_ERR_UNSUPPORTED, "training runs on one GPU; choose --device cuda:N");
-    settings->each = *backend;
+    crd_several_join(*backend, settings);
     *backend = &crd_backend_several;
     return CRD_OK;
 }

@@ -1,6 +1,7 @@
-/* Several devices that share one queue of chunks: one predictor on each, which take chunks in turn. Results come back
- * in the order of submission, with the bits that any one of the devices would give; so devices of one kind are wanted,
- * and the queue goes at the pace of the slowest. */
+/* Several devices that share one queue of chunks: one predictor on each, driven by a thread of its own, which takes the
+ * next chunk whenever its device has room. So a faster device computes more of them, and none waits for another, but at
+ * the end of a row (crd_predictor_plan.any_order). Which device computes a chunk is left to chance, so all of them must
+ * give the same bits: they are of one kind, or at least on one instruction path. */
 #ifndef CRD_BACKEND_SEVERAL_H
 #define CRD_BACKEND_SEVERAL_H
 
@@ -8,5 +9,12 @@
 
 /* Its settings name the devices and the backend of each (backend.h). */
 extern const crd_backend crd_backend_several;
+
+/* Makes the settings of devices of `each`, which are in them, settings of them all. Where some of the devices have
+ * instructions (sm90) that others lack, and the choice is left to us, none uses those. */
+void crd_several_join(const crd_backend *each, crd_device_settings *settings);
+
+/* How many different devices are named: 2 workers on one GPU are 1. */
+int crd_several_distinct(const crd_device_settings *settings);
 
 #endif

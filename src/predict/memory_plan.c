@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "backend/several.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -214,6 +215,7 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     if (request->backend != &crd_backend_cpu) { /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(time_chunk(request, &plan, input, &one));
+        if (request->backend == &crd_backend_several) one /= crd_several_distinct(&request->device);
         *seconds = (double)request->chunks * one;
         goto done;
     }

@@ -148,7 +148,8 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
         if (request->unit[0] != '\0') request->reading.unit = request->unit;
     }
     CRD_TRY(crd_norm_parse(given(norm) ? norm : crd_model_describe(request->model)->norm, &request->norm));
-    CRD_TRY(crd_volume_open(options->scan, &request->reading, monitor, &volume));
+    /* A run opens the scan again to read it, and says then what there is to say about the file. */
+    CRD_TRY(crd_volume_open(options->scan, &request->reading, options->dry_run ? monitor : NULL, &volume));
     request->scan = *crd_volume_describe(volume);
 done:
     crd_volume_close(&volume);
@@ -247,6 +248,7 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
         .keep_samples = request->aggregate_samples || request->save_samples,
         .first_sample = request->first_sample,
+        .any_order = request->count[1] * request->count[2], /* sums don't mind, but a row is finished before the next */
     };
     for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
