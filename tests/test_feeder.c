@@ -1,6 +1,7 @@
 /* The readers of mini-batches: the same batches for any number of them, in order; errors; stopping at any moment. */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "dist/dist.h"
 #include "harness.h"
 #include "train/augment.h"
@@ -95,7 +96,8 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
     crd_feeder *feeder = NULL;
     static int64_t order[1000];
     const int64_t chunks = crd_dataset_count(data), batches = crd_feeder_batches(chunks, plan->batch);
-    double waited = -1.0;
+    const double begun = crd_seconds();
+    double waited = -1.0, waited_in_all = 0.0;
     CHECK_OK(crd_feeder_start(plan, &feeder));
     for (int64_t step = plan->first_step; step < plan->end_step; step++) {
         const int64_t epoch = step / batches + 1, first = step % batches * plan->batch;
@@ -104,6 +106,7 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
         CHECK_OK(crd_feeder_next(feeder, &batch, &waited));
         crd_shuffle(plan->seed, epoch, chunks, order);
         CHECK(batch.step == step && waited >= 0.0);
+        waited_in_all += waited;
         CHECK(batch.count == (first + plan->batch < chunks ? plan->batch : chunks - first));
         crd_dist_part(batch.count, plan->size > 0 ? plan->size : 1, plan->rank, &begin, &end);
         CHECK(batch.first == begin && batch.end == end);
@@ -115,6 +118,7 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
         if (step % 16 == 0) usleep(2000); /* the ring fills up */
     }
     if (plan->size == 0) CHECK(crd_feeder_seconds(feeder) > 0.0);
+    CHECK(waited_in_all < crd_seconds() - begun);
     crd_feeder_stop(&feeder);
     CHECK(feeder == NULL);
 }
@@ -195,6 +199,19 @@ static void test_error_in_the_middle(void)
     }
 }
 
+/* A file that is gone is missed when the readers are started. */
+static void test_a_file_that_is_gone(void)
+{
+    crd_dataset *data = NULL;
+    crd_feeder *feeder = NULL;
+    CHECK_OK(open_data("gone.npy", "gone_label.npy", 0, &data));
+    CHECK(unlink(scratch("gone_label.npy")) == 0);
+    const crd_feeder_plan plan = plan_of(data, 2, 3);
+    CHECK_FAILS(crd_feeder_start(&plan, &feeder), CRD_ERR_SYSTEM, "gone_label.npy");
+    CHECK(feeder == NULL);
+    crd_dataset_close(&data);
+}
+
 /* Stopped while readers wait for room, while they read, and before they began. */
 static void test_stopping(void)
 {
@@ -213,4 +230,4 @@ static void test_stopping(void)
 }
 
 TEST_MAIN(TEST(test_same_batches_for_any_number_of_readers), TEST(test_packed_files), TEST(test_error_in_the_middle),
-          TEST(test_stopping))
+          TEST(test_a_file_that_is_gone), TEST(test_stopping))
