@@ -9,8 +9,9 @@
 typedef struct bench_options {
     int64_t chunk[3], samples, batch, filters;
     double seconds;
-    char *kind, *estimator, *only, *max_gpu_memory;
-    int layers;
+    char *kind, *estimator, *only, *max_gpu_memory, *scan, *label;
+    int64_t readers;
+    int layers, unturned;
 } bench_options;
 
 #define AT(FIELD) .offset = offsetof(bench_options, FIELD)
@@ -23,7 +24,8 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 1048576,
      .group = "What is measured",
-     .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176) or 32,64,64 (train)"},
+     .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176), 32,64,64 (train) or 48,96,96 "
+             "(feed)"},
     {.name = "samples",
      .kind = CRD_SETTING_INT,
      AT(samples),
@@ -35,11 +37,11 @@ static const crd_setting rows[] = {
     {.name = "batch",
      .kind = CRD_SETTING_INT,
      AT(batch),
-     .initial = "2",
-     .low = 1,
+     .initial = "0",
+     .low = 0,
      .high = 65536,
      .argument = "N",
-     .help = "train: chunks in a mini-batch"},
+     .help = "train and feed: chunks in a mini-batch; 0: 2 (train) or 4 (feed)"},
     {.name = "estimator",
      .kind = CRD_SETTING_CHOICE,
      AT(estimator),
@@ -77,6 +79,20 @@ static const crd_setting rows[] = {
      AT(only),
      .argument = "WORD",
      .help = "ops: operations whose name contains this"},
+    {.name = "scan", .kind = CRD_SETTING_TEXT, AT(scan), .argument = "FILE", .help = "feed: the scan to read"},
+    {.name = "label", .kind = CRD_SETTING_TEXT, AT(label), .argument = "FILE", .help = "feed: its label"},
+    {.name = "readers",
+     .kind = CRD_SETTING_INT,
+     AT(readers),
+     .initial = "1",
+     .low = 1,
+     .high = 64,
+     .argument = "N",
+     .help = "feed: threads that read"},
+    {.name = "unturned",
+     .kind = CRD_SETTING_FLAG,
+     AT(unturned),
+     .help = "feed: chunks as they are in the file, neither mirrored nor turned"},
     {.name = "seconds",
      .kind = CRD_SETTING_REAL,
      AT(seconds),
@@ -84,7 +100,7 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 3600,
      .argument = "S",
-     .help = "time to measure for; 0: 5 for predict and train, 0.2 for each operation"},
+     .help = "time to measure for; 0: 5 for predict, train and feed, 0.2 for each operation"},
 };
 static const crd_settings settings = {.title = "bench", .rows = rows, .count = sizeof rows / sizeof rows[0]};
 
@@ -249,19 +265,65 @@ static int run_ops(const cli_context *context)
     return status == CRD_OK ? CLI_DONE : cli_library_failed();
 }
 
+/* ---- feed ---- */
+
+static void json_feed(const crd_bench_feed_result *r)
+{
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, NULL, '{');
+    cli_json_ints(&json, "chunk", r->chunk, 3);
+    cli_json_int(&json, "batch", r->batch);
+    cli_json_int(&json, "readers", r->readers);
+    cli_json_real(&json, "megavoxels_per_second", r->megavoxels);
+    cli_json_int(&json, "chunks", r->examples);
+    cli_json_real(&json, "seconds", r->seconds);
+    cli_json_real(&json, "reading_seconds", r->reading_seconds);
+    cli_json_real(&json, "copy_gigabytes", r->copy_gigabytes);
+    cli_json_close(&json);
+}
+
+static int run_feed(const cli_context *context)
+{
+    const bench_options *o = context->options;
+    const crd_bench_feed_settings feed = {.scan = o->scan,
+                                          .label = o->label,
+                                          .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                          .batch = o->batch,
+                                          .readers = o->readers,
+                                          .unturned = o->unturned,
+                                          .seconds = o->seconds};
+    crd_bench_feed_result r;
+    if (o->scan == NULL || o->label == NULL) {
+        return cli_usage(context->command, "feed reads files: give --scan and --label");
+    }
+    if (crd_bench_feed(&feed, context->monitor, &r) != CRD_OK) return cli_library_failed();
+    if (context->common->json) {
+        json_feed(&r);
+        return CLI_DONE;
+    }
+    printf("chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), mini-batches of %" PRId64 ", %" PRId64
+           " reader%s: %.0f million voxels a second\n%.0f per second of processor time; a copy in memory moves %.1f "
+           "GB/s\n",
+           r.chunk[0], r.chunk[1], r.chunk[2], r.batch, r.readers, r.readers == 1 ? "" : "s", r.megavoxels,
+           r.megavoxels * r.seconds / r.reading_seconds, r.copy_gigabytes);
+    return CLI_DONE;
+}
+
 static int run(cli_context *context)
 {
     const char *what = context->arguments[0];
     if (strcmp(what, "predict") == 0) return run_network(context, false);
     if (strcmp(what, "train") == 0) return run_network(context, true);
+    if (strcmp(what, "feed") == 0) return run_feed(context);
     if (strcmp(what, "ops") == 0) return run_ops(context);
-    return cli_usage(context->command, "there is nothing called '%s' to measure; choose predict, train or ops", what);
+    return cli_usage(context->command, "there is nothing called '%s' to measure; choose predict, train, feed or ops",
+                     what);
 }
 
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "throughput of this machine",
-    .arguments = "predict|train|ops",
+    .arguments = "predict|train|feed|ops",
     .least = 1,
     .most = 1,
     .settings = &settings,

@@ -53,7 +53,8 @@ static void print_plan(const crd_predict_plan *plan)
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);
     printf("disk       %.2f GiB while it runs, of which %.2f GiB scratch; %.2f GiB stay\n",
            (double)n->disk_bytes / gibibyte, (double)n->scratch_bytes / gibibyte, (double)n->result_bytes / gibibyte);
-    printf("time       about %.0f s\n", n->eta_seconds);
+    const bool hours = n->eta_seconds >= 3600.0;
+    printf("time       about %.1f %s\n", n->eta_seconds / (hours ? 3600.0 : 60.0), hours ? "hours" : "min");
 }
 
 static int dry_run(const cli_context *context)
@@ -86,8 +87,8 @@ static void print_json(const crd_predict_options *options, const crd_predict_res
 
 static void print_text(const crd_predict_options *options, const crd_predict_result *r)
 {
-    printf("%s: volume fraction %.4f", options->output, r->volume_fraction);
-    if (!isnan(r->fraction_low)) printf(" (samples: %.4f to %.4f)", r->fraction_low, r->fraction_high);
+    printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
+    if (!isnan(r->fraction_low)) printf(", of the samples %.4f to %.4f", r->fraction_low, r->fraction_high);
     printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
 }
 

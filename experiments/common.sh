@@ -4,7 +4,9 @@
 #   phantom NAME KIND OPTIONS...       makes a phantom once: $out/data/NAME
 #   unit NAME SEED OPTIONS...          trains with OPTIONS, predicts every test sample, validates against the truth and
 #                                      leaves $out/NAME.json and $out/NAME.csv; where that exists nothing is done again
+#                                      Training goes on from the unit $continue_from, if that is set.
 #   paper_tables PRESET                the units so far as Markdown, beside the paper's figures
+#   variant_rows NAME | one_table      the same for units NAME-seed* of an experiment with variants
 #
 # A run that was stopped goes on where it was: training from its checkpoint, a prediction from its finished slices.
 set -eu
@@ -23,10 +25,20 @@ begin() {
     out=$OUT/$experiment-$SCALE
     [ -x "$CREDENCE" ] || fail "there is no program $CREDENCE; run make first, or set CREDENCE"
     : "${SEEDS:?}" "${PRESETS:?}" "${train_shape:?}" "${test_shape:?}" "${chunk:?}" "${step:?}"
+    : "${own_chunk:=$chunk}"
     mkdir -p "$out/data"
-    printf '%s, scale %s: training volumes of %s voxels, test volumes of %s, chunk %s, presets %s, seeds %s,\n' \
-        "$experiment" "$SCALE" "$train_shape" "$test_shape" "$chunk" "$PRESETS" "$SEEDS" >&2
+    printf '%s, scale %s: training volumes of %s voxels, test volumes of %s, chunk %s (small: %s), presets %s, seeds %s,\n' \
+        "$experiment" "$SCALE" "$train_shape" "$test_shape" "$chunk" "$own_chunk" "$PRESETS" "$SEEDS" >&2
     printf '%s samples, step %s. Results go to %s\n' "$SAMPLES" "$step" "$out" >&2
+}
+
+# preset_options PRESET: the paper's presets have their own length; ours has $steps
+preset_options() {
+    if [ "$1" = small ]; then
+        echo "--preset small --chunk $own_chunk --max-steps $steps"
+    else
+        echo "--preset $1 --chunk $chunk"
+    fi
 }
 
 say() {
@@ -45,10 +57,17 @@ train_once() {
     shift
     [ -f "$work/train.json" ] && return
     mkdir -p "$work"
-    "$CREDENCE" train "$@" --chunk "$chunk" --device "$DEVICE" --resume --quiet --json -o "$work/model.h5" \
+    if [ -n "${continue_from:-}" ] && [ ! -f "$work/model.ckpt.h5" ]; then
+        [ -f "$continue_from/model.ckpt.h5" ] || fail "$continue_from/model.ckpt.h5 is gone; remove $continue_from* to train again"
+        cp "$continue_from/model.ckpt.h5" "$work/model.ckpt.h5.part"
+        mv "$work/model.ckpt.h5.part" "$work/model.ckpt.h5"
+    fi
+    "$CREDENCE" train "$@" --device "$DEVICE" --resume --quiet --json -o "$work/model.h5" \
         >"$work/train.json.part"
     mv "$work/train.json.part" "$work/train.json"
-    [ "$KEEP" = yes ] || rm -f "$work/model.best.h5" "$work/model.ckpt.h5"
+    [ "$KEEP" = yes ] || rm -f "$work/model.best.h5"
+    # continue_from, empty or not, says that the next unit may need the checkpoint.
+    [ "$KEEP" = yes ] || [ -n "${continue_from+set}" ] || rm -f "$work/model.ckpt.h5"
 }
 
 # predict_once FOLDER SAMPLE SEED: afterwards FOLDER/SAMPLE has a manifest and a validation.json
@@ -90,4 +109,14 @@ paper_tables() {
     printf '\n## %s, scale %s, preset %s\n\n' "$experiment" "$SCALE" "$preset"
     awk -v unit="$unit_of_uncertainty" -f "$root/experiments/tables.awk" \
         "$root/experiments/$experiment/paper.txt" "$@"
+}
+
+# variant_rows NAME: its rows, under a head of their own
+variant_rows() {
+    awk -v variant="$1" -f "$root/experiments/variants.awk" "$out/$1"-seed*.csv
+}
+
+# one_table: of several tables of variant_rows
+one_table() {
+    awk '!/^\| variant/ || !heads++ {print; if (/^\| variant/) print "|---|---|---|---|---|---|---|---|---|"}'
 }

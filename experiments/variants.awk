@@ -1,8 +1,14 @@
-# One variant of the ablation as rows of a Markdown table, one a test sample: means over the CSV files of its seeds.
+# One variant as rows of a Markdown table, one a test sample: means over the CSV files of its seeds and, from two seeds on,
+# the standard deviation between them.
 #
 #   awk -v variant=filters-8 -f variants.awk filters-8-seed1.csv ...
-function mean(sample, column) {
-    return count[sample, column] ? sprintf("%.4f", sum[sample, column] / count[sample, column]) : "n/a"
+function mean(sample, column,    n, average, spread) {
+    n = count[sample, column]
+    if (n == 0) return "n/a"
+    average = sum[sample, column] / n
+    if (n == 1) return sprintf("%.4f", average)
+    spread = squares[sample, column] / n - average * average
+    return sprintf("%.4f ± %.4f", average, spread > 0 ? sqrt(spread * n / (n - 1)) : 0)
 }
 { n = split($0, field, ",") }
 FNR == 1 { for (i = 1; i <= n; i++) name[i] = field[i]; next }
@@ -12,6 +18,7 @@ FNR == 1 { for (i = 1; i <= n; i++) name[i] = field[i]; next }
         if (field[i] == "") continue
         count[field[1], name[i]]++
         sum[field[1], name[i]] += field[i]
+        squares[field[1], name[i]] += field[i] * field[i]
     }
 }
 END {

@@ -93,5 +93,17 @@ static void test_rising_validation(void)
     CHECK(strstr(said, "has risen for 3 epochs (0.2500): the best model is that of epoch 1") != NULL);
 }
 
+static void test_calibration_at_its_end(void)
+{
+    said[0] = '\0';
+    crd_diagnose_calibration(0.2, &monitor);
+    crd_diagnose_calibration(4.0, &monitor);
+    CHECK(said[0] == '\0');
+    crd_diagnose_calibration(0.1000001, &monitor);
+    CHECK(strstr(said, "far too timid") != NULL);
+    crd_diagnose_calibration(9.9999, &monitor);
+    CHECK(strstr(said, "far too sure of itself") != NULL);
+}
+
 TEST_MAIN(TEST(test_labels), TEST(test_not_a_number), TEST(test_dead_head), TEST(test_nothing_learnt),
-          TEST(test_rising_validation))
+          TEST(test_rising_validation), TEST(test_calibration_at_its_end))

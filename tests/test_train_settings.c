@@ -69,7 +69,7 @@ static void test_turns(void)
     for (int64_t chunk = 0; chunk < 500; chunk++) {
         const crd_turn turn = crd_turn_draw(3, 1, chunk, size);
         unsigned seen = 0;
-        crd_turn_apply(&turn, size, in, label, out, turned);
+        crd_turn_apply(&turn, size, 0, 2, in, label, out, turned);
         for (int i = 0; i < 18; i++) {
             seen |= 1u << turned[i];
             CHECK(out[i] == (float)turned[i]);

@@ -8,6 +8,10 @@ experiment=graphite
 unit_of_uncertainty=1e-2
 
 case $SCALE in
+tiny) # seconds; to see that it runs, its figures mean nothing
+    train_shape=32,64,64 test_shape=16,32,32 chunk=16,32,32 step=2 steps=6
+    : "${SEEDS:=1}" "${PRESETS:=small graphite}"
+    ;;
 small) # two cores, under an hour
     train_shape=64,128,128 test_shape=32,64,64 chunk=16,32,32 step=2 steps=1500
     : "${SEEDS:=1 2 3}" "${PRESETS:=small graphite}"
@@ -16,11 +20,15 @@ medium) # a GPU
     train_shape=156,308,308 test_shape=128,256,256 chunk=48,96,96 step=2 steps=3000
     : "${SEEDS:=1 2 3}" "${PRESETS:=small graphite}"
     ;;
+large) # a fast GPU; the paper's chunks for the paper's preset
+    train_shape=286,565,565 test_shape=256,512,512 chunk=88,176,176 own_chunk=48,96,96 step=2 steps=3000
+    : "${SEEDS:=1 2 3}" "${PRESETS:=small graphite}"
+    ;;
 paper) # as many chunks, of the paper's size, as the paper had; test volumes of 900 million voxels
     train_shape=378,756,756 test_shape=742,1100,1100 chunk=88,176,176 step=3 steps=3000
     : "${SEEDS:=1 2 3}" "${PRESETS:=small graphite}"
     ;;
-*) fail "SCALE=$SCALE is not small, medium or paper" ;;
+*) fail "SCALE=$SCALE is not tiny, small, medium, large or paper" ;;
 esac
 begin
 
@@ -42,11 +50,9 @@ sample Litarion 1007 "--grain-size 12 --noise 0.035"
 
 for seed in $SEEDS; do
     for preset in $PRESETS; do
-        limit=
-        [ "$preset" != small ] || limit="--max-steps $steps"
         for kind in $KINDS; do
             unit "$preset-$kind-seed$seed" "$seed" --scan "$out/data/train/scan.tif" --label "$out/data/train/label.tif" \
-                --preset "$preset" --kind "$kind" $limit
+                $(preset_options "$preset") --kind "$kind"
         done
     done
 done

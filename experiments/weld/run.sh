@@ -8,6 +8,10 @@ experiment=weld
 unit_of_uncertainty=1e-3
 
 case $SCALE in
+tiny) # seconds; to see that it runs, its figures mean nothing
+    train_shape=32,64,64 test_shape=16,32,32 chunk=16,32,32 step=2 steps=6
+    : "${SEEDS:=1}" "${PRESETS:=small weld}"
+    ;;
 small) # two cores, under an hour
     train_shape=32,96,96 test_shape=32,96,96 chunk=16,32,32 step=2 steps=1500
     : "${SEEDS:=1 2}" "${PRESETS:=small weld}"
@@ -16,11 +20,15 @@ medium) # a GPU
     train_shape=128,256,256 test_shape=128,256,256 chunk=48,96,96 step=2 steps=3000
     : "${SEEDS:=1 2 3}" "${PRESETS:=small weld}"
     ;;
+large) # a fast GPU; the paper's chunks for the paper's preset
+    train_shape=192,384,384 test_shape=256,512,512 chunk=88,176,176 own_chunk=48,96,96 step=2 steps=3000
+    : "${SEEDS:=1 2 3}" "${PRESETS:=small weld}"
+    ;;
 paper) # chunks of the paper's size
     train_shape=256,512,512 test_shape=512,768,768 chunk=88,176,176 step=3 steps=3000
     : "${SEEDS:=1 2 3}" "${PRESETS:=small weld}"
     ;;
-*) fail "SCALE=$SCALE is not small, medium or paper" ;;
+*) fail "SCALE=$SCALE is not tiny, small, medium, large or paper" ;;
 esac
 begin
 
@@ -41,14 +49,12 @@ sample S33 1007 "--contrast 0.15 --noise 0.035 --void-size 4"
 
 for seed in $SEEDS; do
     for preset in $PRESETS; do
-        limit=
-        [ "$preset" != small ] || limit="--max-steps $steps"
         for kind in $KINDS; do
             set --
             for number in 1 2 3; do
                 set -- "$@" --scan "$out/data/train$number/scan.tif" --label "$out/data/train$number/label.tif"
             done
-            unit "$preset-$kind-seed$seed" "$seed" "$@" --preset "$preset" --kind "$kind" $limit
+            unit "$preset-$kind-seed$seed" "$seed" "$@" $(preset_options "$preset") --kind "$kind"
         done
     done
 done

@@ -105,6 +105,29 @@ CRD_API crd_status crd_bench_predict(const crd_bench_network_settings *settings,
 CRD_API crd_status crd_bench_train(const crd_bench_network_settings *settings, const crd_monitor *monitor,
                                    crd_bench_result *result);
 
+/* How fast mini-batches come from the files, with no network to wait for. */
+typedef struct crd_bench_feed_settings {
+    const char *scan, *label; /* files; the label is not optional */
+    int64_t chunk[3];         /* 0, 0, 0: 48,96,96 */
+    int64_t batch;            /* 0: 4 */
+    int64_t readers;          /* threads that read; 0: 1 */
+    int unturned;             /* 1: pieces as they are in the file, neither mirrored nor turned */
+    double seconds;           /* to measure for; 0: 5 */
+} crd_bench_feed_settings;
+
+typedef struct crd_bench_feed_result {
+    int64_t chunk[3], batch, readers; /* as measured */
+    int64_t examples;                 /* chunks that were read */
+    double seconds;                   /* that they took */
+    double megavoxels;                /* a second */
+    double reading_seconds;           /* processor time of all readers */
+    double copy_gigabytes;            /* per second, read and written, by a copy larger than the caches */
+} crd_bench_feed_result;
+
+/* Mini-batches as a training would take them, one after the other, from files that are read as often as it takes. */
+CRD_API crd_status crd_bench_feed(const crd_bench_feed_settings *settings, const crd_monitor *monitor,
+                                  crd_bench_feed_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,7 +13,7 @@
  * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to
  * go on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
- * number of threads and processes (credence/cluster.h) and any interruptions.
+ * number of threads, readers and processes (credence/cluster.h) and any interruptions.
  */
 #ifndef CREDENCE_TRAIN_H
 #define CREDENCE_TRAIN_H
@@ -56,6 +56,7 @@ typedef struct crd_train_options {
     int64_t checkpoint_every;
     int resume;
     int64_t seed, threads;
+    int64_t readers; /* threads that read ahead; 0: by the device */
     char *device, *precision, *isa;
 } crd_train_options;
 
@@ -77,7 +78,7 @@ typedef struct crd_train_result {
     double calibration;     /* the number stored in the model */
     double seconds;         /* of this call */
     double waited_seconds;  /* of them, waiting for chunks to be read */
-    double reading_seconds; /* processor time of the thread that reads ahead */
+    double reading_seconds; /* processor time of the threads that read ahead */
 } crd_train_result;
 
 /* Trains. Cancelling through the monitor leaves a checkpoint, and CRD_ERR_CANCELLED. */

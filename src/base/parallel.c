@@ -57,7 +57,7 @@ static inline void spin_once(void)
 #endif
 }
 
-static int available_cores(void)
+int crd_available_cores(void)
 {
     /* The kernel refuses a mask that is too small for the machine, hence the growing size. */
     for (int cores = 1024; cores <= 1 << 20; cores *= 4) {
@@ -213,7 +213,7 @@ crd_status crd_pool_create(int threads, crd_pool **out)
         return crd_fail(CRD_ERR_ARGUMENT, "the number of threads must lie between 0 and %d, not %d", MAX_THREADS,
                         threads);
     }
-    const int cores = available_cores();
+    const int cores = crd_available_cores();
     CRD_PASS(crd_alloc(1, sizeof *pool, "the thread pool", &pool));
     pool->threads = threads > 0 ? threads : cores;
     /* With more threads than cores a spinning one keeps a working one off its core. */

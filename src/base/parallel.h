@@ -9,6 +9,9 @@
 
 typedef struct crd_pool crd_pool;
 
+/* Cores that this process may use by its affinity mask, at least 1. */
+int crd_available_cores(void);
+
 /* `threads` >= 1 includes the calling thread; 0 means one per available core (the affinity mask counts). */
 crd_status crd_pool_create(int threads, crd_pool **out);
 void crd_pool_free(crd_pool **pool);

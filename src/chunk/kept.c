@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "volume/types.h"
 
 struct crd_kept {
     crd_volume *volume;
@@ -69,7 +68,7 @@ static crd_status fetch(crd_kept *kept, int64_t begin, int64_t end)
     return CRD_OK;
 }
 
-static bool covers(const crd_kept *kept, const crd_box *box)
+bool crd_kept_covers(const crd_kept *kept, const crd_box *box)
 {
     for (int axis = 1; axis < 3; axis++) {
         const int64_t begin = box->origin[axis] - kept->region.origin[axis];
@@ -78,17 +77,16 @@ static bool covers(const crd_kept *kept, const crd_box *box)
     return box->size[0] <= kept->depth;
 }
 
-crd_status crd_kept_read(crd_kept *kept, const crd_box *box, float *voxels)
+crd_status crd_kept_read(crd_kept *kept, const crd_normaliser *n, const crd_box *box, float *voxels)
 {
     const int64_t width = kept->region.size[2], bytes = (int64_t)crd_type_size(kept->type);
-    if (!covers(kept, box)) return crd_volume_read(kept->volume, box, CRD_F32, voxels);
     CRD_PASS(fetch(kept, box->origin[0], box->origin[0] + box->size[0]));
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         const char *slice = kept->slices + z % kept->depth * kept->slice_bytes;
         for (int64_t y = 0; y < box->size[1]; y++) {
             const int64_t row = box->origin[1] - kept->region.origin[1] + y;
             const int64_t at = row * width + box->origin[2] - kept->region.origin[2];
-            crd_to_float(kept->type, slice + at * bytes, box->size[2], CRD_F32, voxels);
+            crd_normalise(n, kept->type, slice + at * bytes, box->size[2], voxels);
             voxels += box->size[2];
         }
     }

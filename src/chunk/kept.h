@@ -3,6 +3,9 @@
 #ifndef CRD_CHUNK_KEPT_H
 #define CRD_CHUNK_KEPT_H
 
+#include <stdbool.h>
+
+#include "chunk/normalise.h"
 #include "credence/volume.h"
 
 typedef struct crd_kept crd_kept;
@@ -12,8 +15,9 @@ crd_status crd_kept_create(crd_volume *volume, const crd_box *region, int64_t de
 void crd_kept_free(crd_kept **kept);
 int64_t crd_kept_bytes(const crd_volume_info *info, const crd_box *region, int64_t depth);
 
-/* The box as crd_volume_read gives it as f32. A box that is deeper than what is kept, or leaves the region, is read
- * from the volume directly. */
-crd_status crd_kept_read(crd_kept *kept, const crd_box *box, float *voxels);
+/* Whether the box lies in the region and is no deeper than what is kept. */
+bool crd_kept_covers(const crd_kept *kept, const crd_box *box);
+/* A covered box, normalised. */
+crd_status crd_kept_read(crd_kept *kept, const crd_normaliser *n, const crd_box *box, float *voxels);
 
 #endif

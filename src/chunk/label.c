@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "credence/number.h"
+#include "volume/format.h"
 
 enum { VALUES_MAX = 256 }; /* a label with more values isn't one */
 
@@ -327,4 +328,22 @@ crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes
         }
     }
     return CRD_OK;
+}
+
+int64_t crd_label_slices_at_once(const crd_label *label, const crd_box *box, int64_t z)
+{
+    return crd_volume_slices_at_once(label->volume, z, box->origin[0] + box->size[0], box->size[1] * box->size[2]);
+}
+
+int64_t crd_label_count(const uint8_t *classes, int64_t count)
+{
+    enum { BLOCK = 1 << 14 }; /* short sums are faster vector code than long ones */
+    int64_t labelled = 0;
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        const int64_t end = first + BLOCK < count ? first + BLOCK : count;
+        uint16_t some = 0;
+        for (int64_t i = first; i < end; i++) some = (uint16_t)(some + (classes[i] != CRD_LABEL_NONE));
+        labelled += some;
+    }
+    return labelled;
 }

@@ -34,5 +34,9 @@ const crd_volume_info *crd_label_info(const crd_label *label);
 void crd_label_counts(const crd_label *label, int64_t counts[3]);
 
 crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes);
+/* How many slices of the box from z on a caller does well to ask for at once: see volume/format.h. */
+int64_t crd_label_slices_at_once(const crd_label *label, const crd_box *box, int64_t z);
+/* How many of so many classes aren't CRD_LABEL_NONE. */
+int64_t crd_label_count(const uint8_t *classes, int64_t count);
 
 #endif

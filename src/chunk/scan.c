@@ -9,6 +9,7 @@
 #include "base/report.h"
 #include "chunk/kept.h"
 #include "chunk/mask.h"
+#include "chunk/normalise.h"
 #include "credence/number.h"
 #include "volume/format.h"
 
@@ -22,6 +23,8 @@ struct crd_scan {
     float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
     crd_volume_options options; /* its strings are copies */
     char *type, *unit, *format;
+    void *slab; /* room for some slices as they are in the file */
+    int64_t slab_bytes;
 };
 
 crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
@@ -207,6 +210,7 @@ void crd_scan_close(crd_scan **pointer)
     crd_free(&scan->type);
     crd_free(&scan->unit);
     crd_free(&scan->format);
+    crd_free(&scan->slab);
     crd_free(pointer);
 }
 
@@ -244,25 +248,53 @@ crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *insid
     return CRD_OK;
 }
 
+int64_t crd_scan_slices_at_once(const crd_scan *scan, const crd_box *box, int64_t z)
+{
+    return crd_volume_slices_at_once(scan->volume, z, box->origin[0] + box->size[0], box->size[1] * box->size[2]);
+}
+
+static crd_status make_room(crd_scan *scan, int64_t bytes)
+{
+    if (bytes <= scan->slab_bytes) return CRD_OK;
+    crd_free(&scan->slab);
+    scan->slab_bytes = 0;
+    CRD_PASS(crd_alloc(bytes, 1, "some slices of the scan", &scan->slab));
+    scan->slab_bytes = bytes;
+    return CRD_OK;
+}
+
+/* Some slices at a time, so that the file's own voxels don't leave the processor's caches before they are floats. */
+static crd_status read_slabs(crd_scan *scan, const crd_normaliser *n, const crd_box *box, float *voxels)
+{
+    const crd_type type = crd_volume_describe(scan->volume)->type;
+    const int64_t slice = box->size[1] * box->size[2], end = box->origin[0] + box->size[0];
+    crd_box slab = *box;
+    for (int64_t z = box->origin[0]; z < end; z += slab.size[0]) {
+        slab.origin[0] = z;
+        slab.size[0] = crd_scan_slices_at_once(scan, box, z);
+        CRD_PASS(make_room(scan, slab.size[0] * slice * (int64_t)crd_type_size(type)));
+        CRD_PASS(crd_volume_read(scan->volume, &slab, type, scan->slab));
+        crd_normalise(n, type, scan->slab, slab.size[0] * slice, voxels + (z - box->origin[0]) * slice);
+    }
+    return CRD_OK;
+}
+
 crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
 {
     crd_status status = CRD_OK;
     uint8_t *inside = NULL;
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
-    const double mean = scan->mean, factor = 1.0 / scan->std;
-    if (scan->kept != NULL) {
-        CRD_TRY(crd_kept_read(scan->kept, box, voxels));
+    const crd_normaliser n = {scan->mean, 1.0 / scan->std, scan->fill};
+    if (scan->kept != NULL && crd_kept_covers(scan->kept, box)) {
+        CRD_TRY(crd_kept_read(scan->kept, &n, box, voxels));
     } else {
-        CRD_TRY(crd_volume_read(scan->volume, box, CRD_F32, voxels));
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const float value = (float)(((double)voxels[i] - mean) * factor);
-        voxels[i] = value - value == 0.0f ? value : scan->fill; /* not finite */
+        CRD_TRY(read_slabs(scan, &n, box, voxels));
     }
     if (scan->mask != NULL) {
+        const float fill = n.fill;
         CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
         CRD_TRY(crd_mask_read(scan->mask, box, inside));
-        for (int64_t i = 0; i < count; i++) voxels[i] = inside[i] ? voxels[i] : scan->fill;
+        for (int64_t i = 0; i < count; i++) voxels[i] = inside[i] ? voxels[i] : fill;
     }
 done:
     crd_free(&inside);

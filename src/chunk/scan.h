@@ -47,6 +47,8 @@ void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
 /* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean (0 in the default
  * normalisation). */
 crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels);
+/* How many slices of the box from z on a caller does well to ask for at once: see volume/format.h. */
+int64_t crd_scan_slices_at_once(const crd_scan *scan, const crd_box *box, int64_t z);
 /* 1 inside the mask, 0 outside; all 1 without a mask. */
 crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside);
 bool crd_scan_masked(const crd_scan *scan);

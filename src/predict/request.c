@@ -148,7 +148,8 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
         if (request->unit[0] != '\0') request->reading.unit = request->unit;
     }
     CRD_TRY(crd_norm_parse(given(norm) ? norm : crd_model_describe(request->model)->norm, &request->norm));
-    CRD_TRY(crd_volume_open(options->scan, &request->reading, monitor, &volume));
+    /* A run opens the scan again to read it, and says then what there is to say about the file. */
+    CRD_TRY(crd_volume_open(options->scan, &request->reading, options->dry_run ? monitor : NULL, &volume));
     request->scan = *crd_volume_describe(volume);
 done:
     crd_volume_close(&volume);

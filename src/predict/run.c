@@ -98,18 +98,18 @@ done:
     return status;
 }
 
-/* "12 chunks of 64,128,128, 48 samples: about 0:40 min, 1.2 GiB of memory, 0.3 GiB of disk" */
+/* "12 chunks of 64,128,128, 48 samples to compute: about 0.7 min, 1.2 GiB of memory, 0.3 GiB of disk" */
 static void tell_plan(crd_predict_run *r, double seconds)
 {
     const crd_axis_plan *axes = r->request.plan.axes;
     const double share =
         (double)(r->row_count * crd_predict_per_row(r)) / (double)r->request.chunks / (double)crd_dist_size(r->dist);
-    const int64_t minutes = (int64_t)(seconds * share / 60.0);
+    const bool hours = seconds * share >= 3600.0;
     crd_info(&r->notes.monitor,
              "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
-             " samples to compute: about %" PRId64 ":%02d min, %.2f GiB of memory, %.2f GiB of disk%s",
+             " samples to compute: about %.1f %s, %.2f GiB of memory, %.2f GiB of disk%s",
              r->row_count * crd_predict_per_row(r), r->request.chunks, axes[0].window, axes[1].window, axes[2].window,
-             r->request.samples, minutes, (int)(seconds * share - 60.0 * (double)minutes),
+             r->request.samples, seconds * share / (hours ? 3600.0 : 60.0), hours ? "hours" : "min",
              (double)r->memory.memory_bytes / 0x1p30, (double)r->memory.disk_bytes / 0x1p30,
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
 }

@@ -266,9 +266,11 @@ done:
     return status;
 }
 
-static void name_slice(crd_text *page, const crd_subject *s, int axis, const choice *c)
+/* `run` is whose figures they are, "" where there is one only. */
+static void name_slice(crd_text *page, const crd_subject *s, const char *run, int axis, const choice *c)
 {
     crd_text_print(page, "<h4>%s = %lld <small>", axis_names[axis], (long long)(c->index + s->in_scan.origin[axis]));
+    crd_text_html(page, run);
     crd_text_html(page, c->why);
     if (s->survey.uncertainty[axis] != NULL) {
         crd_text_add(page, " \xc2\xb7 mean uncertainty ");
@@ -301,7 +303,7 @@ crd_status crd_album_slices(crd_album *album, crd_subject *subjects, int count)
         const int chosen = choose_slices(&subjects[0], axis, choices);
         crd_text_print(album->page, "<h3>Slices across %s</h3>", axis_names[axis]);
         for (int c = 0; c < chosen; c++) {
-            name_slice(album->page, &subjects[0], axis, &choices[c]);
+            name_slice(album->page, &subjects[0], count > 1 ? run_names[0] : "", axis, &choices[c]);
             CRD_PASS(add_slice(album, subjects, count, axis, &choices[c], c == 0, high));
         }
     }

@@ -13,25 +13,94 @@ crd_turn crd_turn_draw(uint64_t seed, int64_t epoch, int64_t chunk, const int64_
     return turn;
 }
 
-void crd_turn_apply(const crd_turn *turn, const int64_t size[3], const float *input, const uint8_t *label,
-                    float *input_out, uint8_t *label_out)
+/* The loops are written once, for floats and for bytes. A slice is turned in tiles: what they read and write stays in
+ * the processor's first cache. */
+enum { TILE = 8 };
+
+/* to[c * to_row + r] = from[r * from_row + c] for r < rows and c < columns; rows may lie backwards. */
+#define TRANSPOSE(NAME, TYPE)                                                                                          \
+    static void NAME##_tile(const TYPE *restrict from, int64_t from_row, TYPE *restrict to, int64_t to_row)            \
+    {                                                                                                                  \
+        for (int c = 0; c < TILE; c++) {                                                                               \
+            for (int r = 0; r < TILE; r++) to[c * to_row + r] = from[r * from_row + c];                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void NAME##_edge(const TYPE *restrict from, int64_t from_row, int64_t rows, int64_t columns,                \
+                            TYPE *restrict to, int64_t to_row)                                                         \
+    {                                                                                                                  \
+        for (int64_t c = 0; c < columns; c++) {                                                                        \
+            for (int64_t r = 0; r < rows; r++) to[c * to_row + r] = from[r * from_row + c];                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void NAME(const TYPE *from, int64_t from_row, int64_t rows, int64_t columns, TYPE *to, int64_t to_row)      \
+    {                                                                                                                  \
+        for (int64_t c = 0; c < columns; c += TILE) {                                                                  \
+            for (int64_t r = 0; r < rows; r += TILE) {                                                                 \
+                const TYPE *tile = from + r * from_row + c;                                                            \
+                TYPE *place = to + c * to_row + r;                                                                     \
+                if (r + TILE <= rows && c + TILE <= columns) {                                                         \
+                    NAME##_tile(tile, from_row, place, to_row);                                                        \
+                } else {                                                                                               \
+                    NAME##_edge(tile, from_row, rows - r < TILE ? rows - r : TILE,                                     \
+                                columns - c < TILE ? columns - c : TILE, place, to_row);                               \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+TRANSPOSE(transpose_floats, float)
+TRANSPOSE(transpose_bytes, uint8_t)
+
+static void mirror_floats(const float *restrict from, int64_t count, float *restrict to)
 {
-    const int64_t step_y = turn->transpose ? 1 : size[2], step_x = turn->transpose ? size[1] : 1;
-    if (!turn->flip[0] && !turn->flip[1] && !turn->flip[2] && !turn->transpose) {
-        const size_t voxels = (size_t)(size[0] * size[1] * size[2]);
-        memcpy(input_out, input, voxels * sizeof *input);
-        memcpy(label_out, label, voxels);
+    for (int64_t i = 0; i < count; i++) to[i] = from[count - 1 - i];
+}
+
+static void mirror_bytes(const uint8_t *restrict from, int64_t count, uint8_t *restrict to)
+{
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, from + count - 8 - i, sizeof eight);
+        eight = __builtin_bswap64(eight);
+        memcpy(to + i, &eight, sizeof eight);
+    }
+    for (; i < count; i++) to[i] = from[count - 1 - i];
+}
+
+static void turn_slice(const crd_turn *turn, int64_t height, int64_t width, const float *input, const uint8_t *label,
+                       float *input_out, uint8_t *label_out)
+{
+    if (turn->transpose) { /* height is width; input rows from the last, output rows from the last */
+        const int64_t n = width, from_row = turn->flip[2] ? -n : n, to_row = turn->flip[1] ? -n : n;
+        const int64_t from = turn->flip[2] ? (n - 1) * n : 0, to = turn->flip[1] ? (n - 1) * n : 0;
+        transpose_floats(input + from, from_row, n, n, input_out + to, to_row);
+        transpose_bytes(label + from, from_row, n, n, label_out + to, to_row);
         return;
     }
-    for (int64_t z = 0; z < size[0]; z++) {
-        const int64_t from_z = (turn->flip[0] ? size[0] - 1 - z : z) * size[1] * size[2];
-        for (int64_t y = 0; y < size[1]; y++) {
-            const int64_t from_y = from_z + (turn->flip[1] ? size[1] - 1 - y : y) * step_y;
-            for (int64_t x = 0; x < size[2]; x++) {
-                const int64_t from = from_y + (turn->flip[2] ? size[2] - 1 - x : x) * step_x;
-                *input_out++ = input[from];
-                *label_out++ = label[from];
-            }
+    if (!turn->flip[1] && !turn->flip[2]) {
+        memcpy(input_out, input, (size_t)(height * width) * sizeof *input);
+        memcpy(label_out, label, (size_t)(height * width));
+        return;
+    }
+    for (int64_t y = 0; y < height; y++) {
+        const int64_t from = (turn->flip[1] ? height - 1 - y : y) * width, to = y * width;
+        if (turn->flip[2]) {
+            mirror_floats(input + from, width, input_out + to);
+            mirror_bytes(label + from, width, label_out + to);
+        } else {
+            memcpy(input_out + to, input + from, (size_t)width * sizeof *input);
+            memcpy(label_out + to, label + from, (size_t)width);
         }
+    }
+}
+
+void crd_turn_apply(const crd_turn *turn, const int64_t size[3], int64_t z, int64_t depth, const float *input,
+                    const uint8_t *label, float *input_out, uint8_t *label_out)
+{
+    const int64_t slice = size[1] * size[2];
+    for (int64_t i = 0; i < depth; i++) {
+        const int64_t from = i * slice, to = (turn->flip[0] ? size[0] - 1 - z - i : z + i) * slice;
+        turn_slice(turn, size[1], size[2], input + from, label + from, input_out + to, label_out + to);
     }
 }

@@ -11,7 +11,9 @@ typedef struct crd_turn {
 } crd_turn;
 
 crd_turn crd_turn_draw(uint64_t seed, int64_t epoch, int64_t chunk, const int64_t size[3]);
-void crd_turn_apply(const crd_turn *turn, const int64_t size[3], const float *input, const uint8_t *label,
-                    float *input_out, uint8_t *label_out);
+/* Puts `depth` slices of a chunk of that size, from its slice z on, to where the turn has them in the turned chunk
+ * `input_out`, `label_out`. */
+void crd_turn_apply(const crd_turn *turn, const int64_t size[3], int64_t z, int64_t depth, const float *input,
+                    const uint8_t *label, float *input_out, uint8_t *label_out);
 
 #endif

@@ -30,14 +30,18 @@ struct crd_dataset {
     bool lent; /* the list belongs to the data set this one was reopened from */
     int64_t classes[2];
     crd_training_record record;
-    float *input; /* of the chunk as it is in the file, before turning */
-    uint8_t *label;
-    uint8_t *inside;
+    /* Some slices of a chunk as they are in the file, before turning. */
+    float *input;
+    uint8_t *label, *inside;
+    int64_t slab_voxels; /* room for so many */
 };
 
-static int64_t chunk_voxels(const crd_dataset *dataset)
+static void free_slab(crd_dataset *dataset)
 {
-    return dataset->options.chunk[0] * dataset->options.chunk[1] * dataset->options.chunk[2];
+    crd_free(&dataset->input);
+    crd_free(&dataset->label);
+    crd_free(&dataset->inside);
+    dataset->slab_voxels = 0;
 }
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out)
@@ -47,9 +51,6 @@ crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *dataset, "the data set", &dataset));
     dataset->options = *options;
-    CRD_TRY(crd_alloc(chunk_voxels(dataset), sizeof(float), "a chunk", &dataset->input));
-    CRD_TRY(crd_alloc(chunk_voxels(dataset), 1, "a chunk", &dataset->label));
-    CRD_TRY(crd_alloc(chunk_voxels(dataset), 1, "a chunk", &dataset->inside));
     *out = dataset;
     dataset = NULL;
 done:
@@ -67,9 +68,7 @@ void crd_dataset_close(crd_dataset **pointer)
     }
     crd_free(&dataset->pairs);
     if (!dataset->lent) crd_free(&dataset->numbers);
-    crd_free(&dataset->input);
-    crd_free(&dataset->label);
-    crd_free(&dataset->inside);
+    free_slab(dataset);
     crd_free(pointer);
 }
 
@@ -96,19 +95,54 @@ static crd_status append_pair(crd_dataset *dataset, const pair *added)
     return CRD_OK;
 }
 
-/* Reads the label of a chunk, with everything outside the mask unlabelled; gives the number of labelled voxels. */
-static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box *box, int64_t *labelled)
+static crd_status make_slab(crd_dataset *dataset, int64_t voxels)
 {
-    const int64_t voxels = chunk_voxels(dataset);
-    CRD_PASS(crd_label_read(p->label, box, dataset->label));
+    if (voxels <= dataset->slab_voxels) return CRD_OK;
+    free_slab(dataset);
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "slices of a chunk", &dataset->input));
+    CRD_PASS(crd_alloc(voxels, 1, "slices of a chunk", &dataset->label));
+    CRD_PASS(crd_alloc(voxels, 1, "slices of a chunk", &dataset->inside));
+    dataset->slab_voxels = voxels;
+    return CRD_OK;
+}
+
+/* The next slices of a chunk, from z on, and room for them. A file in blocks is read block by block: the scan or the
+ * label, whichever has the deeper ones. */
+static crd_status next_slab(crd_dataset *dataset, const pair *p, const crd_box *box, int64_t z, crd_box *slab)
+{
+    const int64_t scan = crd_scan_slices_at_once(p->scan, box, z), label = crd_label_slices_at_once(p->label, box, z);
+    *slab = *box;
+    slab->origin[0] = z;
+    slab->size[0] = scan > label ? scan : label;
+    return make_slab(dataset, slab->size[0] * slab->size[1] * slab->size[2]);
+}
+
+/* Reads the label of some slices, with everything outside the mask unlabelled; gives the number of labelled voxels. */
+static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box *slab, int64_t *labelled)
+{
+    const int64_t voxels = slab->size[0] * slab->size[1] * slab->size[2];
+    uint8_t *restrict label = dataset->label;
+    CRD_PASS(crd_label_read(p->label, slab, label));
     if (crd_scan_masked(p->scan)) {
-        CRD_PASS(crd_scan_read_mask(p->scan, box, dataset->inside));
-        for (int64_t i = 0; i < voxels; i++) {
-            if (!dataset->inside[i]) dataset->label[i] = CRD_LABEL_NONE;
-        }
+        const uint8_t *restrict inside = dataset->inside;
+        CRD_PASS(crd_scan_read_mask(p->scan, slab, dataset->inside));
+        for (int64_t i = 0; i < voxels; i++) label[i] = inside[i] ? label[i] : CRD_LABEL_NONE;
     }
+    *labelled = crd_label_count(label, voxels);
+    return CRD_OK;
+}
+
+/* How many voxels of a chunk are labelled. */
+static crd_status count_labelled(crd_dataset *dataset, const pair *p, const crd_box *box, int64_t *labelled)
+{
+    crd_box slab;
     *labelled = 0;
-    for (int64_t i = 0; i < voxels; i++) *labelled += dataset->label[i] != CRD_LABEL_NONE;
+    for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z += slab.size[0]) {
+        int64_t some;
+        CRD_PASS(next_slab(dataset, p, box, z, &slab));
+        CRD_PASS(read_label(dataset, p, &slab, &some));
+        *labelled += some;
+    }
     return CRD_OK;
 }
 
@@ -144,7 +178,7 @@ static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step)
         if (overlap(&window, &p->rest)) continue;
         const crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
         if (presence == CRD_LABELS_ABSENT) continue;
-        if (presence == CRD_LABELS_PERHAPS || masked) CRD_PASS(read_label(dataset, p, &window, &labelled));
+        if (presence == CRD_LABELS_PERHAPS || masked) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
         if (labelled == 0) continue;
         CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
         dataset->numbers[dataset->chunk_count++] = i;
@@ -311,10 +345,17 @@ crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch,
     const pair *p = dataset->pairs;
     while (number >= p->end) p++;
     const crd_box box = chunk_box(p, dataset->numbers[number]);
-    CRD_PASS(crd_scan_read(p->scan, &box, dataset->input));
-    CRD_PASS(read_label(dataset, p, &box, labelled));
     const crd_turn turn =
         dataset->options.augment ? crd_turn_draw(dataset->options.seed, epoch, number, box.size) : (crd_turn){0};
-    crd_turn_apply(&turn, box.size, dataset->input, dataset->label, input, label);
+    crd_box slab;
+    *labelled = 0;
+    for (int64_t z = box.origin[0]; z < box.origin[0] + box.size[0]; z += slab.size[0]) {
+        int64_t some;
+        CRD_PASS(next_slab(dataset, p, &box, z, &slab));
+        CRD_PASS(crd_scan_read(p->scan, &slab, dataset->input));
+        CRD_PASS(read_label(dataset, p, &slab, &some));
+        crd_turn_apply(&turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
+        *labelled += some;
+    }
     return CRD_OK;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/report.h"
+#include "train/validation.h"
 
 enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
 
@@ -84,4 +85,14 @@ void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce,
                  "the validation BCE has risen for %" PRId64 " epochs (%.4f): the best model is that of epoch %" PRId64,
                  progress->rising, line->valid_bce, progress->best_epoch);
     }
+}
+
+void crd_diagnose_calibration(double calibration, const crd_monitor *monitor)
+{
+    const bool timid = calibration < 1.02 * CRD_CALIBRATION_LOW;
+    if (!timid && calibration < 0.98 * CRD_CALIBRATION_HIGH) return;
+    crd_warn(monitor,
+             "the calibration (%.2g) is at the end of its range: the network is far too %s where it was checked, and its "
+             "probabilities can't be taken at their word; train longer, or look at the label",
+             calibration, timid ? "timid" : "sure of itself");
 }

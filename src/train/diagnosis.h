@@ -21,4 +21,7 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
                         const int64_t classes[2], const crd_monitor *monitor);
 
+/* Warns when the search for the calibration ended at the end of its range. */
+void crd_diagnose_calibration(double calibration, const crd_monitor *monitor);
+
 #endif

@@ -1,6 +1,7 @@
 #include "train/feeder.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,62 +9,117 @@
 #include "dist/dist.h"
 #include "train/schedule.h"
 
-enum { DEPTH = 3 }; /* batches in memory: one in use, two ahead */
-
+/* A batch on its way: its examples are dealt out to readers in order, and finished in any. */
 typedef struct slot {
     float *inputs;
     uint8_t *labels;
-    int64_t step, count, first, end, labelled;
+    int64_t step, count, first, end; /* as in crd_batch */
+    int64_t dealt, finished;         /* of its end - first examples */
+    int64_t labelled;
+    int64_t failed; /* the first of them that couldn't be read, or -1; then why */
+    crd_error error;
 } slot;
+
+typedef struct reader {
+    crd_feeder *feeder;
+    crd_dataset *dataset; /* its own: nothing is shared while it reads */
+    pthread_t thread;
+    double seconds; /* of its own processor time; guarded by the feeder's lock */
+} reader;
 
 struct crd_feeder {
     crd_feeder_plan plan;
-    crd_dataset *dataset;
-    int64_t *order;
-    slot slots[DEPTH];
-    pthread_t thread;
-    bool started;
+    int64_t chunks, batches; /* of an epoch */
+    int64_t depth;           /* slots: batch n of this run lies in slot n modulo this */
+    slot *slots;
+    reader *readers;
+    int64_t started; /* readers that run and must be joined */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t room, done; /* a slot is free or all is over; an example was finished */
     /* Guarded by the lock. */
-    int64_t read, taken; /* batches since the start */
-    bool in_use;         /* the batch before `taken` is in the caller's hands */
-    bool stop;
-    bool failed;
-    double seconds; /* of the reading thread's own time */
-    crd_error error;
+    int64_t *order; /* of the chunks in the epoch that is dealt out */
+    int64_t epoch;
+    int64_t dealing, taken; /* batches since the start: the one that is dealt out, and those that were handed on */
+    bool in_use;            /* the batch before `taken` is in the caller's hands */
+    bool stop;              /* the caller wants no more, or something failed: nothing more is dealt out */
 };
+
+/* What a reader is to do. */
+typedef struct example {
+    slot *into;
+    int64_t index; /* among those of the batch that are here */
+    int64_t number, epoch;
+} example;
 
 int64_t crd_feeder_batches(int64_t chunks, int64_t batch)
 {
     return (chunks + batch - 1) / batch;
 }
 
-static crd_status read_batch(crd_feeder *feeder, int64_t step, int64_t *epoch_in_order, slot *into)
+static void set_order(crd_feeder *feeder, int64_t epoch)
+{
+    if (feeder->epoch == epoch) return;
+    feeder->epoch = epoch;
+    if (feeder->plan.shuffle) {
+        crd_shuffle(feeder->plan.seed, epoch, feeder->chunks, feeder->order);
+    } else {
+        for (int64_t i = 0; i < feeder->chunks; i++) feeder->order[i] = i;
+    }
+}
+
+static void begin_batch(const crd_feeder *feeder, int64_t step, slot *into)
 {
     const crd_feeder_plan *plan = &feeder->plan;
-    const int64_t chunks = crd_dataset_count(feeder->dataset), batches = crd_feeder_batches(chunks, plan->batch);
-    const int64_t epoch = step / batches + 1, first = step % batches * plan->batch;
-    if (*epoch_in_order != epoch) {
-        if (plan->shuffle) {
-            crd_shuffle(plan->seed, epoch, chunks, feeder->order);
-        } else {
-            for (int64_t i = 0; i < chunks; i++) feeder->order[i] = i;
-        }
-        *epoch_in_order = epoch;
-    }
+    const int64_t first = step % feeder->batches * plan->batch;
     into->step = step;
-    into->count = first + plan->batch < chunks ? plan->batch : chunks - first;
-    into->labelled = 0;
+    into->count = first + plan->batch < feeder->chunks ? plan->batch : feeder->chunks - first;
     crd_dist_part(into->count, plan->size > 0 ? plan->size : 1, plan->rank, &into->first, &into->end);
-    for (int64_t i = into->first; i < into->end; i++) {
-        const int64_t at = (i - into->first) * plan->chunk_voxels;
-        int64_t labelled;
-        CRD_PASS(crd_dataset_read(feeder->dataset, feeder->order[first + i], epoch, into->inputs + at,
-                                  into->labels + at, &labelled));
-        into->labelled += labelled;
+    into->dealt = into->finished = into->labelled = 0;
+    into->failed = -1;
+}
+
+/* The next example in order, once there is room for its batch; false at the end. Called with the lock held. */
+static bool deal(crd_feeder *feeder, example *out)
+{
+    const crd_feeder_plan *plan = &feeder->plan;
+    for (;;) {
+        const int64_t step = plan->first_step + feeder->dealing;
+        if (feeder->stop || step >= plan->end_step) return false;
+        if (feeder->dealing - (feeder->taken - feeder->in_use) >= feeder->depth) {
+            pthread_cond_wait(&feeder->room, &feeder->lock);
+            continue;
+        }
+        slot *into = &feeder->slots[feeder->dealing % feeder->depth];
+        if (into->step != step) begin_batch(feeder, step, into);
+        if (into->dealt == into->end - into->first) { /* all of it is under way, or none of it is read here */
+            feeder->dealing++;
+            pthread_cond_signal(&feeder->done);
+            continue;
+        }
+        set_order(feeder, step / feeder->batches + 1);
+        *out = (example){into, into->dealt, 0, feeder->epoch};
+        out->number = feeder->order[step % feeder->batches * plan->batch + into->first + into->dealt];
+        into->dealt++;
+        return true;
     }
-    return CRD_OK;
+}
+
+/* Notes what became of an example. Called with the lock held. */
+static void finish(crd_feeder *feeder, const example *e, crd_status status, int64_t labelled)
+{
+    slot *into = e->into;
+    into->finished++;
+    if (status == CRD_OK) {
+        into->labelled += labelled;
+    } else {
+        if (into->failed < 0 || e->index < into->failed) {
+            into->failed = e->index;
+            into->error = *crd_last_error();
+        }
+        feeder->stop = true;
+        pthread_cond_broadcast(&feeder->room);
+    }
+    if (into->finished == into->dealt) pthread_cond_signal(&feeder->done);
 }
 
 static double thread_seconds(void)
@@ -72,33 +128,60 @@ static double thread_seconds(void)
     return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0 ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec : 0.0;
 }
 
-static void *feed(void *context)
+static void *read_examples(void *context)
 {
-    crd_feeder *feeder = context;
-    int64_t epoch_in_order = 0;
-    for (int64_t step = feeder->plan.first_step; step < feeder->plan.end_step; step++) {
-        pthread_mutex_lock(&feeder->lock);
-        while (!feeder->stop && feeder->read - (feeder->taken - feeder->in_use) >= DEPTH) {
-            pthread_cond_wait(&feeder->changed, &feeder->lock);
-        }
-        const bool stop = feeder->stop;
-        slot *into = &feeder->slots[feeder->read % DEPTH];
+    reader *self = context;
+    crd_feeder *feeder = self->feeder;
+    example e;
+    pthread_mutex_lock(&feeder->lock);
+    while (deal(feeder, &e)) {
+        const int64_t at = e.index * feeder->plan.chunk_voxels;
+        int64_t labelled = 0;
         pthread_mutex_unlock(&feeder->lock);
-        if (stop) return NULL;
-        const crd_status status = read_batch(feeder, step, &epoch_in_order, into);
+        const crd_status status =
+            crd_dataset_read(self->dataset, e.number, e.epoch, e.into->inputs + at, e.into->labels + at, &labelled);
+        const double seconds = thread_seconds();
         pthread_mutex_lock(&feeder->lock);
-        feeder->seconds = thread_seconds();
-        if (status != CRD_OK) {
-            feeder->failed = true;
-            feeder->error = *crd_last_error();
-        } else {
-            feeder->read++;
-        }
-        pthread_cond_broadcast(&feeder->changed);
-        pthread_mutex_unlock(&feeder->lock);
-        if (status != CRD_OK) return NULL;
+        self->seconds = seconds;
+        finish(feeder, &e, status, labelled);
     }
+    pthread_mutex_unlock(&feeder->lock);
     return NULL;
+}
+
+/* Signals belong to the program's own threads, so readers start with all of them blocked. */
+static crd_status start_readers(crd_feeder *feeder)
+{
+    sigset_t all, before;
+    int cause = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int64_t i = 0; i < feeder->plan.readers && cause == 0; i++) {
+        cause = pthread_create(&feeder->readers[i].thread, NULL, read_examples, &feeder->readers[i]);
+        if (cause == 0) feeder->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (cause == 0) return CRD_OK;
+    return crd_fail(CRD_ERR_SYSTEM, "a thread to read chunks with could not be started: %s", strerror(cause));
+}
+
+/* One batch in the caller's hands, and as many ahead that the readers work on two at least and none has to wait for
+ * another that has the last example of its batch. */
+static crd_status make_slots(crd_feeder *feeder)
+{
+    const crd_feeder_plan *plan = &feeder->plan;
+    int64_t first, end;
+    crd_dist_part(plan->batch, plan->size > 0 ? plan->size : 1, 0, &first, &end); /* nobody has more than rank 0 */
+    const int64_t examples = end - first;
+    feeder->depth = 2 + (plan->readers + examples - 1) / examples;
+    CRD_PASS(crd_alloc(feeder->depth, sizeof *feeder->slots, "chunks read ahead", &feeder->slots));
+    for (int64_t i = 0; i < feeder->depth; i++) {
+        slot *s = &feeder->slots[i];
+        s->step = -1;
+        CRD_PASS(crd_alloc(examples * plan->chunk_voxels, sizeof(float), "chunks read ahead", &s->inputs));
+        CRD_PASS(crd_alloc(examples * plan->chunk_voxels, 1, "chunks read ahead", &s->labels));
+    }
+    return CRD_OK;
 }
 
 crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out)
@@ -108,22 +191,20 @@ crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *feeder, "the reader of chunks", &feeder));
     feeder->plan = *plan;
+    if (plan->readers < 1) feeder->plan.readers = 1;
+    feeder->chunks = crd_dataset_count(plan->dataset);
+    feeder->batches = crd_feeder_batches(feeder->chunks, plan->batch);
     pthread_mutex_init(&feeder->lock, NULL);
-    pthread_cond_init(&feeder->changed, NULL);
-    CRD_TRY(crd_dataset_reopen(plan->dataset, &feeder->dataset));
-    CRD_TRY(
-        crd_alloc(crd_dataset_count(feeder->dataset), sizeof *feeder->order, "the order of chunks", &feeder->order));
-    for (int i = 0; i < DEPTH; i++) {
-        int64_t first, end;
-        crd_dist_part(plan->batch, plan->size > 0 ? plan->size : 1, 0, &first, &end); /* nobody has more than rank 0 */
-        const int64_t voxels = (end - first) * plan->chunk_voxels;
-        CRD_TRY(crd_alloc(voxels, sizeof(float), "chunks read ahead", &feeder->slots[i].inputs));
-        CRD_TRY(crd_alloc(voxels, 1, "chunks read ahead", &feeder->slots[i].labels));
+    pthread_cond_init(&feeder->room, NULL);
+    pthread_cond_init(&feeder->done, NULL);
+    CRD_TRY(crd_alloc(feeder->chunks, sizeof *feeder->order, "the order of chunks", &feeder->order));
+    CRD_TRY(make_slots(feeder));
+    CRD_TRY(crd_alloc(feeder->plan.readers, sizeof *feeder->readers, "the readers of chunks", &feeder->readers));
+    for (int64_t i = 0; i < feeder->plan.readers; i++) {
+        feeder->readers[i].feeder = feeder;
+        CRD_TRY(crd_dataset_reopen(plan->dataset, &feeder->readers[i].dataset));
     }
-    if (pthread_create(&feeder->thread, NULL, feed, feeder) != 0) {
-        CRD_FAIL(CRD_ERR_SYSTEM, "a thread to read chunks with could not be started");
-    }
-    feeder->started = true;
+    CRD_TRY(start_readers(feeder));
     *out = feeder;
     feeder = NULL;
 done:
@@ -131,30 +212,41 @@ done:
     return status;
 }
 
+/* Whether batch `taken` is there, or can't come any more because an example of it failed and none before that is still
+ * being read. Called with the lock held. */
+static bool is_over(const crd_feeder *feeder, const slot *next)
+{
+    if (next->step != feeder->plan.first_step + feeder->taken || next->finished < next->dealt) return false;
+    return next->failed >= 0 || next->dealt == next->end - next->first;
+}
+
 crd_status crd_feeder_next(crd_feeder *feeder, crd_batch *batch, double *waited)
 {
     const double begin = crd_seconds();
+    crd_status status = CRD_OK;
     pthread_mutex_lock(&feeder->lock);
     feeder->in_use = false;
-    pthread_cond_broadcast(&feeder->changed);
-    while (!feeder->failed && feeder->read <= feeder->taken) pthread_cond_wait(&feeder->changed, &feeder->lock);
-    const bool failed = feeder->read <= feeder->taken;
-    if (!failed) {
-        const slot *from = &feeder->slots[feeder->taken % DEPTH];
+    pthread_cond_broadcast(&feeder->room);
+    const slot *next = &feeder->slots[feeder->taken % feeder->depth];
+    while (!is_over(feeder, next)) pthread_cond_wait(&feeder->done, &feeder->lock);
+    if (next->failed >= 0) {
+        status = crd_error_adopt(&next->error);
+    } else {
         *batch =
-            (crd_batch){from->step, from->count, from->first, from->end, from->inputs, from->labels, from->labelled};
+            (crd_batch){next->step, next->count, next->first, next->end, next->inputs, next->labels, next->labelled};
         feeder->taken++;
         feeder->in_use = true;
     }
     pthread_mutex_unlock(&feeder->lock);
     if (waited != NULL) *waited = crd_seconds() - begin;
-    return failed ? crd_error_adopt(&feeder->error) : CRD_OK;
+    return status;
 }
 
 double crd_feeder_seconds(crd_feeder *feeder)
 {
+    double seconds = 0.0;
     pthread_mutex_lock(&feeder->lock);
-    const double seconds = feeder->seconds;
+    for (int64_t i = 0; i < feeder->plan.readers; i++) seconds += feeder->readers[i].seconds;
     pthread_mutex_unlock(&feeder->lock);
     return seconds;
 }
@@ -163,20 +255,23 @@ void crd_feeder_stop(crd_feeder **pointer)
 {
     crd_feeder *feeder = *pointer;
     if (feeder == NULL) return;
-    if (feeder->started) {
-        pthread_mutex_lock(&feeder->lock);
-        feeder->stop = true;
-        pthread_cond_broadcast(&feeder->changed);
-        pthread_mutex_unlock(&feeder->lock);
-        pthread_join(feeder->thread, NULL);
-    }
+    pthread_mutex_lock(&feeder->lock);
+    feeder->stop = true;
+    pthread_cond_broadcast(&feeder->room);
+    pthread_mutex_unlock(&feeder->lock);
+    for (int64_t i = 0; i < feeder->started; i++) pthread_join(feeder->readers[i].thread, NULL);
     pthread_mutex_destroy(&feeder->lock);
-    pthread_cond_destroy(&feeder->changed);
-    crd_dataset_close(&feeder->dataset);
-    crd_free(&feeder->order);
-    for (int i = 0; i < DEPTH; i++) {
+    pthread_cond_destroy(&feeder->room);
+    pthread_cond_destroy(&feeder->done);
+    for (int64_t i = 0; feeder->readers != NULL && i < feeder->plan.readers; i++) {
+        crd_dataset_close(&feeder->readers[i].dataset);
+    }
+    for (int64_t i = 0; feeder->slots != NULL && i < feeder->depth; i++) {
         crd_free(&feeder->slots[i].inputs);
         crd_free(&feeder->slots[i].labels);
     }
+    crd_free(&feeder->readers);
+    crd_free(&feeder->slots);
+    crd_free(&feeder->order);
     crd_free(pointer);
 }

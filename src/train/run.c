@@ -250,6 +250,7 @@ static crd_status save_models(crd_run *r)
     const crd_train_progress *p = &r->progress;
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     CRD_TRY(save_calibrated(r, r->options->output));
+    crd_diagnose_calibration(r->result->calibration, r->monitor);
     if (isnan(p->best_valid_bce)) {
         (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
         goto done;

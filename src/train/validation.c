@@ -163,7 +163,7 @@ static int64_t take_voxels(evidence *e, const crd_checker *checker, int sample, 
 static double search(const evidence *e)
 {
     const double ratio = 0.6180339887498949;
-    double low = crd_log(0.1), high = crd_log(10.0);
+    double low = crd_log(CRD_CALIBRATION_LOW), high = crd_log(CRD_CALIBRATION_HIGH);
     double a = high - ratio * (high - low), b = low + ratio * (high - low);
     double at_a = negative_log_likelihood(e, crd_exp(a)), at_b = negative_log_likelihood(e, crd_exp(b));
     for (int i = 0; i < SEARCH_STEPS && high - low > 1e-4; i++) {

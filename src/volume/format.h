@@ -64,6 +64,10 @@ struct crd_format {
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out);
 
+/* How many slices from z on, at most to `end`, are best read in one go where a box's voxels are worked on as they come:
+ * few enough for the processor's caches, of a file in blocks up to a block's end, and all where slices are slow. */
+int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t end, int64_t slice_voxels);
+
 /* Does the name end in one of the format's suffixes? Letters of any case. */
 bool crd_format_has_suffix(const crd_format *format, const char *path);
 bool crd_path_ends_in(const char *path, const char *suffix);

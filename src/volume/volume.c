@@ -188,6 +188,15 @@ static crd_status check_box(const crd_volume *volume, const crd_box *box)
     return CRD_OK;
 }
 
+int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t end, int64_t slice_voxels)
+{
+    enum { IN_CACHE = 1 << 15 }; /* voxels: with their floats and labels a quarter of a megabyte */
+    int64_t count = slice_voxels < IN_CACHE ? IN_CACHE / slice_voxels : 1;
+    if (volume->z_fastest) return end - z;
+    if (volume->layer > 1) count = (z + count + volume->layer - 1) / volume->layer * volume->layer - z;
+    return count < end - z ? count : end - z;
+}
+
 /* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along the
  * file's fastest axis. */
 static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *voxels)

@@ -16,8 +16,12 @@ base=(predict --model model.h5 --scan scan.tif --samples 4 --step 2)
 
 # The run folder, and the manifest.
 run "${base[@]}" -o run; expect 0
-out '^run: volume fraction 0\.[0-9]{4} \(samples: 0\.[0-9]{4} to 0\.[0-9]{4}\), mean uncertainty '
+out '^run: volume fraction of the segmentation 0\.[0-9]{4}, of the samples 0\.[0-9]{4} to 0\.[0-9]{4}, mean uncertainty '
 err '16 of 16 chunks of 16,16,16 \(z,y,x\) with 4 samples to compute: about .* min, .* of memory, .* of disk'
+run convert scan.tif packed.tif --compress 4; expect 0
+run predict --model model.h5 --scan packed.tif --samples 2 --step 1 -o packed; expect 0
+same "$(grep -c 'packed.tif is compressed' "$folder/err")" 1 # once, although it is opened twice
+run "${base[@]}" --overwrite -o run; expect 0
 same "$(ls -A run | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.tif scan_seg.tif scan_unc.tif "
 cp run/manifest.json out; same "$(json 'd["format"], d["device"].split()[0], d["seed"], d["plan"]["chunks"], len(d["volume_fraction"]["samples"]), d["warnings"]')" "credence-run cpu 0 16 4 []"
 same "$(json 'd["model"]["sha256"]')" "$(sha256sum model.h5 | cut -d' ' -f1)"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The experiments at their tiny scale: they run, print complete tables, leave a file a unit, and do nothing twice.
+. "$(dirname "$0")/common.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export CREDENCE=$CREDENCE_PROGRAM OUT=$folder/results SCALE=tiny SAMPLES=2 DEVICE=cpu
+
+experiment() { # experiment NAME ROWS REGEX: so many rows match, and none lacks a figure
+    last=(experiments/"$1"/run.sh)
+    code=0
+    "$root/experiments/$1/run.sh" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    expect 0
+    same "$(grep -cE "$3" "$folder/out")" "$2"
+    same "$(grep -E "$3" "$folder/out" | grep -cE '\| *\||nan')" 0
+}
+
+PRESETS=small experiment weld 4 '^\| S33 \| (BCNN|MCDN) \| 0' # in each of two tables
+same "$(ls "$OUT"/weld-tiny/*.json | wc -l)" 2
+# One unit is done again, and only that one.
+rm -r "$OUT"/weld-tiny/small-bcnn-seed1 "$OUT"/weld-tiny/small-bcnn-seed1.*
+PRESETS=small experiment weld 4 '^\| S33 \| (BCNN|MCDN) \| 0'
+same "$(grep -c ': trained in' "$folder/err")" 1
+KINDS=bcnn PRESETS=graphite experiment graphite 2 '^\| Litarion \| BCNN \| 0[.0-9]* \| 0'
+VARIANTS=100:0.003 SEEDS="1 2" MATERIALS=weld experiment recipe 4 \
+    '^\| weld-T100-lr0.003-[36] \| weld-(alike|faint) \| 0.* ± 0'
+[ "${CREDENCE_LONG:-}" != 1 ] || experiment ablation 2 '^\| prior-std-3 \| (alike|faint) \| 0'
+
+run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
+run_unknown && complain "a scale that doesn't exist was taken"
+err 'SCALE=huge is not tiny'
+finish
