@@ -191,15 +191,14 @@ static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t
                                 .percentile_count = 2};
 }
 
-static void test_queue_gives_results_in_order(void)
+static void check_queue(const char *isa)
 {
     const chunk_case c = {CRD_BCNN, 16, {16, 16, 16}, 4, "fp16", false, 0, 0};
-    const crd_device_choice choice = {.device = "cuda"};
+    const crd_device_choice choice = {.device = "cuda", .isa = isa};
     const crd_backend *backend;
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
     crd_model *model = NULL;
-    if (!have_gpu()) SKIP("no GPU");
     CHECK_OK(make_model(&c, &model));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     const crd_predictor_plan plan = plan_of(model, 16, 16, 16, 4);
@@ -225,6 +224,13 @@ static void test_queue_gives_results_in_order(void)
     free(inputs);
     backend->predictor_free(&predictor);
     crd_model_free(&model);
+}
+
+static void test_queue_gives_results_in_order(void)
+{
+    if (!have_gpu()) SKIP("no GPU");
+    check_queue(NULL);
+    check_queue("sm80");
 }
 
 /* Submits some chunks as the queue allows, and keeps the means. */

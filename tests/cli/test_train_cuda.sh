@@ -35,7 +35,7 @@ same "$(steps d.log.jsonl)" 17
 
 # Both ways learn the same: the loss of the last steps on the CPU alone is near the mixed one's.
 run "${usual[@]}" --device cpu --max-steps 17 -o e.h5 --quiet; expect 0
-/usr/bin/python3 - <<'PYTHON' || complain "the mixed training went another way"
+"$python" - <<'PYTHON' || complain "the mixed training went another way"
 import json, sys
 last = [[json.loads(line)["bce"] for line in open(name)][-3:] for name in ("d.log.jsonl", "e.log.jsonl")]
 sys.exit(abs(sum(last[0]) / sum(last[1]) - 1) > 0.05)
