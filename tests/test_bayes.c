@@ -501,8 +501,47 @@ static void test_same_bytes_for_any_threads(void)
     }
 }
 
+static int64_t total(const crd_range *ranges, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++) sum += ranges[i].end - ranges[i].begin;
+    return sum;
+}
+
+/* Shares of any number cover everything once, also where there are more of them than blocks. */
+static void test_parts(void)
+{
+    static const int sizes[] = {1, 2, 3, 5, 64, 5000};
+    for (int kind = CRD_BCNN; kind <= CRD_MCDN; kind++) {
+        fixture f;
+        CHECK_OK(set_up((crd_kind)kind, 8, 4, 1, &f));
+        uint8_t *seen = calloc((size_t)f.net.model.total, 1);
+        for (size_t s = 0; seen != NULL && s < sizeof sizes / sizeof sizes[0]; s++) {
+            crd_part part, before = {0};
+            memset(seen, 0, (size_t)f.net.model.total);
+            for (int rank = 0; rank < sizes[s]; rank++, before = part) {
+                crd_part_make(f.posterior, sizes[s], rank, &part);
+                CHECK(part.points.begin == before.points.end && part.weights.begin == before.weights.end);
+                CHECK(part.blocks.begin == before.blocks.end && part.point_blocks.begin == before.point_blocks.end);
+                CHECK(total(part.seen, part.seen_count) == part.points.end - part.points.begin);
+                CHECK(total(part.model, part.model_count) == total(&part.points, 1) + total(&part.weights, 1));
+                CHECK(sizes[s] > 1 || part.model_count == 1);
+                for (int i = 0; i < part.model_count; i++) {
+                    for (int64_t at = part.model[i].begin; at < part.model[i].end; at++) seen[at]++;
+                }
+            }
+            CHECK(part.points.end == f.net.point.total && part.weights.end == f.posterior->weights);
+            CHECK(part.blocks.end == f.posterior->block_count);
+            CHECK(part.point_blocks.end == f.posterior->point_block_count);
+            for (int64_t at = 0; at < f.net.model.total; at++) CHECK(seen[at] == 1);
+        }
+        free(seen);
+        tear_down(&f);
+    }
+}
+
 TEST_MAIN(TEST(test_sigma), TEST(test_paths_agree), TEST(test_draw_with_given_noise), TEST(test_kl),
           TEST(test_kl_at_the_prior), TEST(test_sampled_prior), TEST(test_moments_of_flipout),
           TEST(test_moments_of_independent), TEST(test_flipout_over_examples), TEST(test_flipout_is_exact),
           TEST(test_streams), TEST(test_dropout), TEST(test_summary), TEST(test_mcdn_is_a_copy),
-          TEST(test_same_bytes_for_any_threads))
+          TEST(test_same_bytes_for_any_threads), TEST(test_parts))

@@ -307,9 +307,35 @@ static bool fail_one(crd_dist *dist)
            strstr(crd_last_error()->message, "(here): a broken file") != NULL;
 }
 
+/* The same while vectors are on their way: nothing is read from memory that has gone. */
+static bool fail_amid_sum(crd_dist *dist)
+{
+    const int rank = crd_dist_rank(dist), size = crd_dist_size(dist);
+    const float *const *parts = NULL;
+    int64_t bounds[9] = {0}, begin, end;
+    crd_dist_sum *sum = NULL;
+    for (int i = 0; i < size; i++) bounds[i + 1] = LENGTH * (i + 1) / size;
+    crd_dist_part(MOST, size, rank, &begin, &end);
+    bool fine = crd_dist_sum_create(dist, MOST, LENGTH, bounds, &sum) == CRD_OK;
+    fine = fine && crd_dist_sum_begin(sum, MOST) == CRD_OK;
+    for (int64_t v = begin; fine && v < end; v++) {
+        if (v + 1 == MOST) {
+            (void)crd_fail(CRD_ERR_FORMAT, "a broken file");
+            crd_dist_fail(dist);
+        } else {
+            fine = crd_dist_sum_put(sum, v) == CRD_OK;
+        }
+    }
+    const crd_status status = crd_dist_sum_parts(sum, &parts);
+    crd_dist_fail(dist);
+    crd_dist_sum_free(&sum);
+    return fine && status == CRD_ERR_FORMAT;
+}
+
 static void test_failure(void)
 {
     for (int size = 2; size <= 5; size++) CHECK(on_ranks(size, fail_one));
+    for (int size = 2; size <= 5; size++) CHECK(on_ranks(size, fail_amid_sum));
 }
 
 static bool disagree(crd_dist *dist)

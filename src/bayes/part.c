@@ -2,7 +2,7 @@
 #include "bayes/posterior.h"
 
 /* What one Bayesian weight costs in a step, in units of what a point costs: two values for Adam, the KL, sigma. */
-enum { BAYES_COST = 4 };
+enum { BAYES_COST = 6 };
 
 /* A place between two blocks. */
 typedef struct cut {
