@@ -3,6 +3,7 @@
 #include "backend/choose.h"
 #include "base/clock.h"
 #include "base/philox.h"
+#include "gpu.h"
 #include "harness.h"
 #include "net/model.h"
 #include "reference_data.h"
@@ -30,14 +31,6 @@ static void must(crd_status status)
     if (status == CRD_OK) return;
     printf("%s\n", crd_last_error()->message);
     exit(1);
-}
-
-static bool have_gpu(void)
-{
-    const crd_device_choice choice = {.device = "cuda"};
-    const crd_backend *backend;
-    crd_device_settings settings;
-    return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
 }
 
 /* Balls in noise, some voxels without a label. `number` makes different ones. */
