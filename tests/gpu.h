@@ -1,5 +1,5 @@
-/* Is there a GPU that the plug-in can use? `make test-gpu` sets CREDENCE_NEEDS_GPU on a machine that has one: then it is
- * an error if not, since tests that are always skipped test nothing. */
+/* Is there a GPU that the plug-in can use? `make test-gpu` sets CREDENCE_NEEDS_GPU on a machine that has one: then it
+ * is an error if not, since tests that are always skipped test nothing. */
 #ifndef TESTS_GPU_H
 #define TESTS_GPU_H
 
