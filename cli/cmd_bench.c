@@ -329,12 +329,15 @@ const cli_command cli_bench = {
     .settings = &settings,
     .options_size = sizeof(bench_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
-    .details = "predict times one chunk with all its samples, train one step on one mini-batch, ops each operation "
-               "alone. Times are those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
+    .details = "predict times one chunk with all its samples, train one step on one mini-batch, feed how many voxels a "
+               "second the readers of a training bring from a scan and its label, ops each operation alone. Times are "
+               "those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
                "GFLOP/s count plain convolutions, so that kernels "
                "which need fewer operations may pass the machine's own peak, which is measured beside them.",
     .examples = "credence bench predict --json\n"
                 "credence bench train --chunk 16,32,32 --batch 4\n"
+                "# do the files keep up with a GPU?\n"
+                "credence bench feed --scan scan.tif --label label.tif --chunk 88,176,176 --batch 3 --readers 4\n"
                 "# where the time goes, on a CPU and on a GPU\n"
                 "credence bench ops --layers --chunk 48,88,88\n"
                 "credence bench predict --device cuda --layers",

@@ -1,6 +1,7 @@
 /* The readers of mini-batches: the same batches for any number of them, in order; errors; stopping at any moment. */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "dist/dist.h"
 #include "harness.h"
 #include "train/augment.h"
@@ -13,12 +14,15 @@ enum { Z = 40, Y = 24, X = 32, COUNT = Z * Y * X, CHUNK_Z = 8, CHUNK_YX = 16, VO
 static uint16_t scan_voxels[COUNT];
 static uint8_t label_voxels[COUNT];
 
+/* Little memory for decoded pieces, so that readers push out what others have unpacked. */
+static const crd_volume_options tight = {.cache_bytes = 40 << 10, .compress = 3};
+
 static crd_status save(const char *name, crd_type type, const void *voxels)
 {
     const crd_volume_info info = {.shape = {Z, Y, X}, .type = type, .scale = 1.0};
     const crd_box whole = {.size = {Z, Y, X}};
     crd_volume *volume = NULL;
-    crd_status status = crd_volume_create(scratch(name), &info, NULL, &volume);
+    crd_status status = crd_volume_create(scratch(name), &info, &tight, &volume);
     if (status == CRD_OK) status = crd_volume_write(volume, &whole, voxels);
     if (status == CRD_OK) status = crd_volume_commit(volume);
     crd_volume_close(&volume);
@@ -32,7 +36,8 @@ static crd_status open_data(const char *scan, const char *label, int augment, cr
     const crd_dataset_options options = {.chunk = {CHUNK_Z, CHUNK_YX, CHUNK_YX},
                                          .step = 2,
                                          .norm = {.mode = CRD_NORM_NONE},
-                                         .label = {.ignore = &ignored, .ignore_count = 1},
+                                         .volume = &tight,
+                                         .label = {.volume = &tight, .ignore = &ignored, .ignore_count = 1},
                                          .augment = augment,
                                          .seed = 5};
     for (int i = 0; i < COUNT; i++) {
@@ -91,7 +96,8 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
     crd_feeder *feeder = NULL;
     static int64_t order[1000];
     const int64_t chunks = crd_dataset_count(data), batches = crd_feeder_batches(chunks, plan->batch);
-    double waited = -1.0;
+    const double begun = crd_seconds();
+    double waited = -1.0, waited_in_all = 0.0;
     CHECK_OK(crd_feeder_start(plan, &feeder));
     for (int64_t step = plan->first_step; step < plan->end_step; step++) {
         const int64_t epoch = step / batches + 1, first = step % batches * plan->batch;
@@ -100,6 +106,7 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
         CHECK_OK(crd_feeder_next(feeder, &batch, &waited));
         crd_shuffle(plan->seed, epoch, chunks, order);
         CHECK(batch.step == step && waited >= 0.0);
+        waited_in_all += waited;
         CHECK(batch.count == (first + plan->batch < chunks ? plan->batch : chunks - first));
         crd_dist_part(batch.count, plan->size > 0 ? plan->size : 1, plan->rank, &begin, &end);
         CHECK(batch.first == begin && batch.end == end);
@@ -111,6 +118,7 @@ static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
         if (step % 16 == 0) usleep(2000); /* the ring fills up */
     }
     if (plan->size == 0) CHECK(crd_feeder_seconds(feeder) > 0.0);
+    CHECK(waited_in_all < crd_seconds() - begun);
     crd_feeder_stop(&feeder);
     CHECK(feeder == NULL);
 }
@@ -140,18 +148,24 @@ static void check_format(const char *scan, const char *label)
 
 static void test_same_batches_for_any_number_of_readers(void)
 {
-    check_format("scan.tif", "label.tif");
-    if (!harness_failed) check_format("scan.npy", "label.npy");
+    check_format("scan.npy", "label.npy");
 }
 
-/* Files in blocks are read block by block, those of HDF5 by one thread at a time. */
-static void test_chunked_files(void)
+/* Readers of one file share what is unpacked; files in chunks are read chunk by chunk, HDF5 by one thread at a time. */
+static void test_packed_files(void)
 {
-    crd_volume *volume = NULL;
-    const crd_volume_info info = {.shape = {1, 1, 1}, .type = CRD_U8, .scale = 1.0};
-    if (crd_volume_create(scratch("try.h5"), &info, NULL, &volume) != CRD_OK) SKIP(crd_last_error()->message);
-    crd_volume_close(&volume);
-    check_format("scan.h5", "label.h5");
+    static const char *const suffixes[] = {"tif", "h5", "nii.gz", "nrrd"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && !harness_failed; i++) {
+        char scan[32], label[32];
+        crd_volume *volume = NULL;
+        const crd_volume_info info = {.shape = {1, 1, 1}, .type = CRD_U8, .scale = 1.0};
+        snprintf(scan, sizeof scan, "scan.%s", suffixes[i]);
+        snprintf(label, sizeof label, "label.%s", suffixes[i]);
+        const crd_status status = crd_volume_create(scratch(scan), &info, NULL, &volume);
+        crd_volume_close(&volume);
+        if (status == CRD_ERR_UNSUPPORTED) continue; /* a build without the library */
+        check_format(scan, label);
+    }
 }
 
 /* The file is cut short while it is being read: the batches before are good, then comes the reader's sentence, as often
@@ -185,6 +199,19 @@ static void test_error_in_the_middle(void)
     }
 }
 
+/* A file that is gone is missed when the readers are started. */
+static void test_a_file_that_is_gone(void)
+{
+    crd_dataset *data = NULL;
+    crd_feeder *feeder = NULL;
+    CHECK_OK(open_data("gone.npy", "gone_label.npy", 0, &data));
+    CHECK(unlink(scratch("gone_label.npy")) == 0);
+    const crd_feeder_plan plan = plan_of(data, 2, 3);
+    CHECK_FAILS(crd_feeder_start(&plan, &feeder), CRD_ERR_SYSTEM, "gone_label.npy");
+    CHECK(feeder == NULL);
+    crd_dataset_close(&data);
+}
+
 /* Stopped while readers wait for room, while they read, and before they began. */
 static void test_stopping(void)
 {
@@ -202,5 +229,5 @@ static void test_stopping(void)
     crd_dataset_close(&data);
 }
 
-TEST_MAIN(TEST(test_same_batches_for_any_number_of_readers), TEST(test_chunked_files), TEST(test_error_in_the_middle),
-          TEST(test_stopping))
+TEST_MAIN(TEST(test_same_batches_for_any_number_of_readers), TEST(test_packed_files), TEST(test_error_in_the_middle),
+          TEST(test_a_file_that_is_gone), TEST(test_stopping))

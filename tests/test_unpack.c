@@ -64,7 +64,7 @@ static void read_ranges(crd_packing packing, int members, size_t cache)
     uint64_t state = 3;
     const int fd = open(path, O_RDONLY);
     CHECK(fd >= 0);
-    CHECK_OK(crd_unpack_open(fd, path, HEAD, bytes, packing, cache, &u));
+    CHECK_OK(crd_unpack_open(fd, path, HEAD, bytes, packing, cache, NULL, &u));
     CHECK_OK(crd_unpack_read(u, 5, got, 100)); /* before the size is known */
     CHECK(memcmp(got, plain + 5, 100) == 0);
     CHECK_OK(crd_unpack_expect(u, PLAIN));
@@ -94,7 +94,7 @@ static crd_status read_all(const char *path, int64_t bytes, int64_t expected)
     crd_unpack *u = NULL;
     static unsigned char got[1 << 20];
     const int fd = open(path, O_RDONLY);
-    crd_status status = crd_unpack_open(fd, path, HEAD, bytes, CRD_PACKING_GZIP, 4 << 20, &u);
+    crd_status status = crd_unpack_open(fd, path, HEAD, bytes, CRD_PACKING_GZIP, 4 << 20, NULL, &u);
     if (status == CRD_OK) status = crd_unpack_expect(u, expected);
     for (int64_t at = 0; at < expected && status == CRD_OK; at += (int64_t)sizeof got) {
         const int64_t left = expected - at;
@@ -137,7 +137,7 @@ static void test_after_a_failure(void)
     crd_unpack *u = NULL;
     unsigned char got[1000];
     const int fd = open(path, O_RDONLY);
-    CHECK_OK(crd_unpack_open(fd, path, HEAD, bytes / 2, CRD_PACKING_GZIP, 1 << 20, &u));
+    CHECK_OK(crd_unpack_open(fd, path, HEAD, bytes / 2, CRD_PACKING_GZIP, 1 << 20, NULL, &u));
     CHECK_OK(crd_unpack_expect(u, PLAIN));
     for (int i = 0; i < 3; i++) { /* what comes before the damage can still be read, whatever failed before */
         CHECK_FAILS(crd_unpack_read(u, PLAIN - 1000, got, 1000), CRD_ERR_FORMAT, "cut short");

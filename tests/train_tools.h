@@ -2,8 +2,8 @@
 #ifndef CRD_TESTS_TRAIN_TOOLS_H
 #define CRD_TESTS_TRAIN_TOOLS_H
 
-#include "backend/choose.h"
 #include "base/philox.h"
+#include "gpu.h"
 #include "harness.h"
 #include "net/model.h"
 #include "train/trainer.h"
@@ -30,14 +30,6 @@ static inline void must(crd_status status)
     if (status == CRD_OK) return;
     printf("%s\n", crd_last_error()->message);
     exit(1);
-}
-
-static inline bool have_gpu(void)
-{
-    const crd_device_choice choice = {.device = "cuda"};
-    const crd_backend *backend;
-    crd_device_settings settings;
-    return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
 }
 
 /* Balls in noise, some voxels without a label. `number` makes different ones. */

@@ -121,7 +121,7 @@ typedef struct crd_bench_feed_result {
     double seconds;                   /* that they took */
     double megavoxels;                /* a second */
     double reading_seconds;           /* processor time of all readers */
-    double copy_gigabytes;            /* per second, read and written, by a copy larger than the caches */
+    double copy_gigabytes;            /* per second, read and written, by as many threads' copy beyond the caches */
 } crd_bench_feed_result;
 
 /* Mini-batches as a training would take them, one after the other, from files that are read as often as it takes. */

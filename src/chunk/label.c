@@ -195,8 +195,9 @@ static void say_what_was_understood(const crd_label *label, const crd_monitor *m
              100.0 * (double)label->counts[0] / total, 100.0 * (double)label->counts[2] / total);
 }
 
-static crd_status open_file(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
-                            crd_label *label)
+/* `other`: the label that this one is the same as, for another thread; NULL: none. */
+static crd_status open_file(const char *path, const crd_volume_options *options, const crd_label *other,
+                            const crd_monitor *monitor, crd_label *label)
 {
     CRD_PASS(crd_strdup(path, &label->path));
     if (options != NULL) {
@@ -207,7 +208,11 @@ static crd_status open_file(const char *path, const crd_volume_options *options,
         label->options.format = label->format;
         label->options.unit = NULL;
     }
-    CRD_PASS(crd_volume_open(path, &label->options, monitor, &label->volume));
+    if (other != NULL) {
+        CRD_PASS(crd_volume_open_again(other->volume, &label->options, &label->volume));
+    } else {
+        CRD_PASS(crd_volume_open(path, &label->options, monitor, &label->volume));
+    }
     const int64_t *shape = crd_volume_describe(label->volume)->shape;
     label->slice_voxels = shape[1] * shape[2];
     return crd_alloc(label->slice_voxels, sizeof *label->slice, "a slice of the label", &label->slice);
@@ -220,7 +225,7 @@ crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_la
     crd_label *label = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *label, "the label", &label));
-    CRD_TRY(open_file(path, options->volume, monitor, label));
+    CRD_TRY(open_file(path, options->volume, NULL, monitor, label));
     const int64_t *own = crd_volume_describe(label->volume)->shape;
     if (memcmp(own, shape, 3 * sizeof *shape) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH,
@@ -244,7 +249,7 @@ crd_status crd_label_reopen(const crd_label *label, crd_label **out)
     crd_label *copy = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *copy, "the label", &copy));
-    CRD_TRY(open_file(label->path, &label->options, NULL, copy));
+    CRD_TRY(open_file(label->path, &label->options, label, NULL, copy));
     memcpy(copy->values, label->values, sizeof copy->values);
     memcpy(copy->voxels, label->voxels, sizeof copy->voxels);
     memcpy(copy->classes, label->classes, sizeof copy->classes);

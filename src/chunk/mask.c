@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "volume/format.h"
 
 struct crd_mask {
     char *text;
@@ -10,7 +11,18 @@ struct crd_mask {
     crd_volume *volume; /* NULL for the cylinder */
 };
 
-crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **out)
+static crd_status check_shape(const crd_mask *mask)
+{
+    const int64_t *own = crd_volume_describe(mask->volume)->shape, *shape = mask->shape;
+    if (memcmp(own, shape, sizeof mask->shape) == 0) return CRD_OK;
+    return crd_fail(CRD_ERR_MISMATCH,
+                    "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal",
+                    mask->text, (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0],
+                    (long long)shape[1], (long long)shape[2]);
+}
+
+/* `other`: the mask that this one is the same as, for another thread; NULL: none. */
+static crd_status open_mask(const char *text, const int64_t shape[3], const crd_mask *other, crd_mask **out)
 {
     crd_status status = CRD_OK;
     crd_mask *mask = NULL;
@@ -19,14 +31,9 @@ crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **ou
     CRD_TRY(crd_strdup(text, &mask->text));
     memcpy(mask->shape, shape, sizeof mask->shape);
     if (strcmp(text, "cylinder") != 0) {
-        CRD_TRY(crd_volume_open(text, NULL, NULL, &mask->volume));
-        const int64_t *own = crd_volume_describe(mask->volume)->shape;
-        if (memcmp(own, shape, sizeof mask->shape) != 0) {
-            CRD_FAIL(CRD_ERR_MISMATCH,
-                     "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal",
-                     text, (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0],
-                     (long long)shape[1], (long long)shape[2]);
-        }
+        CRD_TRY(other != NULL ? crd_volume_open_again(other->volume, NULL, &mask->volume)
+                              : crd_volume_open(text, NULL, NULL, &mask->volume));
+        CRD_TRY(check_shape(mask));
     }
     *out = mask;
     mask = NULL;
@@ -35,9 +42,14 @@ done:
     return status;
 }
 
+crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **out)
+{
+    return open_mask(text, shape, NULL, out);
+}
+
 crd_status crd_mask_reopen(const crd_mask *mask, crd_mask **out)
 {
-    return crd_mask_open(mask->text, mask->shape, out);
+    return open_mask(mask->text, mask->shape, mask, out);
 }
 
 void crd_mask_close(crd_mask **mask)

@@ -149,24 +149,18 @@ static crd_status copy_options(crd_scan *scan, const crd_volume_options *options
     return CRD_OK;
 }
 
-/* Everything but measuring. */
-static crd_status open_files(const char *path, const crd_volume_options *options, const char *mask,
-                             const crd_monitor *monitor, crd_scan *scan)
-{
-    CRD_PASS(crd_strdup(path, &scan->path));
-    CRD_PASS(copy_options(scan, options));
-    CRD_PASS(crd_volume_open(path, &scan->options, monitor, &scan->volume));
-    if (mask == NULL) return CRD_OK;
-    return crd_mask_open(mask, crd_volume_describe(scan->volume)->shape, &scan->mask);
-}
-
 crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out)
 {
     crd_status status = CRD_OK;
     crd_scan *scan = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
-    CRD_TRY(open_files(path, options->volume, options->mask, monitor, scan));
+    CRD_TRY(crd_strdup(path, &scan->path));
+    CRD_TRY(copy_options(scan, options->volume));
+    CRD_TRY(crd_volume_open(path, &scan->options, monitor, &scan->volume));
+    if (options->mask != NULL) {
+        CRD_TRY(crd_mask_open(options->mask, crd_volume_describe(scan->volume)->shape, &scan->mask));
+    }
     if (options->measured != NULL) {
         scan->statistics = *options->measured;
     } else {
@@ -186,7 +180,9 @@ crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)
     crd_scan *copy = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *copy, "the scan", &copy));
-    CRD_TRY(open_files(scan->path, &scan->options, NULL, NULL, copy));
+    CRD_TRY(crd_strdup(scan->path, &copy->path));
+    CRD_TRY(copy_options(copy, &scan->options));
+    CRD_TRY(crd_volume_open_again(scan->volume, &copy->options, &copy->volume));
     if (scan->mask != NULL) CRD_TRY(crd_mask_reopen(scan->mask, &copy->mask));
     copy->statistics = scan->statistics;
     copy->mean = scan->mean;

@@ -22,7 +22,7 @@ typedef struct slot {
 
 typedef struct reader {
     crd_feeder *feeder;
-    crd_dataset *dataset; /* its own: nothing is shared while it reads */
+    crd_dataset *dataset; /* its own; only unpacked blocks of the files are shared */
     pthread_t thread;
     double seconds; /* of its own processor time; guarded by the feeder's lock */
 } reader;
@@ -35,8 +35,10 @@ struct crd_feeder {
     reader *readers;
     int64_t started; /* readers that run and must be joined */
     pthread_mutex_t lock;
-    pthread_cond_t room, done; /* a slot is free or all is over; an example was finished */
+    pthread_cond_t room, done; /* a slot is free or all is over; an example was finished, or a reader is ready */
     /* Guarded by the lock. */
+    int64_t ready; /* readers that have opened their files, or couldn't */
+    crd_error unopened;
     int64_t *order; /* of the chunks in the epoch that is dealt out */
     int64_t epoch;
     int64_t dealing, taken; /* batches since the start: the one that is dealt out, and those that were handed on */
@@ -133,7 +135,14 @@ static void *read_examples(void *context)
     reader *self = context;
     crd_feeder *feeder = self->feeder;
     example e;
+    const crd_status opened = crd_dataset_reopen(feeder->plan.dataset, &self->dataset);
     pthread_mutex_lock(&feeder->lock);
+    if (opened != CRD_OK) {
+        feeder->unopened = *crd_last_error();
+        feeder->stop = true;
+    }
+    feeder->ready++;
+    pthread_cond_signal(&feeder->done);
     while (deal(feeder, &e)) {
         const int64_t at = e.index * feeder->plan.chunk_voxels;
         int64_t labelled = 0;
@@ -149,7 +158,8 @@ static void *read_examples(void *context)
     return NULL;
 }
 
-/* Signals belong to the program's own threads, so readers start with all of them blocked. */
+/* Each opens the files for itself, all at the same time: a folder of slices on a slow disk takes its time. Signals
+ * belong to the program's own threads, so readers start with all of them blocked. */
 static crd_status start_readers(crd_feeder *feeder)
 {
     sigset_t all, before;
@@ -161,8 +171,13 @@ static crd_status start_readers(crd_feeder *feeder)
         if (cause == 0) feeder->started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (cause == 0) return CRD_OK;
-    return crd_fail(CRD_ERR_SYSTEM, "a thread to read chunks with could not be started: %s", strerror(cause));
+    if (cause != 0) {
+        return crd_fail(CRD_ERR_SYSTEM, "a thread to read chunks with could not be started: %s", strerror(cause));
+    }
+    pthread_mutex_lock(&feeder->lock);
+    while (feeder->ready < feeder->started) pthread_cond_wait(&feeder->done, &feeder->lock);
+    pthread_mutex_unlock(&feeder->lock);
+    return feeder->unopened.status == CRD_OK ? CRD_OK : crd_error_adopt(&feeder->unopened);
 }
 
 /* One batch in the caller's hands, and as many ahead that the readers work on two at least and none has to wait for
@@ -200,10 +215,7 @@ crd_status crd_feeder_start(const crd_feeder_plan *plan, crd_feeder **out)
     CRD_TRY(crd_alloc(feeder->chunks, sizeof *feeder->order, "the order of chunks", &feeder->order));
     CRD_TRY(make_slots(feeder));
     CRD_TRY(crd_alloc(feeder->plan.readers, sizeof *feeder->readers, "the readers of chunks", &feeder->readers));
-    for (int64_t i = 0; i < feeder->plan.readers; i++) {
-        feeder->readers[i].feeder = feeder;
-        CRD_TRY(crd_dataset_reopen(plan->dataset, &feeder->readers[i].dataset));
-    }
+    for (int64_t i = 0; i < feeder->plan.readers; i++) feeder->readers[i].feeder = feeder;
     CRD_TRY(start_readers(feeder));
     *out = feeder;
     feeder = NULL;

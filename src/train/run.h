@@ -23,7 +23,7 @@ typedef struct crd_run {
     crd_dist *dist;      /* rank 0 talks and writes; all ranks hold the same state */
     crd_spread *spread;  /* NULL for a process alone */
     double *rank_speeds; /* examples a second, by rank; NULL for a process alone */
-    int64_t threads, readers;
+    int64_t threads;
     crd_lock *lock;
     crd_model *model;
     crd_volume_options scan_reading, label_reading;

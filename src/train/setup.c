@@ -61,21 +61,7 @@ done:
     return status;
 }
 
-static bool takes_steps(const crd_backend *backend)
-{
-    return backend->learner_create != NULL;
-}
-
-/* A network on the CPU leaves no core to readers, and one of them is faster than it; a GPU takes what several bring. */
-static int64_t automatic_readers(const crd_run *r, bool device)
-{
-    enum { MOST = 8 };
-    const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
-    if (!device || threads < 4) return 1;
-    return threads / 2 < MOST ? threads / 2 : MOST;
-}
-
-static crd_status check_options(const crd_train_options *o, bool *device_takes_steps)
+static crd_status check_options(const crd_train_options *o)
 {
     const crd_device_choice choice = {
         .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
@@ -94,7 +80,6 @@ static crd_status check_options(const crd_train_options *o, bool *device_takes_s
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    *device_takes_steps = takes_steps(backend);
     return crd_net_check_chunk(o->chunk);
 }
 
@@ -126,12 +111,12 @@ static void remove_unfinished(const char *path)
     (void)closedir(list);
 }
 
-/* What is open at once, scans and labels, shares the caches: those of the data, of every reader and of the validation.
+/* All scans and labels share the memory; those of one file that are open at once, such as the readers', share a cache.
  */
 static void share_caches(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    const int64_t files = 2 * ((2 + r->readers) * o->scan.count + o->valid_scan.count);
+    const int64_t files = 2 * (o->scan.count + o->valid_scan.count);
     r->scan_reading.cache_bytes = r->label_reading.cache_bytes = (size_t)(CACHE_BYTES / files);
 }
 
@@ -215,6 +200,11 @@ static const char *unless_auto(const char *text)
     return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
 }
 
+static bool takes_steps(const crd_backend *backend)
+{
+    return backend->learner_create != NULL;
+}
+
 /* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80 bf16" of a GPU. */
 static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, char *precision, crd_trainer_plan *plan)
 {
@@ -275,7 +265,9 @@ static crd_status make_trainer(crd_run *r)
                              .threads = (int)r->threads,
                              .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
                              .batch = o->batch,
-                             .shared = crd_dist_size(r->dist) > 1};
+                             .shared = crd_dist_size(r->dist) > 1,
+                             .rank = crd_dist_rank(r->dist),
+                             .size = crd_dist_size(r->dist)};
     char device[256];
     CRD_PASS(choose_device(r, &plan));
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
@@ -313,15 +305,23 @@ static crd_status resume(crd_run *r)
         p->best_epoch = 0;
     }
     crd_info(r->monitor, "going on from %s after step %" PRId64, r->checkpoint_path, p->steps);
-    return CRD_OK;
+    return crd_dist_broadcast(r->dist, p, (int64_t)sizeof *p); /* all see the same best state, or all miss it */
+}
+
+/* A network on the CPU leaves no core to readers, and one of them is faster than it; a GPU takes what several bring. */
+static int64_t automatic_readers(const crd_run *r)
+{
+    enum { MOST = 8 };
+    const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
+    if (!crd_trainer_remote(r->trainer) || threads < 4) return 1;
+    return threads / 2 < MOST ? threads / 2 : MOST;
 }
 
 static crd_status start_feeder(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    if (o->readers == 0) r->readers = automatic_readers(r, crd_trainer_remote(r->trainer));
     const crd_feeder_plan plan = {.dataset = r->training,
-                                  .readers = r->readers,
+                                  .readers = o->readers > 0 ? o->readers : automatic_readers(r),
                                   .batch = o->batch,
                                   .chunk_voxels = crd_trainer_chunk_voxels(r->trainer),
                                   .seed = (uint64_t)o->seed,
@@ -396,10 +396,9 @@ static crd_status meet(crd_run *r)
 crd_status crd_run_open(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    bool go_on, device;
-    CRD_PASS(check_options(o, &device));
+    bool go_on;
+    CRD_PASS(check_options(o));
     CRD_PASS(meet(r));
-    r->readers = o->readers > 0 ? o->readers : automatic_readers(r, device);
     CRD_PASS(name_files(r));
     CRD_PASS(claim_files(r, &go_on));
     CRD_PASS(shaping_settings(o, true, &r->settings));

@@ -18,6 +18,7 @@ struct crd_array {
     crd_flat *flat; /* shape and type in any case; its descriptor while it is open */
     crd_unpack *unpack;
     size_t cache_bytes;
+    crd_block_cache **shared;
     int64_t file_bytes;
 
     /* packed writing */
@@ -36,7 +37,8 @@ static crd_status array_new(crd_array **out)
 
 /* ---- reading ---- */
 
-crd_status crd_array_open(const char *path, size_t cache_bytes, crd_array **out, int64_t *file_bytes)
+crd_status crd_array_open(const char *path, size_t cache_bytes, crd_block_cache **shared, crd_array **out,
+                          int64_t *file_bytes)
 {
     crd_status status = CRD_OK;
     crd_array *array = NULL;
@@ -46,6 +48,7 @@ crd_status crd_array_open(const char *path, size_t cache_bytes, crd_array **out,
     CRD_TRY(array_new(&array));
     CRD_TRY(crd_flat_open(path, &array->flat, &array->file_bytes));
     array->cache_bytes = cache_bytes;
+    array->shared = shared;
     *file_bytes = array->file_bytes;
     *out = array;
     array = NULL;
@@ -59,7 +62,7 @@ static crd_status start_unpacking(crd_array *array, crd_packing packing, int64_t
     const crd_flat *flat = array->flat;
     if (array->unpack != NULL) return CRD_OK;
     return crd_unpack_open(flat->fd, flat->path, packed_at, array->file_bytes, packing, array->cache_bytes,
-                           &array->unpack);
+                           array->shared, &array->unpack);
 }
 
 crd_status crd_array_peek(crd_array *array, crd_packing packing, int64_t offset, void *data, size_t bytes)

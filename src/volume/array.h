@@ -8,8 +8,10 @@
 
 typedef struct crd_array crd_array;
 
-/* Opens the file; what lies in it is said by crd_array_place. */
-crd_status crd_array_open(const char *path, size_t cache_bytes, crd_array **out, int64_t *file_bytes);
+/* Opens the file; what lies in it is said by crd_array_place. `shared` as for crd_block_cache_open; it must outlive the
+ * array. */
+crd_status crd_array_open(const char *path, size_t cache_bytes, crd_block_cache **shared, crd_array **out,
+                          int64_t *file_bytes);
 
 /* Bytes of the file, or of the stream it begins with, before crd_array_set_place: for headers. */
 crd_status crd_array_peek(crd_array *array, crd_packing packing, int64_t offset, void *data, size_t bytes);

@@ -1,48 +1,77 @@
 #include "volume/block_cache.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
 
 typedef struct entry entry;
 struct entry {
-    int64_t page, block;
-    size_t bytes;         /* of the data and of this record */
+    crd_block block; /* first: a pointer to one is a pointer to the other */
+    int64_t page, number, bytes;
+    size_t cost;          /* of the data and of this record */
+    int64_t holders;      /* it stays while there are any */
+    bool published;       /* in the table and in the list */
     entry *newer, *older; /* by last use */
     entry *chained;       /* in the same bucket */
-    void *data;
 };
 
 enum { FIRST_BUCKETS = 1024, BOOKKEEPING = sizeof(entry) + 64, LARGE = 2 << 20 };
 
 struct crd_block_cache {
-    size_t limit, bytes, count;
+    size_t limit;
+    pthread_mutex_t lock;
+    /* Guarded by the lock. */
+    int64_t references;
+    size_t bytes, count;
     entry *newest, *oldest;
     entry **buckets;
     size_t bucket_count; /* a power of two */
 };
 
-static size_t bucket_of(size_t bucket_count, int64_t page, int64_t block)
+static size_t bucket_of(size_t bucket_count, int64_t page, int64_t number)
 {
-    uint64_t h = (uint64_t)page * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)block;
+    uint64_t h = (uint64_t)page * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)number;
     h = (h ^ (h >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
     return (size_t)(h ^ (h >> 32)) & (bucket_count - 1);
 }
 
-crd_status crd_block_cache_create(size_t limit, crd_block_cache **out)
+static crd_status create(size_t limit, crd_block_cache **out)
 {
     crd_status status = CRD_OK;
     crd_block_cache *cache = NULL;
-    *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *cache, "a cache of decoded blocks", &cache));
     cache->limit = limit;
+    cache->references = 1;
     cache->bucket_count = FIRST_BUCKETS;
+    pthread_mutex_init(&cache->lock, NULL);
     CRD_TRY(crd_alloc(FIRST_BUCKETS, sizeof(entry *), "a cache of decoded blocks", &cache->buckets));
     *out = cache;
     cache = NULL;
 done:
     crd_block_cache_free(&cache);
     return status;
+}
+
+crd_status crd_block_cache_open(size_t limit, crd_block_cache **shared, crd_block_cache **out)
+{
+    *out = NULL;
+    if (shared != NULL && *shared != NULL) {
+        *out = crd_block_cache_share(*shared);
+        return CRD_OK;
+    }
+    CRD_PASS(create(limit, out));
+    if (shared != NULL) *shared = crd_block_cache_share(*out);
+    return CRD_OK;
+}
+
+crd_block_cache *crd_block_cache_share(crd_block_cache *cache)
+{
+    if (cache == NULL) return NULL;
+    pthread_mutex_lock(&cache->lock);
+    cache->references++;
+    pthread_mutex_unlock(&cache->lock);
+    return cache;
 }
 
 static void unlink_use(crd_block_cache *cache, entry *e)
@@ -60,34 +89,66 @@ static void link_newest(crd_block_cache *cache, entry *e)
     cache->newest = e;
 }
 
-static void discard(crd_block_cache *cache, entry *e)
+/* Takes an entry that nobody holds out of the table and the list. */
+static void take_out(crd_block_cache *cache, entry *e)
 {
-    entry **link = &cache->buckets[bucket_of(cache->bucket_count, e->page, e->block)];
+    entry **link = &cache->buckets[bucket_of(cache->bucket_count, e->page, e->number)];
     while (*link != e) link = &(*link)->chained;
     *link = e->chained;
     unlink_use(cache, e);
-    cache->bytes -= e->bytes;
+    cache->bytes -= e->cost;
     cache->count--;
-    crd_free(&e->data);
-    crd_free(&e);
 }
 
-void crd_block_cache_free(crd_block_cache **cache)
+static void free_chain(entry *e)
 {
-    if (*cache == NULL) return;
-    while ((*cache)->oldest != NULL) discard(*cache, (*cache)->oldest);
-    crd_free(&(*cache)->buckets);
-    crd_free(cache);
+    while (e != NULL) {
+        entry *next = e->chained;
+        crd_free(&e->block.data);
+        crd_free(&e);
+        e = next;
+    }
 }
 
-void *crd_block_cache_find(crd_block_cache *cache, int64_t page, int64_t block)
+void crd_block_cache_free(crd_block_cache **pointer)
 {
-    entry *e = cache->buckets[bucket_of(cache->bucket_count, page, block)];
-    while (e != NULL && (e->page != page || e->block != block)) e = e->chained;
-    if (e == NULL) return NULL;
-    unlink_use(cache, e);
-    link_newest(cache, e);
-    return e->data;
+    crd_block_cache *cache = *pointer;
+    if (cache == NULL) return;
+    *pointer = NULL;
+    pthread_mutex_lock(&cache->lock);
+    const bool last = --cache->references == 0;
+    pthread_mutex_unlock(&cache->lock);
+    if (!last) return;
+    while (cache->oldest != NULL) {
+        entry *e = cache->oldest;
+        take_out(cache, e);
+        e->chained = NULL;
+        free_chain(e);
+    }
+    pthread_mutex_destroy(&cache->lock);
+    crd_free(&cache->buckets);
+    crd_free(&cache);
+}
+
+static entry *look_up(const crd_block_cache *cache, int64_t page, int64_t number)
+{
+    entry *e = cache->buckets[bucket_of(cache->bucket_count, page, number)];
+    while (e != NULL && (e->page != page || e->number != number)) e = e->chained;
+    return e;
+}
+
+crd_block *crd_block_cache_find(crd_block_cache *cache, int64_t page, int64_t block, int64_t bytes)
+{
+    pthread_mutex_lock(&cache->lock);
+    entry *e = look_up(cache, page, block);
+    if (e != NULL && e->bytes != bytes) e = NULL; /* the file isn't the same any more */
+    if (e != NULL) {
+        e->holders++;
+        unlink_use(cache, e);
+        link_newest(cache, e);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return e != NULL ? &e->block : NULL;
 }
 
 /* What crd_alloc really takes: blocks of more than 2 MiB are rounded up to whole huge pages. */
@@ -110,7 +171,7 @@ static void grow(crd_block_cache *cache)
     if (cache->count < cache->bucket_count * 2) return;
     if (crd_alloc((int64_t)count, sizeof(entry *), "a cache of decoded blocks", &buckets) != CRD_OK) return;
     for (entry *e = cache->newest; e != NULL; e = e->older) {
-        entry **bucket = &buckets[bucket_of(count, e->page, e->block)];
+        entry **bucket = &buckets[bucket_of(count, e->page, e->number)];
         e->chained = *bucket;
         *bucket = e;
     }
@@ -119,7 +180,33 @@ static void grow(crd_block_cache *cache)
     cache->bucket_count = count;
 }
 
-crd_status crd_block_cache_add(crd_block_cache *cache, int64_t page, int64_t block, int64_t bytes, void **out)
+/* Books `cost` bytes and gives up blocks for them; those are freed when the lock is no longer held. */
+static void make_room(crd_block_cache *cache, size_t cost)
+{
+    entry *gone = NULL;
+    pthread_mutex_lock(&cache->lock);
+    for (entry *e = cache->oldest; e != NULL && cache->bytes + cost > cache->limit;) {
+        entry *next = e->newer;
+        if (e->holders == 0) {
+            take_out(cache, e);
+            e->chained = gone;
+            gone = e;
+        }
+        e = next;
+    }
+    cache->bytes += cost;
+    pthread_mutex_unlock(&cache->lock);
+    free_chain(gone);
+}
+
+static void give_back(crd_block_cache *cache, size_t cost)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->bytes -= cost;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+crd_status crd_block_cache_add(crd_block_cache *cache, int64_t page, int64_t block, int64_t bytes, crd_block **out)
 {
     crd_status status = CRD_OK;
     entry *e = NULL;
@@ -128,32 +215,56 @@ crd_status crd_block_cache_add(crd_block_cache *cache, int64_t page, int64_t blo
                         cache->limit);
     }
     const size_t cost = (size_t)cost_of(bytes);
-    while (cache->oldest != NULL && cache->bytes + cost > cache->limit) discard(cache, cache->oldest);
+    make_room(cache, cost);
     CRD_TRY(crd_alloc(1, sizeof *e, "a decoded block", &e));
-    CRD_TRY(crd_alloc(bytes, 1, "a decoded block", &e->data));
-    grow(cache);
-    entry **bucket = &cache->buckets[bucket_of(cache->bucket_count, page, block)];
+    CRD_TRY(crd_alloc(bytes, 1, "a decoded block", &e->block.data));
     e->page = page;
-    e->block = block;
-    e->bytes = cost;
-    e->chained = *bucket;
-    *bucket = e;
-    link_newest(cache, e);
-    cache->bytes += cost;
-    cache->count++;
-    *out = e->data;
+    e->number = block;
+    e->bytes = bytes;
+    e->cost = cost;
+    e->holders = 1;
+    *out = &e->block;
     e = NULL;
 done:
+    if (status != CRD_OK) give_back(cache, cost);
     crd_free(&e);
     return status;
 }
 
-void crd_block_cache_drop_newest(crd_block_cache *cache)
+void crd_block_cache_publish(crd_block_cache *cache, crd_block *block)
 {
-    if (cache->newest != NULL) discard(cache, cache->newest);
+    entry *e = (entry *)block;
+    pthread_mutex_lock(&cache->lock);
+    /* Another thread may have been faster: then this one stays the caller's own. */
+    if (look_up(cache, e->page, e->number) == NULL) {
+        grow(cache);
+        entry **bucket = &cache->buckets[bucket_of(cache->bucket_count, e->page, e->number)];
+        e->chained = *bucket;
+        *bucket = e;
+        link_newest(cache, e);
+        cache->count++;
+        e->published = true;
+    }
+    pthread_mutex_unlock(&cache->lock);
 }
 
-size_t crd_block_cache_bytes(const crd_block_cache *cache)
+void crd_block_cache_release(crd_block_cache *cache, crd_block **block)
 {
-    return cache->bytes;
+    entry *e = (entry *)*block;
+    if (e == NULL) return;
+    *block = NULL;
+    pthread_mutex_lock(&cache->lock);
+    e->holders--;
+    const bool published = e->published;
+    if (!published) cache->bytes -= e->cost;
+    pthread_mutex_unlock(&cache->lock);
+    if (!published) free_chain(e);
+}
+
+size_t crd_block_cache_bytes(crd_block_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    const size_t bytes = cache->bytes;
+    pthread_mutex_unlock(&cache->lock);
+    return bytes;
 }

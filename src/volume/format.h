@@ -7,22 +7,25 @@
 
 #include "base/error.h"
 #include "credence/volume.h"
+#include "volume/block_cache.h"
 
 typedef struct crd_format crd_format;
 
 struct crd_volume {
     const crd_format *format;
     crd_volume_info info;
-    char *path;          /* as the user gave it */
-    char *file;          /* the same without ":/dataset"; what is opened, and what a commit renames to */
-    const char *dataset; /* the "/dataset" behind it, inside `path`, or NULL */
-    char *write_path;    /* temporary file or folder while writing, NULL while reading */
-    size_t cache_bytes;  /* limit for decoded data, always > 0 */
-    int64_t layer;       /* slices that are best read or written together, such as a chunk's depth; 0: any number */
-    bool z_fastest;      /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
-    bool read_once;      /* set while all of it is read once, in order: what a box holds whole isn't worth keeping */
-    bool in_order;       /* while writing: whole slices in rising z, whatever the format can elsewhere */
-    bool in_place;       /* while writing: under its own name from the beginning, and stays without a commit */
+    char *path;             /* as the user gave it */
+    char *file;             /* the same without ":/dataset"; what is opened, and what a commit renames to */
+    const char *dataset;    /* the "/dataset" behind it, inside `path`, or NULL */
+    char *write_path;       /* temporary file or folder while writing, NULL while reading */
+    size_t cache_bytes;     /* limit for decoded data, always > 0 */
+    crd_block_cache *cache; /* of that data, where there is any; crd_volume_open_again shares it */
+    bool again;             /* opened so: there are others of this file, and they share */
+    int64_t layer;          /* slices that are best read or written together, such as a chunk's depth; 0: any number */
+    bool z_fastest;         /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
+    bool read_once;         /* set while all of it is read once, in order: what a box holds whole isn't worth keeping */
+    bool in_order;          /* while writing: whole slices in rising z, whatever the format can elsewhere */
+    bool in_place;          /* while writing: under its own name from the beginning, and stays without a commit */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
@@ -59,6 +62,9 @@ struct crd_format {
     /* Frees the state; removes nothing. Accepts a state that was only partly built. */
     void (*close)(crd_volume *volume);
 };
+
+/* The same file for another thread, as crd_volume_open does; the two share their decoded data and its limit. */
+crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out);
 
 /* A volume of that format under its own name: `begin` fills state and write_path. */
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,

@@ -44,10 +44,13 @@ static crd_status new_state(crd_volume *volume, hdf5_state **out)
 static crd_status open_locked(crd_volume *volume, hdf5_state *state)
 {
     CRD_PASS(crd_hdf5_source_open(volume->file, &state->file));
-    CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, volume->cache_bytes, &state->array));
+    /* libhdf5's own cache, for what hdf5_chunks.c doesn't understand, can't be shared. */
+    const size_t own = volume->again ? volume->cache_bytes / 8 : volume->cache_bytes;
+    CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, own, &state->array));
     crd_hdf5_read_about(state->array.dataset, &volume->info);
     CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));
-    return crd_hdf5_open_chunks(&state->array, volume->file, volume->path, volume->cache_bytes, &state->chunks);
+    return crd_hdf5_open_chunks(&state->array, volume->file, volume->path, volume->cache_bytes, &volume->cache,
+                                &state->chunks);
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)

@@ -5,7 +5,6 @@
 
 #include "base/hdf5_lock.h"
 #include "base/memory.h"
-#include "volume/block_cache.h"
 #include "volume/hdf5_filters.h"
 #include "volume/types.h"
 
@@ -69,7 +68,7 @@ static bool understand(const crd_hdf5_array *array, hid_t creation, size_t cache
 }
 
 crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *file, const char *shown, size_t cache_bytes,
-                                crd_hdf5_chunks **out)
+                                crd_block_cache **shared, crd_hdf5_chunks **out)
 {
     crd_status status = CRD_OK;
     crd_hdf5_chunks *chunks = NULL;
@@ -86,7 +85,7 @@ crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *file, c
     }
     chunks->file_bytes = about.st_size;
     chunks->shown = shown;
-    CRD_TRY(crd_block_cache_create(cache_bytes, &chunks->cache));
+    CRD_TRY(crd_block_cache_open(cache_bytes, shared, &chunks->cache));
     *out = chunks;
     chunks = NULL;
 done:
@@ -174,8 +173,9 @@ done:
     return status;
 }
 
-/* A chunk's voxels in their final form: from the cache, or from the file; into the cache if they are to be kept. */
-static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], bool keep, char **out)
+/* A chunk's voxels in their final form: from the cache, or from the file; into the cache if they are to be kept. Where
+ * they lie there, *held is to be released. */
+static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], bool keep, crd_block **held, char **out)
 {
     crd_status status = CRD_OK;
     const int64_t key = (index[0] * chunks->counts[1] + index[1]) * chunks->counts[2] + index[2];
@@ -183,9 +183,11 @@ static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], boo
     const size_t chunk_bytes = (size_t)count * chunks->size;
     size_t bytes = 0;
     unsigned skipped = 0;
-    void *kept = crd_block_cache_find(chunks->cache, 0, key);
-    *out = kept;
-    if (kept != NULL) return CRD_OK;
+    *held = crd_block_cache_find(chunks->cache, 0, key, (int64_t)chunk_bytes);
+    if (*held != NULL) {
+        *out = (*held)->data;
+        return CRD_OK;
+    }
     CRD_TRY(grow_buffers(chunks, chunk_bytes + 4 * CRD_HDF5_FILTERS));
     CRD_TRY(fetch(chunks, index, chunk_bytes, &bytes, &skipped));
     *out = chunks->buffers[0];
@@ -196,9 +198,10 @@ static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], boo
         crd_spread(chunks->stored, count, chunks->type, *out);
     }
     if (!keep) goto done;
-    CRD_TRY(crd_block_cache_add(chunks->cache, 0, key, (int64_t)chunk_bytes, &kept));
-    memcpy(kept, *out, chunk_bytes);
-    *out = kept;
+    CRD_TRY(crd_block_cache_add(chunks->cache, 0, key, (int64_t)chunk_bytes, held));
+    memcpy((*held)->data, *out, chunk_bytes);
+    *out = (*held)->data;
+    crd_block_cache_publish(chunks->cache, *held);
 done:
     return status;
 }
@@ -210,6 +213,7 @@ static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const i
     int64_t start[3], first[3], end[3];
     bool whole = true;
     char *chunk = NULL;
+    crd_block *held = NULL;
     for (int i = 0; i < 3; i++) {
         start[i] = index[i] * chunks->chunk[i];
         const int64_t box_end = box->origin[i] + box->size[i], chunk_end = start[i] + chunks->chunk[i];
@@ -217,7 +221,7 @@ static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const i
         end[i] = box_end < chunk_end ? box_end : chunk_end;
         whole = whole && first[i] == start[i] && (end[i] == chunk_end || end[i] == chunks->shape[i]);
     }
-    CRD_PASS(get_chunk(chunks, index, !(once && whole), &chunk));
+    CRD_PASS(get_chunk(chunks, index, !(once && whole), &held, &chunk));
     const size_t row = (size_t)(end[2] - first[2]) * chunks->size;
     for (int64_t z = first[0]; z < end[0]; z++) {
         for (int64_t y = first[1]; y < end[1]; y++) {
@@ -228,6 +232,7 @@ static crd_status copy_part(crd_hdf5_chunks *chunks, const crd_box *box, const i
             memcpy(voxels + (size_t)to * chunks->size, chunk + (size_t)from * chunks->size, row);
         }
     }
+    crd_block_cache_release(chunks->cache, &held);
     return CRD_OK;
 }
 

@@ -62,7 +62,7 @@ static crd_status metaimage_open(crd_volume *volume, const crd_volume_options *o
     CRD_TRY(crd_metaimage_parse(volume->file, text, bytes, &header));
     CRD_TRY(find_data(volume, &header, monitor, &path));
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
-    CRD_TRY(crd_array_open(path, volume->cache_bytes, &headed->array, &file_bytes));
+    CRD_TRY(crd_array_open(path, volume->cache_bytes, &volume->cache, &headed->array, &file_bytes));
     CRD_TRY(place(&header, file_bytes, headed->array, &spare));
     crd_headed_tell(volume, headed, spare, header.turned, header.stored, path, monitor);
     volume->info = header.info;

@@ -105,13 +105,13 @@ static crd_status nifti_open(crd_volume *volume, const crd_volume_options *optio
     bool packed = false;
     (void)options;
     CRD_TRY(header_path(volume->file, &path));
-    CRD_TRY(crd_array_open(path, volume->cache_bytes, &array, &file_bytes));
+    CRD_TRY(crd_array_open(path, volume->cache_bytes, &volume->cache, &array, &file_bytes));
     CRD_TRY(begins_packed(array, file_bytes, &packed));
     CRD_TRY(read_header(path, array, packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE, &header));
     if (header.pair) {
         crd_array_close(&array);
         CRD_TRY(image_path(path, &image));
-        CRD_TRY(crd_array_open(image, volume->cache_bytes, &array, &file_bytes));
+        CRD_TRY(crd_array_open(image, volume->cache_bytes, &volume->cache, &array, &file_bytes));
         CRD_TRY(begins_packed(array, file_bytes, &packed));
     }
     crd_array_place place = {.packing = packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE,

@@ -281,7 +281,7 @@ static crd_status open_reader(crd_volume *volume, const crd_monitor *monitor, cr
     reader->blocks_of = -1;
     CRD_TRY(crd_alloc(CRD_TIFF_SCRATCH, 1, "a TIFF volume", &reader->scratch));
     CRD_TRY(crd_tiff_decoder_create(&reader->decoder));
-    CRD_TRY(crd_block_cache_create(volume->cache_bytes, &reader->cache));
+    CRD_TRY(crd_block_cache_open(volume->cache_bytes, &volume->cache, &reader->cache));
     CRD_TRY(name_files(volume->path, monitor, reader));
     CRD_TRY(index_all(reader, monitor, &metadata));
     CRD_TRY(crd_product(reader->page_count, reader->image.height, reader->image.width, &voxels));

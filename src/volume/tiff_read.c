@@ -159,32 +159,31 @@ static crd_status read_plain_strips(crd_tiff_reader *reader, int64_t z, const cr
     return CRD_OK;
 }
 
-/* A decoded strip or tile, in the machine's byte order, lent until the next call. */
-static crd_status fetch_block(crd_tiff_reader *reader, int64_t z, int64_t block, const unsigned char **out)
+/* A decoded strip or tile, in the machine's byte order, to be released. */
+static crd_status fetch_block(crd_tiff_reader *reader, int64_t z, int64_t number, crd_block **out)
 {
     crd_status status = CRD_OK;
     const crd_tiff_page *page = &reader->pages[z];
-    const int64_t bytes = crd_tiff_block_bytes(&reader->image, page, block);
-    void *data = crd_block_cache_find(reader->cache, z, block);
-    bool added = false;
-    if (data == NULL) {
+    const int64_t bytes = crd_tiff_block_bytes(&reader->image, page, number);
+    crd_block *block = crd_block_cache_find(reader->cache, z, number, bytes);
+    if (block == NULL) {
         CRD_TRY(crd_tiff_load_blocks(reader, z));
         CRD_TRY(crd_tiff_turn_to_file(reader, z));
-        CRD_TRY(crd_block_cache_add(reader->cache, z, block, bytes, &data));
-        added = true;
+        CRD_TRY(crd_block_cache_add(reader->cache, z, number, bytes, &block));
         if (is_plain(reader, page)) {
-            const int64_t voxel = reader->image.bits / 8;
-            CRD_TRY(
-                crd_read_at(reader->file.fd, reader->file.path, (int64_t)reader->offsets[block], data, (size_t)bytes));
-            if (reader->file.swap) crd_swap_bytes(data, bytes / voxel, (size_t)voxel);
+            const int64_t voxel = reader->image.bits / 8, at = (int64_t)reader->offsets[number];
+            CRD_TRY(crd_read_at(reader->file.fd, reader->file.path, at, block->data, (size_t)bytes));
+            if (reader->file.swap) crd_swap_bytes(block->data, bytes / voxel, (size_t)voxel);
         } else {
             CRD_TRY(crd_tiff_decoder_select(reader->decoder, &reader->file, &reader->image, page, z));
-            CRD_TRY(crd_tiff_decode_block(reader->decoder, block, data, bytes));
+            CRD_TRY(crd_tiff_decode_block(reader->decoder, number, block->data, bytes));
         }
+        crd_block_cache_publish(reader->cache, block);
     }
-    *out = data;
+    *out = block;
+    block = NULL;
 done:
-    if (status != CRD_OK && added) crd_block_cache_drop_newest(reader->cache);
+    crd_block_cache_release(reader->cache, &block);
     return status;
 }
 
@@ -202,12 +201,14 @@ static crd_status read_blocks(crd_tiff_reader *reader, int64_t z, const crd_box 
         for (int64_t bx = part->origin[2] / width; bx * width < x_end; bx++) {
             const int64_t x0 = bx * width > part->origin[2] ? bx * width : part->origin[2];
             const int64_t x1 = (bx + 1) * width < x_end ? (bx + 1) * width : x_end;
-            const unsigned char *block = NULL;
+            crd_block *block = NULL;
             CRD_PASS(fetch_block(reader, z, by * across + bx, &block));
             for (int64_t y = y0; y < y1; y++) {
                 unsigned char *to = out + ((y - part->origin[1]) * part->size[2] + x0 - part->origin[2]) * voxel;
-                copy_pixels(image, block + (y - by * height) * row, x0 - bx * width, x1 - x0, to);
+                const unsigned char *from = (const unsigned char *)block->data + (y - by * height) * row;
+                copy_pixels(image, from, x0 - bx * width, x1 - x0, to);
             }
+            crd_block_cache_release(reader->cache, &block);
         }
     }
     return CRD_OK;

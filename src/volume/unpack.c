@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "volume/block_cache.h"
 
 enum {
     WINDOW = 32768,
@@ -78,7 +77,7 @@ size_t crd_unpack_head(const unsigned char *stream, size_t bytes, void *out, siz
 }
 
 crd_status crd_unpack_open(int fd, const char *shown, int64_t start, int64_t file_bytes, crd_packing packing,
-                           size_t cache_bytes, crd_unpack **out)
+                           size_t cache_bytes, crd_block_cache **shared, crd_unpack **out)
 {
     crd_status status = CRD_OK;
     crd_unpack *u = NULL;
@@ -99,7 +98,7 @@ crd_status crd_unpack_open(int fd, const char *shown, int64_t start, int64_t fil
     for (u->block_bytes = LARGEST_BLOCK; u->block_bytes > SMALLEST_BLOCK; u->block_bytes /= 2) {
         if ((size_t)u->block_bytes <= cache_bytes / 8) break;
     }
-    CRD_TRY(crd_block_cache_create(cache_bytes, &u->cache));
+    CRD_TRY(crd_block_cache_open(cache_bytes, shared, &u->cache));
     if (!crd_block_cache_fits(u->cache, u->block_bytes)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is packed and can't be read with a cache of %zu bytes", shown, cache_bytes);
     }
@@ -354,23 +353,25 @@ static crd_status unpack_block(crd_unpack *u, int64_t start, unsigned char *data
     return CRD_OK;
 }
 
-static crd_status get_block(crd_unpack *u, int64_t number, size_t wanted, unsigned char **out)
+/* A block, to be released. Before the size is known, it has only what is asked for, and isn't kept. */
+static crd_status get_block(crd_unpack *u, int64_t number, size_t wanted, crd_block **out)
 {
     crd_status status = CRD_OK;
-    void *data = crd_block_cache_find(u->cache, 0, number);
     size_t have = 0;
-    *out = data;
-    if (data != NULL) return CRD_OK;
-    CRD_PASS(crd_block_cache_add(u->cache, 0, number, u->block_bytes, &data));
-    CRD_TRY(unpack_block(u, number * u->block_bytes, data, wanted, &have));
+    crd_block *block = crd_block_cache_find(u->cache, 0, number, u->block_bytes);
+    *out = block;
+    if (block != NULL) return CRD_OK;
+    CRD_PASS(crd_block_cache_add(u->cache, 0, number, u->block_bytes, &block));
+    CRD_TRY(unpack_block(u, number * u->block_bytes, block->data, wanted, &have));
     if (have < wanted) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s unpacks to %lld bytes, and its header speaks of more; it was cut off", u->shown,
                  (long long)(number * u->block_bytes + (int64_t)have));
     }
-    *out = data;
+    if (u->expected != INT64_MAX) crd_block_cache_publish(u->cache, block);
+    *out = block;
 done:
     if (status != CRD_OK) {
-        crd_block_cache_drop_newest(u->cache);
+        crd_block_cache_release(u->cache, &block);
         u->running = false; /* whatever state it is in: the next one begins at a point */
         u->out = INT64_MAX;
     }
@@ -383,14 +384,13 @@ crd_status crd_unpack_read(crd_unpack *u, int64_t offset, void *data, size_t byt
     while (bytes > 0) {
         const int64_t number = offset / u->block_bytes, inside = offset % u->block_bytes;
         const size_t left = (size_t)(u->block_bytes - inside), count = bytes < left ? bytes : left;
-        /* Before the size is known, only what is asked for; such a block isn't kept. */
         int64_t end = u->expected - number * u->block_bytes;
         if (u->expected == INT64_MAX) end = inside + (int64_t)count;
         const size_t wanted = end < u->block_bytes ? (size_t)end : (size_t)u->block_bytes;
-        unsigned char *block;
+        crd_block *block;
         CRD_PASS(get_block(u, number, wanted, &block));
-        memcpy(to, block + inside, count);
-        if (u->expected == INT64_MAX) crd_block_cache_drop_newest(u->cache);
+        memcpy(to, (const char *)block->data + inside, count);
+        crd_block_cache_release(u->cache, &block);
         to += count, offset += (int64_t)count, bytes -= count;
     }
     return CRD_OK;

@@ -12,15 +12,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "volume/block_cache.h"
 
 typedef enum crd_packing { CRD_PACKING_NONE = 0, CRD_PACKING_GZIP, CRD_PACKING_ZLIB } crd_packing;
 
 typedef struct crd_unpack crd_unpack;
 
 /* The stream begins at byte `start` of the file; gzip may have several members. Both the file's name as sentences call
- * it and the descriptor are borrowed. */
+ * it and the descriptor are borrowed. `shared` as for crd_block_cache_open. */
 crd_status crd_unpack_open(int fd, const char *shown, int64_t start, int64_t file_bytes, crd_packing packing,
-                           size_t cache_bytes, crd_unpack **out);
+                           size_t cache_bytes, crd_block_cache **shared, crd_unpack **out);
 /* Says how many unpacked bytes will be asked for at most. A stream that can't hold as many, since deflate shrinks by no
  * more than a factor of 1032, is refused here rather than after hours. */
 crd_status crd_unpack_expect(crd_unpack *unpack, int64_t bytes);

@@ -86,14 +86,18 @@ static crd_status settle_info(crd_volume *volume, const crd_volume_options *opti
     return CRD_OK;
 }
 
-crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
-                           crd_volume **out)
+static crd_status open_volume(const char *path, const crd_volume_options *options, const crd_volume *other,
+                              const crd_monitor *monitor, crd_volume **out)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
     *out = NULL;
     if (options == NULL) options = &no_options;
     CRD_TRY(volume_new(path, false, options, &volume));
+    if (other != NULL) {
+        volume->cache = crd_block_cache_share(other->cache);
+        volume->again = true;
+    }
     CRD_TRY(crd_choose_reader(volume, options, &volume->format));
     CRD_TRY(volume->format->open(volume, options, monitor));
     CRD_TRY(settle_info(volume, options, monitor));
@@ -102,6 +106,17 @@ crd_status crd_volume_open(const char *path, const crd_volume_options *options, 
 done:
     crd_volume_close(&volume);
     return status;
+}
+
+crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                           crd_volume **out)
+{
+    return open_volume(path, options, NULL, monitor, out);
+}
+
+crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out)
+{
+    return open_volume(volume->path, options, volume, NULL, out);
 }
 
 static crd_status name_temporary(crd_volume *volume)
@@ -293,6 +308,7 @@ void crd_volume_close(crd_volume **volume)
             (void)unlink(v->write_path);
         }
     }
+    crd_block_cache_free(&v->cache);
     crd_free(&v->write_path);
     crd_free(&v->file);
     crd_free(&v->path);

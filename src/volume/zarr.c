@@ -140,7 +140,7 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
     (void)options;
     CRD_TRY(find_array(volume->file, &about, &folder));
     CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
-    CRD_TRY(crd_zarr_array_open(folder, volume->cache_bytes, &state->array));
+    CRD_TRY(crd_zarr_array_open(folder, volume->cache_bytes, &volume->cache, &state->array));
     const crd_zarr_layout *layout = crd_zarr_array_layout(state->array);
     volume->info = about.info;
     memcpy(volume->info.shape, layout->shape, sizeof layout->shape);

@@ -125,7 +125,7 @@ static char guess_separator(const crd_zarr_array *array)
 }
 
 /* A chunk as it is in its file, one unpacked, and with the rest of the limit those that are kept. */
-static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes)
+static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes, crd_block_cache **shared)
 {
     const size_t bytes = (size_t)array->voxels * array->size, packed = crd_zarr_packed_bound(bytes);
     if (bytes > cache_bytes || bytes + packed > cache_bytes) {
@@ -139,10 +139,10 @@ static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes)
     array->packed_room = packed;
     CRD_PASS(crd_alloc((int64_t)packed, 1, "a packed chunk", &array->packed));
     CRD_PASS(crd_alloc((int64_t)bytes, 1, "a chunk", &array->plain));
-    return crd_block_cache_create(cache_bytes - bytes - packed, &array->cache);
+    return crd_block_cache_open(cache_bytes - bytes - packed, shared, &array->cache);
 }
 
-crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_zarr_array **out)
+crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_block_cache **shared, crd_zarr_array **out)
 {
     crd_status status = CRD_OK;
     crd_zarr_array *array = NULL;
@@ -154,7 +154,7 @@ crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_zarr_
     CRD_TRY(crd_zarr_layout_parse(folder, text, bytes, &array->layout));
     CRD_TRY(crd_zarr_measure(array));
     if (array->layout.separator == 0) array->layout.separator = guess_separator(array);
-    CRD_TRY(prepare_buffers(array, cache_bytes));
+    CRD_TRY(prepare_buffers(array, cache_bytes, shared));
     *out = array;
     array = NULL;
 done:
@@ -231,22 +231,29 @@ done:
     return status;
 }
 
-static crd_status get_chunk(crd_zarr_array *array, const int64_t index[3], bool keep, char **out)
+/* A chunk's voxels; where they lie in the cache, *held is to be released. */
+static crd_status get_chunk(crd_zarr_array *array, const int64_t index[3], bool keep, crd_block **held, char **out)
 {
     crd_status status = CRD_OK;
+    crd_block *block = NULL;
     const int64_t key = (index[0] * array->counts[1] + index[1]) * array->counts[2] + index[2];
     const int64_t bytes = array->voxels * (int64_t)array->size;
-    void *kept = crd_block_cache_find(array->cache, 0, key);
-    *out = kept;
-    if (kept != NULL) return CRD_OK;
+    *held = crd_block_cache_find(array->cache, 0, key, bytes);
+    if (*held != NULL) {
+        *out = (*held)->data;
+        return CRD_OK;
+    }
     crd_zarr_name_chunk(array, index);
     *out = array->plain;
     if (!keep || !crd_block_cache_fits(array->cache, bytes)) return crd_zarr_load_chunk(array, array->plain);
-    CRD_TRY(crd_block_cache_add(array->cache, 0, key, bytes, &kept));
-    *out = kept;
-    status = crd_zarr_load_chunk(array, kept);
-    if (status != CRD_OK) crd_block_cache_drop_newest(array->cache);
+    CRD_TRY(crd_block_cache_add(array->cache, 0, key, bytes, &block));
+    CRD_TRY(crd_zarr_load_chunk(array, block->data));
+    crd_block_cache_publish(array->cache, block);
+    *out = block->data;
+    *held = block;
+    block = NULL;
 done:
+    crd_block_cache_release(array->cache, &block);
     return status;
 }
 
@@ -287,8 +294,9 @@ static crd_status read_part(crd_zarr_array *array, const crd_box *box, const int
 {
     const crd_zarr_part p = crd_zarr_part_of(array, box, index);
     char *chunk = NULL;
+    crd_block *held = NULL;
     if (array->cache == NULL) return read_rows(array, box, &p, index, voxels);
-    CRD_PASS(get_chunk(array, index, !(once && p.whole), &chunk));
+    CRD_PASS(get_chunk(array, index, !(once && p.whole), &held, &chunk));
     const size_t row = (size_t)(p.end[2] - p.first[2]) * array->size;
     for (int64_t z = p.first[0]; z < p.end[0]; z++) {
         for (int64_t y = p.first[1]; y < p.end[1]; y++) {
@@ -296,6 +304,7 @@ static crd_status read_part(crd_zarr_array *array, const crd_box *box, const int
                    chunk + (size_t)crd_zarr_in_chunk(array, &p, z, y) * array->size, row);
         }
     }
+    crd_block_cache_release(array->cache, &held);
     return CRD_OK;
 }
 

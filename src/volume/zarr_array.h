@@ -24,7 +24,7 @@ typedef struct crd_zarr_layout {
 
 typedef struct crd_zarr_array crd_zarr_array;
 
-crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_zarr_array **out);
+crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_block_cache **shared, crd_zarr_array **out);
 const crd_zarr_layout *crd_zarr_array_layout(const crd_zarr_array *array);
 /* `once`: chunks that the box holds whole aren't worth keeping. */
 crd_status crd_zarr_array_read(crd_zarr_array *array, const crd_box *box, bool once, void *voxels);

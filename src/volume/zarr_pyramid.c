@@ -84,7 +84,7 @@ static crd_status join_level(const char *group, const crd_volume_info *info, int
     crd_box box;
     CRD_TRY(crd_alloc((int64_t)room, 1, "a file name", &folder));
     snprintf(folder, room, "%s/%d", group, level - 1);
-    CRD_TRY(crd_zarr_array_open(folder, (size_t)64 << 20, &j.from));
+    CRD_TRY(crd_zarr_array_open(folder, (size_t)64 << 20, NULL, &j.from));
     snprintf(folder, room, "%s/%d", group, level);
     CRD_TRY(crd_zarr_array_create(folder, info, compress, false, &j.to));
     const int64_t *chunk = crd_zarr_array_layout(j.to)->chunk, *shape = info->shape;

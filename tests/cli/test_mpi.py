@@ -127,8 +127,8 @@ def same_training(a, b, what):
 
 
 def training():
-    for kind in ("bcnn", "mcdn"):
-        more = ("--kind", kind, "--valid-samples", "2")
+    for kind, more in (("bcnn", ()), ("mcdn", ("--kind", "mcdn")), ("independent", ("--estimator", "independent"))):
+        more += ("--valid-samples", "2")
         done = run(0, train(f"{kind}.h5", *more))
         check(done.returncode == 0, done.err)
         for ranks in RANKS if kind == "bcnn" else (2,):

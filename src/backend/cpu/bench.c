@@ -101,19 +101,24 @@ double crd_bench_peak(const crd_ops *ops, crd_pool *pool, double seconds)
     return 1e-9 * flops / fastest(seconds, peak_call, &work);
 }
 
-static crd_status measure_machine(const bench *b, crd_bench_machine *machine)
+crd_status crd_bench_copy(crd_pool *pool, double seconds, double *gigabytes)
 {
     crd_status status = CRD_OK;
-    machine_work work = {.pool = b->pool};
-    *machine = (crd_bench_machine){.isa = b->ops->name, .threads = crd_pool_threads(b->pool)};
-    machine->peak_gflops = crd_bench_peak(b->ops, b->pool, b->seconds);
+    machine_work work = {.pool = pool};
     CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.from));
     CRD_TRY(crd_alloc(copy_floats, sizeof(float), "the copy that is timed", &work.to));
-    machine->copy_gigabytes = 1e-9 * 8 * (double)copy_floats / fastest(b->seconds, copy_call, &work);
+    *gigabytes = 1e-9 * 8 * (double)copy_floats / fastest(seconds, copy_call, &work);
 done:
     crd_free(&work.from);
     crd_free(&work.to);
     return status;
+}
+
+static crd_status measure_machine(const bench *b, crd_bench_machine *machine)
+{
+    *machine = (crd_bench_machine){.isa = b->ops->name, .threads = crd_pool_threads(b->pool)};
+    machine->peak_gflops = crd_bench_peak(b->ops, b->pool, b->seconds);
+    return crd_bench_copy(b->pool, b->seconds, &machine->copy_gigabytes);
 }
 
 static void report(const bench *b, const char *operation, const char *size, double seconds, double flops, double bytes)

@@ -8,6 +8,8 @@
 
 /* Multiply-adds in registers on all threads of the pool, GFLOP/s: the best of as many tries as fit into `seconds`. */
 double crd_bench_peak(const crd_ops *ops, crd_pool *pool, double seconds);
+/* Gigabytes a second, read and written, that the pool copies within a memory larger than the caches. */
+crd_status crd_bench_copy(crd_pool *pool, double seconds, double *gigabytes);
 
 /* The most memory that the process has had so far. */
 static inline int64_t crd_bench_memory(void)
