@@ -2,8 +2,6 @@
 # credence train: what it says and leaves behind; labels, masks and formats; and what info says about the model.
 . "$(dirname "$0")/common.sh"
 cd "$folder" || exit 1
-# So short a training leaves a network that calibration can't mend, and that is said even to who wants quiet.
-only_calibration() { same "$(grep -vc 'warning: the calibration (0.1) is at the end of its range' "$folder/err")" 0; }
 
 /usr/bin/python3 - <<'PYTHON' || exit 1
 import numpy as np
