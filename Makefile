@@ -39,6 +39,7 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
 	@tools/build release gpu-tests
 	@if build/credence --version | grep -q '^GPU (CUDA): yes'; then \
+	    ! nvidia-smi >/dev/null 2>&1 || export CREDENCE_NEEDS_GPU=1; \
 	    $(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose && tools/sanitize-gpu build/tests; \
 	else \
 	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \

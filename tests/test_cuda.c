@@ -1,6 +1,7 @@
 /* The GPU against the CPU, whose portable path is the most exact: whole chunks, both kinds, every precision. Skipped
  * where there is no GPU. */
 #include "backend/choose.h"
+#include "gpu.h"
 #include "harness.h"
 #include "net/model.h"
 #include "reference_data.h"
@@ -105,14 +106,6 @@ static void release(outcome *o)
     free(o->mean);
     free(o->first_percentile);
     free(o->above);
-}
-
-static bool have_gpu(void)
-{
-    const crd_device_choice choice = {.device = "cuda"};
-    const crd_backend *backend;
-    crd_device_settings settings;
-    return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
 }
 
 static void check_case(const chunk_case *c, const char *isa)
