@@ -271,6 +271,68 @@ static void test_kept_slices_are_read_once(void)
     crd_kept_free(&kept);
 }
 
-TEST_MAIN(TEST(test_norm_text), TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations),
-          TEST(test_not_numbers), TEST(test_constant), TEST(test_masks), TEST(test_mask_of_another_shape),
-          TEST(test_kept_slices_are_read_once))
+/* Value i of a type's own kind as a double, and in place. */
+static double put(crd_type type, int i, void *voxels)
+{
+    const double values[] = {0.0,          1.0,      -1.0,    127.0,      -128.0,       255.0,
+                             32767.0,      -32768.0, 65535.0, 16777217.0, 4294967295.0, -2147483648.0,
+                             2147483647.0, 0.1,      1e39,    -1e300,     (double)NAN,  (double)INFINITY};
+    const double low[] = {0, -128, 0, -32768, 0, -2147483648.0},
+                 high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
+    double v = values[i % (int)(sizeof values / sizeof values[0])];
+    if (type <= CRD_I32) v = v >= low[type] ? (v <= high[type] ? (double)(int64_t)v : high[type]) : low[type];
+    switch (type) {
+    case CRD_U8:
+        ((uint8_t *)voxels)[i] = (uint8_t)v;
+        break;
+    case CRD_I8:
+        ((int8_t *)voxels)[i] = (int8_t)v;
+        break;
+    case CRD_U16:
+        ((uint16_t *)voxels)[i] = (uint16_t)v;
+        break;
+    case CRD_I16:
+        ((int16_t *)voxels)[i] = (int16_t)v;
+        break;
+    case CRD_U32:
+        ((uint32_t *)voxels)[i] = (uint32_t)v;
+        break;
+    case CRD_I32:
+        ((int32_t *)voxels)[i] = (int32_t)v;
+        break;
+    case CRD_F32:
+        ((float *)voxels)[i] = (float)v;
+        break;
+    default:
+        ((double *)voxels)[i] = v;
+        break;
+    }
+    return v;
+}
+
+/* Every instruction set that this machine has, every type and many lengths give the definition's bits. */
+static void test_normalising(void)
+{
+    enum { MOST = 150 };
+    const crd_normaliser n = {.mean = 1234.5678, .factor = 1.0 / 0.37, .fill = -7.0f};
+    double room[MOST], values[MOST];
+    float seen[MOST];
+    for (int type = 0; type < CRD_TYPE_COUNT; type++) {
+        for (int i = 0; i < MOST; i++) values[i] = put((crd_type)type, i, room);
+        for (int path = 0; path < CRD_NORMALISE_PATHS; path++) {
+            for (int count = 1; count <= MOST; count += 7) {
+                if (!crd_normalise_by(path, &n, (crd_type)type, room, count, seen)) continue;
+                for (int i = 0; i < count; i++) {
+                    const float expected = (float)(((double)(float)values[i] - n.mean) * n.factor);
+                    CHECK(seen[i] == (isfinite(expected) ? expected : n.fill));
+                }
+            }
+        }
+        crd_normalise(&n, (crd_type)type, room, 3, seen);
+        CHECK(seen[2] == (float)(((double)(float)values[2] - n.mean) * n.factor));
+    }
+}
+
+TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
+          TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
+          TEST(test_mask_of_another_shape), TEST(test_kept_slices_are_read_once))

@@ -82,6 +82,32 @@ static void test_turns(void)
     CHECK(drawn == 0xffff);
 }
 
+/* A square of whole tiles and their edges, in two parts, against the definition. */
+static void test_turning_large_slices(void)
+{
+    enum { Z = 3, N = 21, COUNT = Z * N * N };
+    const int64_t size[3] = {Z, N, N};
+    static float in[COUNT], out[COUNT];
+    static uint8_t label[COUNT], turned[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (float)i;
+        label[i] = (uint8_t)(i * 7);
+    }
+    for (unsigned way = 0; way < 16; way++) {
+        const crd_turn turn = {{(way & 1) != 0, (way & 2) != 0, (way & 4) != 0}, (way & 8) != 0};
+        memset(out, 0, sizeof out);
+        memset(turned, 0, sizeof turned);
+        crd_turn_apply(&turn, size, 0, 2, in, label, out, turned);
+        crd_turn_apply(&turn, size, 2, 1, in + 2 * N * N, label + 2 * N * N, out, turned);
+        for (int i = 0; i < COUNT; i++) {
+            const int z = turn.flip[0] ? Z - 1 - i / (N * N) : i / (N * N);
+            const int y = turn.flip[1] ? N - 1 - i / N % N : i / N % N, x = turn.flip[2] ? N - 1 - i % N : i % N;
+            const int from = z * N * N + (turn.transpose ? x * N + y : y * N + x);
+            CHECK(out[i] == in[from] && turned[i] == label[from]);
+        }
+    }
+}
+
 typedef struct wanted {
     const char *json, *name, *value; /* value: the setting as JSON */
 } wanted;
@@ -221,5 +247,5 @@ static void test_cost(void)
 }
 
 TEST_MAIN(TEST(test_kl_weight), TEST(test_learning_rate), TEST(test_shuffle_is_a_permutation), TEST(test_turns),
-          TEST(test_config_keys), TEST(test_wrong_config_keys), TEST(test_presets), TEST(test_preset_small),
-          TEST(test_cost))
+          TEST(test_turning_large_slices), TEST(test_config_keys), TEST(test_wrong_config_keys), TEST(test_presets),
+          TEST(test_preset_small), TEST(test_cost))

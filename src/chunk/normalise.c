@@ -1,6 +1,6 @@
 #include "chunk/normalise.h"
 
-/* Vector code on any processor: no branch, and every number in a register of its own. `VIA` is float where the type has
+/* Vector code on any processor: no branch, and every number in a variable of its own. `VIA` is float where the type has
  * values that a float must round, and double, which saves a step, where it has none. */
 #define NORMALISE(TYPE, VIA)                                                                                           \
     do {                                                                                                               \
@@ -11,7 +11,8 @@
         }                                                                                                              \
     } while (0)
 
-void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)
+static inline __attribute__((always_inline)) void normalise(const crd_normaliser *n, crd_type type, const void *from,
+                                                            int64_t count, float *to)
 {
     const double mean = n->mean, factor = n->factor;
     const float fill = n->fill;
@@ -44,4 +45,46 @@ void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int
     default:
         break;
     }
+}
+
+/* One source for several instruction sets. */
+#define PATH(NAME, TARGET)                                                                                             \
+    TARGET static void NAME(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)        \
+    {                                                                                                                  \
+        normalise(n, type, from, count, to);                                                                           \
+    }
+
+PATH(plain, )
+#ifdef __x86_64__
+PATH(avx2, __attribute__((target("avx2"))))
+PATH(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
+#endif
+
+bool crd_normalise_by(int path, const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)
+{
+    switch (path) {
+#ifdef __x86_64__
+    case 2:
+        if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+            !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+            return false;
+        avx512(n, type, from, count, to);
+        return true;
+    case 1:
+        if (!__builtin_cpu_supports("avx2")) return false;
+        avx2(n, type, from, count, to);
+        return true;
+#endif
+    case 0:
+        plain(n, type, from, count, to);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)
+{
+    int path = CRD_NORMALISE_PATHS - 1;
+    while (!crd_normalise_by(path, n, type, from, count, to)) path--;
 }

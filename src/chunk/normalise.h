@@ -2,6 +2,7 @@
 #ifndef CRD_CHUNK_NORMALISE_H
 #define CRD_CHUNK_NORMALISE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/volume.h"
@@ -13,5 +14,10 @@ typedef struct crd_normaliser {
 
 /* `count` voxels of `type`; the arrays don't overlap. */
 void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to);
+
+/* The same by one of the instruction sets that it chooses from, 0 being everybody's; false where the processor lacks
+ * it. All give the same bits, so the choice is nobody's but the machine's. */
+enum { CRD_NORMALISE_PATHS = 3 };
+bool crd_normalise_by(int path, const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to);
 
 #endif

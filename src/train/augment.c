@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "volume/types.h"
 
 crd_turn crd_turn_draw(uint64_t seed, int64_t epoch, int64_t chunk, const int64_t size[3])
 {
@@ -17,14 +18,40 @@ crd_turn crd_turn_draw(uint64_t seed, int64_t epoch, int64_t chunk, const int64_
  * the processor's first cache. */
 enum { TILE = 8 };
 
+static void floats_tile(const float *restrict from, int64_t from_row, float *restrict to, int64_t to_row)
+{
+    for (int c = 0; c < TILE; c++) {
+        for (int r = 0; r < TILE; r++) to[c * to_row + r] = from[r * from_row + c];
+    }
+}
+
+/* The high half of every part of `a` changes places with the low half of the same part of `b`. */
+static inline void exchange(uint64_t *a, uint64_t *b, int bits, uint64_t low)
+{
+    const uint64_t changed = ((*a >> bits) ^ *b) & low;
+    *b ^= changed;
+    *a ^= changed << bits;
+}
+
+/* Eight rows in eight words: quarters of the tile change places, then quarters of those, then single bytes. */
+static void bytes_tile(const uint8_t *restrict from, int64_t from_row, uint8_t *restrict to, int64_t to_row)
+{
+    uint64_t w[TILE];
+    for (int r = 0; r < TILE; r++) {
+        memcpy(&w[r], from + r * from_row, sizeof w[r]);
+        if (CRD_BIG_ENDIAN) w[r] = __builtin_bswap64(w[r]);
+    }
+    for (int i = 0; i < 4; i++) exchange(&w[i], &w[i + 4], 32, UINT64_C(0x00000000ffffffff));
+    for (int i = 0; i < 4; i++) exchange(&w[i + (i & 2)], &w[i + (i & 2) + 2], 16, UINT64_C(0x0000ffff0000ffff));
+    for (int i = 0; i < 8; i += 2) exchange(&w[i], &w[i + 1], 8, UINT64_C(0x00ff00ff00ff00ff));
+    for (int c = 0; c < TILE; c++) {
+        if (CRD_BIG_ENDIAN) w[c] = __builtin_bswap64(w[c]);
+        memcpy(to + c * to_row, &w[c], sizeof w[c]);
+    }
+}
+
 /* to[c * to_row + r] = from[r * from_row + c] for r < rows and c < columns; rows may lie backwards. */
 #define TRANSPOSE(NAME, TYPE)                                                                                          \
-    static void NAME##_tile(const TYPE *restrict from, int64_t from_row, TYPE *restrict to, int64_t to_row)            \
-    {                                                                                                                  \
-        for (int c = 0; c < TILE; c++) {                                                                               \
-            for (int r = 0; r < TILE; r++) to[c * to_row + r] = from[r * from_row + c];                                \
-        }                                                                                                              \
-    }                                                                                                                  \
     static void NAME##_edge(const TYPE *restrict from, int64_t from_row, int64_t rows, int64_t columns,                \
                             TYPE *restrict to, int64_t to_row)                                                         \
     {                                                                                                                  \
@@ -32,7 +59,8 @@ enum { TILE = 8 };
             for (int64_t r = 0; r < rows; r++) to[c * to_row + r] = from[r * from_row + c];                            \
         }                                                                                                              \
     }                                                                                                                  \
-    static void NAME(const TYPE *from, int64_t from_row, int64_t rows, int64_t columns, TYPE *to, int64_t to_row)      \
+    static void transpose_##NAME(const TYPE *from, int64_t from_row, int64_t rows, int64_t columns, TYPE *to,          \
+                                 int64_t to_row)                                                                       \
     {                                                                                                                  \
         for (int64_t c = 0; c < columns; c += TILE) {                                                                  \
             for (int64_t r = 0; r < rows; r += TILE) {                                                                 \
@@ -48,8 +76,8 @@ enum { TILE = 8 };
         }                                                                                                              \
     }
 
-TRANSPOSE(transpose_floats, float)
-TRANSPOSE(transpose_bytes, uint8_t)
+TRANSPOSE(floats, float)
+TRANSPOSE(bytes, uint8_t)
 
 static void mirror_floats(const float *restrict from, int64_t count, float *restrict to)
 {

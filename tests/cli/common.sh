@@ -4,8 +4,8 @@
 #   expect CODE           the exit code must be that
 #   out REGEX, err REGEX  a line of stdout or stderr must match (extended)
 #   no_out, no_err        nothing was written there
-#   only_calibration      nothing to stderr but that a short training left a network that calibration can't mend, which
-#                         is said even to who wants quiet
+#   no_err_but REGEX      every line of stderr matches
+#   $untrained            what training says of a network that it stopped too early to calibrate
 #   $python               a Python, of which only the standard library is sure to be there
 set -uo pipefail
 python=${CREDENCE_PYTHON:-/usr/bin/python3}
@@ -13,6 +13,7 @@ python=${CREDENCE_PYTHON:-/usr/bin/python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
+untrained='warning: the calibration \(0\.1\) is at the end of its range'
 [ -x "$CREDENCE_PROGRAM" ] || { echo "there is no program $CREDENCE_PROGRAM"; exit 1; }
 
 complain() {
@@ -34,7 +35,7 @@ out() { grep -qE -- "$1" "$folder/out" || complain "stdout lacks: $1"; }
 err() { grep -qE -- "$1" "$folder/err" || complain "stderr lacks: $1"; }
 no_out() { [ ! -s "$folder/out" ] || complain "stdout is not empty"; }
 no_err() { [ ! -s "$folder/err" ] || complain "stderr is not empty"; }
-only_calibration() { same "$(grep -vc 'warning: the calibration (0.1) is at the end of its range' "$folder/err")" 0; }
+no_err_but() { ! grep -qvE -- "$1" "$folder/err" || complain "stderr has more than: $1"; }
 same() { [ "$1" = "$2" ] || complain "'$1' is not '$2'"; }
 
 # json EXPRESSION: what Python makes of stdout, as `d`
