@@ -13,7 +13,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: all help demo test test-long test-gpu fuzz bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall clean packages packages-test packages-develop
+        install uninstall clean packages packages-gpu packages-test packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -35,9 +35,12 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 	@$(MAKE) valgrind tsan asan clang
 	@tools/fuzz 60
 
-test-gpu: packages-test all ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
+# One test at a time: they measure, and share the GPU's memory.
+test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
+	@tools/build release gpu-tests
 	@if build/credence --version | grep -q '^GPU (CUDA): yes'; then \
-	    $(CTEST) --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose && tools/sanitize-gpu build/tests; \
+	    ! nvidia-smi >/dev/null 2>&1 || export CREDENCE_NEEDS_GPU=1; \
+	    $(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -R cuda --verbose && tools/sanitize-gpu build/tests; \
 	else \
 	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \
 	fi
@@ -83,7 +86,9 @@ clean: ## remove everything that was built
 
 packages:
 	@tools/install-packages build optional
+packages-gpu:
+	@tools/install-packages build optional script
 packages-test:
-	@tools/install-packages build optional test
+	@tools/install-packages build optional script test
 packages-develop:
 	@tools/install-packages develop

@@ -32,7 +32,7 @@ static crd_status set_up(crd_kind kind, int filters, int groups, int threads, fi
     f->point = calloc((size_t)f->net.point.total, sizeof(float));
     if (f->model == NULL || f->point == NULL) return CRD_ERR_MEMORY;
     crd_net_init(&f->net, 11, f->model);
-    crd_posterior_update(f->posterior, f->pool, f->model);
+    crd_posterior_update(f->posterior, f->pool, NULL, f->model);
     return CRD_OK;
 }
 
@@ -47,9 +47,16 @@ static void tear_down(fixture *f)
 
 static void draw(fixture *f, crd_estimator estimator, uint32_t step, uint32_t example)
 {
-    const crd_noise *noise = crd_noise_draw(f->source, f->pool, estimator, 5, step, example);
+    const crd_noise *noise = crd_noise_draw(f->source, f->pool, NULL, estimator, 5, step, example);
     crd_draw_points(f->posterior, f->pool, f->model, f->point);
     crd_draw_kernels(f->posterior, f->pool, f->model, noise, f->point);
+}
+
+static double kl_of(const fixture *f, const crd_prior *prior, const crd_prior_settings *settings,
+                    const crd_noise *noise)
+{
+    crd_kl_blocks(f->posterior, f->pool, NULL, prior, settings, f->model, noise);
+    return crd_kl_total(f->posterior);
 }
 
 static double *widen(int64_t count, const float *from)
@@ -83,7 +90,7 @@ static void test_sigma(void)
     const float rhos[5] = {-100, -3, 0, 0.5f, 50};
     float *rho = f.model + f.posterior->layers[0].rho;
     memcpy(rho, rhos, sizeof rhos);
-    crd_posterior_update(f.posterior, f.pool, f.model);
+    crd_posterior_update(f.posterior, f.pool, NULL, f.model);
     for (int64_t i = 0; i < f.posterior->layers[0].count; i++) {
         const double sigma = log1p(exp(-fabs((double)rho[i]))) + fmax(rho[i], 0) + 1.1920929e-7;
         CHECK_NEAR(f.posterior->sigma[i] / sigma, 1, 1.2e-7);
@@ -122,7 +129,7 @@ static void test_draw_with_given_noise(void)
     fixture f;
     CHECK_OK(set_up(CRD_BCNN, 8, 4, 2, &f));
     memcpy(f.model, c->model, (size_t)f.net.model.total * sizeof(float));
-    crd_posterior_update(f.posterior, f.pool, f.model);
+    crd_posterior_update(f.posterior, f.pool, NULL, f.model);
     crd_noise unsigned_noise = c->noise[0];
     memset(unsigned_noise.sign_in, 0, sizeof unsigned_noise.sign_in);
     memset(unsigned_noise.sign_out, 0, sizeof unsigned_noise.sign_out);
@@ -141,7 +148,7 @@ static void test_draw_with_given_noise(void)
         float *sum = calloc((size_t)parameters, sizeof(float));
         double *expected_sum = widen(parameters, NULL);
         for (int example = 0; example < 2; example++) { /* the second adds to the first */
-            crd_draw_backward(f.posterior, f.pool, noises[n], point_gradient, sum);
+            crd_draw_backward(f.posterior, f.pool, NULL, noises[n], point_gradient, sum);
             crd_ref_draw_backward(&f.net, model, noises[n], gradient, expected_sum);
         }
         CHECK(layout_error(&f.net.model, sum, expected_sum) < 1e-6);
@@ -161,13 +168,13 @@ static void test_kl(void)
     fixture f;
     CHECK_OK(set_up(CRD_BCNN, 8, 4, 2, &f));
     memcpy(f.model, c->model, (size_t)f.net.model.total * sizeof(float));
-    crd_posterior_update(f.posterior, f.pool, f.model);
-    const double kl = crd_kl(f.posterior, f.pool, &crd_prior_normal, &unit_prior, f.model, NULL);
+    crd_posterior_update(f.posterior, f.pool, NULL, f.model);
+    const double kl = kl_of(&f, &crd_prior_normal, &unit_prior, NULL);
     printf("       kl: %.2e\n", fabs(kl / c->kl - 1));
     CHECK_NEAR(kl / c->kl, 1, 1e-6);
 
     float *gradient = calloc((size_t)f.net.model.total, sizeof(float));
-    crd_kl_gradient(f.posterior, f.pool, &crd_prior_normal, &unit_prior, f.model, NULL, 1, gradient);
+    crd_kl_gradient(f.posterior, f.pool, NULL, &crd_prior_normal, &unit_prior, f.model, NULL, 1, gradient);
     double *wide = widen(f.net.model.total, gradient), worst = 0;
     for (int p = 0; p < f.net.model.count; p++) {
         if (c->gradient_kl[p].count == 0) continue;
@@ -181,9 +188,9 @@ static void test_kl(void)
     double *model = widen(f.net.model.total, f.model), *expected = widen(f.net.model.total, NULL);
     const double value = crd_ref_kl(&f.net, model, 0.3, 1e-3, expected);
     memset(gradient, 0, (size_t)f.net.model.total * sizeof(float));
-    crd_kl_gradient(f.posterior, f.pool, &crd_prior_normal, &narrow, f.model, NULL, 1e-3, gradient);
+    crd_kl_gradient(f.posterior, f.pool, NULL, &crd_prior_normal, &narrow, f.model, NULL, 1e-3, gradient);
     CHECK(layout_error(&f.net.model, gradient, expected) < 1e-6);
-    CHECK_NEAR(crd_kl(f.posterior, f.pool, &crd_prior_normal, &narrow, f.model, NULL) / value, 1, 1e-6);
+    CHECK_NEAR(kl_of(&f, &crd_prior_normal, &narrow, NULL) / value, 1, 1e-6);
     free(gradient);
     free(wide);
     free(model);
@@ -236,18 +243,18 @@ static void test_sampled_prior(void)
     float *expected = calloc((size_t)f.net.model.total, sizeof(float));
     double sum = 0, squares = 0, difference = 0, size = 0;
     for (uint32_t d = 0; d < DRAWS; d++) {
-        const crd_noise *noise = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 5, d, 1);
-        const double kl = crd_kl(f.posterior, f.pool, &sampled, &prior, f.model, noise);
+        const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 5, d, 1);
+        const double kl = kl_of(&f, &sampled, &prior, noise);
         sum += kl;
         squares += kl * kl;
-        crd_kl_gradient(f.posterior, f.pool, &sampled, &prior, f.model, noise, 1.0 / DRAWS, gradient);
+        crd_kl_gradient(f.posterior, f.pool, NULL, &sampled, &prior, f.model, noise, 1.0 / DRAWS, gradient);
     }
     const double mean = sum / DRAWS, error = sqrt((squares / DRAWS - mean * mean) / DRAWS);
-    const double exact = crd_kl(f.posterior, f.pool, &crd_prior_normal, &prior, f.model, NULL);
+    const double exact = kl_of(&f, &crd_prior_normal, &prior, NULL);
     printf("       sampled %.2f +- %.2f, exact %.2f\n", mean, error, exact);
     CHECK_NEAR(mean, exact, 4 * error);
     CHECK(error < 0.01 * exact);
-    crd_kl_gradient(f.posterior, f.pool, &crd_prior_normal, &prior, f.model, NULL, 1, expected);
+    crd_kl_gradient(f.posterior, f.pool, NULL, &crd_prior_normal, &prior, f.model, NULL, 1, expected);
     for (int64_t i = 0; i < f.net.model.total; i++) {
         difference += pow(gradient[i] - expected[i], 2);
         size += pow(expected[i], 2);
@@ -320,7 +327,7 @@ static void test_flipout_over_examples(void)
     int64_t positive = 0;
     for (uint32_t e = 0; e < EXAMPLES; e++) {
         draw(&f, CRD_FLIPOUT, 3, e);
-        const crd_noise *noise = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 5, 3, e);
+        const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 5, 3, e);
         for (int64_t i = 0; i < layer->count; i++) {
             const float noisy = f.point[layer->kernel + i] - f.model[layer->loc + i];
             const float size = f.posterior->sigma[layer->first + i] * noise->eps[layer->number][i];
@@ -367,7 +374,7 @@ static void test_streams(void)
     CHECK_OK(set_up(CRD_BCNN, 4, 4, 2, &f));
     const crd_estimator estimators[2] = {CRD_FLIPOUT, CRD_INDEPENDENT};
     for (int n = 0; n < 2; n++) {
-        const crd_noise *noise = crd_noise_draw(f.source, f.pool, estimators[n], 77, 12, 3);
+        const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, estimators[n], 77, 12, 3);
         for (int i = 0; i < CRD_CONV_COUNT; i++) {
             CHECK((noise->eps[i] != NULL) == f.net.layers[i].bayesian);
             CHECK((noise->sign_in[i] != NULL) == (f.net.layers[i].bayesian && estimators[n] == CRD_FLIPOUT));
@@ -384,12 +391,12 @@ static void test_streams(void)
         stream.purpose = CRD_PURPOSE_SIGN_OUT;
         CHECK(noise->sign_out[CRD_D3A][7] == crd_random_sign(&stream, 7));
     }
-    const float first = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 77, 12, 3)->eps[CRD_POINT][0];
-    CHECK(crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 77, 12, 4)->eps[CRD_POINT][0] == first);
-    CHECK(crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 77, 13, 4)->eps[CRD_POINT][0] != first);
-    CHECK(crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 78, 12, 4)->eps[CRD_POINT][0] != first);
-    CHECK(crd_noise_draw(f.source, f.pool, CRD_INDEPENDENT, 77, 12, 0)->eps[CRD_POINT][0] == first);
-    CHECK(crd_noise_draw(f.source, f.pool, CRD_MEAN, 77, 12, 0)->eps[CRD_POINT] == NULL);
+    const float first = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 3)->eps[CRD_POINT][0];
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 4)->eps[CRD_POINT][0] == first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 13, 4)->eps[CRD_POINT][0] != first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 78, 12, 4)->eps[CRD_POINT][0] != first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_INDEPENDENT, 77, 12, 0)->eps[CRD_POINT][0] == first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_MEAN, 77, 12, 0)->eps[CRD_POINT] == NULL);
     tear_down(&f);
 }
 
@@ -446,13 +453,13 @@ static void test_mcdn_is_a_copy(void)
     CHECK_OK(set_up(CRD_MCDN, 4, 4, 2, &f));
     draw(&f, CRD_INDEPENDENT, 1, 2);
     CHECK(memcmp(f.model, f.point, (size_t)f.net.model.total * sizeof(float)) == 0);
-    CHECK(crd_kl(f.posterior, f.pool, &crd_prior_normal, &unit_prior, f.model, NULL) == 0);
+    CHECK(kl_of(&f, &crd_prior_normal, &unit_prior, NULL) == 0);
     crd_posterior_summary summary;
     crd_posterior_summarise(f.posterior, f.pool, f.model, &summary);
     CHECK(summary.mean_sigma == 0 && summary.certain_share == 0);
     float *gradient = calloc((size_t)f.net.model.total, sizeof(float));
-    const crd_noise *noise = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 5, 1, 2);
-    crd_draw_backward(f.posterior, f.pool, noise, f.point, gradient);
+    const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 5, 1, 2);
+    crd_draw_backward(f.posterior, f.pool, NULL, noise, f.point, gradient);
     CHECK(memcmp(gradient, f.model, (size_t)f.net.model.total * sizeof(float)) == 0);
     free(gradient);
     tear_down(&f);
@@ -474,10 +481,10 @@ static void test_same_bytes_for_any_threads(void)
         gradients[t] = calloc(1, (size_t)gradient_bytes);
         draw(&f, CRD_FLIPOUT, 8, 1);
         memcpy(points[t], f.point, (size_t)points_bytes);
-        const crd_noise *noise = crd_noise_draw(f.source, f.pool, CRD_FLIPOUT, 5, 8, 1);
-        crd_draw_backward(f.posterior, f.pool, noise, f.point, gradients[t]);
-        crd_kl_gradient(f.posterior, f.pool, &crd_prior_normal, &unit_prior, f.model, NULL, 1e-3, gradients[t]);
-        kl[t] = crd_kl(f.posterior, f.pool, &crd_prior_normal, &unit_prior, f.model, NULL);
+        const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 5, 8, 1);
+        crd_draw_backward(f.posterior, f.pool, NULL, noise, f.point, gradients[t]);
+        crd_kl_gradient(f.posterior, f.pool, NULL, &crd_prior_normal, &unit_prior, f.model, NULL, 1e-3, gradients[t]);
+        kl[t] = kl_of(&f, &crd_prior_normal, &unit_prior, NULL);
         crd_posterior_summarise(f.posterior, f.pool, f.model, &summaries[t]);
         tear_down(&f);
     }
@@ -494,8 +501,47 @@ static void test_same_bytes_for_any_threads(void)
     }
 }
 
+static int64_t total(const crd_range *ranges, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++) sum += ranges[i].end - ranges[i].begin;
+    return sum;
+}
+
+/* Shares of any number cover everything once, also where there are more of them than blocks. */
+static void test_parts(void)
+{
+    static const int sizes[] = {1, 2, 3, 5, 64, 5000};
+    for (int kind = CRD_BCNN; kind <= CRD_MCDN; kind++) {
+        fixture f;
+        CHECK_OK(set_up((crd_kind)kind, 8, 4, 1, &f));
+        uint8_t *seen = calloc((size_t)f.net.model.total, 1);
+        for (size_t s = 0; seen != NULL && s < sizeof sizes / sizeof sizes[0]; s++) {
+            crd_part part, before = {0};
+            memset(seen, 0, (size_t)f.net.model.total);
+            for (int rank = 0; rank < sizes[s]; rank++, before = part) {
+                crd_part_make(f.posterior, sizes[s], rank, &part);
+                CHECK(part.points.begin == before.points.end && part.weights.begin == before.weights.end);
+                CHECK(part.blocks.begin == before.blocks.end && part.point_blocks.begin == before.point_blocks.end);
+                CHECK(total(part.seen, part.seen_count) == part.points.end - part.points.begin);
+                CHECK(total(part.model, part.model_count) == total(&part.points, 1) + total(&part.weights, 1));
+                CHECK(sizes[s] > 1 || part.model_count == 1);
+                for (int i = 0; i < part.model_count; i++) {
+                    for (int64_t at = part.model[i].begin; at < part.model[i].end; at++) seen[at]++;
+                }
+            }
+            CHECK(part.points.end == f.net.point.total && part.weights.end == f.posterior->weights);
+            CHECK(part.blocks.end == f.posterior->block_count);
+            CHECK(part.point_blocks.end == f.posterior->point_block_count);
+            for (int64_t at = 0; at < f.net.model.total; at++) CHECK(seen[at] == 1);
+        }
+        free(seen);
+        tear_down(&f);
+    }
+}
+
 TEST_MAIN(TEST(test_sigma), TEST(test_paths_agree), TEST(test_draw_with_given_noise), TEST(test_kl),
           TEST(test_kl_at_the_prior), TEST(test_sampled_prior), TEST(test_moments_of_flipout),
           TEST(test_moments_of_independent), TEST(test_flipout_over_examples), TEST(test_flipout_is_exact),
           TEST(test_streams), TEST(test_dropout), TEST(test_summary), TEST(test_mcdn_is_a_copy),
-          TEST(test_same_bytes_for_any_threads))
+          TEST(test_same_bytes_for_any_threads), TEST(test_parts))

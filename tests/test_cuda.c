@@ -1,6 +1,7 @@
 /* The GPU against the CPU, whose portable path is the most exact: whole chunks, both kinds, every precision. Skipped
  * where there is no GPU. */
 #include "backend/choose.h"
+#include "gpu.h"
 #include "harness.h"
 #include "net/model.h"
 #include "reference_data.h"
@@ -107,14 +108,6 @@ static void release(outcome *o)
     free(o->above);
 }
 
-static bool have_gpu(void)
-{
-    const crd_device_choice choice = {.device = "cuda"};
-    const crd_backend *backend;
-    crd_device_settings settings;
-    return crd_backend_choose(&choice, &backend, &settings) == CRD_OK;
-}
-
 static void check_case(const chunk_case *c, const char *isa)
 {
     crd_model *model = NULL;
@@ -191,15 +184,14 @@ static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t
                                 .percentile_count = 2};
 }
 
-static void test_queue_gives_results_in_order(void)
+static void check_queue(const char *isa)
 {
     const chunk_case c = {CRD_BCNN, 16, {16, 16, 16}, 4, "fp16", false, 0, 0};
-    const crd_device_choice choice = {.device = "cuda"};
+    const crd_device_choice choice = {.device = "cuda", .isa = isa};
     const crd_backend *backend;
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
     crd_model *model = NULL;
-    if (!have_gpu()) SKIP("no GPU");
     CHECK_OK(make_model(&c, &model));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     const crd_predictor_plan plan = plan_of(model, 16, 16, 16, 4);
@@ -225,6 +217,13 @@ static void test_queue_gives_results_in_order(void)
     free(inputs);
     backend->predictor_free(&predictor);
     crd_model_free(&model);
+}
+
+static void test_queue_gives_results_in_order(void)
+{
+    if (!have_gpu()) SKIP("no GPU");
+    check_queue(NULL);
+    check_queue("sm80");
 }
 
 /* Submits some chunks as the queue allows, and keeps the means. */

@@ -225,16 +225,30 @@ static float term(int64_t vector, int64_t i)
 static bool add_up(crd_dist *dist)
 {
     static const int64_t counts[] = {MOST, 1, 3, 0};
-    float out[LENGTH];
+    const int rank = crd_dist_rank(dist), size = crd_dist_size(dist);
+    int64_t bounds[9] = {0};
     crd_dist_sum *sum = NULL;
-    bool fine = crd_dist_sum_create(dist, MOST, LENGTH, &sum) == CRD_OK;
+    crd_dist_board *board = NULL;
+    for (int i = 0; i < size; i++) bounds[i + 1] = i == 1 ? bounds[i] : LENGTH * (i + 1) / size; /* rank 1 gets none */
+    bounds[size] = LENGTH;
+    bool fine = crd_dist_sum_create(dist, MOST, LENGTH, bounds, &sum) == CRD_OK;
+    fine = fine && crd_dist_board_create(dist, LENGTH, &board) == CRD_OK;
     for (size_t c = 0; fine && c < sizeof counts / sizeof counts[0]; c++) {
+        const float *const *parts = NULL;
+        float *out = crd_dist_board_values(board);
         int64_t begin, end;
-        crd_dist_part(counts[c], crd_dist_size(dist), crd_dist_rank(dist), &begin, &end);
-        for (int64_t v = begin; v < end; v++) {
-            for (int64_t i = 0; i < LENGTH; i++) crd_dist_sum_own(sum)[(v - begin) * LENGTH + i] = term(v, i);
+        crd_dist_part(counts[c], size, rank, &begin, &end);
+        fine = crd_dist_sum_begin(sum, counts[c]) == CRD_OK;
+        for (int64_t v = begin; fine && v < end; v++) {
+            for (int64_t i = 0; i < LENGTH; i++) crd_dist_sum_vector(sum, v)[i] = term(v, i);
+            fine = crd_dist_sum_put(sum, v) == CRD_OK;
         }
-        fine = crd_dist_sum_all(sum, counts[c], out) == CRD_OK;
+        fine = fine && crd_dist_sum_parts(sum, &parts) == CRD_OK;
+        for (int64_t i = bounds[rank]; fine && i < bounds[rank + 1]; i++) {
+            out[i] = 0.0f;
+            for (int64_t v = 0; v < counts[c]; v++) out[i] += parts[v][i - bounds[rank]];
+        }
+        fine = fine && crd_dist_board_share(board, bounds) == CRD_OK;
         for (int64_t i = 0; i < LENGTH; i++) {
             float expected = 0.0f;
             for (int64_t v = 0; v < counts[c]; v++) expected += term(v, i);
@@ -242,6 +256,7 @@ static bool add_up(crd_dist *dist)
         }
     }
     crd_dist_sum_free(&sum);
+    crd_dist_board_free(&board);
     return fine;
 }
 
@@ -292,9 +307,35 @@ static bool fail_one(crd_dist *dist)
            strstr(crd_last_error()->message, "(here): a broken file") != NULL;
 }
 
+/* The same while vectors are on their way: nothing is read from memory that has gone. */
+static bool fail_amid_sum(crd_dist *dist)
+{
+    const int rank = crd_dist_rank(dist), size = crd_dist_size(dist);
+    const float *const *parts = NULL;
+    int64_t bounds[9] = {0}, begin, end;
+    crd_dist_sum *sum = NULL;
+    for (int i = 0; i < size; i++) bounds[i + 1] = LENGTH * (i + 1) / size;
+    crd_dist_part(MOST, size, rank, &begin, &end);
+    bool fine = crd_dist_sum_create(dist, MOST, LENGTH, bounds, &sum) == CRD_OK;
+    fine = fine && crd_dist_sum_begin(sum, MOST) == CRD_OK;
+    for (int64_t v = begin; fine && v < end; v++) {
+        if (v + 1 == MOST) {
+            (void)crd_fail(CRD_ERR_FORMAT, "a broken file");
+            crd_dist_fail(dist);
+        } else {
+            fine = crd_dist_sum_put(sum, v) == CRD_OK;
+        }
+    }
+    const crd_status status = crd_dist_sum_parts(sum, &parts);
+    crd_dist_fail(dist);
+    crd_dist_sum_free(&sum);
+    return fine && status == CRD_ERR_FORMAT;
+}
+
 static void test_failure(void)
 {
     for (int size = 2; size <= 5; size++) CHECK(on_ranks(size, fail_one));
+    for (int size = 2; size <= 5; size++) CHECK(on_ranks(size, fail_amid_sum));
 }
 
 static bool disagree(crd_dist *dist)

@@ -22,7 +22,8 @@ extern "C" {
 
 /* Joins the job that this process was started in, if any: loads the MPI plug-in and starts MPI, or uses it where the
  * program has started it (with MPI_THREAD_SERIALIZED at least). The environment variable CREDENCE_MPI=off keeps
- * processes apart that one mpirun or srun has started. To be called once, before any thread uses the library. */
+ * processes apart that one mpirun or srun has started; without it, tasks of srun that no MPI connects are refused. To
+ * be called once, before any thread uses the library. */
 CRD_API crd_status crd_cluster_join(void);
 
 /* 0 and 1 for a process alone. */

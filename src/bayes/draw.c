@@ -10,10 +10,15 @@ struct crd_noise_source {
     float *eps;                /* [weights] */
     float *sign_in, *sign_out; /* [channels_in], [channels_out] */
     crd_noise noise;           /* what the last call gave out */
-    bool filled;               /* eps holds: */
+    crd_range filled;          /* blocks of eps that hold: */
     uint64_t seed;
     uint32_t step, example;
 };
+
+static crd_range point_blocks_of(const crd_posterior *posterior, const crd_part *part)
+{
+    return part != NULL ? part->point_blocks : (crd_range){0, posterior->point_block_count};
+}
 
 crd_status crd_noise_source_create(const crd_posterior *posterior, crd_noise_source **out)
 {
@@ -45,7 +50,7 @@ static void fill_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const crd_noise_source *source = context;
-    const crd_bayes_block *block = &source->posterior->blocks[item];
+    const crd_bayes_block *block = &source->posterior->blocks[source->filled.begin + item];
     const crd_stream stream = {.seed = source->seed,
                                .layer = (uint32_t)block->layer->number,
                                .purpose = CRD_PURPOSE_WEIGHT_NOISE,
@@ -63,21 +68,27 @@ static void fill_signs(uint64_t seed, int layer, enum crd_purpose purpose, uint3
     for (int64_t i = 0; i < count; i++) signs[i] = crd_random_sign(&stream, (uint64_t)i);
 }
 
-const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, crd_estimator estimator, uint64_t seed,
-                                uint32_t step, uint32_t example)
+/* Fills eps for these blocks, unless it is there from an earlier call. */
+static void fill_eps(crd_noise_source *source, crd_pool *pool, crd_range blocks, uint64_t seed, uint32_t step,
+                     uint32_t example)
+{
+    const bool same = source->seed == seed && source->step == step && source->example == example;
+    if (same && blocks.begin >= source->filled.begin && blocks.end <= source->filled.end) return;
+    source->seed = seed;
+    source->step = step;
+    source->example = example;
+    source->filled = blocks;
+    crd_pool_run(pool, blocks.end - blocks.begin, fill_block, source);
+}
+
+const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const crd_part *part, crd_estimator estimator,
+                                uint64_t seed, uint32_t step, uint32_t example)
 {
     const crd_posterior *posterior = source->posterior;
     memset(&source->noise, 0, sizeof source->noise);
     if (estimator == CRD_MEAN) return &source->noise;
 
-    const uint32_t shared = estimator == CRD_FLIPOUT ? 0 : example;
-    if (!source->filled || source->seed != seed || source->step != step || source->example != shared) {
-        source->seed = seed;
-        source->step = step;
-        source->example = shared;
-        source->filled = true;
-        crd_pool_run(pool, posterior->block_count, fill_block, source);
-    }
+    fill_eps(source, pool, crd_part_blocks(posterior, part), seed, step, estimator == CRD_FLIPOUT ? 0 : example);
     for (int i = 0; i < posterior->layer_count; i++) {
         const crd_bayes_layer *layer = &posterior->layers[i];
         source->noise.eps[layer->number] = source->eps + layer->first;
@@ -94,8 +105,10 @@ const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, crd_es
 typedef struct draw_job {
     const crd_posterior *posterior;
     const crd_noise *noise;
-    const float *from; /* parameters of the model, or the gradient of the point weights */
-    float *to;         /* point weights, or the gradient of the model */
+    const float *from;          /* parameters of the model, or the gradient of the point weights */
+    float *to;                  /* point weights, or the gradient of the model */
+    int64_t block, point_block; /* the first ones */
+    int64_t point;              /* the place in the point layout where the gradient begins */
 } draw_job;
 
 static void copy_block(void *context, int64_t item, int worker)
@@ -174,8 +187,8 @@ static void add_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const draw_job *job = context;
-    const crd_point_block *block = &job->posterior->point_blocks[item];
-    add(block->count, job->from + block->point, job->to + block->model);
+    const crd_point_block *block = &job->posterior->point_blocks[job->point_block + item];
+    add(block->count, job->from + (block->point - job->point), job->to + block->model);
 }
 
 static void add_rho_row(int64_t count, const float *restrict gradient, const float *restrict slope,
@@ -193,23 +206,32 @@ static void backward_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const draw_job *job = context;
-    const crd_bayes_block *block = &job->posterior->blocks[item];
+    const crd_bayes_block *block = &job->posterior->blocks[job->block + item];
     const crd_bayes_layer *layer = block->layer;
-    const float *gradient = job->from + layer->kernel, *slope = job->posterior->slope + layer->first;
-    add(block->count, gradient + block->first, job->to + layer->loc + block->first);
+    const float *gradient = job->from + (layer->kernel + block->first - job->point);
+    const float *slope = job->posterior->slope + layer->first + block->first;
+    float *loc = job->to + layer->loc + block->first, *rho = job->to + layer->rho + block->first;
+    add(block->count, gradient, loc);
     if (job->noise->eps[layer->number] == NULL) return;
-    for (int64_t i = block->first; i < block->first + block->count; i += layer->channels_out) {
-        const noise_row row = noise_of_row(job->noise, layer, i);
-        add_rho_row(layer->channels_out, gradient + i, slope + i, &row, job->to + layer->rho + i);
+    for (int64_t i = 0; i < block->count; i += layer->channels_out) {
+        const noise_row row = noise_of_row(job->noise, layer, block->first + i);
+        add_rho_row(layer->channels_out, gradient + i, slope + i, &row, rho + i);
     }
 }
 
-void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_noise *noise,
+void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_noise *noise,
                        const float *point_gradient, float *model_gradient)
 {
-    draw_job job = {.posterior = posterior, .noise = noise, .from = point_gradient, .to = model_gradient};
-    crd_pool_run(pool, posterior->point_block_count, add_block, &job);
-    crd_pool_run(pool, posterior->block_count, backward_block, &job);
+    const crd_range blocks = crd_part_blocks(posterior, part), points = point_blocks_of(posterior, part);
+    draw_job job = {.posterior = posterior,
+                    .noise = noise,
+                    .from = point_gradient,
+                    .to = model_gradient,
+                    .block = blocks.begin,
+                    .point_block = points.begin,
+                    .point = part != NULL ? part->points.begin : 0};
+    crd_pool_run(pool, points.end - points.begin, add_block, &job);
+    crd_pool_run(pool, blocks.end - blocks.begin, backward_block, &job);
 }
 
 void crd_dropout_draw(const crd_net *net, uint64_t seed, uint32_t step, uint32_t example, float *masks)

@@ -113,23 +113,25 @@ void crd_posterior_free(crd_posterior **posterior)
 typedef struct update_job {
     crd_posterior *posterior;
     const float *model;
+    int64_t first; /* block */
 } update_job;
 
 static void update_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const update_job *job = context;
-    const crd_bayes_block *block = &job->posterior->blocks[item];
+    const crd_bayes_block *block = &job->posterior->blocks[job->first + item];
     const float *rho = job->model + block->layer->rho + block->first;
     float *sigma = job->posterior->sigma + block->layer->first + block->first;
     float *slope = job->posterior->slope + block->layer->first + block->first;
     crd_weight_math_best()->sigmas(block->count, rho, sigma, slope);
 }
 
-void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const float *model)
+void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_part *part, const float *model)
 {
-    update_job job = {posterior, model};
-    crd_pool_run(pool, posterior->block_count, update_block, &job);
+    const crd_range blocks = crd_part_blocks(posterior, part);
+    update_job job = {posterior, model, blocks.begin};
+    crd_pool_run(pool, blocks.end - blocks.begin, update_block, &job);
 }
 
 typedef struct summary_job {

@@ -43,8 +43,32 @@ typedef struct crd_posterior {
 crd_status crd_posterior_create(const crd_net *net, crd_posterior **out);
 void crd_posterior_free(crd_posterior **posterior);
 
+/* A share of all parameters, for one of several processes: whole blocks that follow each other in the point layout. The
+ * functions that take one do their work for its blocks only; NULL stands for everything. */
+typedef struct crd_range {
+    int64_t begin, end;
+} crd_range;
+
+enum { CRD_PART_RANGES = 2 * CRD_CONV_COUNT + 2 };
+typedef struct crd_part {
+    crd_range blocks, point_blocks;
+    crd_range points;  /* in the point layout */
+    crd_range weights; /* among all Bayesian weights */
+    int model_count, seen_count;
+    crd_range model[CRD_PART_RANGES]; /* all its parameters, in the model layout */
+    crd_range seen[CRD_PART_RANGES];  /* those of them that are also in the point layout: all but the rhos */
+} crd_part;
+
+/* Number `rank` of `size` of about the same work. */
+void crd_part_make(const crd_posterior *posterior, int size, int rank, crd_part *out);
+
+static inline crd_range crd_part_blocks(const crd_posterior *posterior, const crd_part *part)
+{
+    return part != NULL ? part->blocks : (crd_range){0, posterior->block_count};
+}
+
 /* Takes sigma and slope from the model's parameters: needed after every change of them. */
-void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const float *model);
+void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_part *part, const float *model);
 
 /* What training prints about the posterior. Both are 0 without Bayesian weights. */
 typedef struct crd_posterior_summary {

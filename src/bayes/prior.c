@@ -47,6 +47,7 @@ typedef struct kl_job {
     const crd_noise *noise;
     double scale;
     float *gradient;
+    int64_t first; /* block */
 } kl_job;
 
 static crd_prior_weights weights_of(const kl_job *job, const crd_bayes_block *block)
@@ -66,40 +67,52 @@ static void value_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const kl_job *job = context;
-    const crd_prior_weights weights = weights_of(job, &job->posterior->blocks[item]);
-    job->posterior->sums[item] = job->prior->kl_value(job->settings, &weights);
+    const crd_prior_weights weights = weights_of(job, &job->posterior->blocks[job->first + item]);
+    job->posterior->sums[job->first + item] = job->prior->kl_value(job->settings, &weights);
 }
 
 static void gradient_block(void *context, int64_t item, int worker)
 {
     (void)worker;
     const kl_job *job = context;
-    const crd_bayes_block *block = &job->posterior->blocks[item];
+    const crd_bayes_block *block = &job->posterior->blocks[job->first + item];
     const crd_prior_weights weights = weights_of(job, block);
     job->prior->kl_gradient(job->settings, &weights, job->scale, job->gradient + block->layer->loc + block->first,
                             job->gradient + block->layer->rho + block->first);
 }
 
-double crd_kl(const crd_posterior *posterior, crd_pool *pool, const crd_prior *prior,
-              const crd_prior_settings *settings, const float *model, const crd_noise *noise)
+void crd_kl_blocks(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
+                   const crd_prior_settings *settings, const float *model, const crd_noise *noise)
 {
-    kl_job job = {.posterior = posterior, .prior = prior, .settings = settings, .model = model, .noise = noise};
-    crd_pool_run(pool, posterior->block_count, value_block, &job);
+    const crd_range blocks = crd_part_blocks(posterior, part);
+    kl_job job = {.posterior = posterior,
+                  .prior = prior,
+                  .settings = settings,
+                  .model = model,
+                  .noise = noise,
+                  .first = blocks.begin};
+    crd_pool_run(pool, blocks.end - blocks.begin, value_block, &job);
+}
+
+double crd_kl_total(const crd_posterior *posterior)
+{
     double sum = 0;
     for (int64_t i = 0; i < posterior->block_count; i++) sum += posterior->sums[i];
     return sum;
 }
 
-void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_prior *prior,
+void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
                      const crd_prior_settings *settings, const float *model, const crd_noise *noise, double scale,
                      float *model_gradient)
 {
+    const crd_range blocks = crd_part_blocks(posterior, part);
     kl_job job = {.posterior = posterior,
                   .prior = prior,
                   .settings = settings,
                   .model = model,
                   .noise = noise,
                   .scale = scale,
-                  .gradient = model_gradient};
-    crd_pool_run(pool, posterior->block_count, gradient_block, &job);
+                  .gradient = model_gradient,
+                  .first = blocks.begin};
+    crd_pool_run(pool, blocks.end - blocks.begin, gradient_block, &job);
 }

@@ -11,8 +11,8 @@
 #include "dist/internal.h"
 
 /* A process that waits looks often at first, because most answers are there at once, then leaves the processor to
- * others: ranks may outnumber cores. Seconds. */
-static const double spinning = 2e-2, hurrying = 1.0, nap = 1e-4, long_nap = 1e-3, poll_interval = 0.05;
+ * others: ranks may outnumber cores, and the one that is waited for may sit on the other half of this core. Seconds. */
+static const double spinning = 2e-4, hurrying = 1.0, nap = 2e-5, long_nap = 1e-3, poll_interval = 0.05;
 /* After a request to stop, others get so long to come to the same point; then they count as gone. */
 static const double patience = 10.0;
 static const double notice_seconds = 2.0;

@@ -46,16 +46,33 @@ crd_status crd_dist_check(crd_dist *dist);
  * one of them that failed. Not collective. */
 void crd_dist_fail(crd_dist *dist);
 
-/* Sums of vectors that different ranks hold, always in the same order: out = ((v0 + v1) + v2) + ... in float32, so that
- * the bits don't depend on the number of ranks. */
+/* A vector of which every rank writes a range of its own that all then see. */
+typedef struct crd_dist_board crd_dist_board;
+/* Not collective. */
+crd_status crd_dist_board_create(crd_dist *dist, int64_t length, crd_dist_board **out);
+void crd_dist_board_free(crd_dist_board **board);
+float *crd_dist_board_values(crd_dist_board *board);
+/* Rank r has written [bounds[r], bounds[r + 1]). */
+crd_status crd_dist_board_share(crd_dist_board *board, const int64_t *bounds);
+
+/* Vectors that different ranks hold, to be added in the same order by any number of them: every rank gets one range of
+ * the elements of all vectors, and does with it what it likes.
+ *
+ *     crd_dist_sum_begin(sum, count);
+ *     for each vector v of this rank's crd_dist_part of count:
+ *         write crd_dist_sum_vector(sum, v); crd_dist_sum_put(sum, v);
+ *     crd_dist_sum_parts(sum, &parts);         // parts[v]: this rank's range of vector v
+ */
 typedef struct crd_dist_sum crd_dist_sum;
-/* For up to `most` vectors of `length`; not collective. */
-crd_status crd_dist_sum_create(crd_dist *dist, int64_t most, int64_t length, crd_dist_sum **out);
+/* For up to `most` vectors of `length`; rank r gets [bounds[r], bounds[r + 1]) of each. Not collective. */
+crd_status crd_dist_sum_create(crd_dist *dist, int64_t most, int64_t length, const int64_t *bounds, crd_dist_sum **out);
 void crd_dist_sum_free(crd_dist_sum **sum);
-/* Where a rank puts the vectors it holds: those of its crd_dist_part, one after the other. */
-float *crd_dist_sum_own(crd_dist_sum *sum);
-/* Adds `count` of them, which lie with the ranks as crd_dist_part says. */
-crd_status crd_dist_sum_all(crd_dist_sum *sum, int64_t count, float *out);
+crd_status crd_dist_sum_begin(crd_dist_sum *sum, int64_t count);
+float *crd_dist_sum_vector(crd_dist_sum *sum, int64_t v);
+/* Hands a vector on; it goes while its rank computes the next one. Not collective. */
+crd_status crd_dist_sum_put(crd_dist_sum *sum, int64_t v);
+/* They stay until the next begin. */
+crd_status crd_dist_sum_parts(crd_dist_sum *sum, const float *const **parts);
 
 /* Questions to rank 0, answered by a thread of its own there while the job runs, in the order in which they come. */
 enum { CRD_DIST_QUESTION_BYTES = 64 };

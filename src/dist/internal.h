@@ -13,7 +13,7 @@ enum crd_dist_tag {
     CRD_TAG_BROADCAST,
     CRD_TAG_GATHER,
     CRD_TAG_PART,
-    CRD_TAG_WHOLE,
+    CRD_TAG_BOARD,
     CRD_TAG_QUESTION,
     CRD_TAG_ANSWER
 };

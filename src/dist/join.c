@@ -70,12 +70,23 @@ static crd_status load(const crd_transport **out)
                     plugin);
 }
 
+/* srun without --mpi: each task would take itself for the only one, and all would do the same work in the same place.
+ */
+static crd_status not_connected(void)
+{
+    return crd_fail(CRD_ERR_UNSUPPORTED,
+                    "srun started %d tasks, and no MPI connects them; start them with srun --mpi=pmix (srun --mpi=list "
+                    "says what there is), or set CREDENCE_MPI=off where they have nothing to do with each other",
+                    processes_started());
+}
+
 crd_status crd_cluster_join(void)
 {
     const char *wish = getenv("CREDENCE_MPI");
     const crd_transport *transport;
     if (current.transport != &crd_transport_serial) return CRD_OK;
-    if (!started_by_mpi() || (wish != NULL && strcmp(wish, "off") == 0)) return CRD_OK;
+    if (wish != NULL && strcmp(wish, "off") == 0) return CRD_OK;
+    if (!started_by_mpi()) return processes_started() > 1 ? not_connected() : CRD_OK;
     const crd_status status = load(&transport);
     if (status != CRD_OK) return processes_started() > 1 ? status : CRD_OK;
     CRD_PASS(transport->join(&current.place));

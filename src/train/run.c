@@ -13,18 +13,20 @@
 #include "train/run.h"
 #include "train/schedule.h"
 
-static crd_status copy_parameters(crd_run *r)
+/* Collective, as all that calls it. */
+static crd_status copy_parameters(crd_run *r, bool moments)
 {
     const crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     CRD_PASS(crd_trainer_fetch(r->trainer));
+    if (r->spread != NULL) CRD_PASS(crd_spread_collect(r->spread, moments));
     memcpy(r->model->parameters, state->parameters, (size_t)state->count * sizeof(float));
     return CRD_OK;
 }
 
 static crd_status save_checkpoint(crd_run *r)
 {
+    CRD_PASS(copy_parameters(r, true));
     if (!crd_run_first(r)) return CRD_OK;
-    CRD_PASS(copy_parameters(r));
     CRD_PASS(crd_log_flush(r->log));
     return crd_checkpoint_save(r->checkpoint_path, r->model, crd_trainer_state_of(r->trainer), &r->progress,
                                &r->identity);
@@ -65,13 +67,17 @@ static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
     double waited;
     CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
     r->result->waited_seconds += waited;
-    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
-    crd_trainer_begin(r->trainer);
+    if (r->spread != NULL) {
+        CRD_PASS(crd_spread_begin(r->spread, batch));
+    } else {
+        crd_trainer_begin(r->trainer);
+    }
+    const float scale = (float)(1.0 / (double)batch->labelled);
     for (int64_t i = batch->first; i < batch->end; i++) {
-        const int64_t at = (i - batch->first) * voxels;
-        CRD_PASS(crd_trainer_add(r->trainer, (uint32_t)i, batch->inputs + at, batch->labels + at,
-                                 (float)(1.0 / (double)batch->labelled), &losses[i]));
-        if (r->spread != NULL) crd_spread_keep(r->spread, batch, i, &losses[i]);
+        const float *input = batch->inputs + (i - batch->first) * voxels;
+        const uint8_t *label = batch->labels + (i - batch->first) * voxels;
+        CRD_PASS(r->spread != NULL ? crd_spread_add(r->spread, i, input, label, scale)
+                                   : crd_trainer_add(r->trainer, (uint32_t)i, input, label, scale, &losses[i]));
     }
     return r->spread != NULL ? crd_spread_finish(r->spread, batch, losses) : CRD_OK;
 }
@@ -86,6 +92,7 @@ static crd_status take_step(crd_run *r)
     const crd_loss *losses = r->losses[0];
     const int64_t epoch = crd_run_epoch(r, batch.step);
     CRD_PASS(crd_trainer_start(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch)));
+    if (r->spread != NULL) CRD_PASS(crd_spread_join(r->spread));
     r->ahead = r->spread == NULL && crd_trainer_remote(r->trainer) && batch.step + 1 < r->end_step;
     if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
     CRD_PASS(crd_trainer_wait(r->trainer, &kl));
@@ -144,9 +151,8 @@ static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line
     if (line->valid_bce >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = line->valid_bce;
     p->best_epoch = epoch;
-    if (!crd_run_first(r)) return CRD_OK;
-    CRD_PASS(copy_parameters(r));
-    return crd_model_save(r->model, r->best_path);
+    CRD_PASS(copy_parameters(r, false));
+    return crd_run_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
 }
 
 static crd_status measure_weights(crd_run *r, crd_log_epoch *line)
@@ -231,7 +237,7 @@ static crd_status take_steps(crd_run *r)
 
 static crd_status save_calibrated(crd_run *r, const char *path)
 {
-    CRD_PASS(copy_parameters(r));
+    CRD_PASS(copy_parameters(r, false));
     const crd_status status = crd_calibrate(&r->checker, &r->result->calibration);
     if (status == CRD_ERR_CANCELLED) {
         return crd_fail(status,
@@ -239,38 +245,47 @@ static crd_status save_calibrated(crd_run *r, const char *path)
     }
     CRD_PASS(status);
     CRD_PASS(crd_model_set_calibration(r->model, r->result->calibration));
-    return crd_model_save(r->model, path);
+    return crd_run_first(r) ? crd_model_save(r->model, path) : CRD_OK;
+}
+
+/* The best state so far becomes the trainer's, as rank 0 reads it. */
+static crd_status load_best(crd_run *r)
+{
+    crd_status status = CRD_OK;
+    crd_model *best = NULL;
+    crd_trainer_state *state = crd_trainer_state_of(r->trainer);
+    if (crd_run_first(r)) {
+        CRD_TRY(crd_model_load(r->best_path, &best));
+        if (best->net.model.total != state->count) {
+            CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than this training; remove it", r->best_path);
+        }
+        memcpy(state->parameters, best->parameters, (size_t)state->count * sizeof(float));
+    }
+    CRD_TRY(crd_dist_broadcast(r->dist, state->parameters, state->count * (int64_t)sizeof(float)));
+    CRD_TRY(crd_trainer_parameters_changed(r->trainer));
+done:
+    crd_model_free(&best);
+    return status;
 }
 
 /* The last model and the best one, each with its calibration. */
 static crd_status save_models(crd_run *r)
 {
-    crd_status status = CRD_OK;
-    crd_model *best = NULL;
     const crd_train_progress *p = &r->progress;
-    crd_trainer_state *state = crd_trainer_state_of(r->trainer);
-    CRD_TRY(save_calibrated(r, r->options->output));
+    CRD_PASS(save_calibrated(r, r->options->output));
     crd_diagnose_calibration(r->result->calibration, r->monitor);
     if (isnan(p->best_valid_bce)) {
-        (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
-        goto done;
+        if (crd_run_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
+        return CRD_OK;
     }
     if (p->best_epoch == crd_run_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
-        CRD_TRY(crd_model_save(r->model, r->best_path));
-        goto done;
+        return crd_run_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
     }
     const double last = r->result->calibration;
-    CRD_TRY(crd_model_load(r->best_path, &best));
-    if (best->net.model.total != state->count) {
-        CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than this training; remove it", r->best_path);
-    }
-    memcpy(state->parameters, best->parameters, (size_t)state->count * sizeof(float));
-    CRD_TRY(crd_trainer_parameters_changed(r->trainer));
-    CRD_TRY(save_calibrated(r, r->best_path));
+    CRD_PASS(load_best(r));
+    CRD_PASS(save_calibrated(r, r->best_path));
     r->result->calibration = last;
-done:
-    crd_model_free(&best);
-    return status;
+    return CRD_OK;
 }
 
 static crd_status fill_result(crd_run *r)
@@ -302,8 +317,8 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
     CRD_TRY(fill_result(&r));
-    if (crd_run_first(&r)) CRD_TRY(save_models(&r));
-    CRD_TRY(crd_dist_broadcast(r.dist, &result->calibration, (int64_t)sizeof result->calibration));
+    CRD_TRY(save_models(&r));
+    CRD_TRY(crd_dist_barrier(r.dist)); /* what goes wrong in the saving of models is everybody's failure */
 done:
     if (status != CRD_OK) crd_dist_fail(r.dist);
     (void)crd_dist_watch(r.dist, NULL);

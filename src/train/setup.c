@@ -265,7 +265,9 @@ static crd_status make_trainer(crd_run *r)
                              .threads = (int)r->threads,
                              .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
                              .batch = o->batch,
-                             .shared = crd_dist_size(r->dist) > 1};
+                             .shared = crd_dist_size(r->dist) > 1,
+                             .rank = crd_dist_rank(r->dist),
+                             .size = crd_dist_size(r->dist)};
     char device[256];
     CRD_PASS(choose_device(r, &plan));
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
@@ -303,7 +305,7 @@ static crd_status resume(crd_run *r)
         p->best_epoch = 0;
     }
     crd_info(r->monitor, "going on from %s after step %" PRId64, r->checkpoint_path, p->steps);
-    return CRD_OK;
+    return crd_dist_broadcast(r->dist, p, (int64_t)sizeof *p); /* all see the same best state, or all miss it */
 }
 
 /* A network on the CPU leaves no core to readers, and one of them is faster than it; a GPU takes what several bring. */

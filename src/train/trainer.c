@@ -19,13 +19,13 @@ struct crd_trainer {
     crd_engine *engine;
     crd_posterior *posterior;
     crd_noise_source *noise;
+    crd_part part; /* whose steps are taken here */
     crd_trainer_state state;
     float *gradient; /* model layout */
     float *point;    /* weights of the example at work */
     float *point_gradient;
     float *masks;               /* MCDN */
     float *decoders;            /* BCNN: [samples][values of the decoder] */
-    double kl;                  /* before the last step */
     crd_remote *remote;         /* the device that takes the steps, or NULL: then there is no engine */
     const float *probabilities; /* of the chunk encoded last, from the device */
     char path[32];
@@ -99,6 +99,7 @@ crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
     }
     name_path(trainer);
     CRD_TRY(crd_posterior_create(plan->net, &trainer->posterior));
+    crd_part_make(trainer->posterior, plan->size > 0 ? plan->size : 1, plan->rank, &trainer->part);
     CRD_TRY(crd_noise_source_create(trainer->posterior, &trainer->noise));
     CRD_TRY(allocate(trainer));
     *out = trainer;
@@ -151,7 +152,7 @@ crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer)
     return &trainer->state;
 }
 
-const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer)
+crd_posterior *crd_trainer_posterior(const crd_trainer *trainer)
 {
     return trainer->posterior;
 }
@@ -183,7 +184,7 @@ bool crd_trainer_remote(const crd_trainer *trainer)
 
 static void update_posterior(crd_trainer *trainer)
 {
-    crd_posterior_update(trainer->posterior, trainer->pool, trainer->state.parameters);
+    crd_posterior_update(trainer->posterior, trainer->pool, NULL, trainer->state.parameters);
     crd_draw_points(trainer->posterior, trainer->pool, trainer->state.parameters, trainer->point);
 }
 
@@ -206,12 +207,22 @@ void crd_trainer_begin(crd_trainer *trainer)
     memset(trainer->gradient, 0, (size_t)trainer->state.count * sizeof *trainer->gradient);
 }
 
+int64_t crd_trainer_example_values(const crd_trainer *trainer)
+{
+    return trainer->remote != NULL ? trainer->plan.net->model.total : trainer->plan.net->point.total;
+}
+
+const crd_part *crd_trainer_part(const crd_trainer *trainer)
+{
+    return &trainer->part;
+}
+
 /* Draws the kernels, and the masks where there are any; *masks is NULL without dropout. */
 static const crd_noise *draw(crd_trainer *trainer, crd_estimator estimator, uint32_t step, uint32_t example,
                              const float **masks)
 {
     const crd_trainer_plan *plan = &trainer->plan;
-    const crd_noise *noise = crd_noise_draw(trainer->noise, trainer->pool, estimator, plan->seed, step, example);
+    const crd_noise *noise = crd_noise_draw(trainer->noise, trainer->pool, NULL, estimator, plan->seed, step, example);
     crd_draw_kernels(trainer->posterior, trainer->pool, trainer->state.parameters, noise, trainer->point);
     *masks = NULL;
     if (plan->net->kind == CRD_MCDN && estimator != CRD_MEAN) {
@@ -226,14 +237,44 @@ crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *
 {
     const float *masks;
     if (trainer->remote != NULL && trainer->plan.shared) {
-        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale,
-                                  trainer->gradient, loss);
+        return crd_trainer_example(trainer, example, input, label, scale, trainer->gradient, loss);
     }
     if (trainer->remote != NULL) return crd_remote_add(trainer->remote, example, input, label, scale, loss);
     const crd_noise *noise = draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
     crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, trainer->point_gradient, loss);
-    crd_draw_backward(trainer->posterior, trainer->pool, noise, trainer->point_gradient, trainer->gradient);
+    crd_draw_backward(trainer->posterior, trainer->pool, NULL, noise, trainer->point_gradient, trainer->gradient);
     return CRD_OK;
+}
+
+crd_status crd_trainer_example(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
+                               float scale, float *gradient, crd_loss *loss)
+{
+    const float *masks;
+    if (trainer->remote != NULL) {
+        return crd_remote_example(trainer->remote, trainer->state.steps, example, input, label, scale, gradient, loss);
+    }
+    (void)draw(trainer, trainer->plan.estimator, (uint32_t)trainer->state.steps, example, &masks);
+    crd_engine_loss(trainer->engine, trainer->point, masks, input, label, scale, gradient, loss);
+    return CRD_OK;
+}
+
+void crd_trainer_add_part(crd_trainer *trainer, uint32_t example, const float *gradient_part)
+{
+    const crd_noise *noise = crd_noise_draw(trainer->noise, trainer->pool, &trainer->part, trainer->plan.estimator,
+                                            trainer->plan.seed, (uint32_t)trainer->state.steps, example);
+    crd_draw_backward(trainer->posterior, trainer->pool, &trainer->part, noise, gradient_part, trainer->gradient);
+}
+
+/* Adam's step of the own part. */
+static void adam(crd_trainer *trainer, double rate)
+{
+    const crd_part *part = &trainer->part;
+    const crd_trainer_state *state = &trainer->state;
+    for (int i = 0; i < part->model_count; i++) {
+        const crd_range range = part->model[i];
+        crd_adam_step(trainer->pool, range.end - range.begin, state->steps, rate, trainer->gradient + range.begin,
+                      state->m + range.begin, state->v + range.begin, state->parameters + range.begin);
+    }
 }
 
 crd_status crd_trainer_start(crd_trainer *trainer, double kl_scale, double rate)
@@ -244,20 +285,26 @@ crd_status crd_trainer_start(crd_trainer *trainer, double kl_scale, double rate)
         return crd_remote_start(trainer->remote, state->steps++, kl_scale, rate,
                                 trainer->plan.shared ? trainer->gradient : NULL);
     }
-    trainer->kl = crd_kl(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL);
-    crd_kl_gradient(trainer->posterior, trainer->pool, &crd_prior_normal, &prior, state->parameters, NULL, kl_scale,
-                    trainer->gradient);
+    crd_kl_blocks(trainer->posterior, trainer->pool, &trainer->part, &crd_prior_normal, &prior, state->parameters,
+                  NULL);
+    crd_kl_gradient(trainer->posterior, trainer->pool, &trainer->part, &crd_prior_normal, &prior, state->parameters,
+                    NULL, kl_scale, trainer->gradient);
     state->steps++;
-    crd_adam_step(trainer->pool, state->count, state->steps, rate, trainer->gradient, state->m, state->v,
-                  state->parameters);
-    update_posterior(trainer);
+    adam(trainer, rate);
+    crd_posterior_update(trainer->posterior, trainer->pool, &trainer->part, state->parameters);
+    if (!trainer->plan.shared) crd_trainer_joined(trainer);
     return CRD_OK;
+}
+
+void crd_trainer_joined(crd_trainer *trainer)
+{
+    crd_draw_points(trainer->posterior, trainer->pool, trainer->state.parameters, trainer->point);
 }
 
 crd_status crd_trainer_wait(crd_trainer *trainer, double *kl)
 {
     if (trainer->remote != NULL) return crd_remote_finish(trainer->remote, kl);
-    *kl = trainer->kl;
+    *kl = crd_kl_total(trainer->posterior);
     return CRD_OK;
 }
 

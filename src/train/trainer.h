@@ -8,6 +8,19 @@
  * crd_trainer_finish is crd_trainer_start and crd_trainer_wait. Where a device takes the steps (crd_trainer_remote),
  * the next mini-batch can be begun and added between the two, while it computes.
  *
+ * Several processes share a mini-batch on CPUs as follows; src/train/spread.c is where they talk.
+ *
+ *     for each example of this process:
+ *         crd_trainer_example(trainer, example, input, label, scale, gradient, &loss);
+ *     ... everybody gets its part of all examples' gradients ...
+ *     crd_trainer_begin(trainer);
+ *     for each example of the mini-batch, in order:
+ *         crd_trainer_add_part(trainer, example, gradient_part);
+ *     crd_trainer_start(trainer, kl_scale, rate);            // of the own part alone
+ *     ... everybody gets the others' parts (src/train/parcel.h), and then ...
+ *     crd_trainer_joined(trainer);
+ *     crd_trainer_wait(trainer, &kl);
+ *
  * Everything is allocated by crd_trainer_create. The same bits for any number of threads. */
 #ifndef CRD_TRAIN_TRAINER_H
 #define CRD_TRAIN_TRAINER_H
@@ -29,8 +42,9 @@ typedef struct crd_trainer_plan {
     int64_t samples;            /* that crd_trainer_draw_samples keeps; 0: none */
     const crd_backend *backend; /* NULL, or one without a learner: the CPU */
     crd_device_settings device;
-    int64_t batch; /* the most examples of a mini-batch; only a device asks */
-    bool shared;   /* mini-batches are shared among processes: every crd_trainer_add fills gradient and loss at once */
+    int64_t batch;  /* the most examples of a mini-batch; only a device asks */
+    bool shared;    /* mini-batches are shared among processes: every crd_trainer_add fills gradient and loss at once */
+    int rank, size; /* which of them, of how many, this one is; 0 of 0: alone */
 } crd_trainer_plan;
 
 /* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
@@ -54,7 +68,7 @@ crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
 crd_status crd_trainer_fetch(crd_trainer *trainer);
 crd_status crd_trainer_parameters_changed(crd_trainer *trainer);
 bool crd_trainer_remote(const crd_trainer *trainer);
-const crd_posterior *crd_trainer_posterior(const crd_trainer *trainer);
+crd_posterior *crd_trainer_posterior(const crd_trainer *trainer);
 crd_pool *crd_trainer_pool(const crd_trainer *trainer);
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
 /* "avx512", or "sm80 bf16" of a device: what a checkpoint says of where it comes from. */
@@ -75,6 +89,16 @@ crd_status crd_trainer_finish(crd_trainer *trainer, double kl_scale, double rate
  * only, with the KL's share. */
 float *crd_trainer_gradient(crd_trainer *trainer);
 crd_status crd_trainer_fetch_gradient(crd_trainer *trainer);
+
+/* The gradient of one example by itself, of crd_trainer_example_values(): the point layout's on a CPU, the model
+ * layout's on a device. */
+int64_t crd_trainer_example_values(const crd_trainer *trainer);
+crd_status crd_trainer_example(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
+                               float scale, float *gradient, crd_loss *loss);
+/* On CPUs: the part of the parameters whose steps this process takes, and an example's gradient there. */
+const crd_part *crd_trainer_part(const crd_trainer *trainer);
+void crd_trainer_add_part(crd_trainer *trainer, uint32_t example, const float *gradient_part);
+void crd_trainer_joined(crd_trainer *trainer);
 
 /* Loss of one example without gradient, with the kernels at their means and no dropout. */
 crd_status crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss);

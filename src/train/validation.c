@@ -184,6 +184,64 @@ static double search(const evidence *e)
     return crd_exp(0.5 * (low + high));
 }
 
+/* This process's part of the `used` chunks. */
+static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
+{
+    const int64_t chunks = crd_dataset_count(checker->dataset);
+    int64_t begin, end;
+    crd_dist_part(used, crd_dist_size(checker->dist), crd_dist_rank(checker->dist), &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t labelled, taken = e->voxels;
+        CRD_PASS(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
+        const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
+        CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
+        for (int s = 0; s < SAMPLES; s++) {
+            crd_trainer_decode(checker->trainer, s, checker->probability);
+            taken = take_voxels(e, checker, s, e->voxels, stride > 0 ? stride : 1);
+        }
+        e->voxels = taken;
+        CRD_PASS(crd_advance(checker->monitor, "calibrating", "chunks", i - begin + 1, end - begin, NULL));
+    }
+    return CRD_OK;
+}
+
+/* Everybody's evidence to everybody, in the order of the chunks and as much as one process would have taken. A row of
+ * the board is a voxel: its class, then its logits. */
+static crd_status join_evidence(crd_dist *dist, evidence *e)
+{
+    enum { ROW = SAMPLES + 1 };
+    crd_status status = CRD_OK;
+    const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
+    int64_t *counts = NULL, *bounds = NULL;
+    crd_dist_board *board = NULL;
+    if (size == 1) return CRD_OK;
+    CRD_TRY(crd_alloc(size, sizeof *counts, "the calibration", &counts));
+    CRD_TRY(crd_alloc(size + 1, sizeof *bounds, "the calibration", &bounds));
+    CRD_TRY(crd_dist_board_create(dist, (int64_t)VOXELS_MOST * ROW, &board));
+    CRD_TRY(crd_dist_share(dist, &e->voxels, (int64_t)sizeof e->voxels, counts));
+    for (int other = 0; other < size; other++) {
+        bounds[other + 1] = bounds[other] + counts[other] * ROW;
+        if (bounds[other + 1] > VOXELS_MOST * ROW) bounds[other + 1] = VOXELS_MOST * ROW;
+    }
+    float *rows = crd_dist_board_values(board);
+    const int64_t first = bounds[rank] / ROW;
+    for (int64_t v = first; v < bounds[rank + 1] / ROW; v++) {
+        rows[v * ROW] = e->classes[v - first];
+        memcpy(rows + v * ROW + 1, e->logits + (v - first) * SAMPLES, SAMPLES * sizeof *rows);
+    }
+    CRD_TRY(crd_dist_board_share(board, bounds));
+    e->voxels = bounds[size] / ROW;
+    for (int64_t v = 0; v < e->voxels; v++) {
+        e->classes[v] = (uint8_t)rows[v * ROW];
+        memcpy(e->logits + v * SAMPLES, rows + v * ROW + 1, SAMPLES * sizeof *rows);
+    }
+done:
+    crd_dist_board_free(&board);
+    crd_free(&bounds);
+    crd_free(&counts);
+    return status;
+}
+
 crd_status crd_calibrate(crd_checker *checker, double *calibration)
 {
     crd_status status = CRD_OK;
@@ -191,6 +249,7 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     crd_trainer *trainer = checker->trainer;
     const int64_t chunks = crd_dataset_count(checker->dataset);
     int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
+    bool stopped;
     used = used < 2 ? 2 : used;
     used = used < chunks ? used : chunks;
     *calibration = 1.0;
@@ -198,18 +257,11 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
     CRD_TRY(crd_trainer_draw_samples(trainer));
-    for (int64_t i = 0; i < used; i++) {
-        int64_t labelled, taken = e.voxels;
-        CRD_TRY(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
-        const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
-        CRD_TRY(crd_trainer_encode(trainer, checker->input));
-        for (int s = 0; s < SAMPLES; s++) {
-            crd_trainer_decode(trainer, s, checker->probability);
-            taken = take_voxels(&e, checker, s, e.voxels, stride > 0 ? stride : 1);
-        }
-        e.voxels = taken;
-        CRD_TRY(crd_advance(checker->monitor, "calibrating", "chunks", i + 1, used, NULL));
-    }
+    status = take_part(checker, used, &e);
+    if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
+    CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));
+    if (stopped) CRD_FAIL(CRD_ERR_CANCELLED, "stopped while calibrating");
+    CRD_TRY(join_evidence(checker->dist, &e));
     if (e.voxels > 0) *calibration = search(&e);
 done:
     crd_free(&e.logits);

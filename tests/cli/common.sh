@@ -4,10 +4,16 @@
 #   expect CODE           the exit code must be that
 #   out REGEX, err REGEX  a line of stdout or stderr must match (extended)
 #   no_out, no_err        nothing was written there
+#   no_err_but REGEX      every line of stderr matches
+#   $untrained            what training says of a network that it stopped too early to calibrate
+#   $python               a Python, of which only the standard library is sure to be there
 set -uo pipefail
+python=${CREDENCE_PYTHON:-/usr/bin/python3}
+[ -x "$python" ] || python=$(command -v python3) || { echo "skipped: no python3"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
+untrained='warning: the calibration \(0\.1\) is at the end of its range'
 [ -x "$CREDENCE_PROGRAM" ] || { echo "there is no program $CREDENCE_PROGRAM"; exit 1; }
 
 complain() {
@@ -29,10 +35,11 @@ out() { grep -qE -- "$1" "$folder/out" || complain "stdout lacks: $1"; }
 err() { grep -qE -- "$1" "$folder/err" || complain "stderr lacks: $1"; }
 no_out() { [ ! -s "$folder/out" ] || complain "stdout is not empty"; }
 no_err() { [ ! -s "$folder/err" ] || complain "stderr is not empty"; }
+no_err_but() { ! grep -qvE -- "$1" "$folder/err" || complain "stderr has more than: $1"; }
 same() { [ "$1" = "$2" ] || complain "'$1' is not '$2'"; }
 
 # json EXPRESSION: what Python makes of stdout, as `d`
-json() { /usr/bin/python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "$folder/out"; }
+json() { "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "$folder/out"; }
 
 finish() {
     [ "$failures" -eq 0 ] || { echo "$failures failed"; exit 1; }

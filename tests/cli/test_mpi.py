@@ -127,8 +127,8 @@ def same_training(a, b, what):
 
 
 def training():
-    for kind in ("bcnn", "mcdn"):
-        more = ("--kind", kind, "--valid-samples", "2")
+    for kind, more in (("bcnn", ()), ("mcdn", ("--kind", "mcdn")), ("independent", ("--estimator", "independent"))):
+        more += ("--valid-samples", "2")
         done = run(0, train(f"{kind}.h5", *more))
         check(done.returncode == 0, done.err)
         for ranks in RANKS if kind == "bcnn" else (2,):
@@ -276,6 +276,10 @@ def errors():
     check(done.returncode != 0 and done.err.count("no-such-option") == 1, f"wrong usage: {done.err}")
     done = run(2, ["info", "scan.npy"])
     check(done.returncode == 0 and done.out.count("scan.npy") == 1, f"info: {done.out}")
+    for wish, code in (("", 1), ("off", 0)):  # as in a step of srun without --mpi
+        done = subprocess.run([PROGRAM, "info", "scan.npy"], capture_output=True, text=True,
+                              env=dict(os.environ, SLURM_STEP_NUM_TASKS="2", CREDENCE_MPI=wish))
+        check(done.returncode == code and ("--mpi=pmix" in done.stderr) == (code == 1), f"no MPI: {done.stderr}")
     done = run(2, train("apart.h5"), 'export CREDENCE_MPI=off; cd $(mktemp -d); cp "$OLDPWD"/*.npy .;')
     check(done.returncode == 0 and done.out.count("Trained ") == 2, f"CREDENCE_MPI=off: {done.err}")
 

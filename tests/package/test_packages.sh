@@ -33,6 +33,22 @@ if [ "$(id -u)" = 0 ]; then
     [ "$(wc -l <"$folder/ran")" = 2 ] || fail "ran apt-get $(wc -l <"$folder/ran") times"
 fi
 
+# As root, but apt reaches nothing: goes on where only extras lack, without trying to install them; a sentence and failure
+# where building needs more. What CMAKE_PREFIX_PATH leads to is there.
+printf '#!/bin/sh\necho "$2" >>"%s/tried"\nexit 100\n' "$folder" >"$folder/bin/apt-get"
+if [ "$(id -u)" = 0 ]; then
+    PATH=$folder/bin tools/install-packages build develop >"$folder/said" 2>&1 || fail "stopped: $(cat "$folder/said")"
+    grep -q 'Going on without.* valgrind.*apt could not fetch' "$folder/said" || fail "said: $(cat "$folder/said")"
+    [ "$(cat "$folder/tried")" = update ] || fail "tried: $(cat "$folder/tried")"
+    rm "$folder/bin/h5cc" "$folder/bin/pkg-config"
+    if PATH=$folder/bin tools/install-packages build >"$folder/said" 2>&1; then fail "went on without HDF5"; fi
+    grep -q "can't be built without.* libhdf5-dev.*apt could not fetch" "$folder/said" || fail "said: $(cat "$folder/said")"
+    mkdir -p "$folder/prefix/bin"
+    for tool in h5cc pkg-config; do ln -s /bin/true "$folder/prefix/bin/$tool"; done
+    CMAKE_PREFIX_PATH=/nowhere:$folder/prefix PATH=$folder/bin tools/install-packages build develop >"$folder/said" 2>&1 ||
+        fail "did not look in CMAKE_PREFIX_PATH: $(cat "$folder/said")"
+fi
+
 [ "$(. /etc/os-release && echo "$ID $VERSION_ID")" = "debian 12" ] || skip "the list of libraries holds for Debian 12"
 listed=" $(awk '$1 == "runtime" {print $2}' tools/packages.txt | tr '\n' ' ') libc6 "
 status=0

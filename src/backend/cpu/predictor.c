@@ -61,7 +61,7 @@ static void draw(crd_predictor *predictor, int64_t sample, uint32_t example)
     const crd_predictor_plan *plan = &predictor->plan;
     const uint32_t number = (uint32_t)(plan->first_sample + sample);
     const crd_noise *noise =
-        crd_noise_draw(predictor->noise, predictor->pool, plan->estimator, plan->seed, number, example);
+        crd_noise_draw(predictor->noise, predictor->pool, NULL, plan->estimator, plan->seed, number, example);
     crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, noise, predictor->point);
 }
 
@@ -69,9 +69,9 @@ static void prepare_draws(crd_predictor *predictor)
 {
     const crd_predictor_plan *plan = &predictor->plan;
     const int64_t offset = crd_decoder_offset(plan->net);
-    crd_posterior_update(predictor->posterior, predictor->pool, plan->parameters);
+    crd_posterior_update(predictor->posterior, predictor->pool, NULL, plan->parameters);
     crd_draw_points(predictor->posterior, predictor->pool, plan->parameters, predictor->point);
-    const crd_noise *none = crd_noise_draw(predictor->noise, predictor->pool, CRD_MEAN, 0, 0, 0);
+    const crd_noise *none = crd_noise_draw(predictor->noise, predictor->pool, NULL, CRD_MEAN, 0, 0, 0);
     crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, none, predictor->point);
     for (int64_t s = 0; s < stored_draws(plan); s++) {
         draw(predictor, s, 0);

@@ -10,6 +10,18 @@
 /* Loops whose bounds are constants and whose arrays must become registers. */
 #define UNROLLED _Pragma("GCC unroll 32")
 
+/* Asks for a line to come into the second cache, while other work goes on. In assembler, because gcc takes a function
+ * that does nothing but prefetch for one without effect, and drops the calls. */
+INLINE void vec_ask(const float *p)
+{
+    __asm__ volatile("prefetcht1 %0" ::"m"(*p));
+}
+/* To be called after the last vec_stream, before other threads may read. */
+INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
 #if defined(__AVX512F__)
 
 enum { LANES = 16, REGISTERS = 32 };
@@ -22,6 +34,11 @@ INLINE vec vec_load(const float *p)
 INLINE void vec_store(float *p, vec a)
 {
     _mm512_storeu_ps(p, a);
+}
+/* A store past the caches, to an aligned address. */
+INLINE void vec_stream(float *p, vec a)
+{
+    _mm512_stream_ps(p, a);
 }
 INLINE vec vec_all(float a)
 {
@@ -115,6 +132,10 @@ INLINE vec vec_load(const float *p)
 INLINE void vec_store(float *p, vec a)
 {
     _mm256_storeu_ps(p, a);
+}
+INLINE void vec_stream(float *p, vec a)
+{
+    _mm256_stream_ps(p, a);
 }
 INLINE vec vec_all(float a)
 {

@@ -74,22 +74,7 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
         }
     }
     if (!launched) {
-        const long packed_stride = packed_count<T>(fold_kind(row), row.channels_in, row.channels_out);
-        if (row.kernel == 2) {
-            PASS(up_launch<T>({x0, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial,
-                               row.channels_out, size[row.level + 1]},
-                              count, stream));
-        } else {
-            PASS(conv_launch<T>({{x0, x1},
-                                 (const uint4 *)packed,
-                                 packed_stride,
-                                 bias_classes,
-                                 nodes[layer].y,
-                                 partial,
-                                 row.channels_out,
-                                 size[row.level]},
-                                count, stream));
-        }
+        PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, count, stream));
     }
     PASS(normalise(layer, mask, count));
     return mark(layer);

@@ -6,11 +6,6 @@
 #include "base/philox.h"
 #include "base/philox_inline.h"
 
-template <typename T> FoldKind Network<T>::fold_kind(const crd_conv_layer &row)
-{
-    return row.kernel == 2 ? FOLD_UP : row.channels_out == 1 ? FOLD_HEAD : FOLD_CONV;
-}
-
 // Channels of a layer's two inputs: the first of each decoder stage reads [skip, up].
 template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) const
 {

@@ -6,17 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/arena.cuh"
-#include "backend/cuda/conv.cuh"
-#include "backend/cuda/layers.cuh"
-
-enum { LEVELS = 4 };
-
-// A convolution's output for some samples, its sums, and scale and shift of its norm.
-template <typename T> struct Node {
-    T *y;
-    double *sums;
-    float *scale, *shift, *plain_scale, *plain_shift;
-};
+#include "backend/cuda/walk.cuh"
 
 // When the work of a layer ends: events recorded on the stream, for measuring.
 struct LayerMark {
@@ -79,7 +69,6 @@ template <typename T> struct Network {
         int rows, piece;
     };
     static constexpr bool PLAIN = sizeof(T) == 4;
-    static FoldKind fold_kind(const crd_conv_layer &row);
     const float *parameter(int64_t model_offset) const
     {
         return weights + model_offset;

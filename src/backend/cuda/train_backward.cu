@@ -21,7 +21,7 @@ crd_status TrainNet<T>::through_norm(int layer, const float2 *sums, int tiles, c
 template <typename T> crd_status TrainNet<T>::through_merge(int level, int n)
 {
     const int stage = 3 - level, up = stage_up(level), half = channels(up);
-    const TrainNode<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
+    const Node<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
     const int64_t gamma = net->point.gamma[CRD_CONV_COUNT + stage], beta = net->point.beta[CRD_CONV_COUNT + stage];
     const float2 *sums = partial, *up_sums = up_partial;
     int tiles = gradient_tiles(level, half), up_tiles = tiles;
@@ -120,7 +120,7 @@ crd_status TrainNet<T>::data_gradient(int layer, const T *dy, int first, int cou
 template <typename T> crd_status TrainNet<T>::head_back(int n)
 {
     const int last = CRD_D1B, count = channels(last);
-    const TrainNode<T> &node = nodes[last];
+    const Node<T> &node = nodes[last];
     PASS(bias_gradient(CRD_SPATIAL, head_gradient, true, n));
     PASS(correlate_launch<T>({head_gradient, node.y, kernel_partial, count, size[1]}, n, stream));
     PASS(reduce_launch(REDUCE_MIRRORED,
@@ -136,7 +136,7 @@ template <typename T> crd_status TrainNet<T>::decoder_stage(int level, bool drop
 {
     const int up = stage_up(level), stage = 3 - level, count = channels(up);
     const int below = level == LEVELS - 1 ? (int)CRD_E4B : up - 1, skip = encoder_a(level) + 1;
-    const TrainNode<T> &a = nodes[up + 1], &source = nodes[below];
+    const Node<T> &a = nodes[up + 1], &source = nodes[below];
     const ConvInput none = {nullptr, 0, 0};
     T *p = gradient[level][P], *q = gradient[level][Q], *r = gradient[level][R];
     const int tiles = level == 1 ? spread_tiles<T>(size[1]) : up_back_tiles<T>(size[level]);
@@ -164,7 +164,7 @@ crd_status TrainNet<T>::encoder_level(int level, const float *input, const float
                                       int tiles, T *g, T *spare, int n)
 {
     const int a = encoder_a(level), count = channels(a);
-    const TrainNode<T> &first = nodes[a];
+    const Node<T> &first = nodes[a];
     const ConvInput none = {nullptr, 0, 0};
     PASS(through_norm(a + 1, sums, tiles, dropout_mask, g, n));
     PASS(kernel_gradient(a + 1, input_of(first.y, level, count), none, first.scale, first.shift, g, n));
@@ -181,7 +181,7 @@ crd_status TrainNet<T>::encoder_level(int level, const float *input, const float
     PASS(kernel_gradient(a, input_of(pooled[level], level, count / 2), none, nullptr, nullptr, spare, n));
     // Only the values of the gradient are wanted of this one: its sums go unused.
     PASS(data_gradient(a, spare, 0, count / 2, pooled[level], partial, pooled_gradient[level], n));
-    const TrainNode<T> &above = nodes[a - 1];
+    const Node<T> &above = nodes[a - 1];
     return pool_back_launch<T>({{above.y, above.scale, above.shift, pooled_gradient[level], count / 2, size[level]},
                                 gradient[level - 1][R],
                                 skip_coefficients[level - 1],

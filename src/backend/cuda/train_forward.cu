@@ -12,7 +12,7 @@ template <typename T> void TrainNet<T>::describe(const crd_net *network, const i
 template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
 {
     const int64_t count = (int64_t)together * channels(layer);
-    TrainNode<T> &node = nodes[layer];
+    Node<T> &node = nodes[layer];
     node.y = arena.take<T>(count * voxels(net->layers[layer].level));
     node.sums = arena.take<double>(2 * count);
     node.scale = arena.take<float>(count);
@@ -139,7 +139,7 @@ template <typename T> crd_status TrainNet<T>::fold(int layer, const float *scale
 template <typename T> crd_status TrainNet<T>::normalise(int layer, const float *dropout_mask, int n)
 {
     const crd_conv_layer &row = net->layers[layer];
-    TrainNode<T> &node = nodes[layer];
+    Node<T> &node = nodes[layer];
     const float2 *sums = partial;
     int tiles = forward_tiles(layer);
     PASS(few_tiles(&sums, &tiles, row.channels_out, few, n, stream));
@@ -154,24 +154,8 @@ crd_status TrainNet<T>::convolve(int layer, ConvInput x0, ConvInput x1, const fl
                                  const float *dropout_mask, int n)
 {
     const crd_conv_layer &row = net->layers[layer];
-    const long packed_stride = packed_count<T>(fold_kind(row), row.channels_in, row.channels_out);
     PASS(fold(layer, scale, shift, n));
-    if (row.kernel == 2) {
-        PASS(up_launch<T>({x0, (const uint4 *)packed, packed_stride, bias_classes, nodes[layer].y, partial,
-                           row.channels_out, size[row.level + 1]},
-                          n, stream));
-    } else {
-        PASS(conv_launch<T>({{x0, x1},
-                             (const uint4 *)packed,
-                             packed_stride,
-                             bias_classes,
-                             nodes[layer].y,
-                             partial,
-                             row.channels_out,
-                             size[row.level],
-                             nullptr},
-                            n, stream));
-    }
+    PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, n, stream));
     return normalise(layer, dropout_mask, n);
 }
 
@@ -180,7 +164,7 @@ template <typename T> crd_status TrainNet<T>::encode(const float *input, const f
     const ConvInput none = {nullptr, 0, 0};
     for (int level = 1; level <= LEVELS; level++) {
         const int a = encoder_a(level), count = channels(a);
-        const TrainNode<T> &first = nodes[a], &second = nodes[a + 1];
+        const Node<T> &first = nodes[a], &second = nodes[a + 1];
         if (level == 1) {
             PASS(spread_launch<T>({input, weights(net->point.kernel[a]), stride(), weights(net->point.bias[a]), nullptr,
                                    first.y, partial, count, size[1]},
@@ -201,7 +185,7 @@ template <typename T> crd_status TrainNet<T>::encode(const float *input, const f
 template <typename T> crd_status TrainNet<T>::merge(int level, int n)
 {
     const int up = stage_up(level), stage = 3 - level;
-    const TrainNode<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
+    const Node<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
     return merge_launch({skip.sums, own.sums, skip.plain_scale, skip.plain_shift, own.plain_scale, own.plain_shift,
                          weights(net->point.gamma[CRD_CONV_COUNT + stage]),
                          weights(net->point.beta[CRD_CONV_COUNT + stage]), merge_scale[stage], merge_shift[stage],

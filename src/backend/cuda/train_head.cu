@@ -1,15 +1,9 @@
 // The head in training: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution, cross entropy against the label,
-// and the gradient back to the 3x3x3 convolution's result, in one pass. The matrix product is used as in head.cu.
-#include "backend/cuda/tile.cuh"
+// and the gradient back to the 3x3x3 convolution's result, in one pass.
+#include "backend/cuda/head_tile.cuh"
 #include "backend/cuda/train.cuh"
 
-enum { PLANES = 8, WARPS = 8, ROWS = 2 * WARPS, COLUMNS = 8, THREADS = WARPS * 32 };
-enum {
-    IN_PLANES = PLANES + 2,
-    IN_ROWS = ROWS + 2,
-    IN_COLUMNS = COLUMNS + 2,
-    BYTES = IN_PLANES * IN_ROWS * IN_COLUMNS * 32
-};
+enum { THREADS = HeadTile::THREADS };
 
 // One voxel: `value` is after the ReLU. Adds to the sums, stores the gradient.
 __device__ __forceinline__ void loss_voxel(const LossArguments &p, long voxel, float value, float weight, float offset,
@@ -49,53 +43,14 @@ __device__ __forceinline__ void store_loss(const float (&sums)[LOSS_SUMS], doubl
 
 template <typename T> __global__ __launch_bounds__(THREADS, 3) void loss_kernel(const __grid_constant__ LossArguments p)
 {
-    extern __shared__ __align__(128) uint8_t memory[];
     const HeadArguments &h = p.head;
-    const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory);
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, example = blockIdx.z;
-    const int across = (h.size.width + COLUMNS - 1) / COLUMNS, down = (h.size.height + ROWS - 1) / ROWS;
-    const int x0 = blockIdx.x % across * COLUMNS, y0 = blockIdx.x / across % down * ROWS;
-    const int z0 = blockIdx.x / (across * down) * PLANES, slabs = h.x.channels / SLAB;
-    float share[IN_PLANES][4];
-#pragma unroll
-    for (int z = 0; z < IN_PLANES; z++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) share[z][i] = 0.0f;
-    const int own_voxel = (2 * warp + (lane >> 3 & 1)) * IN_COLUMNS + (lane & 7), piece = lane >> 4;
-    const uint2 *weights = h.weights + example * h.weights_stride + lane;
-    for (int slab = 0; slab < slabs; slab++) {
-        const T *from = static_cast<const T *>(h.x.data) + example * h.x.stride + slab * SLAB;
-        __syncthreads();
-        load_tile<IN_PLANES, IN_ROWS, IN_COLUMNS, THREADS>(shared, from, h.x.channels, h.size, z0 - 1, y0 - 1, x0 - 1);
-        copies_done();
-        __syncthreads();
-#pragma unroll
-        for (int tap = 0; tap < 9; tap++) {
-            const uint2 b = __ldg(weights + (slab * 9 + tap) * 32);
-#pragma unroll
-            for (int z = 0; z < IN_PLANES; z++) {
-                uint32_t a[4];
-                load_matrix(a,
-                            voxel_address(shared, own_voxel + (z * IN_ROWS + tap / 3) * IN_COLUMNS + tap % 3, piece));
-                Pair<T>::multiply(share[z], a, b.x, b.y);
-            }
-        }
-    }
+    const HeadOrigin origin(h.size);
+    HeadShare share;
+    head_multiply<T>(h, origin, share);
+    const int example = blockIdx.z;
     const float weight = h.point[example * h.point_stride], offset = h.point[example * h.point_stride + 1];
-    const int x = x0 + (lane >> 2);
     float sums[LOSS_SUMS] = {};
-#pragma unroll
-    for (int d = 0; d < PLANES; d++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const float last = __shfl_down_sync(~0u, share[d + 2][half * 2], 1);
-            const int z = z0 + d, y = y0 + 2 * warp + half;
-            if ((lane & 3) != 0 || x >= h.size.width || y >= h.size.height || z >= h.size.depth) continue;
-            const float bias = __ldg(h.bias + example * BORDER_CLASSES + border_class(h.size, z, y, x));
-            const float value = fmaxf(share[d][half * 2] + share[d + 1][half * 2 + 1] + last + bias, 0.0f);
-            loss_voxel(p, example * h.size.voxels() + ((long)z * h.size.height + y) * h.size.width + x, value, weight,
-                       offset, sums);
-        }
+    head_finish(h, origin, share, [&](long voxel, float value) { loss_voxel(p, voxel, value, weight, offset, sums); });
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);
 }
 
@@ -127,12 +82,12 @@ template <> __global__ void loss_kernel<float>(const __grid_constant__ LossArgum
 template <typename T> int loss_tiles(const Extent &e)
 {
     if (sizeof(T) == 4) return (int)((e.voxels() + THREADS - 1) / THREADS);
-    return (e.width + COLUMNS - 1) / COLUMNS * ((e.height + ROWS - 1) / ROWS) * ((e.depth + PLANES - 1) / PLANES);
+    return HeadTile::count(e);
 }
 
 template <typename T> crd_status loss_launch(const LossArguments &p, int examples, cudaStream_t stream)
 {
-    const int bytes = sizeof(T) == 4 ? 0 : BYTES;
+    const int bytes = sizeof(T) == 4 ? 0 : HeadTile::BYTES;
     CUDA_PASS(cudaFuncSetAttribute(loss_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     loss_kernel<T><<<dim3(loss_tiles<T>(p.head.size), 1, examples), THREADS, bytes, stream>>>(p);
     CUDA_PASS(cudaGetLastError());

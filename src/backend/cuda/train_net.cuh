@@ -4,17 +4,10 @@
 #define CRD_CUDA_TRAIN_NET_CUH
 
 #include "backend/cuda/arena.cuh"
-#include "backend/cuda/layers.cuh"
 #include "backend/cuda/train.cuh"
+#include "backend/cuda/walk.cuh"
 
-enum { LEVELS = 4, P = 0, Q = 1, R = 2 /* the gradients of a level, as in net/engine_backward.c */ };
-
-// A convolution's output, its sums, and scale and shift of its norm, with and without dropout.
-template <typename T> struct TrainNode {
-    T *y;
-    double *sums;
-    float *scale, *shift, *plain_scale, *plain_shift;
-};
+enum { P = 0, Q = 1, R = 2 /* the gradients of a level, as in net/engine_backward.c */ };
 
 template <typename T> struct TrainNet {
     const crd_net *net;
@@ -23,7 +16,7 @@ template <typename T> struct TrainNet {
     cudaStream_t stream = nullptr;
 
     float *point, *point_gradient, *masks, *signs; // [together][...]
-    TrainNode<T> nodes[CRD_CONV_COUNT];
+    Node<T> nodes[CRD_CONV_COUNT];
     T *pooled[LEVELS + 1], *pooled_gradient[LEVELS + 1], *gradient[LEVELS + 1][3];
     float *merge_scale[CRD_MERGE_COUNT], *merge_shift[CRD_MERGE_COUNT];
     float *skip_coefficients[LEVELS + 1];
@@ -86,10 +79,6 @@ template <typename T> struct TrainNet {
 
   private:
     int forward_tiles(int layer) const;
-    static FoldKind fold_kind(const crd_conv_layer &row)
-    {
-        return row.kernel == 2 ? FOLD_UP : row.channels_out == 1 ? FOLD_HEAD : FOLD_CONV;
-    }
     void take_node(Arena &arena, int layer);
     void take_scratch(Arena &arena);
 

@@ -90,7 +90,12 @@ template <typename T> crd_status up_launch(const UpArguments &arguments, int sam
 {
     const int bytes = arguments.x.channels / SLAB * TILE_BYTES;
     const dim3 grid(up_tiles(arguments.low), arguments.out / 16, samples);
-    CUDA_PASS(cudaFuncSetAttribute(up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    // The limit belongs to the kernel, not to the launch: with this launch's bytes, another thread's launch of another
+    // layer would fail in between.
+    int device, most;
+    CUDA_PASS(cudaGetDevice(&device));
+    CUDA_PASS(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    CUDA_PASS(cudaFuncSetAttribute(up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
     up_kernel<T><<<grid, THREADS, bytes, stream>>>(arguments);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;

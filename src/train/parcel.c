@@ -1,0 +1,66 @@
+#include "train/parcel.h"
+
+#include <string.h>
+
+static int64_t length(const crd_range *ranges, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++) sum += ranges[i].end - ranges[i].begin;
+    return sum;
+}
+
+int64_t crd_parcel_values(crd_parcel parcel, const crd_part *part)
+{
+    if (parcel != CRD_PARCEL_STEP) return length(part->model, part->model_count);
+    return length(part->seen, part->seen_count) + length(&part->weights, 1) +
+           2 * length(&part->blocks, 1); /* doubles */
+}
+
+static float *pack(const crd_range *ranges, int count, const float *from, float *to)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t size = ranges[i].end - ranges[i].begin;
+        memcpy(to, from + ranges[i].begin, (size_t)size * sizeof *to);
+        to += size;
+    }
+    return to;
+}
+
+static const float *unpack(const crd_range *ranges, int count, const float *from, float *to)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t size = ranges[i].end - ranges[i].begin;
+        memcpy(to + ranges[i].begin, from, (size_t)size * sizeof *to);
+        from += size;
+    }
+    return from;
+}
+
+static float *values_of(crd_parcel parcel, const crd_trainer_state *state)
+{
+    return parcel == CRD_PARCEL_M ? state->m : parcel == CRD_PARCEL_V ? state->v : state->parameters;
+}
+
+void crd_parcel_pack(crd_parcel parcel, const crd_part *part, const crd_posterior *posterior,
+                     const crd_trainer_state *state, float *values)
+{
+    if (parcel != CRD_PARCEL_STEP) {
+        (void)pack(part->model, part->model_count, values_of(parcel, state), values);
+        return;
+    }
+    values = pack(part->seen, part->seen_count, state->parameters, values);
+    values = pack(&part->weights, 1, posterior->sigma, values);
+    memcpy(values, posterior->sums + part->blocks.begin, (size_t)length(&part->blocks, 1) * sizeof(double));
+}
+
+void crd_parcel_unpack(crd_parcel parcel, const crd_part *part, const float *values, crd_posterior *posterior,
+                       crd_trainer_state *state)
+{
+    if (parcel != CRD_PARCEL_STEP) {
+        (void)unpack(part->model, part->model_count, values, values_of(parcel, state));
+        return;
+    }
+    values = unpack(part->seen, part->seen_count, values, state->parameters);
+    values = unpack(&part->weights, 1, values, posterior->sigma);
+    memcpy(posterior->sums + part->blocks.begin, values, (size_t)length(&part->blocks, 1) * sizeof(double));
+}
