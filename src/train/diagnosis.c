@@ -91,8 +91,9 @@ void crd_diagnose_calibration(double calibration, const crd_monitor *monitor)
 {
     const bool timid = calibration < 1.02 * CRD_CALIBRATION_LOW;
     if (!timid && calibration < 0.98 * CRD_CALIBRATION_HIGH) return;
-    crd_warn(monitor,
-             "the calibration (%.2g) is at the end of its range: the network is far too %s where it was checked, and its "
-             "probabilities can't be taken at their word; train longer, or look at the label",
-             calibration, timid ? "timid" : "sure of itself");
+    crd_warn(
+        monitor,
+        "the calibration (%.2g) is at the end of its range: the network is far too %s where it was checked, and its "
+        "probabilities can't be taken at their word; train longer, or look at the label",
+        calibration, timid ? "timid" : "sure of itself");
 }
