@@ -183,6 +183,52 @@ done:
     free(probability);
 }
 
+/* Two samples together: the same bytes as one after the other, in any place of the pair. */
+static void check_pair(crd_kind kind, const crd_ops *ops)
+{
+    const reference_case *c = reference_load(kind);
+    double *model = widen(c->model, c->net.model.total);
+    crd_engine_plan plan = {
+        .net = &c->net, .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}, .pairs = true, .ops = ops};
+    bench b = {0};
+    float *point[2], *alone[2], *together[2];
+    CHECK_OK(crd_pool_create(2, &b.pool));
+    plan.pool = b.pool;
+    CHECK_OK(crd_engine_create(&plan, &b.engine));
+    for (int i = 0; i < 2; i++) {
+        point[i] = room(c->net.point.total, sizeof *point[i]);
+        alone[i] = room(REFERENCE_VOXELS, sizeof *alone[i]);
+        together[i] = room(REFERENCE_VOXELS, sizeof *together[i]);
+        draw(c, model, i, true, point[i]);
+    }
+    const int64_t decoder = crd_decoder_offset(&c->net);
+    const float *const weights[2] = {point[0] + decoder, point[1] + decoder};
+    const float *const masks[2] = {c->masks[0], c->masks[1]};
+    const size_t bytes = REFERENCE_VOXELS * sizeof *alone[0];
+    crd_engine_encode(b.engine, point[0], c->input);
+    crd_engine_decode_pair(b.engine, weights, masks, 1.0f, together);
+    for (int i = 0; i < 2; i++) crd_engine_decode(b.engine, weights[i], masks[i], 1.0f, alone[i]);
+    CHECK(memcmp(alone[0], alone[1], bytes) != 0);
+    CHECK(memcmp(alone[0], together[0], bytes) == 0 && memcmp(alone[1], together[1], bytes) == 0);
+    const float *const swapped[2] = {weights[1], weights[0]}, *const swapped_masks[2] = {masks[1], masks[0]};
+    crd_engine_decode_pair(b.engine, swapped, swapped_masks, 1.0f, together);
+    CHECK(memcmp(alone[1], together[0], bytes) == 0 && memcmp(alone[0], together[1], bytes) == 0);
+    tear_down(&b);
+    for (int i = 0; i < 2; i++) free(point[i]), free(alone[i]), free(together[i]);
+    free(model);
+}
+
+static void test_pairs(void)
+{
+    const crd_ops *ops;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        check_pair(CRD_BCNN, ops);
+        check_pair(CRD_MCDN, ops);
+    }
+    if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_pair(CRD_BCNN, ops);
+}
+
 static void test_bf16_reference(void)
 {
     check_bf16(CRD_BCNN);
@@ -337,5 +383,5 @@ static void test_memory_within_bounds(void)
     crd_pool_free(&pool);
 }
 
-TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_widths_and_sizes),
-          TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))
+TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_pairs),
+          TEST(test_widths_and_sizes), TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))

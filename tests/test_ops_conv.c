@@ -260,6 +260,65 @@ static void test_up(void)
     print_worst("up");
 }
 
+/* Two convolutions that share their first input: the same bytes as one by one. */
+static void check_group(const crd_conv_size *size, const crd_ops *ops, crd_pool *pool)
+{
+    problem p[2] = {{.size = *size}, {.size = *size}};
+    const int64_t voxels = size->depth * size->height * size->width, out = size->channels_out;
+    const int64_t in = size->channels_in[0] + size->channels_in[1];
+    const size_t scratch_bytes = ops->scratch_bytes(CRD_OP_CONV, size, crd_pool_threads(pool));
+    void *scratch = op_scratch(2 * scratch_bytes);
+    op_tensor alone[2], together[2];
+    double *sums[2], *sums_alone[2];
+    crd_conv convs[2];
+    op_random_state = 5;
+    p[0].x[0] = op_values(voxels * size->channels_in[0]);
+    p[0].tx[0] = op_tensor_make(size->depth, size->height, size->width, size->channels_in[0], p[0].x[0]);
+    for (int i = 0; i < 2; i++) {
+        p[i].x[1] = op_values(voxels * size->channels_in[1]);
+        p[i].tx[1] = op_tensor_make(size->depth, size->height, size->width, size->channels_in[1], p[i].x[1]);
+        p[i].kernel = op_values(27 * in * out);
+        p[i].bias = op_values(CRD_BORDER_CLASSES * out);
+        sums[i] = calloc((size_t)(2 * out), sizeof *sums[i]);
+        sums_alone[i] = calloc((size_t)(2 * out), sizeof *sums_alone[i]);
+        alone[i] = op_tensor_make(size->depth, size->height, size->width, out, NULL);
+        together[i] = op_tensor_make(size->depth, size->height, size->width, out, NULL);
+        convs[i] = (crd_conv){.x = {&p[0].tx[0].tensor, &p[i].tx[1].tensor},
+                              .kernel = p[i].kernel,
+                              .bias = p[i].bias,
+                              .relu = true,
+                              .y = &alone[i].tensor,
+                              .sums = sums_alone[i],
+                              .scratch = scratch};
+        ops->conv_forward(pool, &convs[i]);
+        convs[i].y = &together[i].tensor;
+        convs[i].sums = sums[i];
+    }
+    memset(scratch, 0xff, 2 * scratch_bytes);
+    ops->conv_forward_group(pool, convs, 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK(memcmp(alone[i].storage, together[i].storage, (size_t)alone[i].floats * sizeof(float)) == 0);
+        CHECK(memcmp(sums[i], sums_alone[i], (size_t)(2 * out) * sizeof *sums[i]) == 0);
+        op_tensor_free(&alone[i]), op_tensor_free(&together[i]);
+        free(sums[i]), free(sums_alone[i]);
+        problem_free(&p[i]);
+    }
+    free(scratch);
+}
+
+static void test_group(void)
+{
+    crd_pool *pool = NULL;
+    CHECK_OK(crd_pool_create(2, &pool));
+    for (size_t i = 0; i < CRD_COUNT(crd_conv_cases); i++) {
+        if (crd_conv_cases[i].channels_in[1] == 0) continue;
+        const crd_ops *ops = NULL;
+        OP_FOR_EACH_TABLE(ops) check_group(&crd_conv_cases[i], ops, pool);
+        if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_group(&crd_conv_cases[i], ops, pool);
+    }
+    crd_pool_free(&pool);
+}
+
 /* Large results are written past the caches if they begin with a line of them: no other bytes than elsewhere. */
 static void check_large(const crd_conv_size *size, bool up, const crd_ops *ops)
 {
@@ -304,4 +363,4 @@ static void test_large(void)
     check_large(&up, true, ops);
 }
 
-TEST_MAIN(TEST(test_conv), TEST(test_up), TEST(test_large))
+TEST_MAIN(TEST(test_conv), TEST(test_up), TEST(test_large), TEST(test_group))

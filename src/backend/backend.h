@@ -16,7 +16,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 3 };
+enum { CRD_BACKEND_VERSION = 4 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -51,6 +51,7 @@ typedef struct crd_predictor_plan {
     bool standard_deviation;
     bool keep_samples;    /* results carry every sample's probabilities */
     int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
+    bool lean;            /* the least host memory, though it takes longer; the results are the same */
     int64_t any_order;    /* of so many chunks, submitted one after the other, the results may come in any order, before
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;

@@ -88,7 +88,7 @@ typedef struct crd_conv_size {
     int64_t channels_out;
 } crd_conv_size;
 
-enum { CRD_OPS_VERSION = 1 };
+enum { CRD_OPS_VERSION = 2, CRD_CONV_GROUP = 2 };
 
 /* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these
  * allocates, and none can fail: sizes are checked when the network is planned. */
@@ -101,6 +101,9 @@ typedef struct crd_ops {
     size_t (*scratch_bytes)(crd_op op, const crd_conv_size *size, int threads);
 
     void (*conv_forward)(crd_pool *pool, const crd_conv *conv);
+    /* Up to CRD_CONV_GROUP convolutions of equal size that share x[0], such as those of several samples with a skip:
+     * the same bytes as one by one. Only the first one's scratch is used, with room for `count` of them. */
+    void (*conv_forward_group)(crd_pool *pool, const crd_conv *convs, int64_t count);
     /* dkernel [27][cin][cout] = sum over voxels v of concat(x)[v + tap] * dy[v]. Overwrites. */
     void (*conv_kernel_gradient)(crd_pool *pool, const crd_tensor *x0, const crd_tensor *x1, const crd_tensor *dy,
                                  float *dkernel, void *scratch);

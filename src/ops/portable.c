@@ -42,6 +42,7 @@ const crd_ops crd_ops_portable = {
     .available = portable_available,
     .scratch_bytes = crd_portable_scratch_bytes,
     .conv_forward = crd_portable_conv_forward,
+    .conv_forward_group = crd_portable_conv_forward_group,
     .conv_kernel_gradient = crd_portable_conv_kernel_gradient,
     .up_forward = crd_portable_up_forward,
     .up_data_gradient = crd_portable_up_data_gradient,

@@ -39,6 +39,11 @@ void crd_portable_conv_forward(crd_pool *pool, const crd_conv *conv)
     if (conv->sums != NULL) crd_add_row_sums(conv->scratch, rows, conv->y->channels, conv->sums);
 }
 
+void crd_portable_conv_forward_group(crd_pool *pool, const crd_conv *convs, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) crd_portable_conv_forward(pool, &convs[i]);
+}
+
 enum { CHANNELS = 8 }; /* input channels of one item */
 
 typedef struct gradient {

@@ -24,6 +24,7 @@ static void fill(crd_ops *ops, const crd_ops *from)
     if (ops->slot == NULL) ops->slot = from->slot
     FILL(scratch_bytes);
     FILL(conv_forward);
+    FILL(conv_forward_group);
     FILL(conv_kernel_gradient);
     FILL(up_forward);
     FILL(up_data_gradient);

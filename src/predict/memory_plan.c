@@ -63,13 +63,14 @@ static int64_t probes_in_chunk(const crd_request *request, int64_t chunk_voxels)
 }
 
 /* Everything that must be in memory at once, but for the tiles of sums and the scan's caches. */
-static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int64_t *out)
+static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], bool lean, int64_t *out)
 {
     crd_predictor_plan plan;
     int64_t host, device;
     const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
     crd_request_predictor(request, &plan);
     memcpy(plan.chunk, chunk, sizeof plan.chunk);
+    plan.lean = lean;
     CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
     *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
@@ -97,7 +98,7 @@ static crd_status refuse(const crd_request *request, int64_t limit, int64_t need
             const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / 8 * 8;
             chunk[axis] = edge < 8 ? 8 : edge;
         }
-        CRD_PASS(fixed_bytes(request, chunk, &bytes));
+        CRD_PASS(fixed_bytes(request, chunk, true, &bytes));
         bytes += 2 * cache_for(limit) + 16 * mebibyte;
         fits = bytes <= limit;
     }
@@ -143,12 +144,16 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
     if (automatic(request->options->max_memory)) out->limit /= place->local_size;
     for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
-    CRD_PASS(fixed_bytes(request, chunk, &fixed));
     crd_accumulator_shape(request, &shape);
     CRD_PASS(crd_slab_divide(&shape, &tiles));
     out->cache_bytes = cache_for(out->limit);
-    fixed += 2 * out->cache_bytes + crd_slab_overhead(&tiles);
-    const int64_t all = tiles.total * tiles.bytes;
+    const int64_t all = tiles.total * tiles.bytes, beside = 2 * out->cache_bytes + crd_slab_overhead(&tiles);
+    CRD_PASS(fixed_bytes(request, chunk, false, &fixed));
+    if (fixed + beside + all > out->limit) { /* the sums need the memory more than the network does */
+        out->lean = true;
+        CRD_PASS(fixed_bytes(request, chunk, true, &fixed));
+    }
+    fixed += beside;
     int64_t least = CRD_SLAB_LEAST_TILES * tiles.bytes;
     if (least > all) least = all;
     if (fixed + least > out->limit) return refuse(request, out->limit, fixed + least);

@@ -55,6 +55,7 @@ const crd_ops crd_ops_avx512 = {
     .available = avx512_available,
     .scratch_bytes = fast_scratch_bytes,
     .conv_forward = fast_conv_forward,
+    .conv_forward_group = fast_conv_forward_group,
     .conv_kernel_gradient = fast_conv_kernel_gradient,
     .up_forward = fast_up_forward,
     .up_data_gradient = fast_up_data_gradient,

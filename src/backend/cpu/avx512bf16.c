@@ -35,9 +35,18 @@ static void bf16_conv_forward(crd_pool *pool, const crd_conv *conv)
 {
     const int64_t in1 = conv->x[1] != NULL ? conv->x[1]->channels : 0;
     if (takes(conv->x[0]->channels, in1, conv->y->channels))
-        wino_forward_run(pool, conv);
+        wino_forward_run(pool, conv, 1);
     else
         crd_ops_avx512.conv_forward(pool, conv);
+}
+
+static void bf16_conv_forward_group(crd_pool *pool, const crd_conv *convs, int64_t count)
+{
+    const int64_t in1 = convs->x[1] != NULL ? convs->x[1]->channels : 0;
+    if (takes(convs->x[0]->channels, in1, convs->y->channels))
+        wino_forward_run(pool, convs, count);
+    else
+        crd_ops_avx512.conv_forward_group(pool, convs, count);
 }
 
 static bool bf16_available(void)
@@ -51,4 +60,5 @@ const crd_ops crd_ops_avx512_bf16 = {
     .available = bf16_available,
     .scratch_bytes = bf16_scratch_bytes,
     .conv_forward = bf16_conv_forward,
+    .conv_forward_group = bf16_conv_forward_group,
 };
