@@ -34,7 +34,7 @@ crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validati
 
 enum { CRD_CALIBRATION_SAMPLES = 16 };
 /* Where the search ends: a network that needs as much is no longer being calibrated. */
-#define CRD_CALIBRATION_LOW 0.1
+#define CRD_CALIBRATION_LOW  0.1
 #define CRD_CALIBRATION_HIGH 10.0
 /* The number c that minimises the negative log likelihood of mean over samples of sigmoid(logit / c), on voxels of a
  * few chunks spread over the data; 1 without data. The trainer's plan has at least CRD_CALIBRATION_SAMPLES samples. */
