@@ -14,7 +14,7 @@
 #include "predict/reader.h"
 #include "predict/writer.h"
 
-static const int64_t mebibyte = 1 << 20;
+static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
 static const int64_t base_bytes = 48 << 20;
 static const int64_t least_cache = 8 << 20, most_cache = 256 << 20;
@@ -149,7 +149,9 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     out->cache_bytes = cache_for(out->limit);
     const int64_t all = tiles.total * tiles.bytes, beside = 2 * out->cache_bytes + crd_slab_overhead(&tiles);
     CRD_PASS(fixed_bytes(request, chunk, false, &fixed));
-    if (fixed + beside + all > out->limit) { /* the sums need the memory more than the network does */
+    /* The sums need the memory more than the network does; and who sets no limit gets a run of moderate size. */
+    const bool free_choice = automatic(request->options->max_memory) && out->limit > moderate;
+    if (fixed + beside + all > (free_choice ? moderate : out->limit)) {
         out->lean = true;
         CRD_PASS(fixed_bytes(request, chunk, true, &fixed));
     }
