@@ -5,7 +5,7 @@
 #
 # PyTorch gets its best chance: two threads that don't burn the core the other needs, OpenBLAS for the convolutions that
 # oneDNN doesn't take, and a malloc that keeps its memory and uses huge pages. Needs Debian's python3-torch and
-# libopenblas0-openmp, and a few minutes on a free machine. PYTHON names another interpreter.
+# libopenblas0-openmp, and a few minutes on a free machine. PYTHON names another interpreter than /usr/bin/python3.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 credence=${1:-build/credence}
@@ -16,7 +16,7 @@ number='s/.*"\(milliseconds\|ms_per_[a-z]*\)": *\([0-9.]*\).*/\2/p'
 peer() {
     LD_LIBRARY_PATH=/usr/lib/$(uname -m)-linux-gnu/openblas-openmp OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive \
         MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 \
-        GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ${PYTHON:-python3} "$here/speed.py" "$@" --threads $threads |
+        GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ${PYTHON:-/usr/bin/python3} "$here/speed.py" "$@" --threads $threads |
         sed -n "$number"
 }
 
