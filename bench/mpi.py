@@ -76,7 +76,10 @@ class Job:
         for log, first in zip(self.logs, self.first):
             lines = [json.loads(line) for line in open(log).read().splitlines()[:-1]]
             steps = [b["seconds"] - a["seconds"] for a, b in zip(lines, lines[1:]) if "lr" not in a]
-            means.append(statistics.mean(step for step in steps[first:] if step < pause))
+            whole = [step for step in steps[first:] if step < pause]
+            if not whole:
+                sys.exit("not one step was computed within a turn: give more SECONDS")
+            means.append(statistics.mean(whole))
         return max(means)
 
     def end(self):
@@ -86,6 +89,9 @@ class Job:
 
 
 def measure(program, turn, chunk, batch):
+    for name in os.listdir("."):  # of the case before: its log would pass for a training that has begun
+        if not name.endswith(".npy"):
+            os.remove(name)
     jobs = []
     try:
         for name, before in (("one", [["mpirun", "-n", "1", "--bind-to", "core"]]),
