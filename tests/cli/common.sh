@@ -5,6 +5,7 @@
 #   out REGEX, err REGEX  a line of stdout or stderr must match (extended)
 #   no_out, no_err        nothing was written there
 #   no_err_but REGEX      every line of stderr matches
+#   needs_gpu             ends the test here if the program finds no GPU
 #   $untrained            what training says of a network that it stopped too early to calibrate
 #   $python               a Python, of which only the standard library is sure to be there
 set -uo pipefail
@@ -40,6 +41,17 @@ same() { [ "$1" = "$2" ] || complain "'$1' is not '$2'"; }
 
 # json EXPRESSION: what Python makes of stdout, as `d`
 json() { "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "$folder/out"; }
+
+# Skipped without a GPU, but failed where CREDENCE_NEEDS_GPU says that there is one (`make test-gpu`).
+needs_gpu() {
+    run bench train --device cuda --chunk 8,8,8 --batch 1 --seconds 0.01 --json
+    if [ "$code" -ne 0 ] && grep -qE 'no GPU was found|GPU part of credence|nvcc' "$folder/err"; then
+        echo "skipped: $(cat "$folder/err")"
+        [ -z "${CREDENCE_NEEDS_GPU:-}" ] || exit 1
+        exit 77
+    fi
+    expect 0
+}
 
 finish() {
     [ "$failures" -eq 0 ] || { echo "$failures failed"; exit 1; }

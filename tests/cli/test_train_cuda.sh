@@ -3,13 +3,7 @@
 . "$(dirname "$0")/common.sh"
 cd "$folder" || exit 1
 
-run bench train --device cuda --chunk 8,8,8 --batch 1 --seconds 0.01 --json
-if [ "$code" -ne 0 ] && grep -qE 'no GPU was found|GPU part of credence|nvcc' err; then
-    echo "skipped: $(cat err)"
-    [ -n "${CREDENCE_NEEDS_GPU:-}" ] && exit 1 # `make test-gpu` on a machine that has one
-    exit 77
-fi
-expect 0
+needs_gpu
 same "$(json 'd["precision"], d["batch"], d["ms_per_step"] > 0, d["device_memory_bytes"] > 0')" "bf16 1 True True"
 
 run phantom graphite -o p --shape 32,64,64 --seed 3 --format npy --quiet; expect 0
