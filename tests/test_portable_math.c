@@ -86,8 +86,17 @@ static double ulp_at(const function *f, long double x)
     return ldexp(1, exponent - digits > least ? exponent - digits : least);
 }
 
+/* valgrind computes long double in 64 bits, which is too coarse a ruler. */
+static bool long_double_is_finer(void)
+{
+    volatile long double one = 1;
+    one += 0x1p-60L;
+    return one != 1;
+}
+
 static void test_errors_are_below_the_bounds(void)
 {
+    if (!long_double_is_finer()) SKIP("long double is no finer than double here");
     const uint64_t count = long_tests() ? 40000000 : 200000;
     for (const function *f = functions; f < functions + FUNCTIONS; f++) {
         const double largest = f->of_double != NULL ? DBL_MAX : (double)FLT_MAX;

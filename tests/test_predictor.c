@@ -197,6 +197,27 @@ static void test_draws(void)
     }
 }
 
+/* With less memory the samples are computed one by one, not in pairs (SAMPLES is odd: the last has no partner). */
+static void test_lean(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const reference_case *c = reference_load((crd_kind)kind);
+        const crd_device_settings settings = {.threads = 2};
+        crd_predictor_plan plan = plan_of(c);
+        copy *pairs = new_copy(), *single = new_copy();
+        int64_t usual, least, device;
+        CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &usual, &device));
+        CHECK_OK(predict(&plan, 2, 0, c->input, pairs));
+        plan.lean = true;
+        CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &least, &device));
+        CHECK_OK(predict(&plan, 2, 0, c->input, single));
+        CHECK(least < usual);
+        CHECK(memcmp(pairs, single, sizeof *pairs) == 0);
+        free(pairs);
+        free(single);
+    }
+}
+
 /* The temperature divides the logit, and nothing else. */
 static void test_temperature(void)
 {
@@ -240,5 +261,5 @@ static void test_refusals(void)
     free(got);
 }
 
-TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_temperature),
-          TEST(test_refusals))
+TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_lean),
+          TEST(test_temperature), TEST(test_refusals))
