@@ -71,13 +71,14 @@ void crd_album_bar(crd_text *page, double high, const char *words)
     crd_text_add(page, "</em></div>");
 }
 
+/* Of those that are numbers; 0 where none is. */
 static int64_t highest(const double *values, int64_t count)
 {
     int64_t best = 0;
     for (int64_t i = 1; i < count; i++) {
-        if (values[i] > values[best]) best = i;
+        if (values[i] > values[best] || isnan(values[best])) best = i;
     }
-    return best;
+    return isnan(values[best]) ? 0 : best;
 }
 
 static void choose(choice *choices, int *count, int64_t index, const char *why)
@@ -277,9 +278,10 @@ static void name_slice(crd_text *page, const crd_subject *s, const char *run, in
         crd_text_number(page, s->survey.uncertainty[axis][c->index], 3, "");
     }
     if (s->survey.wrong[axis] != NULL) {
+        const double wrong = s->survey.wrong[axis][c->index];
         crd_text_add(page, " \xc2\xb7 ");
-        crd_text_number(page, 100.0 * s->survey.wrong[axis][c->index], 3, "");
-        crd_text_add(page, " % of the voxels wrong");
+        crd_text_number(page, 100.0 * wrong, 3, "no label here");
+        if (!isnan(wrong)) crd_text_add(page, " % of the voxels wrong");
     }
     crd_text_add(page, "</small></h4>");
 }

@@ -22,7 +22,7 @@ typedef struct crd_region {
 
 typedef struct crd_survey {
     double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
-    double *wrong[3];       /* share of wrong voxels, NULL without a label */
+    double *wrong[3];       /* share of wrong voxels, NaN where none has a label; NULL without a label */
     double high;            /* 99.9 percent of the map lie below */
     double mean, largest;
     int64_t bins[CRD_SURVEY_BINS]; /* of [0, 1] */

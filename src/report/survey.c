@@ -117,7 +117,7 @@ static crd_status finish(work *w)
     for (int axis = 0; axis < 3; axis++) {
         for (int64_t i = 0; i < shape[axis]; i++) {
             if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= voxels / (double)shape[axis];
-            if (survey->wrong[axis] != NULL && w->counted[axis][i] > 0.0) survey->wrong[axis][i] /= w->counted[axis][i];
+            if (survey->wrong[axis] != NULL) survey->wrong[axis][i] /= w->counted[axis][i]; /* 0 / 0 is not a number */
         }
     }
     survey->foreground /= voxels;

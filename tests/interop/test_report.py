@@ -132,6 +132,15 @@ before = open(path("one.html"), "rb").read()
 report("one.html", path("a"), "--label", truth)
 check(open(path("one.html"), "rb").read() == before, "the same run gives another page")
 
+# Half of the slices along z have no label, the middle one and the last quarter among them.
+part = np.load(truth)
+part[part.shape[0] // 2 :] = 9
+np.save(path("part.npy"), part)
+partly = report("partly.html", path("a"), "--label", path("part.npy"), "--ignore", "9")
+for words, wanted in (("middle", "no label here"), ("a quarter down", "% of the voxels wrong")):
+    caption = re.search(r"z = \d+ [^=]*?" + words + r"[^=]*?(?=z =|scan)", partly.text)
+    check(caption and wanted in caption.group(), f"partly.html: {caption and caption.group()}")
+
 two = report("two.html", path("a"), path("b"), "--title", "A <b>title</b>")
 check("A <b>title</b>" in two.headings, "the title isn't escaped")
 for words in ("Run A: segmentation", "Run B: segmentation", "Run B (mcdn) Slice by slice", "Monte Carlo dropout", "Run A (bcnn): Beware"):
