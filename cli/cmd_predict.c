@@ -53,8 +53,11 @@ static void print_plan(const crd_predict_plan *plan)
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);
     printf("disk       %.2f GiB while it runs, of which %.2f GiB scratch; %.2f GiB stay\n",
            (double)n->disk_bytes / gibibyte, (double)n->scratch_bytes / gibibyte, (double)n->result_bytes / gibibyte);
-    const bool hours = n->eta_seconds >= 3600.0;
-    printf("time       about %.1f %s\n", n->eta_seconds / (hours ? 3600.0 : 60.0), hours ? "hours" : "min");
+    const double eta = n->eta_seconds, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
+    printf("time       about %.*f %s\n", eta < 60.0 ? 0 : 1, eta / unit,
+           eta < 60.0     ? "s"
+           : eta < 3600.0 ? "min"
+                          : "hours");
 }
 
 static int dry_run(const cli_context *context)

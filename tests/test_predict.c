@@ -38,7 +38,7 @@ static crd_status make_whole(void)
 {
     static uint16_t voxels[VOXELS];
     static bool made;
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = 8};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = 4};
     uint64_t state = 1;
     if (made) return CRD_OK;
     for (int i = 0; i < VOXELS; i++) {
@@ -196,7 +196,7 @@ static void test_resume_wants_the_same_run(void)
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "samples was 5 and is 6");
     set("samples", "5");
     set("model", scratch("model2.h5"));
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = 8};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = 4};
     CHECK_OK(tools_save_model(scratch("model2.h5"), &info, 8));
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "model was");
     set("model", scratch("model.h5"));

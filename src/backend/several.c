@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 
 /* Chunks in a device at once: one that computes, and the next, so that nothing waits for the host. One more for each is
  * in the queue, so that a device that has room finds a chunk there. */
@@ -187,7 +188,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     p->ahead = depth < AHEAD ? depth : AHEAD;
     p->reuses = depth == 1;
     for (int i = 0; i < p->count; i++) {
-        if (pthread_create(&p->workers[i].thread, NULL, work, &p->workers[i]) != 0) {
+        if (crd_thread_start(&p->workers[i].thread, work, &p->workers[i]) != 0) {
             CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread for a device");
         }
         p->workers[i].started = true;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 
 /* One job at a time. The caller publishes it by opening the gate and bumping `sequence`; a worker that passes the open
  * gate works on the job until no item is left, then goes out again. When the items are used up the caller shuts the
@@ -182,21 +183,16 @@ void crd_pool_run(crd_pool *pool, int64_t count, crd_work *work, void *context)
     pthread_mutex_unlock(&pool->turn);
 }
 
-/* Signals belong to the program's own threads, so workers start with all of them blocked. */
 static crd_status start_workers(crd_pool *pool)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int cause = 0;
     for (int i = 1; i < pool->threads && cause == 0; i++) {
         worker *self = &pool->workers[i];
         self->pool = pool;
         self->index = i;
-        cause = pthread_create(&self->thread, NULL, worker_main, self);
+        cause = crd_thread_start(&self->thread, worker_main, self);
         if (cause == 0) pool->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cause != 0) {
         return crd_fail(CRD_ERR_SYSTEM, "can't start thread %d of %d: %s; ask for fewer threads", pool->started + 2,
                         pool->threads, strerror(cause));

@@ -45,7 +45,8 @@ crd_status crd_dist_agree_options(crd_dist *dist, const crd_settings *table, con
     CRD_TRY(crd_dist_agree(dist, "versions of credence", crd_version()));
     CRD_TRY(crd_settings_to_json(table, options, &all));
     json = cJSON_Parse(all);
-    cJSON_DeleteItemFromObject(json, "threads");
+    cJSON_DeleteItemFromObject(json, "threads"); /* these two change nothing in the result */
+    cJSON_DeleteItemFromObject(json, "readers");
     text = cJSON_PrintUnformatted(json);
     if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to compare settings");
     CRD_TRY(crd_dist_agree(dist, "settings", text));

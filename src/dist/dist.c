@@ -59,6 +59,7 @@ crd_status crd_dist_send(crd_dist *dist, int to, enum crd_dist_tag tag, const vo
     out->done = false;
     pthread_mutex_lock(&dist->lock);
     const crd_status status = dist->transport->send(to, (int)tag, data, bytes, &out->message);
+    if (status != CRD_OK) dist->adrift = true; /* those before it */
     pthread_mutex_unlock(&dist->lock);
     return status;
 }
@@ -68,6 +69,7 @@ crd_status crd_dist_receive(crd_dist *dist, int from, enum crd_dist_tag tag, voi
     out->done = false;
     pthread_mutex_lock(&dist->lock);
     const crd_status status = dist->transport->receive(from, (int)tag, data, bytes, &out->message);
+    if (status != CRD_OK) dist->adrift = true; /* those before it */
     pthread_mutex_unlock(&dist->lock);
     return status;
 }
@@ -137,16 +139,24 @@ crd_status crd_dist_wait(crd_dist *dist, crd_flight *flights, int64_t count)
 {
     waiting w = {0};
     for (bool done = false;;) {
-        CRD_PASS(crd_dist_test(dist, flights, count, &done));
-        if (done) return CRD_OK;
-        CRD_PASS(wait_a_little(dist, &w));
+        crd_status status = crd_dist_test(dist, flights, count, &done);
+        if (status == CRD_OK && done) return CRD_OK;
+        if (status == CRD_OK) status = wait_a_little(dist, &w);
+        if (status == CRD_OK) continue;
+        pthread_mutex_lock(&dist->lock);
+        dist->adrift = true;
+        pthread_mutex_unlock(&dist->lock);
+        return status;
     }
 }
 
 void crd_dist_release(crd_dist *dist, void *pointer_to_pointer)
 {
     void *memory;
-    if (!dist->broken) {
+    pthread_mutex_lock(&dist->lock);
+    const bool adrift = dist->adrift;
+    pthread_mutex_unlock(&dist->lock);
+    if (!dist->broken && !adrift) {
         crd_free(pointer_to_pointer);
         return;
     }
@@ -159,7 +169,7 @@ void crd_dist_release(crd_dist *dist, void *pointer_to_pointer)
 void crd_dist_forget(crd_dist *dist)
 {
     while (dist->kept_count > 0) crd_free(&dist->kept[--dist->kept_count]);
-    dist->broken = false;
+    dist->broken = dist->adrift = false;
 }
 
 /* Reads the notice that `from` sent. */

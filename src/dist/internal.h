@@ -34,6 +34,7 @@ struct crd_dist {
     const crd_monitor *monitor; /* the caller's */
     crd_monitor linked;         /* which also looks at the others */
     bool broken;                /* a process failed, this one or another: error says which */
+    bool adrift;                /* messages may be under way that nobody waits for any more */
     crd_error error;
     crd_dist_notice notice;
     void *kept[CRD_DIST_KEPT]; /* memory that a message may still reach */

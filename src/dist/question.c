@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "dist/internal.h"
 
 static void answer_one(crd_dist *dist, int rank, const void *question, void *answer)
@@ -65,7 +66,7 @@ crd_status crd_dist_open(crd_dist *dist, crd_dist_answer *answer, void *context,
     CRD_PASS(crd_alloc(answer_bytes, 1, "answers", &dist->reply));
     if (dist->place.rank != 0) return CRD_OK;
     atomic_store(&dist->stop, false);
-    if (pthread_create(&dist->server, NULL, serve, dist) != 0) {
+    if (crd_thread_start(&dist->server, serve, dist) != 0) {
         return crd_fail(CRD_ERR_SYSTEM, "can't start a thread that shares out the work");
     }
     dist->serving = true;

@@ -50,7 +50,7 @@ void crd_dist_sum_free(crd_dist_sum **pointer)
     crd_free(pointer);
 }
 
-/* All receives are there before the first vector comes. */
+/* The receives are posted in the order in which the vectors are sent. */
 crd_status crd_dist_sum_begin(crd_dist_sum *sum, int64_t count)
 {
     const int rank = crd_dist_rank(sum->dist), size = crd_dist_size(sum->dist);

@@ -73,7 +73,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     plan.lean = lean;
     CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
-    *out += CRD_READER_BUFFERS * voxels * (int64_t)sizeof(float);
+    *out += voxels * (CRD_READER_BUFFERS * (int64_t)sizeof(float) + (int64_t)crd_type_size(request->scan.type));
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
     if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "chunk/kept.h"
 
 struct crd_reader {
@@ -101,7 +102,7 @@ crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, c
     for (int i = 0; i < CRD_READER_BUFFERS; i++) {
         CRD_TRY(crd_alloc(voxels, sizeof(float), "a chunk of the scan", &reader->buffers[i]));
     }
-    if (pthread_create(&reader->thread, NULL, read_chunks, reader) != 0) {
+    if (crd_thread_start(&reader->thread, read_chunks, reader) != 0) {
         CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread that reads the scan");
     }
     reader->started = true;

@@ -104,12 +104,15 @@ static void tell_plan(crd_predict_run *r, double seconds)
     const crd_axis_plan *axes = r->request.plan.axes;
     const double share =
         (double)(r->row_count * crd_predict_per_row(r)) / (double)r->request.chunks / (double)crd_dist_size(r->dist);
-    const bool hours = seconds * share >= 3600.0;
+    const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
     crd_info(&r->notes.monitor,
              "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
-             " samples to compute: about %.1f %s, %.2f GiB of memory, %.2f GiB of disk%s",
+             " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
              r->row_count * crd_predict_per_row(r), r->request.chunks, axes[0].window, axes[1].window, axes[2].window,
-             r->request.samples, seconds * share / (hours ? 3600.0 : 60.0), hours ? "hours" : "min",
+             r->request.samples, eta < 60.0 ? 0 : 1, eta / unit,
+             eta < 60.0     ? "s"
+             : eta < 3600.0 ? "min"
+                            : "hours",
              (double)r->memory.memory_bytes / 0x1p30, (double)r->memory.disk_bytes / 0x1p30,
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
 }

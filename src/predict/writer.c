@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 
 struct crd_writer {
     const crd_request *request;
@@ -86,7 +87,7 @@ crd_status crd_writer_create(const crd_request *request, crd_partial *partial, c
     CRD_TRY(crd_alloc(depth, sizeof *writer->waiting, "the list of slices", &writer->waiting));
     CRD_TRY(crd_alloc(depth * crd_slice_sums(request), sizeof *writer->sums, "the list of slices", &writer->sums));
     for (int i = 0; i < CRD_WRITER_BUFFERS; i++) CRD_TRY(crd_slice_alloc(request, &writer->slices[i]));
-    if (pthread_create(&writer->thread, NULL, write_slices, writer) != 0) {
+    if (crd_thread_start(&writer->thread, write_slices, writer) != 0) {
         CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread that writes slices");
     }
     writer->started = true;

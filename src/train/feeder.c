@@ -1,11 +1,11 @@
 #include "train/feeder.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "dist/dist.h"
 #include "train/schedule.h"
 
@@ -158,19 +158,14 @@ static void *read_examples(void *context)
     return NULL;
 }
 
-/* Each opens the files for itself, all at the same time: a folder of slices on a slow disk takes its time. Signals
- * belong to the program's own threads, so readers start with all of them blocked. */
+/* Each opens the files for itself, all at the same time: a folder of slices on a slow disk takes its time. */
 static crd_status start_readers(crd_feeder *feeder)
 {
-    sigset_t all, before;
     int cause = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int64_t i = 0; i < feeder->plan.readers && cause == 0; i++) {
-        cause = pthread_create(&feeder->readers[i].thread, NULL, read_examples, &feeder->readers[i]);
+        cause = crd_thread_start(&feeder->readers[i].thread, read_examples, &feeder->readers[i]);
         if (cause == 0) feeder->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cause != 0) {
         return crd_fail(CRD_ERR_SYSTEM, "a thread to read chunks with could not be started: %s", strerror(cause));
     }

@@ -43,7 +43,8 @@ typedef struct crd_trainer_plan {
     const crd_backend *backend; /* NULL, or one without a learner: the CPU */
     crd_device_settings device;
     int64_t batch;  /* the most examples of a mini-batch; only a device asks */
-    bool shared;    /* mini-batches are shared among processes: every crd_trainer_add fills gradient and loss at once */
+    bool shared;    /* mini-batches are shared among processes: a step is that of the own part, and crd_trainer_joined
+                       follows it; on a device every crd_trainer_add fills gradient and loss at once */
     int rank, size; /* which of them, of how many, this one is; 0 of 0: alone */
 } crd_trainer_plan;
 

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/thread.h"
 #include "volume/format.h"
 
 /* A box is small, for the caches' sake and to report often, but holds a whole layer where that is possible: two boxes
@@ -139,7 +140,7 @@ crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context
         CRD_TRY(crd_alloc(voxels, crd_type_size(walk->as), "reading a volume", &r.buffers[i]));
     }
     walk->in->read_once = true;
-    if (pthread_create(&reader, NULL, read_ahead, &r) != 0) {
+    if (crd_thread_start(&reader, read_ahead, &r) != 0) {
         CRD_FAIL(CRD_ERR_SYSTEM, "no thread could be started to read %s", crd_volume_path(walk->in));
     }
     status = consume(&r, work, context);

@@ -358,7 +358,8 @@ static crd_status get_block(crd_unpack *u, int64_t number, size_t wanted, crd_bl
 {
     crd_status status = CRD_OK;
     size_t have = 0;
-    crd_block *block = crd_block_cache_find(u->cache, 0, number, u->block_bytes);
+    /* The cache is one file's; a header of its own (a.hdr beside a.img) is read before any size is known. */
+    crd_block *block = u->expected != INT64_MAX ? crd_block_cache_find(u->cache, 0, number, u->block_bytes) : NULL;
     *out = block;
     if (block != NULL) return CRD_OK;
     CRD_PASS(crd_block_cache_add(u->cache, 0, number, u->block_bytes, &block));

@@ -17,7 +17,7 @@ base=(predict --model model.h5 --scan scan.tif --samples 4 --step 2)
 # The run folder, and the manifest.
 run "${base[@]}" -o run; expect 0
 out '^run: volume fraction of the segmentation 0\.[0-9]{4}, of the samples 0\.[0-9]{4} to 0\.[0-9]{4}, mean uncertainty '
-err '16 of 16 chunks of 16,16,16 \(z,y,x\) with 4 samples to compute: about .* min, .* of memory, .* of disk'
+err '16 of 16 chunks of 16,16,16 \(z,y,x\) with 4 samples to compute: about [0-9.]+ (s|min), .* of memory, .* of disk'
 run convert scan.tif packed.tif --compress 4; expect 0
 run predict --model model.h5 --scan packed.tif --samples 2 --step 1 -o packed; expect 0
 same "$(grep -c 'packed.tif is compressed' "$folder/err")" 1 # once, although it is opened twice

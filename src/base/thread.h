@@ -1,0 +1,10 @@
+/* The library's own threads. Signals belong to those of the program, so ours start with all of them blocked. */
+#ifndef CRD_BASE_THREAD_H
+#define CRD_BASE_THREAD_H
+
+#include <pthread.h>
+
+/* As pthread_create: 0, or the cause for strerror. */
+int crd_thread_start(pthread_t *thread, void *(*body)(void *), void *context);
+
+#endif
