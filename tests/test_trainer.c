@@ -3,17 +3,18 @@
 #include "reference_data.h"
 #include "train/parcel.h"
 
-/* Adam's first steps are lr * sign(gradient): a gradient that is nearly 0 may fall either way in float32, and from the
- * third loss on the instruction paths differ among themselves by up to 1.2e-2. The same steps in double, in
- * test_reference_net.c, agree within 1e-6 throughout. */
-static const double allowed[REFERENCE_ADAM_STEPS] = {1e-6, 1e-4, 2e-2, 2e-2, 2e-2, 2e-2};
+/* Adam's first steps are lr * sign(gradient): a gradient that is nearly 0 may fall either way in float32. With half of
+ * the inputs changed in their last bit the second loss is 1e-5 to 2.4e-4 off on every instruction path (72 runs), of
+ * which twice is allowed, and from the third on the paths differ among themselves by up to 1.2e-2. The same steps in
+ * double, in test_reference_net.c, agree within 1e-6 throughout. */
+static const double allowed[REFERENCE_ADAM_STEPS] = {1e-6, 5e-4, 2e-2, 2e-2, 2e-2, 2e-2};
 
-static void check_adam_steps(crd_kind kind)
+static void check_adam_steps(crd_kind kind, const char *isa)
 {
     const reference_case *c = reference_load(kind);
     crd_trainer *trainer = NULL;
     const crd_trainer_plan plan = {
-        .net = &c->net, .chunk = {16, 32, 24}, .estimator = CRD_MEAN, .prior_std = 1.0, .threads = 2};
+        .net = &c->net, .chunk = {16, 32, 24}, .estimator = CRD_MEAN, .prior_std = 1.0, .threads = 2, .isa = isa};
     const double voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
     CHECK_OK(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
@@ -37,14 +38,26 @@ static void check_adam_steps(crd_kind kind)
     crd_trainer_free(&trainer);
 }
 
+/* On every path that this CPU has. */
+static void check_all_paths(crd_kind kind)
+{
+    static const char *const paths[] = {"portable", "avx2", "avx512"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !harness_failed; i++) {
+        const crd_ops *ops;
+        if (i > 0 && crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        printf("       %s\n", paths[i]);
+        check_adam_steps(kind, paths[i]);
+    }
+}
+
 static void test_bcnn_steps(void)
 {
-    check_adam_steps(CRD_BCNN);
+    check_all_paths(CRD_BCNN);
 }
 
 static void test_mcdn_steps(void)
 {
-    check_adam_steps(CRD_MCDN);
+    check_all_paths(CRD_MCDN);
 }
 
 /* Three noisy steps; the parameters afterwards. */
