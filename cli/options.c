@@ -20,7 +20,8 @@ static const common_row common_rows[] = {
              .offset = AT(device),
              .initial = "auto",
              .argument = "auto|cpu|cuda[:N]",
-             .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction",
+             .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction, or "
+                     "the examples of a mini-batch",
              .group = "Common options"},
      .shown_with = CLI_USES_NETWORK},
     {.row = {.name = "precision",

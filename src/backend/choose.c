@@ -133,12 +133,6 @@ static crd_status choose_listed(const crd_device_choice *choice, const char *lis
                         "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'cuda:%s'", list);
     }
     if (settings->device_count == 1) return CRD_OK;
-    if (choice->training) {
-        return crd_fail(CRD_ERR_UNSUPPORTED,
-                        "training needs a process for each GPU; choose --device cuda:N, or start "
-                        "'mpirun -n %d credence train --device cuda' for %d GPUs",
-                        settings->device_count, settings->device_count);
-    }
     crd_several_join(*backend, settings);
     *backend = &crd_backend_several;
     return CRD_OK;

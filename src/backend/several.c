@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "backend/several_learner.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -47,8 +48,7 @@ struct crd_predictor {
     crd_error error;
 };
 
-/* Settings of one of the devices. Those that are named more than once share what memory they may take. */
-static crd_device_settings settings_of(const crd_device_settings *settings, int index)
+crd_device_settings crd_several_settings_of(const crd_device_settings *settings, int index)
 {
     crd_device_settings one = *settings;
     int64_t sharing = 0;
@@ -61,7 +61,7 @@ static crd_device_settings settings_of(const crd_device_settings *settings, int 
 
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
-    const crd_device_settings one = settings_of(settings, 0);
+    const crd_device_settings one = crd_several_settings_of(settings, 0);
     return settings->each->describe(&one, text, size);
 }
 
@@ -70,7 +70,7 @@ static crd_status predictor_bytes(const crd_device_settings *settings, const crd
 {
     *host_bytes = *device_bytes = 0;
     for (int i = 0; i < settings->device_count; i++) {
-        const crd_device_settings one = settings_of(settings, i);
+        const crd_device_settings one = crd_several_settings_of(settings, i);
         int64_t host, device;
         CRD_PASS(settings->each->predictor_bytes(&one, plan, &host, &device));
         *host_bytes += host + (EACH + 1) * plan->chunk[0] * plan->chunk[1] * plan->chunk[2] * (int64_t)sizeof(float);
@@ -175,7 +175,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     p->any_order = plan->any_order > 0 ? plan->any_order : 1;
     p->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     for (int i = 0; i < settings->device_count; i++) {
-        const crd_device_settings one = settings_of(settings, i);
+        const crd_device_settings one = crd_several_settings_of(settings, i);
         p->count++;
         p->workers[i].owner = p;
         CRD_TRY(p->each->predictor_create(&one, plan, &p->workers[i].device));
@@ -286,7 +286,7 @@ void crd_several_join(const crd_backend *each, crd_device_settings *settings)
     char text[256];
     int with = 0;
     for (int i = 0; i < settings->device_count; i++) {
-        crd_device_settings one = settings_of(settings, i);
+        crd_device_settings one = crd_several_settings_of(settings, i);
         one.isa = "sm90";
         with += each->describe(&one, text, sizeof text) == CRD_OK;
     }
@@ -306,7 +306,7 @@ static crd_status device_peak(const crd_device_settings *settings, crd_device_pe
 {
     *out = (crd_device_peak){0};
     for (int i = 0; i < settings->device_count; i++) {
-        const crd_device_settings one = settings_of(settings, i);
+        const crd_device_settings one = crd_several_settings_of(settings, i);
         crd_device_peak peak;
         if (named_before(settings, i)) continue;
         CRD_PASS(settings->each->device_peak(&one, &peak));
@@ -318,7 +318,7 @@ static crd_status device_peak(const crd_device_settings *settings, crd_device_pe
 
 static crd_status device_load(const crd_device_settings *settings, crd_device_load *out)
 {
-    const crd_device_settings one = settings_of(settings, 0);
+    const crd_device_settings one = crd_several_settings_of(settings, 0);
     return settings->each->device_load(&one, out);
 }
 
@@ -334,4 +334,14 @@ const crd_backend crd_backend_several = {
     .predictor_free = predictor_free,
     .device_peak = device_peak,
     .device_load = device_load,
+    .learner_bytes = crd_several_learner_bytes,
+    .learner_create = crd_several_learner_create,
+    .learner_write = crd_several_learner_write,
+    .learner_read = crd_several_learner_read,
+    .learner_stage = crd_several_learner_stage,
+    .learner_start = crd_several_learner_start,
+    .learner_finish = crd_several_learner_finish,
+    .learner_gradient = crd_several_learner_gradient,
+    .learner_evaluate = crd_several_learner_evaluate,
+    .learner_free = crd_several_learner_free,
 };

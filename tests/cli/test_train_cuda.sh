@@ -35,6 +35,11 @@ import json, sys
 last = [[json.loads(line)["bce"] for line in open(name)][-3:] for name in ("d.log.jsonl", "e.log.jsonl")]
 sys.exit(abs(sum(last[0]) / sum(last[1]) - 1) > 0.05)
 PYTHON
+for list in 0,0 0,0,0; do # several workers on one GPU: the examples of a batch are shared out
+    run "${usual[@]}" --device cuda:$list --max-steps 20 -o several.h5 --quiet; expect 0; no_err_but "$untrained"
+    cmp -s a.h5 several.h5 || complain "cuda:$list gave another model"
+    rm -f several.*
+done
 run "${usual[@]}" --isa sm80 --max-steps 20 -o f.h5 --quiet; expect 0 # a GPU's path asks for the GPU
 cmp -s a.h5 f.h5 || complain "naming the path changed the model"
 run "${usual[@]}" --device cuda --filters 8 --precision fp16 --max-steps 2 -o g.h5 --quiet; expect 0 # too narrow: f32

@@ -1,0 +1,324 @@
+#include "backend/several_learner.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "backend/several.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+typedef struct worker { /* a device and the thread that drives it */
+    crd_learner *owner, *device;
+    int number;
+    pthread_t thread;
+    bool started;
+} worker;
+
+typedef struct examples { /* of a mini-batch */
+    float *inputs;
+    uint8_t *labels;
+} examples;
+
+struct crd_learner {
+    const crd_backend *each;
+    int count;
+    worker workers[CRD_DEVICES_MOST];
+    int64_t batch, voxels, values;
+    examples staged[2]; /* of the step that runs, and of the next */
+    int filling;        /* which of the two is the next one's */
+
+    crd_learner_step step; /* that runs, or ran last */
+    float *gradients;      /* [batch][values]: of its examples */
+    float *sum;            /* [values] */
+    crd_loss *losses;      /* [batch] */
+    double kl;
+
+    bool meets; /* `meeting` was made */
+    pthread_barrier_t meeting;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t changed;
+    int64_t begun; /* steps */
+    int working;   /* devices that aren't done with the last of them */
+    bool stop;
+    crd_status status;
+    crd_error error;
+};
+
+/* A device is given one example at a time. */
+static crd_learner_plan plan_of_one(const crd_learner_plan *plan)
+{
+    crd_learner_plan one = *plan;
+    one.batch = 1;
+    return one;
+}
+
+crd_status crd_several_learner_bytes(const crd_device_settings *settings, const crd_learner_plan *plan,
+                                     int64_t *host_bytes, int64_t *device_bytes)
+{
+    const crd_learner_plan one = plan_of_one(plan);
+    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    *host_bytes = 2 * plan->batch * voxels * (int64_t)(sizeof(float) + 1) +
+                  (plan->batch + 1) * plan->net->model.total * (int64_t)sizeof(float);
+    *device_bytes = 0;
+    for (int i = 0; i < settings->device_count; i++) {
+        const crd_device_settings own = crd_several_settings_of(settings, i);
+        int64_t host, device;
+        CRD_PASS(settings->each->learner_bytes(&own, &one, &host, &device));
+        *host_bytes += host;
+        *device_bytes += device;
+    }
+    return CRD_OK;
+}
+
+static void note(crd_learner *learner, crd_status status)
+{
+    pthread_mutex_lock(&learner->mutex);
+    if (status != CRD_OK && learner->status == CRD_OK) {
+        learner->status = status;
+        learner->error = *crd_last_error();
+    }
+    pthread_mutex_unlock(&learner->mutex);
+}
+
+static bool has_failed(crd_learner *learner)
+{
+    pthread_mutex_lock(&learner->mutex);
+    const bool failed = learner->status != CRD_OK;
+    pthread_mutex_unlock(&learner->mutex);
+    return failed;
+}
+
+static crd_status stage(const worker *w, int64_t i)
+{
+    const crd_learner *learner = w->owner;
+    const examples *from = &learner->staged[1 - learner->filling];
+    return learner->each->learner_stage(w->device, 0, from->inputs + i * learner->voxels,
+                                        from->labels + i * learner->voxels);
+}
+
+/* Every count-th example is this device's; the next one is copied to it while one is computed. */
+static crd_status compute_examples(const worker *w)
+{
+    crd_learner *learner = w->owner;
+    crd_learner_step one = learner->step;
+    double kl;
+    one.count = 1;
+    one.gradient_only = true;
+    if (w->number < learner->step.count) CRD_PASS(stage(w, w->number));
+    for (int64_t i = w->number; i < learner->step.count; i += learner->count) {
+        one.first = learner->step.first + i;
+        CRD_PASS(learner->each->learner_start(w->device, &one));
+        if (i + learner->count < learner->step.count) CRD_PASS(stage(w, i + learner->count));
+        CRD_PASS(learner->each->learner_finish(w->device, &learner->losses[i], &kl));
+        CRD_PASS(learner->each->learner_gradient(w->device, learner->gradients + i * learner->values));
+    }
+    return CRD_OK;
+}
+
+/* This thread's share of the sum over all examples, in their order. */
+static void add_up(const worker *w)
+{
+    const crd_learner *learner = w->owner;
+    const int64_t begin = learner->values * w->number / learner->count,
+                  end = learner->values * (w->number + 1) / learner->count;
+    float *restrict sum = learner->sum;
+    memset(sum + begin, 0, (size_t)(end - begin) * sizeof *sum);
+    for (int64_t i = 0; i < learner->step.count; i++) {
+        const float *restrict gradient = learner->gradients + i * learner->values;
+        for (int64_t v = begin; v < end; v++) sum[v] += gradient[v];
+    }
+}
+
+static crd_status take_step(const worker *w)
+{
+    crd_learner *learner = w->owner;
+    crd_learner_step step = learner->step;
+    crd_loss none;
+    double kl;
+    step.count = 0;
+    if (step.gradient == NULL) step.gradient = learner->sum;
+    CRD_PASS(learner->each->learner_start(w->device, &step));
+    CRD_PASS(learner->each->learner_finish(w->device, &none, &kl));
+    if (w->number == 0) learner->kl = kl;
+    return CRD_OK;
+}
+
+/* A device that fails goes on to the meetings, so that no other waits there for ever. */
+static void work_on_step(const worker *w)
+{
+    crd_learner *learner = w->owner;
+    if (learner->step.gradient == NULL) {
+        note(learner, compute_examples(w));
+        pthread_barrier_wait(&learner->meeting);
+        if (!has_failed(learner)) add_up(w);
+        pthread_barrier_wait(&learner->meeting);
+    }
+    if (!learner->step.gradient_only && !has_failed(learner)) note(learner, take_step(w));
+}
+
+static void *work(void *context)
+{
+    const worker *w = context;
+    crd_learner *learner = w->owner;
+    int64_t done = 0;
+    pthread_mutex_lock(&learner->mutex);
+    for (;;) {
+        while (learner->begun == done && !learner->stop) pthread_cond_wait(&learner->changed, &learner->mutex);
+        if (learner->begun == done) break;
+        pthread_mutex_unlock(&learner->mutex);
+        work_on_step(w);
+        done++;
+        pthread_mutex_lock(&learner->mutex);
+        learner->working--;
+        pthread_cond_broadcast(&learner->changed);
+    }
+    pthread_mutex_unlock(&learner->mutex);
+    return NULL;
+}
+
+/* Until all devices are done with the last step. */
+static void wait_for_all(crd_learner *learner)
+{
+    pthread_mutex_lock(&learner->mutex);
+    while (learner->working > 0) pthread_cond_wait(&learner->changed, &learner->mutex);
+    pthread_mutex_unlock(&learner->mutex);
+}
+
+void crd_several_learner_free(crd_learner **pointer)
+{
+    crd_learner *learner = *pointer;
+    if (learner == NULL) return;
+    pthread_mutex_lock(&learner->mutex);
+    learner->stop = true;
+    pthread_cond_broadcast(&learner->changed);
+    pthread_mutex_unlock(&learner->mutex);
+    for (int i = 0; i < learner->count; i++) {
+        if (learner->workers[i].started) pthread_join(learner->workers[i].thread, NULL);
+        learner->each->learner_free(&learner->workers[i].device);
+    }
+    if (learner->meets) pthread_barrier_destroy(&learner->meeting);
+    pthread_cond_destroy(&learner->changed);
+    pthread_mutex_destroy(&learner->mutex);
+    for (int i = 0; i < 2; i++) {
+        crd_free(&learner->staged[i].inputs);
+        crd_free(&learner->staged[i].labels);
+    }
+    crd_free(&learner->gradients);
+    crd_free(&learner->sum);
+    crd_free(&learner->losses);
+    crd_free(pointer);
+}
+
+static crd_status make_rooms(crd_learner *learner)
+{
+    for (int i = 0; i < 2; i++) {
+        CRD_PASS(
+            crd_alloc(learner->batch * learner->voxels, sizeof(float), "a mini-batch", &learner->staged[i].inputs));
+        CRD_PASS(crd_alloc(learner->batch * learner->voxels, 1, "a mini-batch", &learner->staged[i].labels));
+    }
+    CRD_PASS(crd_alloc(learner->batch * learner->values, sizeof(float), "the gradients", &learner->gradients));
+    CRD_PASS(crd_alloc(learner->values, sizeof(float), "the gradient", &learner->sum));
+    return crd_alloc(learner->batch, sizeof *learner->losses, "the losses", &learner->losses);
+}
+
+/* None takes part before all have been started: their number is that of the meeting. */
+static crd_status start_threads(crd_learner *learner)
+{
+    if (pthread_barrier_init(&learner->meeting, NULL, (unsigned)learner->count) != 0) {
+        return crd_fail(CRD_ERR_SYSTEM, "can't make a meeting of the devices");
+    }
+    learner->meets = true;
+    for (int i = 0; i < learner->count; i++) {
+        if (crd_thread_start(&learner->workers[i].thread, work, &learner->workers[i]) != 0) {
+            return crd_fail(CRD_ERR_SYSTEM, "can't start a thread for a device");
+        }
+        learner->workers[i].started = true;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_create(const crd_device_settings *settings, const crd_learner_plan *plan,
+                                      crd_learner **out)
+{
+    crd_status status = CRD_OK;
+    crd_learner *learner = NULL;
+    const crd_learner_plan one = plan_of_one(plan);
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *learner, "the trainer", &learner));
+    pthread_mutex_init(&learner->mutex, NULL);
+    pthread_cond_init(&learner->changed, NULL);
+    learner->each = settings->each;
+    learner->batch = plan->batch;
+    learner->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    learner->values = plan->net->model.total;
+    CRD_TRY(make_rooms(learner));
+    for (int i = 0; i < settings->device_count; i++) {
+        const crd_device_settings own = crd_several_settings_of(settings, i);
+        learner->workers[i] = (worker){.owner = learner, .number = i};
+        learner->count++;
+        CRD_TRY(learner->each->learner_create(&own, &one, &learner->workers[i].device));
+    }
+    CRD_TRY(start_threads(learner));
+    *out = learner;
+    learner = NULL;
+done:
+    crd_several_learner_free(&learner);
+    return status;
+}
+
+crd_status crd_several_learner_write(crd_learner *learner, const float *parameters, const float *m, const float *v)
+{
+    for (int i = 0; i < learner->count; i++) {
+        CRD_PASS(learner->each->learner_write(learner->workers[i].device, parameters, m, v));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_read(crd_learner *learner, float *parameters, float *m, float *v)
+{
+    return learner->each->learner_read(learner->workers[0].device, parameters, m, v);
+}
+
+crd_status crd_several_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label)
+{
+    const examples *to = &learner->staged[learner->filling];
+    if (place < 0 || place >= learner->batch)
+        return crd_fail(CRD_ERR_INTERNAL, "example %lld is none of the batch", (long long)place);
+    memcpy(to->inputs + place * learner->voxels, input, (size_t)learner->voxels * sizeof *input);
+    memcpy(to->labels + place * learner->voxels, label, (size_t)learner->voxels);
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_start(crd_learner *learner, const crd_learner_step *step)
+{
+    if (step->count > learner->batch) return crd_fail(CRD_ERR_INTERNAL, "more examples than the batch has");
+    learner->step = *step; /* nobody looks at it before the next lines */
+    learner->filling = 1 - learner->filling;
+    pthread_mutex_lock(&learner->mutex);
+    learner->begun++;
+    learner->working = learner->count;
+    pthread_cond_broadcast(&learner->changed);
+    pthread_mutex_unlock(&learner->mutex);
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_finish(crd_learner *learner, crd_loss *losses, double *kl)
+{
+    wait_for_all(learner);
+    if (learner->status != CRD_OK) return crd_error_adopt(&learner->error);
+    memcpy(losses, learner->losses, (size_t)learner->step.count * sizeof *losses);
+    *kl = learner->kl;
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_gradient(crd_learner *learner, float *gradient)
+{
+    if (!learner->step.gradient_only) return learner->each->learner_gradient(learner->workers[0].device, gradient);
+    memcpy(gradient, learner->sum, (size_t)learner->values * sizeof *gradient);
+    return CRD_OK;
+}
+
+crd_status crd_several_learner_evaluate(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss)
+{
+    return learner->each->learner_evaluate(learner->workers[0].device, input, label, loss);
+}
