@@ -183,50 +183,52 @@ done:
     free(probability);
 }
 
-/* Two samples together: the same bytes as one after the other, in any place of the pair. */
-static void check_pair(crd_kind kind, const crd_ops *ops)
+/* With what is kept of the skips: the same bytes, sample after sample, chunk after chunk. */
+static void check_kept(crd_kind kind, const crd_ops *ops)
 {
     const reference_case *c = reference_load(kind);
     double *model = widen(c->model, c->net.model.total);
-    crd_engine_plan plan = {
-        .net = &c->net, .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}, .pairs = true, .ops = ops};
+    crd_engine_plan plan = {.net = &c->net, .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]}, .ops = ops};
     bench b = {0};
-    float *point[2], *alone[2], *together[2];
+    float *point = room(c->net.point.total, sizeof *point), *expected[3][2];
+    float *probability = room(REFERENCE_VOXELS, sizeof *probability), *other = room(REFERENCE_VOXELS, sizeof *other);
+    const float *const inputs[3] = {c->input, other, c->input};
+    for (int64_t v = 0; v < REFERENCE_VOXELS; v++) other[v] = 1.0f - c->input[v];
     CHECK_OK(crd_pool_create(2, &b.pool));
     plan.pool = b.pool;
-    CHECK_OK(crd_engine_create(&plan, &b.engine));
-    for (int i = 0; i < 2; i++) {
-        point[i] = room(c->net.point.total, sizeof *point[i]);
-        alone[i] = room(REFERENCE_VOXELS, sizeof *alone[i]);
-        together[i] = room(REFERENCE_VOXELS, sizeof *together[i]);
-        draw(c, model, i, true, point[i]);
+    for (plan.keep_from = 0; plan.keep_from < 4; plan.keep_from++) {
+        CHECK_OK(crd_engine_create(&plan, &b.engine));
+        for (int chunk = 0; chunk < 3; chunk++) {
+            draw(c, model, 0, true, point);
+            crd_engine_encode(b.engine, point, inputs[chunk]);
+            for (int i = 0; i < 2; i++) {
+                draw(c, model, i, true, point);
+                crd_engine_decode(b.engine, point + crd_decoder_offset(&c->net), c->masks[i], 1.0f, probability);
+                if (plan.keep_from == 0) {
+                    expected[chunk][i] = room(REFERENCE_VOXELS, sizeof *probability);
+                    memcpy(expected[chunk][i], probability, REFERENCE_VOXELS * sizeof *probability);
+                }
+                CHECK(memcmp(expected[chunk][i], probability, REFERENCE_VOXELS * sizeof *probability) == 0);
+            }
+        }
+        crd_engine_free(&b.engine);
     }
-    const int64_t decoder = crd_decoder_offset(&c->net);
-    const float *const weights[2] = {point[0] + decoder, point[1] + decoder};
-    const float *const masks[2] = {c->masks[0], c->masks[1]};
-    const size_t bytes = REFERENCE_VOXELS * sizeof *alone[0];
-    crd_engine_encode(b.engine, point[0], c->input);
-    crd_engine_decode_pair(b.engine, weights, masks, 1.0f, together);
-    for (int i = 0; i < 2; i++) crd_engine_decode(b.engine, weights[i], masks[i], 1.0f, alone[i]);
-    CHECK(memcmp(alone[0], alone[1], bytes) != 0);
-    CHECK(memcmp(alone[0], together[0], bytes) == 0 && memcmp(alone[1], together[1], bytes) == 0);
-    const float *const swapped[2] = {weights[1], weights[0]}, *const swapped_masks[2] = {masks[1], masks[0]};
-    crd_engine_decode_pair(b.engine, swapped, swapped_masks, 1.0f, together);
-    CHECK(memcmp(alone[1], together[0], bytes) == 0 && memcmp(alone[0], together[1], bytes) == 0);
+    CHECK(memcmp(expected[0][0], expected[0][1], REFERENCE_VOXELS * sizeof *probability) != 0);
+    CHECK(memcmp(expected[0][0], expected[1][0], REFERENCE_VOXELS * sizeof *probability) != 0);
     tear_down(&b);
-    for (int i = 0; i < 2; i++) free(point[i]), free(alone[i]), free(together[i]);
-    free(model);
+    for (int i = 0; i < 6; i++) free(expected[i / 2][i % 2]);
+    free(probability), free(other), free(point), free(model);
 }
 
-static void test_pairs(void)
+static void test_kept(void)
 {
     const crd_ops *ops;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (crd_ops_select(paths[i], &ops) != CRD_OK) continue;
-        check_pair(CRD_BCNN, ops);
-        check_pair(CRD_MCDN, ops);
+        check_kept(CRD_BCNN, ops);
+        check_kept(CRD_MCDN, ops);
     }
-    if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_pair(CRD_BCNN, ops);
+    if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_kept(CRD_BCNN, ops);
 }
 
 static void test_bf16_reference(void)
@@ -383,5 +385,5 @@ static void test_memory_within_bounds(void)
     crd_pool_free(&pool);
 }
 
-TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_pairs),
+TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_kept),
           TEST(test_widths_and_sizes), TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))

@@ -83,7 +83,13 @@ static void run_into(const problem *p, const crd_ops *ops, crd_pool *pool, bool 
         ops->up_forward(pool, &up);
     } else {
         const crd_tensor *x1 = p->size.channels_in[1] > 0 ? &p->tx[1].tensor : NULL;
-        const crd_conv conv = {{&p->tx[0].tensor, x1}, p->kernel, bias, !plain, y, plain ? NULL : sums, scratch};
+        const crd_conv conv = {.x = {&p->tx[0].tensor, x1},
+                               .kernel = p->kernel,
+                               .bias = bias,
+                               .relu = !plain,
+                               .y = y,
+                               .sums = plain ? NULL : sums,
+                               .scratch = scratch};
         ops->conv_forward(pool, &conv);
     }
     free(scratch);
@@ -260,61 +266,50 @@ static void test_up(void)
     print_worst("up");
 }
 
-/* Two convolutions that share their first input: the same bytes as one by one. */
-static void check_group(const crd_conv_size *size, const crd_ops *ops, crd_pool *pool)
+/* A convolution that is given what was kept of its first input, whose voxels are gone: the same bytes. */
+static void check_kept(const crd_conv_size *size, const crd_ops *ops, crd_pool *pool)
 {
-    problem p[2] = {{.size = *size}, {.size = *size}};
+    problem p = {.size = *size};
     const int64_t voxels = size->depth * size->height * size->width, out = size->channels_out;
-    const int64_t in = size->channels_in[0] + size->channels_in[1];
-    const size_t scratch_bytes = ops->scratch_bytes(CRD_OP_CONV, size, crd_pool_threads(pool));
-    void *scratch = op_scratch(2 * scratch_bytes);
-    op_tensor alone[2], together[2];
-    double *sums[2], *sums_alone[2];
-    crd_conv convs[2];
+    const size_t kept_bytes = ops->keep_bytes(size);
+    if (kept_bytes == 0) return;
+    void *kept = op_scratch(kept_bytes), *scratch = op_scratch(ops->scratch_bytes(CRD_OP_CONV, size, 2));
+    op_tensor y[2];
+    double *sums[2];
     op_random_state = 5;
-    p[0].x[0] = op_values(voxels * size->channels_in[0]);
-    p[0].tx[0] = op_tensor_make(size->depth, size->height, size->width, size->channels_in[0], p[0].x[0]);
     for (int i = 0; i < 2; i++) {
-        p[i].x[1] = op_values(voxels * size->channels_in[1]);
-        p[i].tx[1] = op_tensor_make(size->depth, size->height, size->width, size->channels_in[1], p[i].x[1]);
-        p[i].kernel = op_values(27 * in * out);
-        p[i].bias = op_values(CRD_BORDER_CLASSES * out);
+        p.x[i] = op_values(voxels * size->channels_in[i]);
+        p.tx[i] = op_tensor_make(size->depth, size->height, size->width, size->channels_in[i], p.x[i]);
+        y[i] = op_tensor_make(size->depth, size->height, size->width, out, NULL);
         sums[i] = calloc((size_t)(2 * out), sizeof *sums[i]);
-        sums_alone[i] = calloc((size_t)(2 * out), sizeof *sums_alone[i]);
-        alone[i] = op_tensor_make(size->depth, size->height, size->width, out, NULL);
-        together[i] = op_tensor_make(size->depth, size->height, size->width, out, NULL);
-        convs[i] = (crd_conv){.x = {&p[0].tx[0].tensor, &p[i].tx[1].tensor},
-                              .kernel = p[i].kernel,
-                              .bias = p[i].bias,
-                              .relu = true,
-                              .y = &alone[i].tensor,
-                              .sums = sums_alone[i],
-                              .scratch = scratch};
-        ops->conv_forward(pool, &convs[i]);
-        convs[i].y = &together[i].tensor;
-        convs[i].sums = sums[i];
     }
-    memset(scratch, 0xff, 2 * scratch_bytes);
-    ops->conv_forward_group(pool, convs, 2);
-    for (int i = 0; i < 2; i++) {
-        CHECK(memcmp(alone[i].storage, together[i].storage, (size_t)alone[i].floats * sizeof(float)) == 0);
-        CHECK(memcmp(sums[i], sums_alone[i], (size_t)(2 * out) * sizeof *sums[i]) == 0);
-        op_tensor_free(&alone[i]), op_tensor_free(&together[i]);
-        free(sums[i]), free(sums_alone[i]);
-        problem_free(&p[i]);
-    }
+    p.kernel = op_values(27 * (size->channels_in[0] + size->channels_in[1]) * out);
+    p.bias = op_values(CRD_BORDER_CLASSES * out);
+    crd_conv conv = {
+        .x = {&p.tx[0].tensor, &p.tx[1].tensor}, .kernel = p.kernel, .bias = p.bias, .relu = true, .scratch = scratch};
+    conv.y = &y[0].tensor, conv.sums = sums[0];
+    ops->conv_forward(pool, &conv);
+    ops->conv_keep(pool, conv.x[0], size, kept);
+    memset(p.tx[0].storage, 0xff, (size_t)p.tx[0].floats * sizeof(float));
+    conv.y = &y[1].tensor, conv.sums = sums[1], conv.kept = kept;
+    ops->conv_forward(pool, &conv);
+    CHECK(memcmp(y[0].storage, y[1].storage, (size_t)y[0].floats * sizeof(float)) == 0);
+    CHECK(memcmp(sums[0], sums[1], (size_t)(2 * out) * sizeof *sums[0]) == 0);
+    for (int i = 0; i < 2; i++) op_tensor_free(&y[i]), free(sums[i]);
+    problem_free(&p);
+    free(kept);
     free(scratch);
 }
 
-static void test_group(void)
+static void test_kept(void)
 {
     crd_pool *pool = NULL;
     CHECK_OK(crd_pool_create(2, &pool));
     for (size_t i = 0; i < CRD_COUNT(crd_conv_cases); i++) {
         if (crd_conv_cases[i].channels_in[1] == 0) continue;
         const crd_ops *ops = NULL;
-        OP_FOR_EACH_TABLE(ops) check_group(&crd_conv_cases[i], ops, pool);
-        if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_group(&crd_conv_cases[i], ops, pool);
+        OP_FOR_EACH_TABLE(ops) check_kept(&crd_conv_cases[i], ops, pool);
+        if (crd_ops_select_bf16(NULL, &ops) == CRD_OK) check_kept(&crd_conv_cases[i], ops, pool);
     }
     crd_pool_free(&pool);
 }
@@ -363,4 +358,4 @@ static void test_large(void)
     check_large(&up, true, ops);
 }
 
-TEST_MAIN(TEST(test_conv), TEST(test_up), TEST(test_large), TEST(test_group))
+TEST_MAIN(TEST(test_conv), TEST(test_up), TEST(test_large), TEST(test_kept))

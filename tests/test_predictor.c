@@ -2,6 +2,7 @@
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "ops/ops.h"
 #include "predict_tools.h"
 #include "reference_data.h"
 
@@ -197,24 +198,31 @@ static void test_draws(void)
     }
 }
 
-/* With less memory the samples are computed one by one, not in pairs (SAMPLES is odd: the last has no partner). */
-static void test_lean(void)
+/* With less memory less is kept of the skips, where a path keeps anything. */
+static void test_thrift(void)
 {
     for (int kind = 0; kind < 2; kind++) {
         const reference_case *c = reference_load((crd_kind)kind);
         const crd_device_settings settings = {.threads = 2};
         crd_predictor_plan plan = plan_of(c);
-        copy *pairs = new_copy(), *single = new_copy();
-        int64_t usual, least, device;
-        CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &usual, &device));
-        CHECK_OK(predict(&plan, 2, 0, c->input, pairs));
-        plan.lean = true;
-        CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &least, &device));
-        CHECK_OK(predict(&plan, 2, 0, c->input, single));
-        CHECK(least < usual);
-        CHECK(memcmp(pairs, single, sizeof *pairs) == 0);
-        free(pairs);
-        free(single);
+        copy *usual = new_copy(), *thrifty = new_copy();
+        const int64_t half = c->net.filters;
+        const crd_conv_size merge = {c->chunk[0], c->chunk[1], c->chunk[2], {half, half}, half};
+        const crd_ops *ops;
+        int64_t before, bytes, device;
+        CHECK_OK(crd_ops_select(NULL, &ops));
+        CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &before, &device));
+        CHECK_OK(predict(&plan, 2, 0, c->input, usual));
+        while (plan.thrift < CRD_THRIFT_MOST) {
+            plan.thrift++;
+            CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &bytes, &device));
+            CHECK_OK(predict(&plan, 2, 0, c->input, thrifty));
+            CHECK(ops->keep_bytes(&merge) > 0 ? bytes < before : bytes == before);
+            CHECK(memcmp(usual, thrifty, sizeof *usual) == 0);
+            before = bytes;
+        }
+        free(usual);
+        free(thrifty);
     }
 }
 
@@ -261,5 +269,5 @@ static void test_refusals(void)
     free(got);
 }
 
-TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_lean),
+TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_thrift),
           TEST(test_temperature), TEST(test_refusals))

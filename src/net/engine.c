@@ -40,9 +40,10 @@ static void take_norm(crd_arena *arena, crd_norm *norm, int channels, int groups
     norm->shift = take(arena, channels, sizeof(float));
 }
 
-static void take_node(crd_arena *arena, const crd_engine *engine, int layer, const crd_tensor *shared, crd_node *node)
+static void take_node(crd_arena *arena, crd_engine *engine, int layer, const crd_tensor *shared)
 {
     const crd_conv_layer *row = &engine->plan.net->layers[layer];
+    crd_node *node = &engine->nodes[layer];
     node->y = shared != NULL ? *shared : take_tensor(arena, engine->size[row->level], row->channels_out);
     take_norm(arena, &node->norm, row->channels_out, engine->plan.net->groups, engine->voxels[row->level]);
     node->scale = take(arena, row->channels_out, sizeof(float));
@@ -50,41 +51,35 @@ static void take_node(crd_arena *arena, const crd_engine *engine, int layer, con
 }
 
 /* Without gradients a tensor lives only until its consumer has run, so encoder a lends its room to decoder a, and
- * up to decoder b, at the same level. The second of two samples has no encoder to borrow from. */
-static void take_decoder(crd_arena *arena, crd_engine *engine, bool second)
-{
-    const bool training = engine->plan.training;
-    crd_node *nodes = second ? engine->second_nodes : engine->nodes;
-    crd_merge *merges = second ? engine->second_merges : engine->merges;
-    for (int level = CRD_LEVELS - 1; level >= 1; level--) {
-        const int up = crd_stage_up(level);
-        const crd_tensor *encoder = &engine->nodes[crd_encoder_a(level)].y;
-        crd_merge *merge = &merges[3 - level];
-        const int channels = engine->plan.net->layers[up + 1].channels_in;
-        take_node(arena, engine, up, NULL, &nodes[up]);
-        take_node(arena, engine, up + 1, training || second ? NULL : encoder, &nodes[up + 1]);
-        take_node(arena, engine, up + 2, training ? NULL : &nodes[up].y, &nodes[up + 2]);
-        take_norm(arena, &merge->norm, channels, engine->plan.net->groups, engine->voxels[level]);
-        merge->scale = take(arena, channels, sizeof(float));
-        merge->shift = take(arena, channels, sizeof(float));
-    }
-    take_node(arena, engine, CRD_SPATIAL, NULL, &nodes[CRD_SPATIAL]);
-}
-
+ * up to decoder b, at the same level; and the skip lends its own to up, where what is kept of it takes its place. */
 static void take_activations(crd_arena *arena, crd_engine *engine)
 {
+    const bool training = engine->plan.training;
     engine->input = take_tensor(arena, engine->size[1], 1);
     for (int level = 1; level <= CRD_LEVELS; level++) {
         const int a = crd_encoder_a(level);
-        take_node(arena, engine, a, NULL, &engine->nodes[a]);
-        take_node(arena, engine, a + 1, NULL, &engine->nodes[a + 1]);
+        take_node(arena, engine, a, NULL);
+        take_node(arena, engine, a + 1, NULL);
         if (level < CRD_LEVELS) {
             engine->pooled[level + 1] =
                 take_tensor(arena, engine->size[level + 1], engine->plan.net->layers[a + 1].channels_out);
         }
     }
-    take_decoder(arena, engine, false);
-    if (engine->plan.pairs) take_decoder(arena, engine, true);
+    for (int level = CRD_LEVELS - 1; level >= 1; level--) {
+        const int up = crd_stage_up(level);
+        const crd_node *encoder = &engine->nodes[crd_encoder_a(level)]; /* a, b */
+        crd_merge *merge = &engine->merges[3 - level];
+        const int channels = engine->plan.net->layers[up + 1].channels_in;
+        const bool keeps = engine->kept_bytes[level] > 0;
+        if (keeps) engine->kept[level] = take(arena, engine->kept_bytes[level], 1);
+        take_node(arena, engine, up, keeps ? &encoder[1].y : NULL);
+        take_node(arena, engine, up + 1, training ? NULL : &encoder[0].y);
+        take_node(arena, engine, up + 2, training ? NULL : &engine->nodes[up].y);
+        take_norm(arena, &merge->norm, channels, engine->plan.net->groups, engine->voxels[level]);
+        merge->scale = take(arena, channels, sizeof(float));
+        merge->shift = take(arena, channels, sizeof(float));
+    }
+    take_node(arena, engine, CRD_SPATIAL, NULL);
 }
 
 static void take_gradients(crd_arena *arena, crd_engine *engine)
@@ -107,6 +102,13 @@ crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer)
     return shape;
 }
 
+crd_conv_size crd_engine_merge_size(const crd_engine *engine, int level)
+{
+    const crd_conv_layer *row = &engine->plan.net->layers[crd_stage_up(level) + 1];
+    const int64_t *size = engine->size[level], half = row->channels_in / 2;
+    return (crd_conv_size){size[0], size[1], size[2], {half, half}, row->channels_out};
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -126,8 +128,7 @@ static size_t plan_scratch(const crd_engine *engine)
         const crd_conv_size forward = {size[0], size[1], size[2], {first, row->channels_in - first}, row->channels_out};
         const crd_conv_size backward = {size[0], size[1], size[2], {row->channels_out, 0}, first};
         const bool up = row->kernel == 2;
-        const size_t together = two && plan->pairs ? 2 : 1;
-        most = larger(most, together * plan->ops->scratch_bytes(up ? CRD_OP_UP : CRD_OP_CONV, &forward, threads));
+        most = larger(most, plan->ops->scratch_bytes(up ? CRD_OP_UP : CRD_OP_CONV, &forward, threads));
         if (!plan->training) continue;
         most = larger(most, plan->ops->scratch_bytes(up ? CRD_OP_UP_KERNEL : CRD_OP_CONV_KERNEL, &forward, threads));
         most = larger(most, up ? plan->ops->scratch_bytes(CRD_OP_UP_DATA, &forward, threads)
@@ -148,13 +149,8 @@ static void take_workspace(crd_arena *arena, crd_engine *engine)
         if (row->channels_in > channels) channels = row->channels_in;
         if (row->channels_out > channels) channels = row->channels_out;
     }
-    for (int i = 0; i < (engine->plan.pairs ? 2 : 1); i++) {
-        crd_seat *seat = &engine->seats[i];
-        seat->nodes = i == 0 ? engine->nodes : engine->second_nodes;
-        seat->merges = i == 0 ? engine->merges : engine->second_merges;
-        seat->folded = take(arena, kernel, sizeof(float));
-        seat->bias_classes = take(arena, CRD_BORDER_CLASSES * channels, sizeof(float));
-    }
+    engine->folded = take(arena, kernel, sizeof(float));
+    engine->bias_classes = take(arena, CRD_BORDER_CLASSES * channels, sizeof(float));
     engine->tap_shift = take(arena, taps_out, sizeof(float));
     if (engine->plan.training) {
         engine->flipped = take(arena, kernel, sizeof(float));
@@ -188,6 +184,10 @@ static crd_status plan_sizes(crd_engine *engine, const crd_engine_plan *plan)
             engine->size[level][axis] = plan->chunk[axis] >> (level - 1);
             engine->voxels[level] *= engine->size[level][axis];
         }
+    }
+    for (int level = plan->keep_from; level > 0 && level < CRD_LEVELS && !plan->training; level++) {
+        const crd_conv_size size = crd_engine_merge_size(engine, level);
+        engine->kept_bytes[level] = (int64_t)plan->ops->keep_bytes(&size);
     }
     return CRD_OK;
 }
@@ -229,30 +229,15 @@ void crd_engine_encode(crd_engine *engine, const float *weights, const float *in
     crd_engine_forward_encoder(engine, weights, input);
 }
 
-static void decode(crd_engine *engine, int count, const float *const *decoder_weights, const float *const *masks,
-                   float inverse_temperature, float *const *probability)
-{
-    const crd_layout *layout = &engine->plan.net->point;
-    const int64_t first = crd_decoder_offset(engine->plan.net);
-    crd_engine_forward_decoder(engine, count, decoder_weights, masks);
-    for (int i = 0; i < count; i++) {
-        const float weight = decoder_weights[i][layout->kernel[CRD_POINT] - first];
-        const float bias = decoder_weights[i][layout->bias[CRD_POINT] - first];
-        engine->plan.ops->head_probability(engine->plan.pool, &engine->seats[i].nodes[CRD_SPATIAL].y, weight, bias,
-                                           inverse_temperature, probability[i]);
-    }
-}
-
 void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability)
 {
-    decode(engine, 1, &decoder_weights, &masks, inverse_temperature, &probability);
-}
-
-void crd_engine_decode_pair(crd_engine *engine, const float *const decoder_weights[2], const float *const masks[2],
-                            float inverse_temperature, float *const probability[2])
-{
-    decode(engine, 2, decoder_weights, masks, inverse_temperature, probability);
+    const crd_layout *layout = &engine->plan.net->point;
+    const int64_t first = crd_decoder_offset(engine->plan.net);
+    crd_engine_forward_decoder(engine, decoder_weights, masks);
+    engine->plan.ops->head_probability(
+        engine->plan.pool, &engine->nodes[CRD_SPATIAL].y, decoder_weights[layout->kernel[CRD_POINT] - first],
+        decoder_weights[layout->bias[CRD_POINT] - first], inverse_temperature, probability);
 }
 
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
@@ -262,8 +247,7 @@ void crd_engine_loss(crd_engine *engine, const float *weights, const float *mask
     const crd_tensor *head = &engine->nodes[CRD_SPATIAL].y;
     double result[5];
     crd_engine_forward_encoder(engine, weights, input);
-    const float *decoder_weights = weights + crd_decoder_offset(engine->plan.net);
-    crd_engine_forward_decoder(engine, 1, &decoder_weights, &masks);
+    crd_engine_forward_decoder(engine, weights + crd_decoder_offset(engine->plan.net), masks);
     engine->plan.ops->head_loss(engine->plan.pool, head, weights[layout->kernel[CRD_POINT]],
                                 weights[layout->bias[CRD_POINT]], label, scale,
                                 gradient == NULL ? NULL : &engine->head_gradient, result);

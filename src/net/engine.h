@@ -16,7 +16,7 @@ typedef struct crd_engine_plan {
     const crd_net *net; /* borrowed, must outlive the engine */
     int64_t chunk[3];
     bool training; /* room for gradients, too */
-    bool pairs;    /* room for crd_engine_decode_pair */
+    int keep_from; /* what decoders make of a skip alone is kept from this level on, for all samples; 0: nowhere */
     const crd_ops *ops;
     crd_pool *pool; /* borrowed */
 } crd_engine_plan;
@@ -32,11 +32,6 @@ void crd_engine_encode(crd_engine *engine, const float *weights, const float *in
  * crd_decoder_offset on; inverse_temperature multiplies the logit. */
 void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability);
-
-/* The same for two samples at once, faster than one after the other: what depends on the encoder alone is done once.
- * The same bytes. */
-void crd_engine_decode_pair(crd_engine *engine, const float *const decoder_weights[2], const float *const masks[2],
-                            float inverse_temperature, float *const probability[2]);
 
 /* Forward and, when gradient is not NULL, backward of one example. label: 0, 1 or 255 (none) per voxel. gradient
  * (point layout, overwritten) is that of scale * (sum of BCE over the labelled voxels). */

@@ -14,44 +14,39 @@ static const float *at(weights_from weights, int64_t offset)
     return weights.values + (offset - weights.first);
 }
 
-/* A convolution of a sample, with scale and shift of its inputs folded into its kernel. */
-static crd_conv prepare(crd_engine *engine, const crd_seat *seat, int layer, weights_from weights, const crd_tensor *x0,
-                        const crd_tensor *x1, const float *scale, const float *shift)
+static void convolve(crd_engine *engine, int layer, weights_from weights, const crd_tensor *x0, const crd_tensor *x1,
+                     const float *scale, const float *shift)
 {
     const crd_layout *layout = &engine->plan.net->point;
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
+    crd_node *node = &engine->nodes[layer];
     crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), scale,
-             shift, seat->folded, seat->bias_classes, engine->tap_shift);
-    return (crd_conv){.x = {x0, x1},
-                      .kernel = seat->folded,
-                      .bias = seat->bias_classes,
-                      .relu = true,
-                      .y = &seat->nodes[layer].y,
-                      .sums = seat->nodes[layer].norm.sum,
-                      .scratch = engine->scratch};
-}
-
-static void normalise(const crd_engine *engine, const crd_seat *seat, int layer, weights_from weights)
-{
-    const crd_layout *layout = &engine->plan.net->point;
-    crd_node *node = &seat->nodes[layer];
+             shift, engine->folded, engine->bias_classes, engine->tap_shift);
+    if (shape.edge == 2) {
+        const crd_up up = {.x = x0,
+                           .kernel = engine->folded,
+                           .bias = engine->bias_classes,
+                           .relu = true,
+                           .y = &node->y,
+                           .sums = node->norm.sum,
+                           .scratch = engine->scratch};
+        engine->plan.ops->up_forward(engine->plan.pool, &up);
+    } else {
+        const void *kept = x1 != NULL ? engine->kept[engine->plan.net->layers[layer].level] : NULL;
+        const crd_conv conv = {.x = {x0, x1},
+                               .kernel = engine->folded,
+                               .bias = engine->bias_classes,
+                               .relu = true,
+                               .y = &node->y,
+                               .sums = node->norm.sum,
+                               .scratch = engine->scratch,
+                               .kept = kept};
+        engine->plan.ops->conv_forward(engine->plan.pool, &conv);
+    }
     if (!engine->plan.net->layers[layer].norm) return;
     crd_norm_forward(&node->norm, at(weights, layout->gamma[layer]), at(weights, layout->beta[layer]));
     memcpy(node->scale, node->norm.scale, (size_t)node->norm.channels * sizeof(float));
     memcpy(node->shift, node->norm.shift, (size_t)node->norm.channels * sizeof(float));
-}
-
-static void convolve(crd_engine *engine, const crd_seat *seat, int layer, weights_from weights, const crd_tensor *x,
-                     const float *scale, const float *shift)
-{
-    const crd_conv conv = prepare(engine, seat, layer, weights, x, NULL, scale, shift);
-    if (engine->plan.net->layers[layer].kernel == 2) {
-        const crd_up up = {x, conv.kernel, conv.bias, conv.relu, conv.y, conv.sums, conv.scratch};
-        engine->plan.ops->up_forward(engine->plan.pool, &up);
-    } else {
-        engine->plan.ops->conv_forward(engine->plan.pool, &conv);
-    }
-    normalise(engine, seat, layer, weights);
 }
 
 /* A dropped channel is 0, a kept one doubled: only the scale and shift that consumers fold in change. */
@@ -76,10 +71,10 @@ static void transform_sums(const crd_norm *from, double *sum, double *square)
 }
 
 /* Both halves of a merge are known by their sums alone, so the merge norm reads no voxel. */
-static void merge_halves(const crd_engine *engine, int stage, const crd_node *skip, const crd_node *up,
-                         weights_from weights, crd_merge *merge)
+static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, const crd_node *up, weights_from weights)
 {
     const crd_layout *layout = &engine->plan.net->point;
+    crd_merge *merge = &engine->merges[stage];
     const int half = skip->norm.channels;
     transform_sums(&skip->norm, merge->norm.sum, merge->norm.square);
     transform_sums(&up->norm, merge->norm.sum + half, merge->norm.square + half);
@@ -96,7 +91,6 @@ static void merge_halves(const crd_engine *engine, int stage, const crd_node *sk
 void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, const float *input)
 {
     const weights_from weights = {all_weights, 0};
-    const crd_seat *seat = &engine->seats[0];
     const int64_t *size = engine->size[1];
     for (int64_t z = 0; z < size[0]; z++) {
         for (int64_t y = 0; y < size[1]; y++) {
@@ -107,56 +101,34 @@ void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, co
     for (int level = 1; level <= CRD_LEVELS; level++) {
         const int a = crd_encoder_a(level);
         const crd_node *first = &engine->nodes[a], *second = &engine->nodes[a + 1];
-        convolve(engine, seat, a, weights, level == 1 ? &engine->input : &engine->pooled[level], NULL, NULL);
-        convolve(engine, seat, a + 1, weights, &first->y, first->scale, first->shift);
+        convolve(engine, a, weights, level == 1 ? &engine->input : &engine->pooled[level], NULL, NULL, NULL);
+        convolve(engine, a + 1, weights, &first->y, NULL, first->scale, first->shift);
         if (level == CRD_LEVELS) break;
+        if (engine->kept[level] != NULL) {
+            const crd_conv_size merge = crd_engine_merge_size(engine, level);
+            engine->plan.ops->conv_keep(engine->plan.pool, &second->y, &merge, engine->kept[level]);
+        }
         engine->plan.ops->pool_forward(engine->plan.pool, &second->y, second->scale, second->shift,
                                        &engine->pooled[level + 1]);
     }
 }
 
-/* The first convolution after a merge, of all samples together: they share the skip. */
-static void convolve_merges(crd_engine *engine, int count, int level, const weights_from *weights)
+void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks)
 {
-    const int up = crd_stage_up(level), stage = 3 - level;
-    const crd_node *skip = &engine->nodes[crd_encoder_a(level) + 1];
-    crd_conv convs[CRD_SEATS];
-    for (int i = 0; i < count; i++) {
-        const crd_seat *seat = &engine->seats[i];
-        crd_merge *merge = &seat->merges[stage];
-        merge_halves(engine, stage, skip, &seat->nodes[up], weights[i], merge);
-        convs[i] = prepare(engine, seat, up + 1, weights[i], &skip->y, &seat->nodes[up].y, merge->scale, merge->shift);
-    }
-    engine->plan.ops->conv_forward_group(engine->plan.pool, convs, count);
-    for (int i = 0; i < count; i++) normalise(engine, &engine->seats[i], up + 1, weights[i]);
-}
-
-void crd_engine_forward_decoder(crd_engine *engine, int count, const float *const *decoder_weights,
-                                const float *const *masks)
-{
-    weights_from weights[CRD_SEATS];
-    crd_node *below[CRD_SEATS];
-    for (int i = 0; i < count; i++) {
-        weights[i] = (weights_from){decoder_weights[i], crd_decoder_offset(engine->plan.net)};
-        below[i] = &engine->nodes[CRD_E4B];
-    }
+    const weights_from weights = {decoder_weights, crd_decoder_offset(engine->plan.net)};
+    crd_node *below = &engine->nodes[CRD_E4B];
+    drop(engine, below, masks, CRD_MASK_LATENT);
     for (int level = CRD_LEVELS - 1; level >= 1; level--) {
-        const int up = crd_stage_up(level); /* then a and b */
-        for (int i = 0; i < count; i++) {
-            /* The samples have one latent tensor in common: its mask is put on for each in turn. */
-            if (level == CRD_LEVELS - 1) drop(engine, below[i], masks[i], CRD_MASK_LATENT);
-            convolve(engine, &engine->seats[i], up, weights[i], &below[i]->y, below[i]->scale, below[i]->shift);
-        }
-        convolve_merges(engine, count, level, weights);
-        for (int i = 0; i < count; i++) {
-            crd_node *nodes = engine->seats[i].nodes;
-            const crd_node *a = &nodes[up + 1];
-            convolve(engine, &engine->seats[i], up + 2, weights[i], &a->y, a->scale, a->shift);
-            below[i] = &nodes[up + 2];
-            drop(engine, below[i], masks[i], CRD_MASK_D3 + 3 - level);
-        }
+        const int up = crd_stage_up(level), stage = 3 - level;
+        const crd_node *skip = &engine->nodes[crd_encoder_a(level) + 1];
+        crd_node *nodes = &engine->nodes[up]; /* up, a, b */
+        convolve(engine, up, weights, &below->y, NULL, below->scale, below->shift);
+        merge_halves(engine, stage, skip, &nodes[0], weights);
+        convolve(engine, up + 1, weights, &skip->y, &nodes[0].y, engine->merges[stage].scale,
+                 engine->merges[stage].shift);
+        convolve(engine, up + 2, weights, &nodes[1].y, NULL, nodes[1].scale, nodes[1].shift);
+        below = &nodes[2];
+        drop(engine, below, masks, CRD_MASK_D3 + stage);
     }
-    for (int i = 0; i < count; i++) {
-        convolve(engine, &engine->seats[i], CRD_SPATIAL, weights[i], &below[i]->y, below[i]->scale, below[i]->shift);
-    }
+    convolve(engine, CRD_SPATIAL, weights, &below->y, NULL, below->scale, below->shift);
 }

@@ -21,14 +21,6 @@ typedef struct crd_merge {
     float *scale, *shift; /* of [skip.y, up.y] all the way through both norms */
 } crd_merge;
 
-/* One sample on its way through the decoder: what it leaves, and the kernel that is at work. */
-typedef struct crd_seat {
-    crd_node *nodes; /* by layer */
-    crd_merge *merges;
-    float *folded, *bias_classes;
-} crd_seat;
-enum { CRD_SEATS = CRD_CONV_GROUP };
-
 struct crd_engine {
     crd_engine_plan plan;
     int64_t size[CRD_LEVELS + 1][3]; /* by level, 1..4 */
@@ -38,17 +30,16 @@ struct crd_engine {
     crd_node nodes[CRD_CONV_COUNT];    /* head/point has no tensor */
     crd_tensor pooled[CRD_LEVELS + 1]; /* input of level 2, 3, 4 */
     crd_merge merges[CRD_MERGE_COUNT];
-    crd_node second_nodes[CRD_CONV_COUNT]; /* of the second of a pair of samples: decoder and head only */
-    crd_merge second_merges[CRD_MERGE_COUNT];
-    crd_seat seats[CRD_SEATS];
+    int64_t kept_bytes[CRD_LEVELS]; /* by level, 1..3: of the skip, for the convolution after its merge */
+    void *kept[CRD_LEVELS];         /* NULL where nothing is kept */
 
     /* Gradients: three tensors a level (see engine_backward.c), one for the pooled input, one for the head. */
     crd_tensor gradient[CRD_LEVELS + 1][3];
     crd_tensor pooled_gradient[CRD_LEVELS + 1];
     crd_tensor head_gradient;
 
-    float *tap_shift, *flipped; /* of the layer at work */
-    double *channel_sums;       /* 2 * the widest merge */
+    float *folded, *bias_classes, *tap_shift, *flipped; /* of the layer at work */
+    double *channel_sums;                               /* 2 * the widest merge */
     double *border_sums;
     double *coefficients; /* 6 * the widest merge */
     float *apply;         /* 3 * the widest merge */
@@ -67,12 +58,12 @@ static inline int crd_encoder_a(int level)
     return CRD_E1A + (level - 1) * 2;
 }
 
+/* Of the convolution after the merge. */
+crd_conv_size crd_engine_merge_size(const crd_engine *engine, int level);
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer);
 
 void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const float *input);
-/* `count` samples, one or, where the plan has pairs, two. */
-void crd_engine_forward_decoder(crd_engine *engine, int count, const float *const *decoder_weights,
-                                const float *const *masks);
+void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks);
 void crd_engine_backward(crd_engine *engine, const float *weights, const float *masks, float *gradient);
 
 #endif

@@ -57,8 +57,9 @@ typedef struct crd_conv {
     const float *bias; /* [CRD_BORDER_CLASSES][cout], or NULL for none */
     bool relu;
     crd_tensor *y;
-    double *sums;  /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
-    void *scratch; /* at least conv_scratch bytes, 64-byte aligned */
+    double *sums;     /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
+    void *scratch;    /* at least conv_scratch bytes, 64-byte aligned */
+    const void *kept; /* NULL, or what conv_keep made of x[0], whose voxels aren't read then */
 } crd_conv;
 
 /* y = act(conv2(upsample2(x), kernel) + bias[class]): y has twice x's edges. 2x2x2, padded at the end only: kernel
@@ -88,7 +89,7 @@ typedef struct crd_conv_size {
     int64_t channels_out;
 } crd_conv_size;
 
-enum { CRD_OPS_VERSION = 2, CRD_CONV_GROUP = 2 };
+enum { CRD_OPS_VERSION = 3 };
 
 /* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these
  * allocates, and none can fail: sizes are checked when the network is planned. */
@@ -101,9 +102,10 @@ typedef struct crd_ops {
     size_t (*scratch_bytes)(crd_op op, const crd_conv_size *size, int threads);
 
     void (*conv_forward)(crd_pool *pool, const crd_conv *conv);
-    /* Up to CRD_CONV_GROUP convolutions of equal size that share x[0], such as those of several samples with a skip:
-     * the same bytes as one by one. Only the first one's scratch is used, with room for `count` of them. */
-    void (*conv_forward_group)(crd_pool *pool, const crd_conv *convs, int64_t count);
+    /* What a convolution of that size makes of x[0] alone, to be kept for all that have the same x[0]: they are faster
+     * with it, and give the same bytes. keep_bytes: its size, 0 where there is nothing worth keeping. */
+    size_t (*keep_bytes)(const crd_conv_size *size);
+    void (*conv_keep)(crd_pool *pool, const crd_tensor *x, const crd_conv_size *size, void *kept);
     /* dkernel [27][cin][cout] = sum over voxels v of concat(x)[v + tap] * dy[v]. Overwrites. */
     void (*conv_kernel_gradient)(crd_pool *pool, const crd_tensor *x0, const crd_tensor *x1, const crd_tensor *dy,
                                  float *dkernel, void *scratch);

@@ -10,7 +10,8 @@ extern const crd_ops crd_ops_portable;
 size_t crd_portable_scratch_bytes(crd_op op, const crd_conv_size *size, int threads);
 
 void crd_portable_conv_forward(crd_pool *pool, const crd_conv *conv);
-void crd_portable_conv_forward_group(crd_pool *pool, const crd_conv *convs, int64_t count);
+size_t crd_portable_keep_bytes(const crd_conv_size *size);
+void crd_portable_conv_keep(crd_pool *pool, const crd_tensor *x, const crd_conv_size *size, void *kept);
 void crd_portable_conv_kernel_gradient(crd_pool *pool, const crd_tensor *x0, const crd_tensor *x1, const crd_tensor *dy,
                                        float *dkernel, void *scratch);
 

@@ -39,9 +39,16 @@ void crd_portable_conv_forward(crd_pool *pool, const crd_conv *conv)
     if (conv->sums != NULL) crd_add_row_sums(conv->scratch, rows, conv->y->channels, conv->sums);
 }
 
-void crd_portable_conv_forward_group(crd_pool *pool, const crd_conv *convs, int64_t count)
+/* A plain sum over taps has nothing to prepare. */
+size_t crd_portable_keep_bytes(const crd_conv_size *size)
 {
-    for (int64_t i = 0; i < count; i++) crd_portable_conv_forward(pool, &convs[i]);
+    (void)size;
+    return 0;
+}
+
+void crd_portable_conv_keep(crd_pool *pool, const crd_tensor *x, const crd_conv_size *size, void *kept)
+{
+    (void)pool, (void)x, (void)size, (void)kept;
 }
 
 enum { CHANNELS = 8 }; /* input channels of one item */

@@ -24,7 +24,8 @@ static void fill(crd_ops *ops, const crd_ops *from)
     if (ops->slot == NULL) ops->slot = from->slot
     FILL(scratch_bytes);
     FILL(conv_forward);
-    FILL(conv_forward_group);
+    FILL(keep_bytes);
+    FILL(conv_keep);
     FILL(conv_kernel_gradient);
     FILL(up_forward);
     FILL(up_data_gradient);

@@ -63,14 +63,14 @@ static int64_t probes_in_chunk(const crd_request *request, int64_t chunk_voxels)
 }
 
 /* Everything that must be in memory at once, but for the tiles of sums and the scan's caches. */
-static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], bool lean, int64_t *out)
+static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int thrift, int64_t *out)
 {
     crd_predictor_plan plan;
     int64_t host, device;
     const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
     crd_request_predictor(request, &plan);
     memcpy(plan.chunk, chunk, sizeof plan.chunk);
-    plan.lean = lean;
+    plan.thrift = thrift;
     CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
     *out += voxels * (CRD_READER_BUFFERS * (int64_t)sizeof(float) + (int64_t)crd_type_size(request->scan.type));
@@ -98,7 +98,7 @@ static crd_status refuse(const crd_request *request, int64_t limit, int64_t need
             const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / 8 * 8;
             chunk[axis] = edge < 8 ? 8 : edge;
         }
-        CRD_PASS(fixed_bytes(request, chunk, true, &bytes));
+        CRD_PASS(fixed_bytes(request, chunk, CRD_THRIFT_MOST, &bytes));
         bytes += 2 * cache_for(limit) + 16 * mebibyte;
         fits = bytes <= limit;
     }
@@ -134,6 +134,24 @@ static bool automatic(const char *text)
     return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0;
 }
 
+/* How thrifty the network must be, and what is fixed then. What lies beside it, the sums above all, needs the memory
+ * more; and who sets no limit gets a run of moderate size, or one that isn't much larger than it has to be. */
+static crd_status choose_thrift(const crd_request *request, const int64_t chunk[3], int64_t beside,
+                                crd_memory_plan *plan, int64_t *fixed)
+{
+    int64_t enough = plan->limit;
+    CRD_PASS(fixed_bytes(request, chunk, CRD_THRIFT_MOST, fixed));
+    if (automatic(request->options->max_memory)) {
+        const int64_t least = *fixed + beside, modest = least < moderate ? moderate : least + least / 8;
+        if (modest < enough) enough = modest;
+    }
+    for (plan->thrift = 0; plan->thrift < CRD_THRIFT_MOST; plan->thrift++) {
+        CRD_PASS(fixed_bytes(request, chunk, plan->thrift, fixed));
+        if (*fixed + beside <= enough) return CRD_OK;
+    }
+    return fixed_bytes(request, chunk, CRD_THRIFT_MOST, fixed);
+}
+
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
     crd_slab_shape shape;
@@ -148,13 +166,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     CRD_PASS(crd_slab_divide(&shape, &tiles));
     out->cache_bytes = cache_for(out->limit);
     const int64_t all = tiles.total * tiles.bytes, beside = 2 * out->cache_bytes + crd_slab_overhead(&tiles);
-    CRD_PASS(fixed_bytes(request, chunk, false, &fixed));
-    /* The sums need the memory more than the network does; and who sets no limit gets a run of moderate size. */
-    const bool free_choice = automatic(request->options->max_memory) && out->limit > moderate;
-    if (fixed + beside + all > (free_choice ? moderate : out->limit)) {
-        out->lean = true;
-        CRD_PASS(fixed_bytes(request, chunk, true, &fixed));
-    }
+    CRD_PASS(choose_thrift(request, chunk, beside + all, out, &fixed));
     fixed += beside;
     int64_t least = CRD_SLAB_LEAST_TILES * tiles.bytes;
     if (least > all) least = all;

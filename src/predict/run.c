@@ -123,7 +123,7 @@ static crd_status start(crd_predict_run *r)
     crd_predictor_plan plan;
     char *scratch = NULL, name[48];
     crd_request_predictor(&r->request, &plan);
-    plan.lean = r->memory.lean;
+    plan.thrift = r->memory.thrift;
     snprintf(name, sizeof name, ".partial/scratch.%d", crd_dist_rank(r->dist));
     CRD_TRY(crd_join_path(r->folder.path, name, "", &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));

@@ -23,6 +23,8 @@
 
 #include "backend/cpu/winograd_forward.inc"
 
+#include "backend/cpu/winograd_keep.inc"
+
 #include "backend/cpu/winograd_gradient.inc"
 
 #include "backend/cpu/direct.inc"
@@ -55,7 +57,8 @@ const crd_ops crd_ops_avx512 = {
     .available = avx512_available,
     .scratch_bytes = fast_scratch_bytes,
     .conv_forward = fast_conv_forward,
-    .conv_forward_group = fast_conv_forward_group,
+    .keep_bytes = fast_keep_bytes,
+    .conv_keep = fast_conv_keep,
     .conv_kernel_gradient = fast_conv_kernel_gradient,
     .up_forward = fast_up_forward,
     .up_data_gradient = fast_up_data_gradient,

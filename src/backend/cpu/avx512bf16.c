@@ -19,6 +19,8 @@
 
 #include "backend/cpu/winograd_forward.inc"
 
+#include "backend/cpu/winograd_keep.inc"
+
 static bool takes(int64_t in0, int64_t in1, int64_t out)
 {
     return fills_vectors(in0) && fills_vectors(in1) && fills_vectors(out);
@@ -35,18 +37,21 @@ static void bf16_conv_forward(crd_pool *pool, const crd_conv *conv)
 {
     const int64_t in1 = conv->x[1] != NULL ? conv->x[1]->channels : 0;
     if (takes(conv->x[0]->channels, in1, conv->y->channels))
-        wino_forward_run(pool, conv, 1);
+        wino_forward_run(pool, conv);
     else
         crd_ops_avx512.conv_forward(pool, conv);
 }
 
-static void bf16_conv_forward_group(crd_pool *pool, const crd_conv *convs, int64_t count)
+static size_t bf16_keep_bytes(const crd_conv_size *size)
 {
-    const int64_t in1 = convs->x[1] != NULL ? convs->x[1]->channels : 0;
-    if (takes(convs->x[0]->channels, in1, convs->y->channels))
-        wino_forward_run(pool, convs, count);
-    else
-        crd_ops_avx512.conv_forward_group(pool, convs, count);
+    const bool own = takes(size->channels_in[0], size->channels_in[1], size->channels_out);
+    return (own ? wino_keep_bytes : crd_ops_avx512.keep_bytes)(size);
+}
+
+static void bf16_conv_keep(crd_pool *pool, const crd_tensor *x, const crd_conv_size *size, void *kept)
+{
+    const bool own = takes(size->channels_in[0], size->channels_in[1], size->channels_out);
+    (own ? wino_keep_run : crd_ops_avx512.conv_keep)(pool, x, size, kept);
 }
 
 static bool bf16_available(void)
@@ -60,5 +65,6 @@ const crd_ops crd_ops_avx512_bf16 = {
     .available = bf16_available,
     .scratch_bytes = bf16_scratch_bytes,
     .conv_forward = bf16_conv_forward,
-    .conv_forward_group = bf16_conv_forward_group,
+    .keep_bytes = bf16_keep_bytes,
+    .conv_keep = bf16_conv_keep,
 };

@@ -169,7 +169,13 @@ static void conv_call(void *context)
     crd_pool *pool = w->b->pool;
     crd_tensor y = w->y, dx = w->x[0];
     const crd_tensor *x1 = w->x[1].channels > 0 ? &w->x[1] : NULL;
-    const crd_conv conv = {{&w->x[0], x1}, w->kernel, w->bias, true, &y, w->sums, w->scratch};
+    const crd_conv conv = {.x = {&w->x[0], x1},
+                           .kernel = w->kernel,
+                           .bias = w->bias,
+                           .relu = true,
+                           .y = &y,
+                           .sums = w->sums,
+                           .scratch = w->scratch};
     const crd_up up = {&w->x[0], w->kernel, w->bias, true, &y, w->sums, w->scratch};
     switch (w->op) {
     case CRD_OP_CONV:

@@ -1,5 +1,5 @@
-/* Prediction on the CPU: the encoder once per chunk, then the decoder for two samples at a time, then the summary over
- * samples. The queue is one deep: a chunk is computed when it is submitted. */
+/* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples.
+ * The queue is one deep: a chunk is computed when it is submitted. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,6 @@ struct crd_predictor {
     crd_engine *engine;
     crd_posterior *posterior;
     crd_noise_source *noise;
-    bool pairs;                    /* are samples computed two at a time? */
     int64_t voxels, decoder_count; /* decoder_count: values that differ between samples */
     float *point;                  /* all weights of the sample that was drawn last */
     float *decoders;               /* [samples][decoder_count], where draws are shared */
@@ -56,11 +55,20 @@ static int64_t stored_draws(const crd_predictor_plan *plan)
     return plan->draws_per_chunk ? 0 : plan->samples;
 }
 
-/* Samples drawn for each chunk have one room for their weights; all else can go in pairs. */
-static bool in_pairs(const crd_predictor_plan *plan)
+/* What is kept of the skips pays from a few samples on. Level 1 takes three quarters of the memory. */
+static int keep_from(const crd_predictor_plan *plan)
 {
-    const bool drawn_in_passing = stochastic(plan) && plan->net->kind == CRD_BCNN && plan->draws_per_chunk;
-    return plan->samples > 1 && !plan->lean && !drawn_in_passing;
+    if (plan->samples < 4 || plan->thrift == CRD_THRIFT_MOST) return 0;
+    return 1 + plan->thrift;
+}
+
+static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_ops *ops, crd_pool *pool)
+{
+    return (crd_engine_plan){.net = plan->net,
+                             .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
+                             .keep_from = keep_from(plan),
+                             .ops = ops,
+                             .pool = pool};
 }
 
 /* Draws sample number `sample` (of the plan) for a chunk into point; example is 0 for draws that all chunks share. */
@@ -123,12 +131,11 @@ static crd_status predictor_bytes(const crd_device_settings *settings, const crd
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
-    crd_engine_plan engine = {
-        .net = plan->net, .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]}, .pairs = in_pairs(plan)};
+    const crd_ops *ops;
     CRD_TRY(check_plan(plan));
-    CRD_TRY(select_ops(settings, &engine.ops));
+    CRD_TRY(select_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
-    engine.pool = pool;
+    const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
     *host_bytes += buffer_bytes(plan);
     *device_bytes = 0;
@@ -189,17 +196,12 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     CRD_TRY(check_plan(plan));
     CRD_TRY(crd_alloc(1, sizeof *predictor, "the predictor", &predictor));
     predictor->plan = *plan;
-    predictor->pairs = in_pairs(plan);
     predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
     CRD_TRY(select_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
-    CRD_TRY(crd_engine_create(&(crd_engine_plan){.net = plan->net,
-                                                 .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
-                                                 .pairs = predictor->pairs,
-                                                 .ops = predictor->ops,
-                                                 .pool = predictor->pool},
-                              &predictor->engine));
+    const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
+    CRD_TRY(crd_engine_create(&engine, &predictor->engine));
     CRD_TRY(crd_posterior_create(plan->net, &predictor->posterior));
     CRD_TRY(crd_noise_source_create(predictor->posterior, &predictor->noise));
     CRD_TRY(allocate(predictor));
@@ -217,17 +219,15 @@ static int predictor_depth(const crd_predictor *predictor)
     return 1;
 }
 
-/* The weights and masks of a sample. */
-static void prepare_sample(crd_predictor *predictor, int64_t sample, const float **weights, const float **masks)
+static void decode(crd_predictor *predictor, int64_t sample)
 {
     const crd_predictor_plan *plan = &predictor->plan;
-    *weights = predictor->point + crd_decoder_offset(plan->net);
-    *masks = NULL;
+    const float *weights = predictor->point + crd_decoder_offset(plan->net), *masks = NULL;
     if (stochastic(plan) && plan->net->kind == CRD_BCNN) {
         if (plan->draws_per_chunk) {
             draw(predictor, sample, (uint32_t)predictor->chunk_number);
         } else {
-            *weights = predictor->decoders + sample * predictor->decoder_count;
+            weights = predictor->decoders + sample * predictor->decoder_count;
         }
     }
     if (predictor->masks != NULL) {
@@ -236,27 +236,10 @@ static void prepare_sample(crd_predictor *predictor, int64_t sample, const float
             crd_dropout_draw(plan->net, plan->seed, (uint32_t)(plan->first_sample + sample),
                              (uint32_t)predictor->chunk_number, own);
         }
-        *masks = own;
+        masks = own;
     }
-}
-
-static void decode_all(crd_predictor *predictor)
-{
-    const float inverse_temperature = predictor->plan.inverse_temperature;
-    const int64_t samples = predictor->plan.samples;
-    const float *weights[2], *masks[2];
-    int64_t count;
-    for (int64_t s = 0; s < samples; s += count) {
-        float *first = predictor->samples + s * predictor->voxels;
-        count = predictor->pairs && s + 1 < samples ? 2 : 1;
-        for (int64_t i = 0; i < count; i++) prepare_sample(predictor, s + i, &weights[i], &masks[i]);
-        if (count == 2) {
-            float *const both[2] = {first, first + predictor->voxels};
-            crd_engine_decode_pair(predictor->engine, weights, masks, inverse_temperature, both);
-        } else {
-            crd_engine_decode(predictor->engine, weights[0], masks[0], inverse_temperature, first);
-        }
-    }
+    crd_engine_decode(predictor->engine, weights, masks, plan->inverse_temperature,
+                      predictor->samples + sample * predictor->voxels);
 }
 
 /* Which samples lie above one half, one bit each. */
@@ -333,7 +316,7 @@ static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_numbe
     const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
     predictor->chunk_number = chunk_number;
     crd_engine_encode(predictor->engine, predictor->point, input);
-    decode_all(predictor);
+    for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
     const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));
     crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);
