@@ -18,8 +18,8 @@ static const crd_setting rows[] = {
      .offset = offsetof(convert_options, dtype),
      .argument = "TYPE",
      .help =
-         "type of the voxels in OUT: u8, i8, u16, i16, u32, i32, f32 or f64; whole numbers are rounded and clamped. "
-         "Without it IN's type stays",
+         "type of the voxels in OUT: u8, i8, u16, i16, u32, i32, f32 or f64 (raw data, too: u16be); whole numbers are "
+         "rounded and clamped. Without it IN's type stays",
      .group = "Output"},
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
@@ -104,6 +104,6 @@ const cli_command cli_convert = {
                 "credence convert scan.tif scan.zarr --compress 5\n"
                 "# raw data, 512 slices of 1024 x 1024\n"
                 "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
-                "credence convert scan_prob.tif scan_prob_8bit.tif --dtype u8",
+                "credence convert label.tif label_8bit.tif --dtype u8",
     .run = run,
 };

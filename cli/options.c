@@ -62,7 +62,7 @@ static const common_row common_rows[] = {
              .low = 0,
              .high = 9007199254740991.0,
              .argument = "N",
-             .help = "start of all random numbers, below 2^53: the same seed gives the same result",
+             .help = "start of all random numbers, below 2^53: the same seed gives the same result (phantom, train: 1)",
              .group = "Common options"},
      .shown_with = CLI_USES_SEED},
     {.row = {.name = "json",
