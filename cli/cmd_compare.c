@@ -1,10 +1,14 @@
 /* credence compare: several runs side by side. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "figures.h"
+#include "progress.h"
 
 typedef struct compare_options {
     char *label;
@@ -83,6 +87,7 @@ static int validate_run(const cli_context *context, entry *e)
 
 static int load(const cli_context *context, entry *e)
 {
+    if (access(e->run, F_OK) != 0) return cli_fail("there is no run folder %s", e->run);
     if (crd_run_kind(e->run, e->kind) != CRD_OK || crd_validation_load(e->run, &e->figures) != CRD_OK) {
         return cli_library_failed();
     }
@@ -154,6 +159,21 @@ static int print_words(const entry *entries, int count)
     return CLI_DONE;
 }
 
+/* Figures over different voxels say nothing about who is better. */
+static void warn_of_voxels(const entry *entries, int count)
+{
+    char text[512];
+    for (int i = 1; i < count; i++) {
+        const int64_t first = entries[0].figures->voxels, other = entries[i].figures->voxels;
+        if (other == first) continue;
+        snprintf(text, sizeof text,
+                 "%s was validated over %" PRId64 " voxels and %s over %" PRId64 ": their figures can't be compared",
+                 entries[0].run, first, entries[i].run, other);
+        cli_progress_line(CLI_WARNING, text);
+        return;
+    }
+}
+
 static int print(const cli_context *context, const entry *entries, int count)
 {
     const compare_options *options = context->options;
@@ -177,6 +197,7 @@ static int run(cli_context *context)
         entries[i].run = context->arguments[i];
         code = load(context, &entries[i]);
     }
+    if (code == CLI_DONE) warn_of_voxels(entries, count);
     if (code == CLI_DONE) code = print(context, entries, count);
     for (int i = 0; i < count; i++) crd_validation_free(&entries[i].figures);
     free(entries);

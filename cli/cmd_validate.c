@@ -79,8 +79,10 @@ static int print(const cli_context *context, const crd_validation *v)
     const crd_validate_options *options = context->options;
     if (context->common->json) return print_json(v);
     if (options->csv) {
+        char kind[16] = "";
+        if (options->run != NULL && crd_run_kind(options->run, kind) != CRD_OK) return cli_library_failed();
         cli_csv_header();
-        cli_csv_row(options->run != NULL ? options->run : "", "", v);
+        cli_csv_row(options->run != NULL ? options->run : "", kind, v);
         return CLI_DONE;
     }
     print_classes(v);

@@ -1,10 +1,12 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "credence/number.h"
+#include "progress.h"
 
 #define AT(field) offsetof(cli_common, field)
 
@@ -199,6 +201,12 @@ static int set_option(cli_options *options, const crd_setting *row, const char *
     /* A sentence about a value begins with the setting's name: with the dashes before it, it is about the flag. */
     if (crd_settings_set(&options->table, options->block, row->name, value) != CRD_OK) {
         return cli_usage(options->command, "--%s", crd_last_error()->message);
+    }
+    /* A later word may correct an earlier one; but of two files one isn't left out without a word. */
+    if (row->kind == CRD_SETTING_TEXT && options->given[row - options->rows] != 0) {
+        char text[512];
+        snprintf(text, sizeof text, "--%s is given twice: %s counts", row->name, value);
+        cli_progress_line(CLI_WARNING, text);
     }
     options->given[row - options->rows] = 1;
     return CLI_DONE;

@@ -166,6 +166,43 @@ static void test_devices_are_not_replaced(void)
     CHECK(entries() == 0);
 }
 
+static void test_places_for_results(void)
+{
+    CHECK_OK(crd_check_target(inside("new")));
+    CHECK_OK(crd_check_target("new"));
+    CHECK_OK(crd_write_file(inside("old"), "x", 1));
+    CHECK_OK(crd_check_target(inside("old")));
+    CHECK_FAILS(crd_check_target(inside("none/new")), CRD_ERR_SYSTEM, "/none; make it first");
+    CHECK_FAILS(crd_check_target(inside("")), CRD_ERR_ARGUMENT, "is a folder");
+    CHECK_OK(crd_check_target("/new"));
+    CHECK(remove(inside("old")) == 0);
+}
+
+static void test_names_of_one_file(void)
+{
+    const char *old = inside("old"), *link = inside("link");
+    CHECK_OK(crd_write_file(old, "x", 1));
+    CHECK(symlink(old, link) == 0);
+    CHECK(crd_same_file(old, link) && crd_same_file(link, inside("./old")));
+    CHECK(!crd_same_file(old, inside("none")) && !crd_same_file(inside("none"), inside("none")));
+    CHECK_OK(crd_write_file(link, "x", 1)); /* takes the place of the link */
+    CHECK(!crd_same_file(old, link));
+    CHECK(remove(old) == 0 && remove(link) == 0);
+}
+
+static void test_what_a_file_begins_with(void)
+{
+    const char *path = inside("page");
+    CHECK(!crd_file_is_other(path, "<!doctype")); /* there is none */
+    CHECK_OK(crd_write_file(path, "", 0));
+    CHECK(!crd_file_is_other(path, "<!doctype"));
+    CHECK_OK(crd_write_file(path, "<!DOCTYPE html>", 15));
+    CHECK(!crd_file_is_other(path, "<!doctype") && crd_file_is_other(path, "{"));
+    CHECK_OK(crd_write_file(path, "<!D", 3));
+    CHECK(crd_file_is_other(path, "<!doctype"));
+    CHECK(remove(path) == 0);
+}
+
 static void test_a_folder_can_be_replaced_into_place(void)
 {
     const char *from = inside("made"), *to = inside("final");
@@ -327,7 +364,8 @@ static void test_the_folder_is_empty_again(void)
 
 TEST_MAIN(TEST(test_the_folder_is_made), TEST(test_reads_and_writes_at_an_offset), TEST(test_a_full_disk_is_said),
           TEST(test_a_failed_write_leaves_the_old_file), TEST(test_whole_files), TEST(test_a_pipe_is_read_to_its_end),
-          TEST(test_temporary_names), TEST(test_devices_are_not_replaced),
+          TEST(test_temporary_names), TEST(test_devices_are_not_replaced), TEST(test_places_for_results),
+          TEST(test_names_of_one_file), TEST(test_what_a_file_begins_with),
           TEST(test_a_folder_can_be_replaced_into_place), TEST(test_a_second_process_is_refused),
           TEST(test_a_dead_process_loses_its_lock), TEST(test_a_reused_pid_does_not_block),
           TEST(test_another_host_keeps_its_lock), TEST(test_a_broken_lock_file_is_taken_over),

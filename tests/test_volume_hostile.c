@@ -223,7 +223,7 @@ static void test_wrong_names_and_formats(void)
     CHECK_FAILS(crd_volume_create(scratch("x.tga"), &info, NULL, &volume), CRD_ERR_ARGUMENT, "suffix");
     CHECK_FAILS(crd_volume_create(scratch("none/x.npy"), &info, NULL, &volume), CRD_ERR_SYSTEM, "none/x.npy");
     CHECK_FAILS(crd_volume_create(scratch("none/x.h5"), &info, NULL, &volume), CRD_ERR_SYSTEM,
-                "none/x.h5 can't be created");
+                "none/x.h5 can't be written: there is no folder");
     CHECK_FAILS(crd_volume_create(tools_folder, &info, &(crd_volume_options){.format = "raw"}, &volume),
                 CRD_ERR_ARGUMENT, "is a folder");
     CHECK_FAILS(crd_volume_create("/dev/null", &info, &(crd_volume_options){.format = "raw"}, &volume),

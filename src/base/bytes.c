@@ -22,6 +22,9 @@ crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out)
         number * factor > 0x1p62) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s must be a size such as 4G or 900M, or auto, not '%s'", name, text);
     }
+    if (letter == NULL && number < 1e6) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s %s means %s bytes; did you mean %sG?", name, text, text, text);
+    }
     *out = (int64_t)(number * factor);
     return CRD_OK;
 }

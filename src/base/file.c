@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,6 +122,43 @@ crd_status crd_replace_file(const char *temporary, const char *path)
     CRD_PASS(sync_path(temporary));
     if (rename(temporary, path) != 0) return crd_fail_errno("can't rename %s to %s", temporary, path);
     return sync_folder_of(path);
+}
+
+crd_status crd_check_target(const char *path)
+{
+    crd_status status = CRD_OK;
+    struct stat about;
+    char *folder = NULL;
+    size_t start = 0;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is a folder; give the name of a file to write", path);
+    (void)split_path(path, &start);
+    if (start == 0) return CRD_OK;
+    CRD_TRY(crd_strdup(path, &folder));
+    folder[start] = '\0';
+    if (stat(folder, &about) == 0 || errno != ENOENT) goto done; /* other reasons show when it is written */
+    folder[start > 1 ? start - 1 : start] = '\0';
+    status = crd_fail(CRD_ERR_SYSTEM, "%s can't be written: there is no folder %s; make it first", path, folder);
+done:
+    crd_free(&folder);
+    return status;
+}
+
+bool crd_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool crd_file_is_other(const char *path, const char *beginning)
+{
+    char head[64];
+    const size_t length = strlen(beginning);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    const ssize_t got = read(fd, head, length < sizeof head ? length : sizeof head);
+    (void)close(fd);
+    return got > 0 && ((size_t)got < length || strncasecmp(head, beginning, length) != 0);
 }
 
 /* A new, empty file under a temporary name; a leftover of an earlier process with our pid is stepped over. */

@@ -18,6 +18,13 @@ crd_status crd_temporary_name(const char *path, char **out);
 /* fsync of the file, rename over `path`, fsync of its folder. */
 crd_status crd_replace_file(const char *temporary, const char *path);
 
+/* Before long work whose result goes to `path`: its folder must be there, and the name not be a folder's. */
+crd_status crd_check_target(const char *path);
+/* Do both names lead to one file that exists? */
+bool crd_same_file(const char *a, const char *b);
+/* Is there a file of that name, not empty, that begins otherwise (upper or lower case)? */
+bool crd_file_is_other(const char *path, const char *beginning);
+
 /* Writes a whole small file atomically. */
 crd_status crd_write_file(const char *path, const void *data, size_t bytes);
 /* Reads a whole file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. `bytes`

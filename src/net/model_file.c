@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "net/model.h"
 
 static const char format_name[] = "credence-model";
+static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
 enum { FORMAT_VERSION = 1, CHECKSUM_TEXT = 32 };
 
 static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
@@ -280,6 +282,7 @@ crd_status crd_model_read(const char *path, crd_model_extra *extra, void *contex
     crd_model_info info;
     char *config = NULL;
     *out = NULL;
+    if (crd_file_is_other(path, signature)) CRD_FAIL(CRD_ERR_FORMAT, "%s is no model of credence", path);
     CRD_TRY(crd_store_open(path, &store));
     CRD_TRY(read_info(store, &info, &config));
     CRD_TRY(make_model(path, &info, &model));
@@ -301,15 +304,9 @@ crd_status crd_model_load(const char *path, crd_model **out)
 
 bool crd_model_recognise(const char *path)
 {
-    static const char signature[] = "\x89HDF\r\n\x1a\n"; /* cheaper than asking libhdf5 about a large scan */
-    char head[sizeof signature - 1] = {0};
     crd_store *store = NULL;
     char *format = NULL;
-    FILE *file = fopen(path, "rbe");
-    const bool hdf5 =
-        file != NULL && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, signature, sizeof head) == 0;
-    if (file != NULL) (void)fclose(file);
-    if (!hdf5 || crd_store_open(path, &store) != CRD_OK) return false;
+    if (crd_file_is_other(path, signature) || crd_store_open(path, &store) != CRD_OK) return false;
     const bool model = crd_store_has_attribute(store, "", "format") &&
                        crd_store_get_text(store, "", "format", &format) == CRD_OK && strcmp(format, format_name) == 0;
     crd_free(&format);

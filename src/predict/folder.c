@@ -75,11 +75,15 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
         if (!found.partial && !found.manifest)
             crd_info(monitor, "%s holds no run to go on with: it begins anew", out->path);
     } else if (found.anything && !options->overwrite) {
-        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is not empty%s; choose another folder, or replace it with --overwrite",
-                 out->path,
-                 found.partial    ? ": it holds a run that was interrupted, which --resume goes on with"
-                 : found.manifest ? ": it holds the result of an earlier run"
-                                  : "");
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is not empty%s", out->path,
+                 found.partial ? ": it holds a run that was interrupted, which --resume goes on with; choose another "
+                                 "folder, or replace it with --overwrite"
+                 : found.manifest
+                     ? ": it holds the result of an earlier run; choose another folder, or replace it with "
+                       "--overwrite"
+                     : ", and what it holds is no run; choose another folder");
+    } else if (found.anything && !found.partial && !found.manifest) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s holds no run that --overwrite could replace; choose another folder", out->path);
     }
 done:
     crd_free(&lock);

@@ -124,11 +124,25 @@ static const char *first_difference(const cJSON *a, const cJSON *b)
     return NULL;
 }
 
+static crd_status differs(const char *path, const char *key, const cJSON *before, const cJSON *after)
+{
+    char was[200], is[200], what[480];
+    value_text(cJSON_GetObjectItemCaseSensitive(before, key), was, sizeof was);
+    value_text(cJSON_GetObjectItemCaseSensitive(after, key), is, sizeof is);
+    if (strcmp(key, "scan") == 0 || strcmp(key, "model") == 0) { /* fingerprints tell nobody anything */
+        snprintf(what, sizeof what, "the %s is another one, or its content has changed", key);
+    } else {
+        snprintf(what, sizeof what, "%s was %s and is %s now", key, was, is);
+    }
+    return crd_fail(CRD_ERR_MISMATCH,
+                    "this run can't go on with what %s describes: %s; use the same, or begin anew with --overwrite",
+                    path, what);
+}
+
 crd_status crd_identity_compare(const char *earlier, const char *now, const char *path)
 {
     crd_status status = CRD_OK;
     cJSON *before = cJSON_Parse(earlier), *after = cJSON_Parse(now);
-    char was[200], is[200];
     if (!cJSON_IsObject(before)) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read, so that the run can't go on; begin it anew with --overwrite", path);
     }
@@ -138,16 +152,34 @@ crd_status crd_identity_compare(const char *earlier, const char *now, const char
     }
     const char *key = first_difference(before, after);
     if (key == NULL) key = first_difference(after, before);
-    if (key == NULL) goto done;
-    value_text(cJSON_GetObjectItemCaseSensitive(before, key), was, sizeof was);
-    value_text(cJSON_GetObjectItemCaseSensitive(after, key), is, sizeof is);
-    status = crd_fail(CRD_ERR_MISMATCH,
-                      "this run can't go on with what %s describes: %s was %s and is %s now; use the same, or begin "
-                      "anew with --overwrite",
-                      path, key, was, is);
+    if (key != NULL) status = differs(path, key, before, after);
 done:
     cJSON_Delete(before);
     cJSON_Delete(after);
+    return status;
+}
+
+crd_status crd_identity_finished(const char *path, const char *now)
+{
+    static const char *const harmless[] = {"program", "device"}; /* nothing will be computed */
+    crd_status status = CRD_OK;
+    char *text = NULL;
+    cJSON *manifest = NULL, *after = cJSON_Parse(now);
+    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
+    manifest = cJSON_Parse(text);
+    cJSON *before = cJSON_GetObjectItemCaseSensitive(manifest, "identity");
+    if (before == NULL || after == NULL) goto done;
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+        cJSON_DeleteItemFromObject(before, harmless[i]);
+        cJSON_DeleteItemFromObject(after, harmless[i]);
+    }
+    const char *key = first_difference(before, after);
+    if (key == NULL) key = first_difference(after, before);
+    if (key != NULL) status = differs(path, key, before, after);
+done:
+    cJSON_Delete(manifest);
+    cJSON_Delete(after);
+    crd_free(&text);
     return status;
 }
 

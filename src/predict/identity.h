@@ -19,6 +19,9 @@ crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *
 crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out);
 /* Fails with a sentence that names the first key that differs. `path` is where `earlier` was found. */
 crd_status crd_identity_compare(const char *earlier, const char *now, const char *path);
+/* The same for a run that is complete, whose manifest is `path`. One that says nothing of it (of an earlier version) is
+ * believed. */
+crd_status crd_identity_finished(const char *path, const char *now);
 
 /* Warns of each of scan, model and program that isn't what the manifest at `path` says. */
 crd_status crd_identity_repeats(const char *path, const crd_fingerprints *fingerprints, const crd_monitor *monitor);

@@ -311,6 +311,12 @@ static crd_status add_settings(json *j, const crd_request *request)
     return CRD_OK;
 }
 
+static void add_identity(json *j, const char *identity)
+{
+    cJSON *o = cJSON_Parse(identity);
+    if (o == NULL || !cJSON_AddItemToObject(j->root, "identity", o)) j->failed = true;
+}
+
 static void add_times(json *j, const crd_manifest *m)
 {
     char when[64] = "";
@@ -357,6 +363,7 @@ static crd_status fill(json *j, const crd_manifest *m, const totals *t, crd_pred
     if (m->notes->warnings.count == 0 && warnings == NULL) warnings = cJSON_CreateArray();
     if (!cJSON_AddItemToObject(j->root, "warnings", warnings)) j->failed = true;
     CRD_PASS(add_settings(j, request));
+    add_identity(j, m->identity);
     add_times(j, m);
     return CRD_OK;
 }

@@ -22,6 +22,7 @@ typedef struct crd_run_times {
 typedef struct crd_manifest {
     const crd_request *request;
     const crd_fingerprints *fingerprints;
+    const char *identity;
     const crd_scan *scan;
     const crd_memory_plan *memory;
     const crd_seams *seams;

@@ -32,6 +32,11 @@ static crd_status parse_pairs(const char *what, const char *text, pair *pairs, i
             !(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) {
             return bad_pair(what, text);
         }
+        if (p->high <= 1.0) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: percentiles go from 0 to 100, so %g-%g is next to nothing; did you mean %g-%g?", what,
+                            p->low, p->high, 100.0 * p->low, 100.0 * p->high);
+        }
         for (int64_t i = 0; i < *count; i++) {
             if (pairs[i].low == p->low && pairs[i].high == p->high) return bad_pair(what, text);
         }

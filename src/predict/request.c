@@ -178,6 +178,17 @@ static void choose_method(crd_request *request)
     request->step = options->preview ? 1 : options->step;
 }
 
+static void warn_of_method(const crd_request *request, const crd_monitor *monitor)
+{
+    if (request->samples == 1 && request->estimator != CRD_MEAN && !request->save_samples) {
+        crd_warn(monitor, "one sample has no spread: the uncertainty will be 0 everywhere; give --samples more");
+    }
+    if (request->draws_per_chunk && request->save_samples) {
+        crd_warn(monitor, "with --draws per-chunk every chunk has draws of its own: the samples that are saved are no "
+                          "realisations of the whole scan");
+    }
+}
+
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
 {
     int64_t chunk[3];
@@ -194,6 +205,7 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     if (out->device.fallback[0] != '\0') crd_info(monitor, "%s: the CPU computes", out->device.fallback);
     CRD_PASS(open_inputs(out, monitor));
     choose_method(out);
+    warn_of_method(out, monitor);
     CRD_PASS(choose_chunk(out, monitor, chunk));
     CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, options->trim, &out->plan));
     if (out->plan.count > UINT32_MAX) {

@@ -51,29 +51,27 @@ static crd_status open_scan(crd_predict_run *r)
 
 /* The fingerprints, of which that of a large scan takes long, and the run's identity, which must be known before
  * anything can be resumed. */
-static crd_status identify(crd_predict_run *r, char **identity)
+static crd_status identify(crd_predict_run *r)
 {
     const char *repeats = r->request.options->repeats;
     CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
     if (repeats != NULL && repeats[0] != '\0') {
         CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
     }
-    r->identified = true;
-    return crd_identity_make(&r->request, &r->fingerprints, identity);
+    return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
 }
 
 /* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later. */
 static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
-    char *identity = NULL, *log = NULL;
-    if (r->folder.resume || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r, &identity));
+    char *log = NULL;
+    if (r->folder.resume || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
-    CRD_TRY(crd_partial_open(r->folder.path, &r->request, identity, r->folder.resume, &r->partial));
+    CRD_TRY(crd_partial_open(r->folder.path, &r->request, r->identity, r->folder.resume, &r->partial));
     CRD_TRY(crd_notes_log(&r->notes, log, r->folder.resume));
 done:
-    crd_free(&identity);
     crd_free(&log);
     return status;
 }
@@ -219,6 +217,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &path));
     const crd_manifest manifest = {.request = &r->request,
                                    .fingerprints = &r->fingerprints,
+                                   .identity = r->identity,
                                    .scan = r->scan,
                                    .memory = &r->memory,
                                    .seams = &r->seams,
@@ -239,14 +238,9 @@ done:
 
 static crd_status identify_later(crd_predict_run *r)
 {
-    crd_status status = CRD_OK;
-    char *identity = NULL;
-    if (r->identified) return CRD_OK;
-    CRD_TRY(identify(r, &identity));
-    CRD_TRY(crd_partial_identify(r->partial, identity));
-done:
-    crd_free(&identity);
-    return status;
+    if (r->identity != NULL) return CRD_OK;
+    CRD_PASS(identify(r));
+    return crd_partial_identify(r->partial, r->identity);
 }
 
 static crd_status prepare(crd_predict_run *r)
@@ -293,7 +287,7 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
 {
     const crd_error error = *crd_last_error();
     if (r->writer != NULL) (void)crd_writer_wait(r->writer);
-    if (r->partial == NULL || (crd_predict_first(r) && !r->identified)) return crd_error_adopt(&error);
+    if (r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
                     error.message, r->folder.path);
 }
@@ -308,6 +302,20 @@ static crd_status open_folder(crd_predict_run *r)
     return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
 }
 
+/* A complete run is left as it is only if it is the one that is asked for. */
+static crd_status check_complete(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    char *manifest = NULL;
+    if (!crd_predict_first(r)) return CRD_OK;
+    CRD_TRY(identify(r));
+    CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &manifest));
+    CRD_TRY(crd_identity_finished(manifest, r->identity));
+done:
+    crd_free(&manifest);
+    return status;
+}
+
 static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
@@ -318,6 +326,7 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     CRD_TRY(open_folder(r));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     if (r->folder.complete) {
+        CRD_TRY(check_complete(r));
         crd_info(
             &r->notes.monitor,
             "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
@@ -367,6 +376,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);
+    crd_free(&r->identity);
     crd_free(&r->rows);
     crd_free(&r->inside);
     crd_notes_end(&r->notes);

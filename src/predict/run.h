@@ -17,7 +17,7 @@ typedef struct crd_predict_run {
     crd_run_folder folder;
     crd_notes notes;
     crd_fingerprints fingerprints; /* rank 0's */
-    bool identified;               /* they are taken, and the run can be resumed */
+    char *identity;                /* NULL until they are taken: then the run can be resumed */
     crd_scan *scan;
     crd_partial *partial;
     crd_growth *growth; /* NULL: the volumes are written at the end, or by rank 0 */

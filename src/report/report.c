@@ -15,7 +15,8 @@ static crd_status picture_folder(const char *output, char **out)
     const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - output) : strlen(output);
     CRD_PASS(crd_alloc((int64_t)stem + 16, 1, "a path", out));
     snprintf(*out, stem + 16, "%.*s_pictures", (int)stem, output);
-    return crd_make_folders(*out);
+    CRD_PASS(crd_make_folders(*out));
+    return crd_check_target(output);
 }
 
 /* The scan's file with its folder, as far as they are known: many scans are called "scan". */
@@ -95,6 +96,10 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
     }
     if (options->run == NULL) return crd_fail(CRD_ERR_ARGUMENT, "run: a report is about a run folder; name one");
     if (options->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "output: say where the page goes (-o report.html)");
+    if (crd_file_is_other(options->output, "<!doctype html>")) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no report; give -o another name",
+                        options->output);
+    }
     CRD_TRY(crd_alloc(count, sizeof *subjects, "the report", &subjects));
     CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
     if (count > 1) CRD_TRY(crd_subject_open(options->second, options, &warnings, &subjects[1]));

@@ -151,6 +151,10 @@ static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor
     }
     if (!fits(&s->in_scan, crd_volume_describe(s->scan)->shape)) {
         crd_volume_close(&s->scan);
+        if (named != NULL) {
+            return crd_fail(CRD_ERR_MISMATCH, "%s isn't the scan of the run %s: its shape is another one", path,
+                            s->folder);
+        }
         return add_warning(s, "%s isn't the scan of this run: its shape is another one.", path);
     }
     CRD_PASS(crd_volume_measure(s->scan, monitor, &s->scan_statistics));

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/choose.h"
@@ -18,6 +19,7 @@
 #include "train/diagnosis.h"
 #include "train/picture.h"
 #include "train/run.h"
+#include "volume/choose.h"
 
 /* Decoded pieces of all files that are open at once. */
 static const int64_t CACHE_BYTES = INT64_C(512) << 20;
@@ -81,6 +83,48 @@ static crd_status check_options(const crd_train_options *o)
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
     return crd_net_check_chunk(o->chunk);
+}
+
+/* No name that is written may be one that is read. */
+static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+{
+    const char *const written[] = {r->options->output, r->best_path, r->checkpoint_path, r->log_path, r->picture_path};
+    for (int64_t i = 0; i < inputs->count; i++) {
+        char *file;
+        const char *dataset;
+        CRD_PASS(crd_split_dataset(inputs->items[i], false, &file, &dataset));
+        const char *lost = NULL;
+        for (size_t k = 0; k < sizeof written / sizeof written[0]; k++) {
+            if (crd_same_file(file, written[k])) lost = written[k];
+        }
+        crd_free(&file);
+        if (lost == NULL) continue;
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is to be read, and writing %s would replace it; give -o or --log another name",
+                        inputs->items[i], lost);
+    }
+    return CRD_OK;
+}
+
+/* A long training must not end without a place for its result, nor in the place of somebody's file. */
+static crd_status check_places(const crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    struct stat about;
+    CRD_PASS(crd_check_target(o->output));
+    CRD_PASS(crd_check_target(r->log_path));
+    CRD_PASS(spare_inputs(r, &o->scan));
+    CRD_PASS(spare_inputs(r, &o->label));
+    CRD_PASS(spare_inputs(r, &o->valid_scan));
+    CRD_PASS(spare_inputs(r, &o->valid_label));
+    if (stat(o->output, &about) == 0 && about.st_size > 0 && !crd_model_recognise(o->output)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no model of credence; give -o another name",
+                        o->output);
+    }
+    if (crd_file_is_other(r->log_path, "{")) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no log; give --log another name", r->log_path);
+    }
+    return CRD_OK;
 }
 
 static crd_status name_files(crd_run *r)
@@ -339,6 +383,7 @@ static crd_status claim_files(crd_run *r, bool *go_on)
     const crd_train_options *o = r->options;
     *go_on = false;
     if (crd_run_first(r)) {
+        CRD_PASS(check_places(r));
         CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
         remove_unfinished(o->output);
         remove_unfinished(r->best_path);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -121,6 +122,11 @@ crd_status crd_run_files_find(const char *folder, crd_run_files *files)
         CRD_TRY(look_at_name(folder, entry->d_name, files));
     }
     sort_maps(files);
+    struct stat about;
+    if (fstatat(dirfd(entries), ".partial/run.json", &about, 0) == 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "the run in %s isn't complete; credence predict with --resume goes on with it",
+                 folder);
+    }
     if (files->prob == NULL && files->seg == NULL) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is no run folder: it has no volume <name>_prob or <name>_seg", folder);
     }

@@ -62,6 +62,7 @@ crd_status crd_hdf5_guard(const char *path)
         status = crd_fail_errno("%s can't be opened", path);
         goto done;
     }
+    if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not an HDF5 file", path);
     CRD_TRY(find_superblock(fd, path, about.st_size, block, &count));
     if (count < 16) CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
     CRD_TRY(check_superblock(block, count, path, about.st_size));

@@ -129,6 +129,7 @@ static crd_status name_temporary(crd_volume *volume)
         return crd_fail(CRD_ERR_ARGUMENT, "%s is %s; give the name of a file to write", volume->file,
                         S_ISDIR(about.st_mode) ? "a folder" : "no plain file");
     }
+    CRD_PASS(crd_check_target(volume->file));
     do { /* a process of the same number may have died and left its own */
         crd_free(&volume->write_path);
         CRD_PASS(crd_temporary_name(volume->file, &volume->write_path));

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# What a hasty word must not cost: nobody's files are replaced by something else, no result is taken for another's, and a
+# long run doesn't end without a place for what it made.
+. "$(dirname "$0")/common.sh"
+cd "$folder" || exit 1
+model="$CREDENCE_BUILD/tests/make_model"
+[ -x "$model" ] || { echo "there is no tool $model"; exit 1; }
+"$model" model.h5 bcnn 8 8,8,8 || exit 1
+for seed in 1 2; do run phantom graphite -o "p$seed" --shape 16,16,16 --seed $seed; expect 0; done
+run convert p1/scan.tif data.h5:/scan; expect 0
+echo "my own notes" > notes.txt
+before=$(cat p1/*.tif data.h5 notes.txt | sha256sum)
+untouched() { [ "$(cat p1/*.tif data.h5 notes.txt | sha256sum)" = "$before" ] || complain "a file of the user's has changed"; }
+
+# Training: inputs and other people's files are not replaced, and the place of the model is looked at first.
+train=(train --label p1/label.tif --chunk 8,8,8 --max-steps 1 --batch 1 --filters 4 --valid-fraction 0 --quiet)
+run "${train[@]}" --scan p1/scan.tif -o p1/scan.tif; expect 1; err 'p1/scan.tif is to be read, and writing p1/scan.tif would replace it'
+run "${train[@]}" --scan p1/scan.tif -o p1/../p1/scan.tif; expect 1; err 'would replace it'
+run "${train[@]}" --scan data.h5:/scan -o data.h5; expect 1; err 'data.h5:/scan is to be read, and writing data.h5 would replace it'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --log p1/label.tif; expect 1; err 'p1/label.tif is to be read'
+run "${train[@]}" --scan p1/scan.tif -o notes.txt; expect 1; err 'notes.txt is there already and is no model of credence; give -o another name'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --log notes.txt; expect 1; err 'notes.txt is there already and is no log'
+run "${train[@]}" --scan p1/scan.tif -o p2; expect 1; err 'p2 is a folder; give the name of a file to write'
+run "${train[@]}" --scan p1/scan.tif -o nowhere/m.h5; expect 1; err 'nowhere/m.h5 can.t be written: there is no folder nowhere; make it first'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --init p1/scan.tif; expect 1; err 'p1/scan.tif is no model of credence'
+[ ! -e m.h5 ] && [ ! -e nowhere ] || complain "something was written"
+run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0
+run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0 # a model of our own may be replaced
+untouched
+
+# Converting.
+run convert p1/scan.tif ./p1/scan.tif --dtype u8; expect 1; err 'would replace p1/scan.tif, which it is made from'
+run convert data.h5:/scan data.h5:/copy; expect 1; err 'would replace the whole file'
+ln -s scan.tif p1/other.tif; run convert p1/scan.tif p1/other.tif; expect 1; err 'which it is made from'; rm p1/other.tif
+run convert p1/scan.tif nowhere/scan.tif; expect 1; err 'there is no folder nowhere'
+untouched
+
+# Predicting.
+predict=(predict --model model.h5 --samples 2 --step 1)
+run predict --model p1 --scan p1/scan.tif -o x; expect 1; err 'p1 is a folder, not an HDF5 file'
+run predict --model p1/scan.tif --scan p1/scan.tif -o x; expect 1; err 'p1/scan.tif is no model of credence'
+run "${predict[@]}" --scan p1/scan.tif -o x --intervals 0.05-0.95; expect 1; err 'did you mean 5-95\?'
+run "${predict[@]}" --scan p1/scan.tif -o x --max-memory 4; expect 1; err 'max-memory 4 means 4 bytes; did you mean 4G\?'
+mkdir mine; cp p1/scan.tif mine/scan_seg.tif
+run "${predict[@]}" --scan p1/scan.tif -o mine; expect 1; err 'mine is not empty, and what it holds is no run; choose another folder'
+run "${predict[@]}" --scan p1/scan.tif -o mine --overwrite; expect 1; err 'mine holds no run that --overwrite could replace'
+cmp -s p1/scan.tif mine/scan_seg.tif || complain "a file of the user's was replaced"
+run "${predict[@]}" --scan p2/scan.tif --scan p1/scan.tif -o run; expect 0; err 'warning: --scan is given twice: p1/scan.tif counts'
+out ', percentiles 33-67 of the samples 0\.[0-9]{4} to 0\.[0-9]{4}, '
+run predict --model model.h5 --step 1 --scan p1/scan.tif -o one --samples 1; expect 0; err 'warning: one sample has no spread: the uncertainty will be 0 everywhere'
+run "${predict[@]}" --scan p1/scan.tif -o chunks --draws per-chunk --save-samples u8; expect 0; err 'no realisations of the whole scan'
+
+# A complete run is left alone only if it is the one that is asked for.
+run "${predict[@]}" --scan p1/scan.tif -o run --resume; expect 0; err 'run is complete: there is nothing left to do'
+run "${predict[@]}" --scan p2/scan.tif -o run --resume; expect 1; err 'run/manifest.json describes: the scan is another one, or its content has changed'
+run "${predict[@]}" --scan p1/scan.tif -o run --resume --seed 7; expect 1; err 'seed was 0 and is 7 now'
+"$model" other.h5 mcdn 8 8,8,8 || exit 1
+run predict --model other.h5 --samples 2 --step 1 --scan p1/scan.tif -o run --resume; expect 1; err 'the model is another one'
+
+# Validating, comparing, reporting.
+run validate run --label p1/truth.tif --csv; expect 0; out '^run,bcnn,4096,'
+run "${predict[@]}" --scan p1/scan.tif -o box --bbox 0:8,0:16,0:16; expect 0
+run validate box --label p1/truth.tif; expect 0
+run compare run box; expect 0; err 'warning: run was validated over 4096 voxels and box over 2048: their figures can.t be compared'
+run compare run run; expect 0; no_err
+run compare run nosuch; expect 1; err 'there is no run folder nosuch'
+if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures: no'; then
+    run report run -o p1/scan.tif; expect 1; err 'p1/scan.tif is there already and is no report; give -o another name'
+    run phantom graphite -o p3 --shape 8,8,8; expect 0
+    run report run -o r.html --scan p3/scan.tif; expect 1; err 'p3/scan.tif isn.t the scan of the run run: its shape is another one'
+    run report run -o p2; expect 1; err 'p2 is a folder'
+    run report run -o new/r.html; expect 0
+    run report run -o new/r.html; expect 0 # a report may be replaced
+fi
+mkdir -p cut/.partial; echo '{}' > cut/.partial/run.json
+run validate cut --label p1/truth.tif; expect 1; err 'the run in cut isn.t complete; credence predict with --resume goes on with it'
+untouched
+finish
