@@ -16,7 +16,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 4 };
+enum { CRD_BACKEND_VERSION = 5 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
