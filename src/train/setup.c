@@ -72,13 +72,12 @@ static crd_status check_options(const crd_train_options *o)
     if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
     if (o->scan.count == 0 || o->scan.count != o->label.count) {
         return crd_fail(CRD_ERR_ARGUMENT,
-                        "give one --label for every --scan: there are %" PRId64 " scans and %" PRId64 " labels",
+                        "give one --label for every --scan: scans there are %" PRId64 ", labels %" PRId64,
                         o->scan.count, o->label.count);
     }
     if (o->valid_scan.count != o->valid_label.count) {
         return crd_fail(CRD_ERR_ARGUMENT,
-                        "give one --valid-label for every --valid-scan: there are %" PRId64 " scans and %" PRId64
-                        " labels",
+                        "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
