@@ -124,9 +124,12 @@ static const char *first_difference(const cJSON *a, const cJSON *b)
     return NULL;
 }
 
-static crd_status differs(const char *path, const char *key, const cJSON *before, const cJSON *after)
+static crd_status compare(const char *path, const cJSON *before, const cJSON *after)
 {
     char was[200], is[200], what[480];
+    const char *key = first_difference(before, after);
+    if (key == NULL) key = first_difference(after, before);
+    if (key == NULL) return CRD_OK;
     value_text(cJSON_GetObjectItemCaseSensitive(before, key), was, sizeof was);
     value_text(cJSON_GetObjectItemCaseSensitive(after, key), is, sizeof is);
     if (strcmp(key, "scan") == 0 || strcmp(key, "model") == 0) { /* fingerprints tell nobody anything */
@@ -150,9 +153,7 @@ crd_status crd_identity_compare(const char *earlier, const char *now, const char
         status = out_of_memory();
         goto done;
     }
-    const char *key = first_difference(before, after);
-    if (key == NULL) key = first_difference(after, before);
-    if (key != NULL) status = differs(path, key, before, after);
+    status = compare(path, before, after);
 done:
     cJSON_Delete(before);
     cJSON_Delete(after);
@@ -173,9 +174,7 @@ crd_status crd_identity_finished(const char *path, const char *now)
         cJSON_DeleteItemFromObject(before, harmless[i]);
         cJSON_DeleteItemFromObject(after, harmless[i]);
     }
-    const char *key = first_difference(before, after);
-    if (key == NULL) key = first_difference(after, before);
-    if (key != NULL) status = differs(path, key, before, after);
+    status = compare(path, before, after);
 done:
     cJSON_Delete(manifest);
     cJSON_Delete(after);
