@@ -198,7 +198,7 @@ static void test_resume_wants_the_same_run(void)
     set("model", scratch("model2.h5"));
     const crd_model_info info = {.kind = CRD_BCNN, .filters = 4};
     CHECK_OK(tools_save_model(scratch("model2.h5"), &info, 8));
-    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "model was");
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "the model is another one");
     set("model", scratch("model.h5"));
     CHECK_OK(crd_predict(&options, NULL, NULL));
     CHECK(same_run("whole", "other"));
