@@ -118,6 +118,28 @@ static void test_npy_files_that_lie(void)
     CHECK_FAILS(crd_volume_open(scratch("not.npy"), NULL, NULL, &volume), CRD_ERR_FORMAT, "doesn't begin like");
 }
 
+/* A superblock that speaks of 3 GB for libhdf5's file driver, which libhdf5 would take before it looks at the file. */
+static void test_hdf5_driver_information(void)
+{
+    enum { OFFSET_SIZE = 13, LENGTH_SIZE = 14, FREE = 32, END = 40, DRIVER = 48, BYTES = 160, AT = 96, SIZE = AT + 4 };
+    unsigned char file[BYTES] = "\x89HDF\r\n\x1a\n";
+    crd_volume *volume = NULL;
+    file[OFFSET_SIZE] = file[LENGTH_SIZE] = 8;
+    memset(file + FREE, 0xff, 8);
+    file[END] = BYTES;
+    file[DRIVER] = AT;
+    file[SIZE + 3] = 0xc8;
+    write_bytes(scratch("driver.h5"), file, sizeof file);
+    CHECK_FAILS(crd_volume_open(scratch("driver.h5"), NULL, NULL, &volume), CRD_ERR_FORMAT, "driver information");
+    file[SIZE + 3] = 0;
+    file[DRIVER + 6] = 1;
+    write_bytes(scratch("driver.h5"), file, sizeof file);
+    CHECK_FAILS(crd_volume_open(scratch("driver.h5"), NULL, NULL, &volume), CRD_ERR_FORMAT, "driver information");
+    memset(file + DRIVER, 0xff, 8); /* none: the rest is libhdf5's to refuse */
+    write_bytes(scratch("driver.h5"), file, sizeof file);
+    CHECK_FAILS(crd_volume_open(scratch("driver.h5"), NULL, NULL, &volume), CRD_ERR_FORMAT, "as an HDF5 file");
+}
+
 static void test_files_cut_at_every_size(void)
 {
     static const char *const names[] = {"cut.npy", "cut.h5", "cut.raw"};
@@ -361,6 +383,7 @@ static void test_nothing_appears_before_commit(void)
     CHECK(access(scratch("again.npy.json"), F_OK) != 0);
 }
 
-TEST_MAIN(TEST(test_npy_headers), TEST(test_npy_files_that_lie), TEST(test_files_cut_at_every_size),
-          TEST(test_raw_needs_to_be_described), TEST(test_wrong_names_and_formats), TEST(test_boxes_outside),
-          TEST(test_without_permission), TEST(test_disk_full), TEST(test_nothing_appears_before_commit))
+TEST_MAIN(TEST(test_npy_headers), TEST(test_npy_files_that_lie), TEST(test_hdf5_driver_information),
+          TEST(test_files_cut_at_every_size), TEST(test_raw_needs_to_be_described), TEST(test_wrong_names_and_formats),
+          TEST(test_boxes_outside), TEST(test_without_permission), TEST(test_disk_full),
+          TEST(test_nothing_appears_before_commit))

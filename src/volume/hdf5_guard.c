@@ -9,7 +9,13 @@
 
 static const unsigned char signature[8] = "\x89HDF\r\n\x1a\n";
 
-enum { SUPERBLOCK_READ = 96, NEWEST_SUPERBLOCK = 3 };
+enum { SUPERBLOCK_READ = 96, NEWEST_SUPERBLOCK = 3, DRIVER_HEAD = 16 };
+
+typedef struct superblock {
+    int64_t at; /* in the file */
+    unsigned char bytes[SUPERBLOCK_READ];
+    size_t count; /* of them that the file has */
+} superblock;
 
 static uint64_t little_endian(const unsigned char *bytes, size_t count)
 {
@@ -19,19 +25,34 @@ static uint64_t little_endian(const unsigned char *bytes, size_t count)
 }
 
 /* The signature stands at 0, 512, 1024, 2048, ...: what comes before it is the user's. */
-static crd_status find_superblock(int fd, const char *path, int64_t length, unsigned char block[SUPERBLOCK_READ],
-                                  size_t *count)
+static crd_status find_superblock(int fd, const char *path, int64_t length, superblock *out)
 {
     for (int64_t at = 0; at + (int64_t)sizeof signature < length; at = at == 0 ? 512 : at * 2) {
-        *count = length - at < SUPERBLOCK_READ ? (size_t)(length - at) : SUPERBLOCK_READ;
-        CRD_PASS(crd_read_at(fd, path, at, block, *count));
-        if (memcmp(block, signature, sizeof signature) == 0) return CRD_OK;
+        out->at = at;
+        out->count = length - at < SUPERBLOCK_READ ? (size_t)(length - at) : SUPERBLOCK_READ;
+        CRD_PASS(crd_read_at(fd, path, at, out->bytes, out->count));
+        if (memcmp(out->bytes, signature, sizeof signature) == 0) return CRD_OK;
     }
     return crd_fail(CRD_ERR_FORMAT, "%s is no HDF5 file: it has no HDF5 signature", path);
 }
 
-static crd_status check_superblock(const unsigned char *block, size_t count, const char *path, int64_t length)
+/* A block for libhdf5's file driver, at `address` from the superblock on, says how long it is, and libhdf5 takes the
+ * memory before it reads it. */
+static crd_status check_driver(int fd, const char *path, const superblock *from, uint64_t address, int64_t length)
 {
+    unsigned char head[DRIVER_HEAD];
+    const uint64_t rest = (uint64_t)(length - from->at);
+    if (address < rest && rest - address >= DRIVER_HEAD) {
+        CRD_PASS(crd_read_at(fd, path, from->at + (int64_t)address, head, sizeof head));
+        if (little_endian(head + 4, 4) <= rest - address - DRIVER_HEAD) return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_FORMAT, "%s is broken: its HDF5 driver information lies beyond its end", path);
+}
+
+static crd_status check_superblock(int fd, const char *path, const superblock *from, int64_t length)
+{
+    const unsigned char *block = from->bytes;
+    const size_t count = from->count;
     const int version = block[8];
     if (version > NEWEST_SUPERBLOCK) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "%s has an HDF5 superblock of version %d; versions 0 to %d are known",
@@ -48,14 +69,19 @@ static crd_status check_superblock(const unsigned char *block, size_t count, con
         return crd_fail(CRD_ERR_FORMAT, "%s is cut short: its HDF5 superblock speaks of %llu bytes, and it has %lld",
                         path, (unsigned long long)end, (long long)length);
     }
-    return CRD_OK;
+    if (version > 1) return CRD_OK;
+    if (addresses + 4 * offset_size > count) {
+        return crd_fail(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
+    }
+    const uint64_t none = UINT64_MAX >> (64 - 8 * offset_size);
+    const uint64_t driver = little_endian(block + addresses + 3 * offset_size, offset_size);
+    return driver == none ? CRD_OK : check_driver(fd, path, from, driver, length);
 }
 
 crd_status crd_hdf5_guard(const char *path)
 {
     crd_status status = CRD_OK;
-    unsigned char block[SUPERBLOCK_READ] = {0};
-    size_t count = 0;
+    superblock found = {0};
     struct stat about;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0) {
@@ -63,9 +89,9 @@ crd_status crd_hdf5_guard(const char *path)
         goto done;
     }
     if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not an HDF5 file", path);
-    CRD_TRY(find_superblock(fd, path, about.st_size, block, &count));
-    if (count < 16) CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
-    CRD_TRY(check_superblock(block, count, path, about.st_size));
+    CRD_TRY(find_superblock(fd, path, about.st_size, &found));
+    if (found.count < 16) CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
+    CRD_TRY(check_superblock(fd, path, &found, about.st_size));
 done:
     if (fd >= 0) (void)close(fd);
     return status;
