@@ -123,7 +123,6 @@ static void test_hdf5_driver_information(void)
 {
     enum { OFFSET_SIZE = 13, LENGTH_SIZE = 14, FREE = 32, END = 40, DRIVER = 48, BYTES = 160, AT = 96, SIZE = AT + 4 };
     unsigned char file[BYTES] = "\x89HDF\r\n\x1a\n";
-    crd_volume *volume = NULL;
     file[OFFSET_SIZE] = file[LENGTH_SIZE] = 8;
     memset(file + FREE, 0xff, 8);
     file[END] = BYTES;
