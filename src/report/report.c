@@ -15,8 +15,7 @@ static crd_status picture_folder(const char *output, char **out)
     const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - output) : strlen(output);
     CRD_PASS(crd_alloc((int64_t)stem + 16, 1, "a path", out));
     snprintf(*out, stem + 16, "%.*s_pictures", (int)stem, output);
-    CRD_PASS(crd_make_folders(*out));
-    return crd_check_target(output);
+    return crd_make_folders(*out);
 }
 
 /* The scan's file with its folder, as far as they are known: many scans are called "scan". */
@@ -108,6 +107,7 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
         snprintf(subjects[i].name, sizeof subjects[i].name, kind[0] != '\0' ? "Run %c (%s)" : "Run %c", 'A' + i, kind);
     }
     CRD_TRY(picture_folder(options->output, &folder));
+    CRD_TRY(crd_check_target(options->output));
     CRD_TRY(write_page(options, folder, subjects, count));
 done:
     for (int i = 0; subjects != NULL && i < count; i++) crd_subject_close(&subjects[i]);
