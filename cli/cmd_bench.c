@@ -161,9 +161,10 @@ static void print_result(const crd_bench_result *r, bool train)
     printf("%s, %s, chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x): ", r->device, r->precision, r->chunk[0],
            r->chunk[1], r->chunk[2]);
     if (train) {
-        printf("%.1f ms a step of %" PRId64 " chunks (%s)", r->milliseconds, r->batch, r->estimator);
+        printf("%.1f ms a step of %" PRId64 " chunk%s (%s)", r->milliseconds, r->batch, r->batch == 1 ? "" : "s",
+               r->estimator);
     } else {
-        printf("%.1f ms a chunk with %" PRId64 " samples", r->milliseconds, r->samples);
+        printf("%.1f ms a chunk with %" PRId64 " sample%s", r->milliseconds, r->samples, r->samples == 1 ? "" : "s");
     }
     if (r->copy_gigabytes > 0.0) {
         print_gpu(r);

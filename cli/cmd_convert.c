@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "describe.h"
 #include "reading.h"
 
 typedef struct convert_options {
@@ -54,6 +55,20 @@ static const char *type_of_output(const convert_options *options, const crd_volu
     return strcmp(crd_volume_describe(in)->format, "raw") != 0 ? options->reading.type : NULL;
 }
 
+/* As the file that was written says it, which some formats can't do in full. */
+static int print_result(const cli_context *context, const char *path, const crd_volume_options *writing)
+{
+    const crd_volume_options reading = {.format = writing->format};
+    cli_json json = {.out = stdout};
+    crd_volume *out = NULL;
+    if (crd_volume_open(path, &reading, context->monitor, &out) != CRD_OK) return cli_library_failed();
+    cli_json_open(&json, NULL, '{');
+    cli_json_volume(&json, path, crd_volume_describe(out));
+    cli_json_close(&json);
+    crd_volume_close(&out);
+    return CLI_DONE;
+}
+
 static int convert(const cli_context *context, crd_volume *in, const char *path)
 {
     const convert_options *options = context->options;
@@ -63,7 +78,7 @@ static int convert(const cli_context *context, crd_volume *in, const char *path)
     writing.type = type_of_output(options, in);
     if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
     if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
-    return CLI_DONE;
+    return context->common->json ? print_result(context, path, &writing) : CLI_DONE;
 }
 
 static int run(cli_context *context)
@@ -92,6 +107,7 @@ const cli_command cli_convert = {
     .most = 2,
     .settings = &settings,
     .options_size = sizeof(convert_options),
+    .uses = CLI_USES_JSON,
     .details =
         "IN is a file, a folder of slices, a quoted pattern such as 'slices/*.tif', file.h5:/path/to/dataset, or an "
         "OME-Zarr folder or one of its levels (scan.zarr/2). The format of OUT follows its suffix: .tif, .ome.tif, .h5 "

@@ -6,8 +6,8 @@
 #include "command.h"
 #include "credence/model.h"
 #include "credence/number.h"
+#include "describe.h"
 #include "info_model.h"
-#include "json.h"
 #include "reading.h"
 
 typedef struct info_options {
@@ -44,11 +44,6 @@ static double unit_name(int64_t bytes, const char **name)
     return amount;
 }
 
-static bool has_spacing(const crd_volume_info *info)
-{
-    return info->spacing[0] > 0 && info->spacing[1] > 0 && info->spacing[2] > 0;
-}
-
 static void print_header(const char *path, const crd_volume_info *info)
 {
     const char *size_unit = NULL;
@@ -59,7 +54,7 @@ static void print_header(const char *path, const crd_volume_info *info)
     printf("  shape      z %" PRId64 ", y %" PRId64 ", x %" PRId64 " (%.0f voxels, %.4g %s)\n", info->shape[0],
            info->shape[1], info->shape[2], voxels, size, size_unit);
     printf("  type       %s\n", crd_type_name(info->type));
-    if (has_spacing(info)) {
+    if (cli_has_spacing(info)) {
         printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", info->spacing[0], info->spacing[1], info->spacing[2],
                info->unit[0] != '\0' ? info->unit : "(unit not given)");
     } else {
@@ -70,22 +65,6 @@ static void print_header(const char *path, const crd_volume_info *info)
                info->origin[0], info->origin[1], info->origin[2]);
     }
     if (info->scale != 1) printf("  scale      value = stored number x %.9g\n", info->scale);
-}
-
-static void json_header(cli_json *json, const char *path, const crd_volume_info *info)
-{
-    cli_json_text(json, "path", path);
-    cli_json_text(json, "format", info->format);
-    cli_json_ints(json, "shape", info->shape, 3);
-    cli_json_text(json, "type", crd_type_name(info->type));
-    if (has_spacing(info)) {
-        cli_json_reals(json, "spacing", info->spacing, 3);
-    } else {
-        cli_json_text(json, "spacing", NULL);
-    }
-    cli_json_text(json, "unit", info->unit[0] != '\0' ? info->unit : NULL);
-    cli_json_ints(json, "origin", info->origin, 3);
-    cli_json_real(json, "scale", info->scale);
 }
 
 static void print_histogram_row(bool first, const char *label, double share, double highest)
@@ -175,7 +154,7 @@ static int describe_volume(const char *path, const output *sheet)
         code = cli_library_failed();
     } else if (sheet->json != NULL) {
         cli_json_open(sheet->json, NULL, '{');
-        json_header(sheet->json, path, crd_volume_describe(volume));
+        cli_json_volume(sheet->json, path, crd_volume_describe(volume));
         json_statistics(sheet->json, sheet->header ? NULL : &statistics);
         cli_json_close(sheet->json);
     } else {

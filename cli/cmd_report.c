@@ -1,6 +1,7 @@
 /* credence report: a page about a run. */
 #include "command.h"
 #include "credence/report.h"
+#include "json.h"
 
 static int take(const cli_context *context, const char *name, const char *value)
 {
@@ -19,7 +20,14 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code != CLI_DONE) return code;
     if (crd_report(options, context->monitor) != CRD_OK) return cli_library_failed();
-    if (!context->common->quiet) fprintf(stderr, "wrote %s\n", options->output);
+    if (context->common->json) {
+        cli_json json = {.out = stdout};
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "path", options->output);
+        cli_json_close(&json);
+    } else if (!context->common->quiet) {
+        fprintf(stderr, "wrote %s\n", options->output);
+    }
     return CLI_DONE;
 }
 
@@ -31,7 +39,7 @@ const cli_command cli_report = {
     .most = 2,
     .settings = &crd_report_settings,
     .options_size = sizeof(crd_report_options),
-    .uses = CLI_USES_THREADS,
+    .uses = CLI_USES_THREADS | CLI_USES_JSON,
     .details =
         "DIR is a run folder of credence predict; a second one is shown beside it. The page needs no network and "
         "no script, follows the reader's light or dark setting, and prints. Figures against a label are in it if "

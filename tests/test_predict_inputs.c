@@ -267,6 +267,16 @@ static void test_unlike_the_training_data(void)
     CHECK(strstr(said, "trained on chunks of 16,16,16 and sees 16,24,24") != NULL);
 }
 
+/* As a program does it that fills the struct itself. */
+static void set_past_the_table(const char *name, const char *value)
+{
+    const crd_setting *row = crd_settings_find(&crd_predict_settings, name);
+    char **field = (char **)((char *)&options + row->offset);
+    CHECK(row->kind == CRD_SETTING_TEXT);
+    crd_free(field);
+    CHECK_OK(crd_strdup(value, field));
+}
+
 /* One option that can't be, and the words that say so. */
 static void test_refusals(void)
 {
@@ -274,31 +284,38 @@ static void test_refusals(void)
         const char *name, *value;
         crd_status status;
         const char *words;
+        bool at_once; /* by the table already, which knows neither scan nor model */
     } cases[] = {
-        {"chunk", "16,20,16", CRD_ERR_ARGUMENT, "16,24"},
-        {"chunk", "16,16", CRD_ERR_ARGUMENT, "z,y,x or auto"},
-        {"chunk", "24,16,16", CRD_ERR_ARGUMENT, "a chunk of 16"},
-        {"bbox", "0:17,0:24,0:24", CRD_ERR_ARGUMENT, "0:16"},
-        {"bbox", "4:4,0:24,0:24", CRD_ERR_ARGUMENT, "hold a voxel"},
-        {"bbox", "0:16,0:24", CRD_ERR_ARGUMENT, "z0:z1,y0:y1,x0:x1"},
-        {"intervals", "67-33", CRD_ERR_ARGUMENT, "33-67"},
-        {"intervals", "33-67,33-67", CRD_ERR_ARGUMENT, "intervals"},
-        {"intervals", "33-101", CRD_ERR_ARGUMENT, "0 .. 100"},
-        {"bounds", "33-67,5-95", CRD_ERR_ARGUMENT, "bounds"},
-        {"norm", "twice", CRD_ERR_ARGUMENT, "normalisation"},
-        {"mask", "nowhere.npy", CRD_ERR_SYSTEM, "nowhere.npy"},
-        {"format", "jpeg", CRD_ERR_ARGUMENT, "no format 'jpeg'"},
-        {"max-memory", "lots", CRD_ERR_ARGUMENT, "max-memory"},
-        {"device", "cuda:1", CRD_ERR_UNSUPPORTED, "GPU"},
-        {"device", "abacus", CRD_ERR_ARGUMENT, "abacus"},
-        {"isa", "mmx", CRD_ERR_ARGUMENT, "mmx"},
-        {"model", "nowhere.h5", CRD_ERR_SYSTEM, "nowhere.h5"},
-        {"scan", "nowhere.tif", CRD_ERR_SYSTEM, "nowhere.tif"},
-        {"output", "", CRD_ERR_ARGUMENT, "-o"},
+        {"chunk", "16,20,16", CRD_ERR_ARGUMENT, "16,24", false},
+        {"chunk", "16,16", CRD_ERR_ARGUMENT, "z,y,x or auto", true},
+        {"chunk", "24,16,16", CRD_ERR_ARGUMENT, "a chunk of 16", false},
+        {"bbox", "0:17,0:24,0:24", CRD_ERR_ARGUMENT, "0:16", false},
+        {"bbox", "4:4,0:24,0:24", CRD_ERR_ARGUMENT, "hold a voxel", false},
+        {"bbox", "0:16,0:24", CRD_ERR_ARGUMENT, "z0:z1,y0:y1,x0:x1", true},
+        {"intervals", "67-33", CRD_ERR_ARGUMENT, "33-67", true},
+        {"intervals", "33-67,33-67", CRD_ERR_ARGUMENT, "intervals", true},
+        {"intervals", "33-101", CRD_ERR_ARGUMENT, "0 .. 100", true},
+        {"bounds", "33-67,5-95", CRD_ERR_ARGUMENT, "bounds", true},
+        {"norm", "twice", CRD_ERR_ARGUMENT, "normalisation", false},
+        {"mask", "nowhere.npy", CRD_ERR_SYSTEM, "nowhere.npy", false},
+        {"format", "jpeg", CRD_ERR_ARGUMENT, "no format 'jpeg'", false},
+        {"max-memory", "lots", CRD_ERR_ARGUMENT, "max-memory", true},
+        {"device", "cuda:1", CRD_ERR_UNSUPPORTED, "GPU", false},
+        {"device", "abacus", CRD_ERR_ARGUMENT, "abacus", false},
+        {"isa", "mmx", CRD_ERR_ARGUMENT, "mmx", false},
+        {"model", "nowhere.h5", CRD_ERR_SYSTEM, "nowhere.h5", false},
+        {"scan", "nowhere.tif", CRD_ERR_SYSTEM, "nowhere.tif", false},
+        {"output", "", CRD_ERR_ARGUMENT, "-o", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         small("refused");
-        set(cases[i].name, cases[i].value);
+        if (cases[i].at_once) {
+            CHECK_FAILS(crd_settings_set(&crd_predict_settings, &options, cases[i].name, cases[i].value),
+                        cases[i].status, cases[i].words);
+            set_past_the_table(cases[i].name, cases[i].value);
+        } else {
+            set(cases[i].name, cases[i].value);
+        }
         CHECK_FAILS(crd_predict(&options, NULL, NULL), cases[i].status, cases[i].words);
     }
     /* Numbers that the table refuses from people, and crd_predict from programs. */

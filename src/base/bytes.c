@@ -28,3 +28,9 @@ crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out)
     *out = (int64_t)(number * factor);
     return CRD_OK;
 }
+
+crd_status crd_check_bytes(const char *name, const char *text)
+{
+    int64_t bytes;
+    return strcmp(text, "auto") == 0 ? CRD_OK : crd_parse_bytes(text, name, &bytes);
+}

@@ -8,5 +8,7 @@
 
 /* "4G", "900M", "1.5GiB", "1000": powers of 1024, at least one byte. `name` is the option's, for the sentence. */
 crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out);
+/* The same as the check of a setting that may be "auto", too. */
+crd_status crd_check_bytes(const char *name, const char *text);
 
 #endif

@@ -75,9 +75,10 @@ static crd_status assign_real(const crd_setting *row, double *field, const char 
     return CRD_OK;
 }
 
-static crd_status assign_text(char **field, const char *text)
+static crd_status assign_text(const crd_setting *row, char **field, const char *text)
 {
     char *copy = NULL;
+    if (row->check != NULL && text[0] != '\0') CRD_PASS(row->check(row->name, text));
     CRD_PASS(crd_strdup(text, &copy));
     crd_free(field);
     *field = copy;
@@ -97,7 +98,7 @@ static bool is_choice(const char *choices, const char *text)
 
 static crd_status assign_choice(const crd_setting *row, char **field, const char *text)
 {
-    if (is_choice(row->choices, text)) return assign_text(field, text);
+    if (is_choice(row->choices, text)) return assign_text(row, field, text);
     char listed[512];
     size_t used = 0;
     for (const char *at = row->choices; *at != '\0' && used < sizeof listed - 8; at++) {
@@ -188,7 +189,7 @@ crd_status crd_setting_assign(const crd_setting *row, void *options, const char 
     case CRD_SETTING_REAL:
         return assign_real(row, field, text);
     case CRD_SETTING_TEXT:
-        return assign_text(field, text);
+        return assign_text(row, field, text);
     case CRD_SETTING_CHOICE:
         return assign_choice(row, field, text);
     case CRD_SETTING_LIST:

@@ -4,47 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "credence/number.h"
 #include "predict/request.h"
+#include "predict/values.h"
 #include "volume/choose.h"
-
-typedef struct pair {
-    double low, high;
-} pair;
-
-static crd_status bad_pair(const char *what, const char *text)
-{
-    return crd_fail(CRD_ERR_ARGUMENT,
-                    "%s must be pairs of percentiles such as 33-67, low before high, in 0 .. 100, "
-                    "not '%s'",
-                    what, text);
-}
-
-/* "33-67,20-80"; *pairs has room for one more than there are commas. */
-static crd_status parse_pairs(const char *what, const char *text, pair *pairs, int64_t *count)
-{
-    const char *at = text;
-    for (*count = 0;; at++) {
-        const size_t length = strcspn(at, ","), dash = strcspn(at, "-");
-        pair *p = &pairs[*count];
-        if (dash >= length || !crd_parse_real(at, dash, &p->low) ||
-            !crd_parse_real(at + dash + 1, length - dash - 1, &p->high) ||
-            !(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) {
-            return bad_pair(what, text);
-        }
-        if (p->high <= 1.0) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "%s: percentiles go from 0 to 100, so %g-%g is next to nothing; did you mean %g-%g?", what,
-                            p->low, p->high, 100.0 * p->low, 100.0 * p->high);
-        }
-        for (int64_t i = 0; i < *count; i++) {
-            if (pairs[i].low == p->low && pairs[i].high == p->high) return bad_pair(what, text);
-        }
-        ++*count;
-        at += length;
-        if (*at == '\0') return CRD_OK;
-    }
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -60,7 +22,8 @@ static int64_t row_of(const crd_request *request, double percentile)
 }
 
 /* All percentiles that anything needs, rising, each once. */
-static crd_status collect_percentiles(crd_request *request, const pair *pairs, int64_t pair_count, const pair *bounds)
+static crd_status collect_percentiles(crd_request *request, const crd_percent_pair *pairs, int64_t pair_count,
+                                      const crd_percent_pair *bounds)
 {
     const crd_real_list *list = &request->options->percentiles;
     int64_t count = 0;
@@ -127,7 +90,7 @@ static int64_t percentile_quantity(crd_request *request, double percentile)
     return add_quantity(request, CRD_PERCENTILE, row, row, CRD_F32, name);
 }
 
-static void add_intervals(crd_request *request, const pair *pairs, crd_type type)
+static void add_intervals(crd_request *request, const crd_percent_pair *pairs, crd_type type)
 {
     for (int64_t i = 0; i < request->interval_count; i++) {
         char suffix[48];
@@ -152,7 +115,7 @@ static void add_samples(crd_request *request)
     }
 }
 
-static crd_status list_outputs(crd_request *request, const pair *pairs, const pair *bounds)
+static crd_status list_outputs(crd_request *request, const crd_percent_pair *pairs, const crd_percent_pair *bounds)
 {
     const crd_predict_options *options = request->options;
     crd_type type = CRD_F32;
@@ -228,30 +191,17 @@ static crd_status choose_format(crd_request *request)
     return CRD_OK;
 }
 
-static int64_t commas(const char *text)
-{
-    int64_t count = 0;
-    for (; *text != '\0'; text++) count += *text == ',';
-    return count;
-}
-
 crd_status crd_request_outputs(crd_request *request)
 {
     crd_status status = CRD_OK;
     const crd_predict_options *options = request->options;
     const char *intervals = options->intervals != NULL && options->intervals[0] != '\0' ? options->intervals : "33-67";
     const bool bounded = options->bounds != NULL && options->bounds[0] != '\0';
-    pair *pairs = NULL, bounds = {0};
+    crd_percent_pair *pairs = NULL, bounds = {0};
     int64_t one = 0;
-    CRD_TRY(crd_alloc(commas(intervals) + 1, sizeof *pairs, "the intervals", &pairs));
-    CRD_TRY(parse_pairs("intervals", intervals, pairs, &request->interval_count));
-    if (bounded) {
-        if (commas(options->bounds) > 0) {
-            status = bad_pair("bounds", options->bounds);
-            goto done;
-        }
-        CRD_TRY(parse_pairs("bounds", options->bounds, &bounds, &one));
-    }
+    CRD_TRY(crd_alloc(crd_pairs_room(intervals), sizeof *pairs, "the intervals", &pairs));
+    CRD_TRY(crd_parse_pairs("intervals", intervals, crd_pairs_room(intervals), pairs, &request->interval_count));
+    if (bounded) CRD_TRY(crd_parse_pairs("bounds", options->bounds, 1, &bounds, &one));
     CRD_TRY(collect_percentiles(request, pairs, request->interval_count, bounded ? &bounds : NULL));
     const int64_t most =
         6 + request->interval_count + options->percentiles.count + (request->save_samples ? request->samples : 0);

@@ -7,8 +7,8 @@
 #include "backend/choose.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "credence/number.h"
 #include "dist/dist.h"
+#include "predict/values.h"
 
 enum { PREVIEW_SAMPLES = 4 };
 /* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
@@ -37,20 +37,6 @@ static crd_status check_options(const crd_predict_options *options)
     return CRD_OK;
 }
 
-/* Three numbers with `separator` between the two of a range, commas between the axes: "z,y,x" or "z0:z1,y0:y1,x0:x1".
- */
-static bool parse_axes(const char *text, int per_axis, int64_t numbers[6])
-{
-    for (int i = 0; i < 3 * per_axis; i++) {
-        const bool last_of_axis = (i + 1) % per_axis == 0, last = i + 1 == 3 * per_axis;
-        const size_t length = strcspn(text, ":,");
-        if (!crd_parse_int(text, length, &numbers[i])) return false;
-        if (text[length] != (last ? '\0' : last_of_axis ? ',' : ':')) return false;
-        text += length + !last;
-    }
-    return true;
-}
-
 static crd_status choose_chunk(const crd_request *request, const crd_monitor *monitor, int64_t chunk[3])
 {
     const crd_model_info *info = crd_model_describe(request->model);
@@ -67,11 +53,7 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
             chunk[axis] = fits < 8 ? 8 : fits < largest[axis] ? fits : largest[axis];
         }
     } else {
-        int64_t numbers[6];
-        if (!parse_axes(text, 1, numbers)) {
-            return crd_fail(CRD_ERR_ARGUMENT, "chunk must be z,y,x or auto, not '%s'", text);
-        }
-        memcpy(chunk, numbers, 3 * sizeof numbers[0]);
+        CRD_PASS(crd_parse_chunk("chunk", text, chunk));
     }
     CRD_PASS(crd_net_check_chunk(chunk));
     if (known && memcmp(chunk, info->chunk, sizeof info->chunk) != 0) {
@@ -90,9 +72,7 @@ static crd_status parse_box(const crd_request *request, crd_box *box)
     int64_t numbers[6];
     *box = (crd_box){.size = {shape[0], shape[1], shape[2]}};
     if (!given(text)) return CRD_OK;
-    if (!parse_axes(text, 2, numbers)) {
-        return crd_fail(CRD_ERR_ARGUMENT, "bbox must be z0:z1,y0:y1,x0:x1, not '%s'", text);
-    }
+    CRD_PASS(crd_parse_bbox("bbox", text, numbers));
     for (int axis = 0; axis < 3; axis++) {
         const int64_t begin = numbers[2 * axis], end = numbers[2 * axis + 1];
         if (begin < 0 || end <= begin || end > shape[axis]) {

@@ -1,7 +1,9 @@
 /* The options of a prediction as a table. */
 #include <stddef.h>
 
+#include "base/bytes.h"
 #include "predict/settings.h"
+#include "predict/values.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 
@@ -33,6 +35,7 @@ static const crd_setting rows[] = {
     {.name = "max-memory",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(max_memory),
+     .check = crd_check_bytes,
      .initial = "auto",
      .argument = "SIZE",
      .help = "memory that this process may use: 4G, 900M; auto: three quarters of what is free. The result doesn't "
@@ -40,6 +43,7 @@ static const crd_setting rows[] = {
     {.name = "max-gpu-memory",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(max_gpu_memory),
+     .check = crd_check_bytes,
      .initial = "auto",
      .argument = "SIZE",
      .help =
@@ -84,6 +88,7 @@ static const crd_setting rows[] = {
     {.name = "bbox",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(bbox),
+     .check = crd_check_bbox,
      .argument = "z0:z1,y0:y1,x0:x1",
      .help = "compute this box only; its values are those of the whole run"},
 
@@ -115,6 +120,7 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(chunk),
+     .check = crd_check_chunk,
      .argument = "z,y,x|auto",
      .help = "size of the pieces the network sees, multiples of 8. Without it: the training chunk, else auto"},
     {.name = "step",
@@ -160,6 +166,7 @@ static const crd_setting rows[] = {
     {.name = "intervals",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(intervals),
+     .check = crd_check_pairs,
      .initial = "33-67",
      .argument = "A-B,...",
      .help = "percentiles whose distance is the uncertainty; the first pair is _unc, others are _unc_A-B",
@@ -178,6 +185,7 @@ static const crd_setting rows[] = {
     {.name = "bounds",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(bounds),
+     .check = crd_check_pair,
      .argument = "A-B",
      .help = "write the segmentations of these percentiles, too: _seg_lower and _seg_upper"},
     {.name = "save-samples",

@@ -1,8 +1,14 @@
 #include <stddef.h>
 
-#include "credence/validate.h"
+#include "validate/sweep.h"
 
 #define AT(FIELD) offsetof(crd_validate_options, FIELD)
+
+static crd_status check_threshold(const char *name, const char *text)
+{
+    double threshold;
+    return crd_parse_threshold(name, text, &threshold);
+}
 
 static const crd_setting rows[] = {
     {.name = "run",
@@ -82,6 +88,7 @@ static const crd_setting rows[] = {
     {.name = "threshold",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(threshold),
+     .check = check_threshold,
      .initial = "mean",
      .argument = "T",
      .help = "a cube is uncertain when its mean uncertainty is at least this: a number, or mean for that of the map"},

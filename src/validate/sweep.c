@@ -1,8 +1,10 @@
 #include "validate/sweep.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "credence/number.h"
 #include "validate/cubes.h"
 
 enum {
@@ -26,6 +28,14 @@ typedef struct room {
     crd_cube_pair pair[2];
     crd_hot *hot;
 } room;
+
+crd_status crd_parse_threshold(const char *name, const char *text, double *out)
+{
+    *out = (double)NAN;
+    if (text == NULL || strcmp(text, "mean") == 0) return CRD_OK;
+    if (crd_parse_real(text, strlen(text), out) && *out >= 0.0 && *out <= 1.0) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be mean or a number in 0 .. 1, not '%s'", name, text);
+}
 
 static int64_t band_rows(const int64_t shape[3])
 {

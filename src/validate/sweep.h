@@ -20,6 +20,8 @@ typedef struct crd_sweep {
     bool core;
 } crd_sweep;
 
+/* The threshold that a text asks for; NaN: the mean of the map. `name` is the setting's, for the sentence. */
+crd_status crd_parse_threshold(const char *name, const char *text, double *out);
 /* The sum from which on a cube of that edge is uncertain, in units of 2^-32: a whole number. */
 double crd_cube_limit(double threshold, int64_t edge);
 

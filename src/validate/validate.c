@@ -6,25 +6,15 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "credence/number.h"
 #include "validate/figures.h"
 #include "validate/run_folder.h"
-
-/* The threshold that was asked for; NaN: the mean of the map. */
-static crd_status wanted_threshold(const char *text, double *out)
-{
-    *out = (double)NAN;
-    if (text == NULL || strcmp(text, "mean") == 0) return CRD_OK;
-    if (crd_parse_real(text, strlen(text), out) && *out >= 0.0 && *out <= 1.0) return CRD_OK;
-    return crd_fail(CRD_ERR_ARGUMENT, "threshold must be mean or a number in 0 .. 1, not '%s'", text);
-}
 
 static crd_status find_threshold(const crd_validate_options *options, crd_sweep *sweep, bool *from_manifest)
 {
     int64_t voxels;
     crd_wide sum;
     *from_manifest = false;
-    CRD_PASS(wanted_threshold(options->threshold, &sweep->threshold));
+    CRD_PASS(crd_parse_threshold("threshold", options->threshold, &sweep->threshold));
     if (!isnan(sweep->threshold) || sweep->inputs->unc == NULL) return CRD_OK;
     if (isfinite(sweep->inputs->mean)) {
         sweep->threshold = sweep->inputs->mean;

@@ -57,6 +57,11 @@ done:
     return status;
 }
 
+const char *crd_array_file(const crd_array *array)
+{
+    return array->flat->path;
+}
+
 static crd_status start_unpacking(crd_array *array, crd_packing packing, int64_t packed_at)
 {
     const crd_flat *flat = array->flat;

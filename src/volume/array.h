@@ -29,6 +29,8 @@ typedef struct crd_array_place {
 crd_status crd_array_set_place(crd_array *array, const crd_array_place *place, int64_t *spare);
 /* Says so where the array is packed and large: slices out of order are slow then. */
 void crd_array_tell_packed(const crd_array *array, const crd_monitor *monitor);
+/* The file that was opened. */
+const char *crd_array_file(const crd_array *array);
 crd_status crd_array_read(crd_array *array, const crd_box *box, void *voxels);
 
 /* Creates `temporary` for the voxels of `info`, in the machine's byte order, behind `head_bytes` bytes of `head`, which

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "volume/zarr.h"
 
 enum { HEAD_BYTES = 4096 };
 
@@ -77,7 +78,9 @@ static crd_status read_head(const char *path, unsigned char head[HEAD_BYTES], si
             *is_pattern = true;
             return CRD_OK;
         }
-        return crd_fail_errno("%s can't be opened", path);
+        const crd_status status = crd_fail_errno("%s can't be opened", path);
+        CRD_PASS(crd_zarr_missing_level(path));
+        return status;
     }
     if (S_ISDIR(about.st_mode)) return CRD_OK;
     if (!S_ISREG(about.st_mode)) return crd_fail(CRD_ERR_ARGUMENT, "%s is neither a file nor a folder", path);

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "volume/format.h"
@@ -37,7 +36,7 @@ crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s can't be converted to another shape", in->path);
     }
     CRD_TRY(crd_volume_create(path, info, options, &c.out));
-    if (crd_same_file(in->file, c.out->file)) {
+    if (crd_volumes_share_file(in, c.out)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s would replace %s, which it is made from; give it another name", path, in->path);
     }
     const crd_volume_info *to = crd_volume_describe(c.out);

@@ -57,6 +57,9 @@ struct crd_format {
     /* Only needed where z_fastest may be set: shows the volume with its axes reversed, as the file has them; a second
      * call turns it back. */
     void (*reverse_axes)(crd_volume *volume);
+    /* The files that a volume has beside volume->file, one by one from 0; NULL behind the last. Needed where there can
+     * be such. */
+    const char *(*other_file)(const crd_volume *volume, int64_t index);
     /* Removes a folder that was not committed; needed where `folder` is set. */
     crd_status (*remove)(const char *path);
     /* Frees the state; removes nothing. Accepts a state that was only partly built. */
@@ -65,6 +68,9 @@ struct crd_format {
 
 /* The same file for another thread, as crd_volume_open does; the two share their decoded data and its limit. */
 crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out);
+
+/* Is there a file that both consist of? Writing the one would then destroy the other. */
+bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b);
 
 /* A volume of that format under its own name: `begin` fills state and write_path. */
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,

@@ -256,6 +256,13 @@ crd_status crd_headed_write(crd_volume *volume, const crd_box *box, const void *
     return crd_array_write(((crd_headed *)volume->state)->array, box, voxels);
 }
 
+const char *crd_headed_data_file(const crd_volume *volume, int64_t index)
+{
+    const crd_headed *headed = volume->state;
+    if (index > 0) return NULL;
+    return headed->data_path != NULL ? headed->data_path : crd_array_file(headed->array);
+}
+
 void crd_headed_close_volume(crd_volume *volume)
 {
     crd_headed *headed = volume->state;

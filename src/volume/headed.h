@@ -46,6 +46,7 @@ void crd_headed_close(crd_headed **headed);
 /* The same for both as rows of a format: the volume's state is its crd_headed. */
 crd_status crd_headed_read(crd_volume *volume, const crd_box *box, void *voxels);
 crd_status crd_headed_write(crd_volume *volume, const crd_box *box, const void *voxels);
+const char *crd_headed_data_file(const crd_volume *volume, int64_t index);
 void crd_headed_close_volume(crd_volume *volume);
 /* What is worth a word about a file that was opened. */
 void crd_headed_tell(const crd_volume *volume, const crd_headed *headed, int64_t spare_bytes, bool turned, int stored,

@@ -123,5 +123,6 @@ const crd_format crd_format_metaimage = {
     .create = metaimage_create,
     .write = crd_headed_write,
     .finish = metaimage_finish,
+    .other_file = crd_headed_data_file,
     .close = crd_headed_close_volume,
 };

@@ -182,6 +182,11 @@ static crd_status nifti_finish(crd_volume *volume)
     return crd_array_finish(volume->state);
 }
 
+static const char *nifti_image(const crd_volume *volume, int64_t index)
+{
+    return index == 0 ? crd_array_file(volume->state) : NULL;
+}
+
 static void nifti_close(crd_volume *volume)
 {
     crd_array *array = volume->state;
@@ -200,5 +205,6 @@ const crd_format crd_format_nifti = {
     .create = nifti_create,
     .write = nifti_write,
     .finish = nifti_finish,
+    .other_file = nifti_image,
     .close = nifti_close,
 };

@@ -158,5 +158,6 @@ const crd_format crd_format_nrrd = {
     .create = nrrd_create,
     .write = crd_headed_write,
     .finish = nrrd_finish,
+    .other_file = crd_headed_data_file,
     .close = crd_headed_close_volume,
 };

@@ -353,6 +353,12 @@ static crd_status finish_volume(crd_volume *volume)
     return crd_tiff_writer_finish(s->writer);
 }
 
+static const char *slice_file(const crd_volume *volume, int64_t index)
+{
+    const crd_tiff_reader *reader = ((const state *)volume->state)->reader;
+    return reader != NULL && index < reader->name_count ? reader->names[index] : NULL;
+}
+
 static void close_volume(crd_volume *volume)
 {
     state *s = volume->state;
@@ -373,5 +379,6 @@ const crd_format crd_format_tiff = {
     .create = create_volume,
     .write = write_box,
     .finish = finish_volume,
+    .other_file = slice_file,
     .close = close_volume,
 };

@@ -176,6 +176,23 @@ done:
     return status;
 }
 
+static const char *file_of(const crd_volume *volume, int64_t index)
+{
+    if (index == 0) return volume->file;
+    return volume->format->other_file != NULL ? volume->format->other_file(volume, index - 1) : NULL;
+}
+
+bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b)
+{
+    const char *mine, *other;
+    for (int64_t i = 0; (mine = file_of(a, i)) != NULL; i++) {
+        for (int64_t k = 0; (other = file_of(b, k)) != NULL; k++) {
+            if (crd_same_file(mine, other)) return true;
+        }
+    }
+    return false;
+}
+
 const crd_volume_info *crd_volume_describe(const crd_volume *volume)
 {
     return &volume->info;

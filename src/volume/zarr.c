@@ -101,6 +101,29 @@ static crd_status no_volume(const char *path)
                     "%s is a zarr group without an OME-Zarr image; give the path of one of the arrays in it", path);
 }
 
+crd_status crd_zarr_missing_level(const char *path)
+{
+    crd_status status = CRD_OK;
+    char *group = NULL;
+    int levels = 0;
+    CRD_TRY(crd_strdup(path, &group));
+    char *slash = strrchr(group, '/');
+    if (slash == NULL) goto done;
+    *slash = '\0';
+    if (!has(group, ".zattrs")) goto done;
+    for (char name[32]; levels < CRD_ZARR_LEVELS; levels++) {
+        (void)snprintf(name, sizeof name, "%d/.zarray", levels);
+        if (!has(group, name)) break;
+    }
+    if (levels == 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; 0 is its only one", group, slash + 1);
+    if (levels > 1) {
+        status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; it has 0 to %d", group, slash + 1, levels - 1);
+    }
+done:
+    crd_free(&group);
+    return status;
+}
+
 /* The folder of the array that `path` means, and what is said about it. */
 static crd_status find_array(const char *path, crd_zarr_attributes *about, char **out)
 {

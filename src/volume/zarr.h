@@ -11,6 +11,9 @@ crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volu
 /* Slices of a layer of chunks: boxes that begin at a multiple of it and hold as many are cheapest. */
 int64_t crd_zarr_layer(const crd_volume *volume);
 
+/* Fails with a sentence where `path`, which isn't there, would be a level of an image that has others. */
+crd_status crd_zarr_missing_level(const char *path);
+
 /* Removes a zarr array or group: what such folders hold, and nothing else. Nothing there is fine. */
 crd_status crd_zarr_remove(const char *path);
 

@@ -32,6 +32,17 @@ untouched
 run convert p1/scan.tif ./p1/scan.tif --dtype u8; expect 1; err 'would replace p1/scan.tif, which it is made from'
 run convert data.h5:/scan data.h5:/copy; expect 1; err 'would replace the whole file'
 ln -s scan.tif p1/other.tif; run convert p1/scan.tif p1/other.tif; expect 1; err 'which it is made from'; rm p1/other.tif
+# The files that a volume consists of are its own, too: slices, and the voxels beside a header.
+mkdir slices; head -c 256 p1/scan.tif > one.raw
+for slice in 1 2; do run convert one.raw "slices/s$slice.tif" --shape 1,16,16 --type u8; expect 0; done
+run convert p1/scan.tif v.mhd; expect 0
+parts=$(cat slices/* v.mhd v.raw | sha256sum)
+run convert 'slices/*.tif' slices/s2.tif; expect 1; err 'slices/s2.tif would replace slices/\*.tif, which it is made from'
+run convert slices slices/s1.tif; expect 1; err 'slices/s1.tif would replace slices, which it is made from'
+run convert v.mhd v.raw; expect 1; err 'v.raw would replace v.mhd, which it is made from'
+run convert v.mhd v.nhdr; expect 1; err 'v.nhdr would keep its voxels in v.raw, and there is such a file already'
+run convert v.raw v.mhd --shape 16,16,16 --type u8; expect 1; err 'v.mhd would replace v.raw, which it is made from'
+[ "$(cat slices/* v.mhd v.raw | sha256sum)" = "$parts" ] || complain "a part of a volume has changed"
 run convert p1/scan.tif nowhere/scan.tif; expect 1; err 'there is no folder nowhere'
 untouched
 
@@ -39,8 +50,8 @@ untouched
 predict=(predict --model model.h5 --samples 2 --step 1)
 run predict --model p1 --scan p1/scan.tif -o x; expect 1; err 'p1 is a folder, not an HDF5 file'
 run predict --model p1/scan.tif --scan p1/scan.tif -o x; expect 1; err 'p1/scan.tif is no model of credence'
-run "${predict[@]}" --scan p1/scan.tif -o x --intervals 0.05-0.95; expect 1; err 'did you mean 5-95\?'
-run "${predict[@]}" --scan p1/scan.tif -o x --max-memory 4; expect 1; err 'max-memory 4 means 4 bytes; did you mean 4G\?'
+run "${predict[@]}" --scan p1/scan.tif -o x --intervals 0.05-0.95; expect 2; err '^credence: --intervals: percentiles .* did you mean 5-95\?'
+run "${predict[@]}" --scan p1/scan.tif -o x --max-memory 4; expect 2; err '^credence: --max-memory 4 means 4 bytes; did you mean 4G\?'
 mkdir mine; cp p1/scan.tif mine/scan_seg.tif
 run "${predict[@]}" --scan p1/scan.tif -o mine; expect 1; err 'mine is not empty, and what it holds is no run; choose another folder'
 run "${predict[@]}" --scan p1/scan.tif -o mine --overwrite; expect 1; err 'mine holds no run that --overwrite could replace'
@@ -70,7 +81,7 @@ if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures: no'; then
     run report run -o r.html --scan p3/scan.tif; expect 1; err 'p3/scan.tif isn.t the scan of the run run: its shape is another one'
     run report run -o p2; expect 1; err 'p2 is a folder'
     run report run -o new/r.html; expect 0
-    run report run -o new/r.html; expect 0 # a report may be replaced
+    run report run -o new/r.html --json; expect 0; no_err; same "$(json 'd["path"]')" new/r.html # a report may be replaced
 fi
 mkdir -p cut/.partial; echo '{}' > cut/.partial/run.json
 run validate cut --label p1/truth.tif; expect 1; err 'the run in cut isn.t complete; credence predict with --resume goes on with it'

@@ -20,6 +20,12 @@ run convert scan.npy scan.h5:/entry/data --compress 4 --spacing 2,1,0.5,um; expe
 holds "np.array_equal(h5py.File('scan.h5')['entry/data'][:], scan) and h5py.File('scan.h5')['entry/data'].compression == 'gzip'"
 holds "list(h5py.File('scan.h5')['entry/data'].attrs['element_size_um']) == [2, 1, 0.5]"
 run info --header --json scan.h5:/entry/data; expect 0; same "$(json 'd["spacing"], d["unit"], d["format"]')" "[2, 1, 0.5] um hdf5"
+run convert scan.npy told.nrrd --dtype f32 --spacing 2,1,0.5,mm --json; expect 0; no_err
+same "$(json 'd["path"], d["format"], d["shape"], d["type"], d["spacing"], d["unit"]')" "told.nrrd nrrd [5, 6, 7] f32 [2, 1, 0.5] mm"
+run convert scan.npy levels.zarr --levels 2 --json; expect 0; same "$(json 'd["format"], d["spacing"]')" "zarr None"
+run info levels.zarr/1 --json; expect 0; same "$(json 'd["shape"]')" "[3, 3, 4]"
+run info levels.zarr/2; expect 1; err '^credence: levels.zarr has no level 2; it has 0 to 1$'
+run info levels.tif/2; expect 1; err '^credence: levels.tif/2 can.t be opened'
 run convert scan.h5:/entry/data scan.raw; expect 0; holds "np.array_equal(np.fromfile('scan.raw', '<u2').reshape(scan.shape), scan)"
 run convert scan.npy big.raw --dtype u16be; expect 0; holds "np.array_equal(np.fromfile('big.raw', '>u2').reshape(scan.shape), scan)"
 run convert scan.raw again.npy; expect 0; holds "np.array_equal(np.load('again.npy'), scan)" # by its sidecar

@@ -123,4 +123,5 @@ same "$(json 'd["readers"], d["batch"], d["chunk"], d["chunks"] > 4, d["megavoxe
     "2 2 [8, 16, 16] True True True"
 run bench feed --scan scan.npy; expect 2; err '--label'
 run bench nonsense; expect 2
+run bench ops --seconds 0.01 --only nonsense; expect 1; err "^credence: no operation.s name contains 'nonsense'"
 finish

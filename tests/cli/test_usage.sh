@@ -51,6 +51,12 @@ run convert a b --compress 10;      expect 2; err '^credence: --compress must li
 run convert a b --compress=ten;     expect 2; err "^credence: --compress must be a whole number, not 'ten'"
 run convert a b --compress;         expect 2; err '^credence: --compress needs a value'
 run convert a b --compress --quiet; expect 2; err '^credence: --compress needs a value'
+run predict --bbox 1,2,3;           expect 2; no_out; err "^credence: --bbox must be z0:z1,y0:y1,x0:x1, not '1,2,3'"; err "^try 'credence predict --help'"
+run predict --chunk 8,8;            expect 2; err "^credence: --chunk must be z,y,x or auto, not '8,8'"
+run predict --intervals 67-33;      expect 2; err "^credence: --intervals must be pairs of percentiles .* not '67-33'"
+run predict --bounds 5-95,33-67;    expect 2; err '^credence: --bounds must be pairs of percentiles'
+run predict --max-gpu-memory much;  expect 2; err "^credence: --max-gpu-memory must be a size such as 4G"
+run validate x --threshold 2;       expect 2; err "^credence: --threshold must be mean or a number in 0 .. 1, not '2'"
 run info x --shape 1,2;             expect 2; err '^credence: --shape must be three whole numbers z,y,x'
 run info x --device gpu;            expect 2; err "^credence: --device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'gpu'"
 run info x --device cuda:;          expect 2

@@ -72,7 +72,7 @@ run validate --label "$folder/label.npy";                        expect 2; err '
 run validate "$folder/empty" --label "$folder/label.npy";        expect 1; err 'is no run folder'
 run validate "$folder/none" --label "$folder/label.npy";         expect 1; err "can't open the run folder"
 run validate "$folder/two" --label "$folder/label.npy";          expect 1; err 'more than one run'
-run validate "$folder/c" --label "$folder/label.npy" --threshold 7; expect 1; err "threshold must be mean or a number"
+run validate "$folder/c" --label "$folder/label.npy" --threshold 7; expect 2; err "threshold must be mean or a number"
 run validate "$folder/c" --label "$folder/whole.npy" -q;         expect 1; err 'it must be that of the same scan'
 # The label of the whole scan serves a run of a box in it.
 run validate "$folder/box" --label "$folder/whole.npy" -q --json; expect 0

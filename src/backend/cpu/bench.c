@@ -15,6 +15,7 @@ typedef struct bench {
     crd_pool *pool;
     double seconds, peak_gflops;
     const char *only, *layer;
+    int64_t *rows; /* so far */
     void (*row)(void *context, const crd_bench_row *row);
     void *context;
 } bench;
@@ -129,6 +130,7 @@ static void report(const bench *b, const char *operation, const char *size, doub
     row.peak_share = row.gflops / b->peak_gflops;
     row.gigabytes = 1e-9 * bytes / seconds;
     if (b->row != NULL) b->row(b->context, &row);
+    ++*b->rows;
 }
 
 static bool wanted(const bench *b, const char *operation)
@@ -402,7 +404,8 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
                          void (*row)(void *context, const crd_bench_row *row), void *context)
 {
     crd_status status = CRD_OK;
-    bench b = {.only = settings->only, .row = row, .context = context};
+    int64_t rows = 0;
+    bench b = {.only = settings->only, .rows = &rows, .row = row, .context = context};
     b.seconds = settings->seconds > 0 ? settings->seconds : 0.2;
     const bool bf16 = settings->precision != NULL && strcmp(settings->precision, "bf16") == 0;
     CRD_PASS(bf16 ? crd_ops_select_bf16(settings->isa, &b.ops) : crd_ops_select(settings->isa, &b.ops));
@@ -412,6 +415,9 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
     b.peak_gflops = found.peak_gflops;
     if (machine != NULL) machine(context, &found);
     CRD_TRY(settings->layers ? bench_layers(&b, settings) : bench_kinds(&b));
+    if (rows == 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "no operation's name contains '%s'; without --only all are shown", settings->only);
+    }
 done:
     crd_pool_free(&b.pool);
     return status;

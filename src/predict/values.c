@@ -1,0 +1,105 @@
+#include "predict/values.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "credence/number.h"
+
+/* Commas between the axes, and a colon between the two numbers of a range. */
+static bool parse_axes(const char *text, int per_axis, int64_t *numbers)
+{
+    for (int i = 0; i < 3 * per_axis; i++) {
+        const bool last_of_axis = (i + 1) % per_axis == 0, last = i + 1 == 3 * per_axis;
+        const size_t length = strcspn(text, ":,");
+        if (!crd_parse_int(text, length, &numbers[i])) return false;
+        if (text[length] != (last ? '\0' : last_of_axis ? ',' : ':')) return false;
+        text += length + !last;
+    }
+    return true;
+}
+
+crd_status crd_parse_chunk(const char *name, const char *text, int64_t chunk[3])
+{
+    if (parse_axes(text, 1, chunk)) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be z,y,x or auto, not '%s'", name, text);
+}
+
+crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
+{
+    if (parse_axes(text, 2, limits)) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be z0:z1,y0:y1,x0:x1, not '%s'", name, text);
+}
+
+int64_t crd_pairs_room(const char *text)
+{
+    int64_t count = 1;
+    for (; *text != '\0'; text++) count += *text == ',';
+    return count;
+}
+
+static crd_status bad_pairs(const char *name, const char *text)
+{
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s must be pairs of percentiles such as 33-67, low before high, in 0 .. 100, "
+                    "not '%s'",
+                    name, text);
+}
+
+crd_status crd_parse_pairs(const char *name, const char *text, int64_t room, crd_percent_pair *pairs, int64_t *count)
+{
+    const char *at = text;
+    for (*count = 0; *count < room; at++) {
+        const size_t length = strcspn(at, ","), dash = strcspn(at, "-");
+        crd_percent_pair *p = &pairs[*count];
+        if (dash >= length || !crd_parse_real(at, dash, &p->low) ||
+            !crd_parse_real(at + dash + 1, length - dash - 1, &p->high) ||
+            !(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) {
+            return bad_pairs(name, text);
+        }
+        if (p->high <= 1.0) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: percentiles go from 0 to 100, so %g-%g is next to nothing; did you mean %g-%g?", name,
+                            p->low, p->high, 100.0 * p->low, 100.0 * p->high);
+        }
+        for (int64_t i = 0; i < *count; i++) {
+            if (pairs[i].low == p->low && pairs[i].high == p->high) return bad_pairs(name, text);
+        }
+        ++*count;
+        at += length;
+        if (*at == '\0') return CRD_OK;
+    }
+    return bad_pairs(name, text);
+}
+
+crd_status crd_check_chunk(const char *name, const char *text)
+{
+    int64_t chunk[3];
+    return strcmp(text, "auto") == 0 ? CRD_OK : crd_parse_chunk(name, text, chunk);
+}
+
+crd_status crd_check_bbox(const char *name, const char *text)
+{
+    int64_t limits[6];
+    return crd_parse_bbox(name, text, limits);
+}
+
+crd_status crd_check_pair(const char *name, const char *text)
+{
+    crd_percent_pair pair;
+    int64_t count;
+    return crd_parse_pairs(name, text, 1, &pair, &count);
+}
+
+crd_status crd_check_pairs(const char *name, const char *text)
+{
+    crd_status status = CRD_OK;
+    const int64_t room = crd_pairs_room(text);
+    crd_percent_pair *pairs = NULL;
+    int64_t count;
+    CRD_TRY(crd_alloc(room, sizeof *pairs, "pairs of percentiles", &pairs));
+    CRD_TRY(crd_parse_pairs(name, text, room, pairs, &count));
+done:
+    crd_free(&pairs);
+    return status;
+}
