@@ -12,7 +12,7 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-gpu fuzz bench debug asan tsan clang valgrind coverage format check-format \
+.PHONY: all help demo test test-long test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
         install uninstall clean packages packages-gpu packages-test packages-develop
 
 all: packages ## build the library and the program build/credence
@@ -47,6 +47,9 @@ test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a 
 
 fuzz: packages-test ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
+
+fuzz-coverage: packages-test packages-develop ## how much of each reader the fuzz targets' inputs reach
+	@tools/fuzz-coverage
 
 bench: all ## throughput of this machine, as JSON
 	@for what in ops predict train; do build/credence bench $$what --json || exit 1; done

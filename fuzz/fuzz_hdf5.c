@@ -24,7 +24,9 @@ const char *__asan_default_options(void)
 
 static void read_input(void)
 {
-    fuzz_read(fuzz_path("input.h5"), &(crd_volume_options){.cache_bytes = 1 << 20});
+    const crd_volume_options options = {.cache_bytes = 1 << 20};
+    fuzz_read(fuzz_path("input.h5"), &options);
+    fuzz_read(fuzz_path("input.h5:/x"), &options); /* by its name, which may be a link */
 }
 
 /* Does the innermost frame that is neither the C library's nor the sanitizer's belong to libhdf5? */

@@ -41,11 +41,15 @@ keep("fuzz_raw", "foreign", b'{"shape":{"a":[1,[2,[3]]]},"spacing":"x","other":n
 
 def hdf5(name, libver="earliest", **options):
     data = options.pop("data", CUBE)
+    attributes = options.pop("attributes", {"element_size_um": [3.0, 2.0, 1.0], "scale": 0.5})
+    link = options.pop("link", None)
     file = io.BytesIO()
     with h5py.File(file, "w", libver=libver, **options.pop("file", {})) as root:
         dataset = root.create_dataset(name, data=data, **options)
-        dataset.attrs["element_size_um"] = [3.0, 2.0, 1.0]
-        dataset.attrs["scale"] = 0.5
+        for key, value in attributes.items():
+            dataset.attrs[key] = value
+        if link is not None:
+            root["x"] = link
     return file.getvalue()
 
 
@@ -57,3 +61,7 @@ keep("fuzz_hdf5", "big_endian", hdf5("x", data=CUBE.astype(">f4")))
 keep("fuzz_hdf5", "bool", hdf5("x", data=CUBE[..., None] > 3))
 keep("fuzz_hdf5", "scale_offset", hdf5("x", chunks=(2, 3, 4), scaleoffset=0))
 keep("fuzz_hdf5", "resizable", hdf5("x", "latest", chunks=(1, 2, 2), maxshape=(None, None, 4)))
+keep("fuzz_hdf5", "unit_of_fixed_length", hdf5("x", attributes={"spacing": [3.0, 2.0, 1.0], "unit": np.bytes_("mm"), "origin": [1, 2, 3]}))
+keep("fuzz_hdf5", "unit_of_variable_length", hdf5("x", attributes={"spacing": [3.0, 2.0, 1.0], "unit": "mm", "element_size_um": [3e3, 2e3, 1e3]}))
+keep("fuzz_hdf5", "soft_link", hdf5("g/y", link=h5py.SoftLink("/g/y")))
+keep("fuzz_hdf5", "external_link", hdf5("g/y", link=h5py.ExternalLink("input.h5", "/g/y")))
