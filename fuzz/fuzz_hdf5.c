@@ -48,11 +48,19 @@ static struct taster {
     int ask, answer, report;
 } taster;
 
+static void give_up(int number)
+{
+    (void)number;
+    __sanitizer_print_stack_trace();
+    _exit(1);
+}
+
 static void taste(int asked, int answers, int report)
 {
     char word;
     __sanitizer_set_death_callback(NULL); /* libFuzzer would keep the input as its own find */
     (void)dup2(report, STDERR_FILENO);
+    (void)signal(SIGALRM, give_up); /* libFuzzer's own handler waits longer */
     while (read(asked, &word, 1) == 1) {
         alarm(10);
         read_input();

@@ -11,6 +11,12 @@ static void test_record_keeps_the_sentence(void)
     CHECK(strcmp(crd_last_error()->message, "while opening: scan.tif is 12 bytes short") == 0);
     crd_fail(CRD_ERR_FORMAT, "%s", "a\nb\x1b[31mc\x7f\xc2\xb5");
     CHECK(strcmp(crd_last_error()->message, "a b [31mc \xc2\xb5") == 0);
+    /* A terminal takes U+009B for an escape sequence's beginning, too; Latin-1 and the rest of Unicode stay. */
+    char line[] = "x\xc2\x9b"
+                  "31my\x9b"
+                  "32mz \xb5m \xe2\x82\xac \xf0\x9f\x99\x82 \xe2\x82";
+    crd_clean_line(line);
+    CHECK(strcmp(line, "x  31my 32mz \xb5m \xe2\x82\xac \xf0\x9f\x99\x82 \xe2 ") == 0);
 }
 
 static void test_sizes_that_overflow_are_refused(void)

@@ -79,10 +79,45 @@ static void test_nrrd_of_others(void)
     CHECK_OK(crd_volume_read(volume, &(crd_box){.size = {1, 1, 1}}, CRD_U8, voxels));
     CHECK(voxels[0] == 6);
     crd_volume_close(&volume);
+    /* Each axis in a unit of its own: lengths are compared. */
+    CHECK_OK(open_text("units.nrrd",
+                       NRRD "type: uchar\n" SIZES "encoding: raw\nspacings: 1 2 3\nunits: \"um\" \"um\" \"mm\"\n\n",
+                       24));
+    info = crd_volume_describe(volume);
+    CHECK(strcmp(info->unit, "um") == 0 && info->spacing[0] == 3000.0 && info->spacing[1] == 2.0 && said[0] == '\0');
+    crd_volume_close(&volume);
+    CHECK_OK(open_text("units.nrrd",
+                       NRRD "type: uchar\n" SIZES "encoding: raw\nspace dimension: 3\n"
+                            "space directions: (1,0,0) (0,2,0) (0,0,3)\nspace units: \"um\" \"um\" \"s\"\n\n",
+                       24));
+    info = crd_volume_describe(volume);
+    CHECK(info->unit[0] == '\0' && info->spacing[0] == 0.0 && strstr(said, "different units") != NULL);
+    crd_volume_close(&volume);
+    /* Mirrored, and with its axes in another order: said. A name that merely begins like LIST is a name. */
+    CHECK_OK(open_text("turned.nrrd",
+                       NRRD "type: uchar\n" SIZES
+                            "encoding: raw\nspace dimension: 3\nspace directions: (0,0,1) (0,1,0) (1,0,0)\n\n",
+                       24));
+    CHECK(strstr(said, "turned in its space") != NULL);
+    crd_volume_close(&volume);
+    write_text(scratch("listeria.raw"), "", 24);
+    CHECK_OK(open_text("list.nhdr", NRRD "type: uchar\n" SIZES "encoding: raw\ndata file: listeria.raw\n", 0));
+    crd_volume_close(&volume);
 }
 
 static void test_nrrd_that_lie(void)
 {
+    /* The header's own text must not be taken for voxels. */
+    CHECK_FAILS(open_text("a.nrrd", NRRD "type: uchar\n" SIZES "encoding: raw\nbyte skip: -1\n\n", 23), CRD_ERR_FORMAT,
+                "too short");
+    static const char *const axes[] = {"kinds: RGB-color domain domain", "kinds: domain domain time",
+                                       "kinds: domain 3-vector domain",
+                                       "space dimension: 2\nspace directions: none (1,0) (0,1)"};
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
+        char text[300];
+        snprintf(text, sizeof text, NRRD "type: uchar\n" SIZES "encoding: raw\n%s\n\n", axes[i]);
+        CHECK_FAILS(open_text("a.nrrd", text, 24), CRD_ERR_UNSUPPORTED, "colours, channels or times");
+    }
     CHECK_FAILS(open_text("a.nrrd", NRRD "type: uchar\n" SIZES "encoding: raw\n\n", 23), CRD_ERR_FORMAT, "too short");
     CHECK_FAILS(open_text("a.nrrd", NRRD "type: uchar\n" SIZES "encoding: raw\n", 0), CRD_ERR_FORMAT, "empty line");
     CHECK_FAILS(open_text("a.nrrd", NRRD "type: short\n" SIZES "encoding: raw\n\n", 48), CRD_ERR_FORMAT, "endian");
@@ -146,6 +181,28 @@ static void test_metaimage_of_others(void)
     CHECK(voxels[5] == 5);
     crd_volume_close(&volume);
     CHECK_FAILS(open_text("a.mha", META REST "LOCAL\n", 23), CRD_ERR_FORMAT, "too short");
+    /* HeaderSize counts behind the header, too. */
+    static const char *const skips[] = {"HeaderSize = 160\n", "HeaderSize = -1\n"};
+    for (int i = 0; i < 2; i++) {
+        char text[161];
+        snprintf(text, sizeof text, META "%s" REST "LOCAL\n", skips[i]);
+        memset(text + strlen(text), '.', 160 - strlen(text));
+        text[160] = '\0';
+        CHECK_OK(open_text("skip.mha", text, 24));
+        CHECK_OK(crd_volume_read(volume, &(crd_box){.size = {2, 3, 4}}, CRD_U8, voxels));
+        CHECK(voxels[0] == 0 && voxels[5] == 5 && said[0] == '\0');
+        crd_volume_close(&volume);
+    }
+    CHECK_FAILS(open_text("a.mha", META "HeaderSize = 5\n" REST "LOCAL\n", 24), CRD_ERR_FORMAT, "HeaderSize of 5");
+    CHECK_FAILS(open_text("a.mha", META "HeaderSize = -1\n" REST "LOCAL\n", 23), CRD_ERR_FORMAT, "too short");
+    CHECK_OK(open_text(
+        "slope.mha",
+        META "ElementToIntensityFunctionSlope = 2.5\nElementToIntensityFunctionOffset = -1000\n" REST "LOCAL\n", 24));
+    CHECK(crd_volume_describe(volume)->scale == 2.5 && strstr(said, "-1000 added") != NULL);
+    crd_volume_close(&volume);
+    CHECK_FAILS(
+        open_text("a.mha", META "BinaryDataByteOrderMSB = True\nElementByteOrderMSB = False\n" REST "LOCAL\n", 24),
+        CRD_ERR_FORMAT, "two different orders");
     CHECK_FAILS(open_text("a.mha", META "ElementNumberOfChannels = 3\n" REST "LOCAL\n", 72), CRD_ERR_UNSUPPORTED,
                 "3 channels");
     CHECK_FAILS(open_text("a.mha", "ObjectType = Tube\nNDims = 3\n" REST "LOCAL\n", 72), CRD_ERR_FORMAT, "no image");
@@ -170,10 +227,10 @@ static void test_names_that_lead_elsewhere(void)
     }
     CHECK_FAILS(open_text("out.mhd", META REST "missing.raw\n", 0), CRD_ERR_SYSTEM, "missing.raw");
     CHECK_FAILS(open_text("out.mhd", META REST "\n", 0), CRD_ERR_FORMAT, "names no file");
-    CHECK_FAILS(open_text("out.mhd", META REST ".\n", 0), CRD_ERR_FORMAT, "no plain file");
+    CHECK_FAILS(open_text("out.mhd", META REST ".\n", 0), CRD_ERR_ARGUMENT, "is a folder");
     /* A pipe would be waited for. */
     CHECK(mkfifo(scratch("pipe.raw"), 0600) == 0);
-    CHECK_FAILS(open_text("out.mhd", META REST "pipe.raw\n", 0), CRD_ERR_FORMAT, "no plain file");
+    CHECK_FAILS(open_text("out.mhd", META REST "pipe.raw\n", 0), CRD_ERR_ARGUMENT, "no plain file");
     /* A link is the user's own doing, and said. */
     char outside[] = "/tmp/credence-outside-XXXXXX";
     const int fd = mkstemp(outside);
@@ -184,7 +241,7 @@ static void test_names_that_lead_elsewhere(void)
     CHECK(strstr(said, "2 bytes behind") != NULL && strstr(said, "outside its folder") != NULL);
     crd_volume_close(&volume);
     CHECK(symlink("/dev/zero", scratch("zero.raw")) == 0);
-    CHECK_FAILS(open_text("out.mhd", META REST "zero.raw\n", 0), CRD_ERR_FORMAT, "no plain file");
+    CHECK_FAILS(open_text("out.mhd", META REST "zero.raw\n", 0), CRD_ERR_ARGUMENT, "no plain file");
 }
 
 /* The voxels' file of a header that is being written must not replace somebody else's. */

@@ -276,6 +276,27 @@ static void test_a_strip_larger_than_the_cache(void)
     crd_volume_close(&volume);
 }
 
+/* A page as wide, or with as many strips, as only its header says: the file itself is sparse. */
+static void test_claims_of_sparse_files(void)
+{
+    enum { AT = 4096, MANY = 1 << 28 };
+    unsigned char pixel[8];
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    maker m = start(false, 16);
+    page_spec page = {
+        .width = MANY, .height = 1, .bits = 8, .compression = 8, .strip_offset = AT, .strip_bytes = MANY / 1000};
+    make_page(&m, &page);
+    CHECK(tools_save(scratch("wide.tif"), m.bytes, m.used, AT + MANY));
+    crd_volume *volume = NULL;
+    const crd_volume_options options = {.cache_bytes = 1 << 20};
+    CHECK_OK(crd_volume_open(scratch("wide.tif"), &options, NULL, &volume));
+    CHECK_FAILS(crd_volume_read(volume, &(crd_box){.size = {1, 1, 8}}, CRD_U8, pixel), CRD_ERR_MEMORY, "one row of");
+    crd_volume_close(&volume);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_maxrss - before.ru_maxrss < 20000);
+}
+
 static void test_pages_that_differ(void)
 {
     maker m = start(false, 16);
@@ -377,5 +398,5 @@ static void test_a_file_that_shrinks(void)
 TEST_MAIN(TEST(test_a_good_one_passes), TEST(test_headers), TEST(test_directories_that_never_end),
           TEST(test_directories_out_of_range), TEST(test_tags_left_out), TEST(test_strips_that_lie),
           TEST(test_strips_that_end_early), TEST(test_a_directory_that_contradicts_itself), TEST(test_bombs),
-          TEST(test_a_strip_larger_than_the_cache), TEST(test_pages_that_differ), TEST(test_cut_anywhere),
-          TEST(test_random_damage), TEST(test_a_file_that_shrinks))
+          TEST(test_a_strip_larger_than_the_cache), TEST(test_claims_of_sparse_files), TEST(test_pages_that_differ),
+          TEST(test_cut_anywhere), TEST(test_random_damage), TEST(test_a_file_that_shrinks))

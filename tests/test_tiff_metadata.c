@@ -1,5 +1,6 @@
 /* What descriptions and resolution tags say about spacing, unit and number of slices. */
 #include <math.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "tiff_tools.h"
@@ -115,6 +116,22 @@ static void test_what_is_no_volume_is_refused(void)
     }
 }
 
+/* As many axes of 1 as a description can hold: the time must not grow with their square. */
+static void test_a_long_list_of_axes(void)
+{
+    enum { AXES = 300000 };
+    static char text[2 * AXES + 64] = "{\"truncated\": true, \"shape\": [7, 1";
+    size_t used = strlen(text);
+    for (int i = 0; i < AXES; i++, used += 2) memcpy(text + used, ",1", 2);
+    memcpy(text + used, "]}", 3);
+    crd_tiff_metadata m;
+    const said s = {.text = text, .unit = RESUNIT_NONE};
+    alarm(60);
+    CHECK_OK(read_text(&s, false, &m));
+    alarm(0);
+    CHECK(m.slices == 7 && m.one_piece);
+}
+
 static void test_broken_xml_is_passed_over(void)
 {
     static const char *const texts[] = {"<OME",
@@ -195,5 +212,6 @@ static void test_in_files(void)
     CHECK_FAILS(tools_try(scratch("meta.tif")), CRD_ERR_FORMAT, "one page, but its description says 5");
 }
 
-TEST_MAIN(TEST(test_spacing), TEST(test_what_is_no_volume_is_refused), TEST(test_broken_xml_is_passed_over),
-          TEST(test_half_a_spacing_is_said), TEST(test_our_own_lines), TEST(test_in_files))
+TEST_MAIN(TEST(test_spacing), TEST(test_what_is_no_volume_is_refused), TEST(test_a_long_list_of_axes),
+          TEST(test_broken_xml_is_passed_over), TEST(test_half_a_spacing_is_said), TEST(test_our_own_lines),
+          TEST(test_in_files))

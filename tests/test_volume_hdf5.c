@@ -1,5 +1,6 @@
 /* HDF5 files as others write them, and those that point outside. */
 #include <hdf5.h>
+#include <unistd.h>
 
 #include "base/hdf5_lock.h"
 #include "harness.h"
@@ -202,6 +203,84 @@ static void test_equal_volumes_are_equal_bytes(void)
     CHECK(sizes[0] > 1000 && sizes[0] == sizes[1] && memcmp(first, second, sizes[0]) == 0);
 }
 
+static void add_text(hid_t dataset, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, H5T_VARIABLE);
+    const hid_t attribute = H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, &text);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+/* A unit as h5py writes it lies in a heap. libhdf5 walks along a broken one for ever, or out of it. */
+static void test_heaps_that_lie(void)
+{
+    enum { HEAD = 16, OBJECT = 16, TEXT = 8, SIZE = 8 };
+    static unsigned char bytes[1 << 16];
+    static const uint64_t sizes[] = {0, 1, UINT64_MAX, UINT64_MAX - 4095, UINT64_C(1) << 63, 100000};
+    const hsize_t three_numbers = 3;
+    const double edges[3] = {3.0, 2.0, 1.0};
+    hid_t file = H5Fcreate(scratch("heap.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add(file, "/x", H5T_NATIVE_USHORT, 3, three);
+    const hid_t dataset = H5Dopen2(file, "/x", H5P_DEFAULT), space = H5Screate_simple(1, &three_numbers, NULL);
+    const hid_t attribute = H5Acreate2(dataset, "spacing", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, H5T_NATIVE_DOUBLE, edges);
+    H5Aclose(attribute);
+    add_text(dataset, "unit", "mm");
+    H5Sclose(space);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    CHECK_OK(crd_volume_open(scratch("heap.h5"), NULL, NULL, &volume));
+    CHECK(strcmp(crd_volume_describe(volume)->unit, "mm") == 0);
+    crd_volume_close(&volume);
+
+    FILE *stream = fopen(scratch("heap.h5"), "rb");
+    const size_t count = stream != NULL ? fread(bytes, 1, sizeof bytes, stream) : 0;
+    unsigned char *heap = memmem(bytes, count, "GCOL", 4);
+    CHECK(stream != NULL && fclose(stream) == 0 && heap != NULL);
+    unsigned char *free_part = heap + HEAD + OBJECT + TEXT, *used_part = heap + HEAD;
+    CHECK(free_part[0] == 0 && used_part[0] == 1);
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned char *size = (i % 2 == 0 ? free_part : used_part) + SIZE, kept[8];
+        memcpy(kept, size, sizeof kept);
+        memcpy(size, &sizes[i / 2], sizeof sizes[0]);
+        stream = fopen(scratch("lie.h5"), "wb");
+        CHECK(stream != NULL && fwrite(bytes, 1, count, stream) == count && fclose(stream) == 0);
+        memcpy(size, kept, sizeof kept);
+        alarm(60);
+        CHECK_OK(crd_volume_open(scratch("lie.h5"), NULL, NULL, &volume));
+        alarm(0);
+        CHECK(crd_volume_describe(volume)->shape[0] == 4);
+        crd_volume_close(&volume);
+    }
+}
+
+/* A chunk that says to be packed into a gigabyte, in a file that is as long, but mostly a hole. */
+static void test_a_chunk_larger_than_itself(void)
+{
+    enum { KEY = 24 };
+    static unsigned char bytes[1 << 16];
+    uint16_t voxels[120] = {0};
+    const uint32_t claimed = 1 << 30;
+    const crd_volume_info info = {.shape = {4, 5, 6}, .type = CRD_U16};
+    CHECK_OK(crd_volume_create(scratch("packed.h5"), &info, &(crd_volume_options){.compress = 4}, &volume));
+    CHECK_OK(crd_volume_write(volume, &(crd_box){.size = {4, 5, 6}}, voxels));
+    CHECK_OK(crd_volume_commit(volume));
+    crd_volume_close(&volume);
+    FILE *stream = fopen(scratch("packed.h5"), "r+b");
+    const size_t count = stream != NULL ? fread(bytes, 1, sizeof bytes, stream) : 0;
+    const unsigned char *tree = memmem(bytes, count, "TREE\1", 5);
+    CHECK(stream != NULL && tree != NULL && fseek(stream, (long)(tree - bytes) + KEY, SEEK_SET) == 0);
+    CHECK(fwrite(&claimed, sizeof claimed, 1, stream) == 1 && fflush(stream) == 0);
+    CHECK(ftruncate(fileno(stream), (off_t)claimed + (1 << 20)) == 0 && fclose(stream) == 0);
+    CHECK_OK(crd_volume_open(scratch("packed.h5"), NULL, NULL, &volume));
+    CHECK_FAILS(crd_volume_read(volume, &(crd_box){.size = {4, 5, 6}}, CRD_U16, voxels), CRD_ERR_FORMAT,
+                "is packed into 1073741824");
+    crd_volume_close(&volume);
+}
+
 static void test_a_host_program_keeps_its_error_printer(void)
 {
     H5E_auto2_t before, after;
@@ -216,5 +295,5 @@ static void test_a_host_program_keeps_its_error_printer(void)
 
 TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_listed),
           TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
-          TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes),
-          TEST(test_a_host_program_keeps_its_error_printer))
+          TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes), TEST(test_heaps_that_lie),
+          TEST(test_a_chunk_larger_than_itself), TEST(test_a_host_program_keeps_its_error_printer))

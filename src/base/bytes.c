@@ -5,6 +5,13 @@
 
 #include "credence/number.h"
 
+uint64_t crd_little_endian(const unsigned char *bytes, size_t count)
+{
+    uint64_t value = 0;
+    for (size_t i = count; i-- > 0;) value = value << 8 | bytes[i];
+    return value;
+}
+
 crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out)
 {
     static const char letters[] = "KMGT";

@@ -1,10 +1,14 @@
-/* Sizes of memory as people write them. */
+/* Numbers in a file's bytes, and sizes of memory as people write them. */
 #ifndef CRD_BASE_BYTES_H
 #define CRD_BASE_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+
+/* At most 8 bytes, the lowest first. */
+uint64_t crd_little_endian(const unsigned char *bytes, size_t count);
 
 /* "4G", "900M", "1.5GiB", "1000": powers of 1024, at least one byte. `name` is the option's, for the sentence. */
 crd_status crd_parse_bytes(const char *text, const char *name, int64_t *out);

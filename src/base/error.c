@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,16 +32,33 @@ const char *crd_status_name(crd_status status)
     return names[status];
 }
 
+/* The bytes of the UTF-8 character that begins there, or 0. */
+static int character(const unsigned char *c)
+{
+    const int bytes = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    for (int i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    }
+    return bytes;
+}
+
+void crd_clean_line(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0';) {
+        const int bytes = character(c);
+        const bool control = bytes == 1 ? *c < 0x20 || *c == 0x7f : bytes == 2 && c[0] == 0xc2 && c[1] < 0xa0;
+        if (control || (bytes == 0 && *c < 0xa0)) memset(c, ' ', bytes > 1 ? (size_t)bytes : 1);
+        c += bytes > 1 ? bytes : 1;
+    }
+}
+
 static void record(crd_status code, const char *file, int line, const char *message)
 {
     last_error.status = code;
     last_error.file = file;
     last_error.line = line;
     snprintf(last_error.message, sizeof last_error.message, "%s", message);
-    /* What a hostile file put into its names reaches a terminal through here: one line, no escape sequences. */
-    for (char *c = last_error.message; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
-    }
+    crd_clean_line(last_error.message);
 }
 
 /* The message may quote the record it replaces, so it is put together elsewhere first. */

@@ -36,6 +36,9 @@ crd_status crd_error_set(crd_status code, const char *file, int line, const char
 crd_status crd_error_set_errno(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What a hostile file put into its names reaches a terminal through messages: one line, no escape sequences. */
+void crd_clean_line(char *text);
+
 /* Carry an error from a worker thread to the thread that waits for it: copy crd_last_error() there, adopt it here. */
 crd_status crd_error_adopt(const crd_error *error);
 

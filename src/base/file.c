@@ -227,24 +227,35 @@ done:
     return status;
 }
 
+crd_status crd_open_plain(const char *path, int *fd, int64_t *bytes)
+{
+    struct stat about = {0};
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd >= 0 && fstat(*fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        *bytes = about.st_size;
+        return CRD_OK;
+    }
+    const crd_status status = *fd < 0 ? crd_fail_errno("%s can't be opened", path)
+                              : S_ISDIR(about.st_mode)
+                                  ? crd_fail(CRD_ERR_ARGUMENT, "%s is a folder, not a file", path)
+                                  : crd_fail(CRD_ERR_ARGUMENT, "%s can't be read: it is no plain file", path);
+    if (*fd >= 0) (void)close(*fd);
+    *fd = -1;
+    return status;
+}
+
 crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *bytes)
 {
     crd_status status = CRD_OK;
-    struct stat about;
+    int64_t length = 0;
+    int fd = -1;
     *out = NULL;
     if (bytes != NULL) *bytes = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return crd_fail_errno("can't open %s", path);
-    if (fstat(fd, &about) != 0) {
-        status = crd_fail_errno("can't read %s", path);
-        goto done;
-    }
-    if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not a file", path);
-    const bool sized = S_ISREG(about.st_mode);
-    if (sized && (uint64_t)about.st_size > limit) {
+    CRD_PASS(crd_open_plain(path, &fd, &length));
+    if ((uint64_t)length > limit) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is larger than the %zu bytes expected of such a file", path, limit);
     }
-    CRD_TRY(read_to_end(fd, path, limit, sized ? (size_t)about.st_size : 4096, out, bytes));
+    CRD_TRY(read_to_end(fd, path, limit, (size_t)length, out, bytes));
 done:
     (void)close(fd);
     return status;
@@ -256,6 +267,14 @@ crd_status crd_join_path(const char *folder, const char *name, const char *suffi
     CRD_PASS(crd_alloc((int64_t)bytes, 1, "a path", out));
     const char *slash = folder[0] == '\0' || folder[strlen(folder) - 1] == '/' ? "" : "/";
     snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, suffix);
+    return CRD_OK;
+}
+
+crd_status crd_folder_of(const char *path, char **out)
+{
+    const char *slash = strrchr(path, '/');
+    CRD_PASS(crd_strdup(slash != NULL ? path : ".", out));
+    if (slash != NULL) (*out)[slash == path ? 1 : slash - path] = '\0';
     return CRD_OK;
 }
 

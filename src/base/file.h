@@ -25,14 +25,20 @@ bool crd_same_file(const char *a, const char *b);
 /* Is there a file of that name, not empty, that begins otherwise (upper or lower case)? */
 bool crd_file_is_other(const char *path, const char *beginning);
 
+/* Opens a plain file for reading; `*bytes` = its length. Folders, pipes (which nobody waits for) and devices are
+ * refused with a sentence. */
+crd_status crd_open_plain(const char *path, int *fd, int64_t *bytes);
+
 /* Writes a whole small file atomically. */
 crd_status crd_write_file(const char *path, const void *data, size_t bytes);
-/* Reads a whole file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. `bytes`
+/* Reads a whole plain file of at most `limit` bytes; *out ends in an extra zero byte; free with crd_free. `bytes`
  * may be NULL. */
 crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *bytes);
 
 /* "folder/name" + suffix, one slash between; free with crd_free. */
 crd_status crd_join_path(const char *folder, const char *name, const char *suffix, char **out);
+/* The folder that `path` lies in: "." where none is named; free with crd_free. */
+crd_status crd_folder_of(const char *path, char **out);
 /* Makes the folder and those above it, as far as they are missing. */
 crd_status crd_make_folders(const char *path);
 

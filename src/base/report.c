@@ -8,6 +8,7 @@ static void say(const crd_monitor *monitor, crd_level level, const char *format,
     char text[1024];
     if (monitor == NULL || monitor->message == NULL) return;
     vsnprintf(text, sizeof text, format, arguments);
+    crd_clean_line(text);
     monitor->message(monitor->context, level, text);
 }
 

@@ -42,9 +42,6 @@ crd_status crd_array_open(const char *path, size_t cache_bytes, crd_block_cache 
 {
     crd_status status = CRD_OK;
     crd_array *array = NULL;
-    struct stat about;
-    /* Opening a pipe would wait for ever. */
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) CRD_FAIL(CRD_ERR_FORMAT, "%s is no plain file", path);
     CRD_TRY(array_new(&array));
     CRD_TRY(crd_flat_open(path, &array->flat, &array->file_bytes));
     array->cache_bytes = cache_bytes;

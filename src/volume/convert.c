@@ -54,6 +54,7 @@ crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume
     };
     c.factor = from->scale == to->scale ? 1.0 : from->scale / to->scale;
     if (from->type != to->type || c.factor != 1.0) {
+        CRD_TRY(crd_walk_check(&walk));
         crd_walk_box(&walk, size);
         CRD_TRY(crd_alloc(size[0] * size[1] * size[2], to_size, "converting a volume", &c.converted));
     }

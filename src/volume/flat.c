@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "volume/types.h"
 
-enum { SCRATCH_BYTES = 1 << 20, PAGE_BYTES = 4096, TILE = 16 };
+enum { SCRATCH_BYTES = 1 << 20, PAGE_BYTES = 4096, TILE = 16, TILE_BYTES = 4 * SCRATCH_BYTES };
 
 static crd_status flat_new(const char *path, crd_flat **out)
 {
@@ -30,14 +30,8 @@ crd_status crd_flat_open(const char *path, crd_flat **out, int64_t *length)
 {
     crd_status status = CRD_OK;
     crd_flat *flat = NULL;
-    struct stat about;
     CRD_TRY(flat_new(path, &flat));
-    flat->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (flat->fd < 0 || fstat(flat->fd, &about) != 0) {
-        status = crd_fail_errno("%s can't be opened", path);
-        goto done;
-    }
-    *length = about.st_size;
+    CRD_TRY(crd_open_plain(path, &flat->fd, length));
     *out = flat;
     flat = NULL;
 done:
@@ -144,25 +138,34 @@ static void transpose(const void *from, void *to, size_t size, int64_t nx, int64
     }
 }
 
+static int64_t at_most(int64_t count, int64_t most)
+{
+    return most < 1 ? 1 : count < most ? count : most;
+}
+
 static crd_status read_columns(crd_flat *flat, const crd_box *box, char *out)
 {
     crd_status status = CRD_OK;
     const int64_t *origin = box->origin, *count = box->size, *shape = flat->shape;
-    const int64_t size = (int64_t)crd_stored_size(flat->stored), column = count[0] * size;
-    const int64_t slice = count[1] * count[2];
-    int64_t high = (4 * SCRATCH_BYTES) / (TILE * column);
+    const int64_t size = (int64_t)crd_stored_size(flat->stored);
+    const int64_t slice = count[1] * count[2], wide = count[2] < TILE ? count[2] : TILE;
+    const int64_t deep = at_most(count[0], TILE_BYTES / (wide * size));
+    const int64_t high = at_most(count[1], TILE_BYTES / (wide * deep * size));
     char *tile = NULL;
-    high = high < 1 ? 1 : high > count[1] ? count[1] : high;
-    CRD_TRY(crd_alloc(TILE * high * column, 1, "turning Fortran order around", &tile));
-    for (int64_t x = 0; x < count[2]; x += TILE) {
-        const int64_t nx = count[2] - x < TILE ? count[2] - x : TILE;
-        for (int64_t y = 0; y < count[1]; y += high) {
-            const int64_t ny = count[1] - y < high ? count[1] - y : high;
-            for (int64_t i = 0; i < nx; i++) {
-                const int64_t first = ((origin[2] + x + i) * shape[1] + origin[1] + y) * shape[0] + origin[0];
-                CRD_TRY(fetch(flat, first, ny, count[0], shape[0], tile + i * ny * column));
+    CRD_TRY(crd_alloc(wide * high * deep, (size_t)size, "turning Fortran order around", &tile));
+    for (int64_t z = 0; z < count[0]; z += deep) {
+        const int64_t nz = at_most(count[0] - z, deep);
+        for (int64_t x = 0; x < count[2]; x += wide) {
+            const int64_t nx = at_most(count[2] - x, wide);
+            for (int64_t y = 0; y < count[1]; y += high) {
+                const int64_t ny = at_most(count[1] - y, high);
+                for (int64_t i = 0; i < nx; i++) {
+                    const int64_t first = ((origin[2] + x + i) * shape[1] + origin[1] + y) * shape[0] + origin[0] + z;
+                    CRD_TRY(fetch(flat, first, ny, nz, shape[0], tile + i * ny * nz * size));
+                }
+                transpose(tile, out + ((z * count[1] + y) * count[2] + x) * size, (size_t)size, nx, ny, nz, count[2],
+                          slice);
             }
-            transpose(tile, out + (y * count[2] + x) * size, (size_t)size, nx, ny, count[0], count[2], slice);
         }
     }
 done:

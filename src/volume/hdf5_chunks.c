@@ -160,6 +160,10 @@ static crd_status fetch(crd_hdf5_chunks *chunks, const int64_t index[3], size_t 
         CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: a chunk of %llu bytes in a file of %lld", chunks->shown,
                  (unsigned long long)size, (long long)chunks->file_bytes);
     }
+    if (size > 2 * (hsize_t)chunk_bytes + (1 << 16)) {
+        CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: a chunk of %zu bytes is packed into %llu", chunks->shown, chunk_bytes,
+                 (unsigned long long)size);
+    }
     const size_t decoded = chunk_bytes + 4 * CRD_HDF5_FILTERS;
     CRD_TRY(grow_buffers(chunks, decoded > (size_t)size ? decoded : (size_t)size));
     if (H5Dread_chunk(chunks->dataset, H5P_DEFAULT, offset, &mask, chunks->buffers[0]) < 0) {

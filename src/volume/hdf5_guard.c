@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "volume/hdf5_file.h"
 
@@ -16,13 +17,6 @@ typedef struct superblock {
     unsigned char bytes[SUPERBLOCK_READ];
     size_t count; /* of them that the file has */
 } superblock;
-
-static uint64_t little_endian(const unsigned char *bytes, size_t count)
-{
-    uint64_t value = 0;
-    for (size_t i = count; i-- > 0;) value = value << 8 | bytes[i];
-    return value;
-}
 
 /* The signature stands at 0, 512, 1024, 2048, ...: what comes before it is the user's. */
 static crd_status find_superblock(int fd, const char *path, int64_t length, superblock *out)
@@ -44,7 +38,7 @@ static crd_status check_driver(int fd, const char *path, const superblock *from,
     const uint64_t rest = (uint64_t)(length - from->at);
     if (address < rest && rest - address >= DRIVER_HEAD) {
         CRD_PASS(crd_read_at(fd, path, from->at + (int64_t)address, head, sizeof head));
-        if (little_endian(head + 4, 4) <= rest - address - DRIVER_HEAD) return CRD_OK;
+        if (crd_little_endian(head + 4, 4) <= rest - address - DRIVER_HEAD) return CRD_OK;
     }
     return crd_fail(CRD_ERR_FORMAT, "%s is broken: its HDF5 driver information lies beyond its end", path);
 }
@@ -64,7 +58,7 @@ static crd_status check_superblock(int fd, const char *path, const superblock *f
         (length_size != 2 && length_size != 4 && length_size != 8) || addresses + 3 * offset_size > count) {
         return crd_fail(CRD_ERR_FORMAT, "%s is broken: its HDF5 superblock makes no sense", path);
     }
-    const uint64_t end = little_endian(block + addresses + 2 * offset_size, offset_size);
+    const uint64_t end = crd_little_endian(block + addresses + 2 * offset_size, offset_size);
     if (end > (uint64_t)length) {
         return crd_fail(CRD_ERR_FORMAT, "%s is cut short: its HDF5 superblock speaks of %llu bytes, and it has %lld",
                         path, (unsigned long long)end, (long long)length);
@@ -74,7 +68,7 @@ static crd_status check_superblock(int fd, const char *path, const superblock *f
         return crd_fail(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
     }
     const uint64_t none = UINT64_MAX >> (64 - 8 * offset_size);
-    const uint64_t driver = little_endian(block + addresses + 3 * offset_size, offset_size);
+    const uint64_t driver = crd_little_endian(block + addresses + 3 * offset_size, offset_size);
     return driver == none ? CRD_OK : check_driver(fd, path, from, driver, length);
 }
 
@@ -83,12 +77,13 @@ crd_status crd_hdf5_guard(const char *path)
     crd_status status = CRD_OK;
     superblock found = {0};
     struct stat about;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe isn't waited for */
     if (fd < 0 || fstat(fd, &about) != 0) {
         status = crd_fail_errno("%s can't be opened", path);
         goto done;
     }
     if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not an HDF5 file", path);
+    if (!S_ISREG(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s can't be read: it is no plain file", path);
     CRD_TRY(find_superblock(fd, path, about.st_size, &found));
     if (found.count < 16) CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
     CRD_TRY(check_superblock(fd, path, &found, about.st_size));

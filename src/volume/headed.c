@@ -21,14 +21,11 @@
 crd_status crd_headed_text(const char *path, char **out, size_t *bytes)
 {
     crd_status status = CRD_OK;
-    struct stat about;
+    int64_t length = 0;
     char *text = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &about) != 0) {
-        status = crd_fail_errno("%s can't be opened", path);
-        goto done;
-    }
-    *bytes = about.st_size < CRD_HEADER_LIMIT ? (size_t)about.st_size : CRD_HEADER_LIMIT;
+    int fd = -1;
+    CRD_TRY(crd_open_plain(path, &fd, &length));
+    *bytes = length < CRD_HEADER_LIMIT ? (size_t)length : CRD_HEADER_LIMIT;
     CRD_TRY(crd_alloc((int64_t)*bytes + 1, 1, "a header", &text));
     CRD_TRY(crd_read_at(fd, path, 0, text, *bytes));
     *out = text;
@@ -57,7 +54,7 @@ void crd_trim(const char **text, size_t *length)
     while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\t')) --*length;
 }
 
-static const char *next_word(const char **text, size_t *length, size_t *word)
+const char *crd_next_word(const char **text, size_t *length, size_t *word)
 {
     crd_trim(text, length);
     const char *start = *text;
@@ -70,7 +67,7 @@ int crd_take_reals(const char *text, size_t length, double *out, int most)
 {
     size_t word;
     int count = 0;
-    for (const char *start; (start = next_word(&text, &length, &word)) != NULL; count++) {
+    for (const char *start; (start = crd_next_word(&text, &length, &word)) != NULL; count++) {
         if (count == most || !crd_parse_real(start, word, &out[count])) return -1;
     }
     return count;
@@ -80,7 +77,7 @@ int crd_take_ints(const char *text, size_t length, int64_t *out, int most)
 {
     size_t word;
     int count = 0;
-    for (const char *start; (start = next_word(&text, &length, &word)) != NULL; count++) {
+    for (const char *start; (start = crd_next_word(&text, &length, &word)) != NULL; count++) {
         if (count == most || !crd_parse_int(start, word, &out[count])) return -1;
     }
     return count;
@@ -89,6 +86,14 @@ int crd_take_ints(const char *text, size_t length, int64_t *out, int most)
 bool crd_is_word(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && strncasecmp(text, word, length) == 0;
+}
+
+bool crd_names_several(const char *text, size_t length)
+{
+    size_t word;
+    if (memchr(text, '%', length) != NULL) return true;
+    const char *first = crd_next_word(&text, &length, &word);
+    return first != NULL && crd_is_word(first, word, "LIST");
 }
 
 /* ---- the file beside a header ---- */
@@ -103,14 +108,13 @@ static bool leads_outside(const char *name)
     return false;
 }
 
-/* Says where a link leads, if that is outside the header's folder. */
-static void tell_link(const char *header, const char *folder, const char *path, const crd_monitor *monitor)
+void crd_tell_link(const char *shown, const char *folder, const char *path, const crd_monitor *monitor)
 {
     char *real_folder = realpath(folder, NULL), *real_path = realpath(path, NULL);
     const size_t length = real_folder != NULL ? strlen(real_folder) : 0;
     if (length > 0 && real_path != NULL &&
         (strncmp(real_folder, real_path, length) != 0 || (real_path[length] != '/' && length > 1))) {
-        crd_warn(monitor, "%s takes its voxels from %s, a link to %s outside its folder", header, path, real_path);
+        crd_warn(monitor, "%s takes its voxels from %s, a link to %s outside its folder", shown, path, real_path);
     }
     free(real_folder);
     free(real_path);
@@ -131,15 +135,8 @@ crd_status crd_headed_data_path(const char *header, const char *name, size_t len
             "and write its bare name into it, or read it with --shape and --type",
             header, copy);
     }
-    CRD_TRY(crd_strdup(header, &folder));
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL) {
-        slash[slash == folder] = '\0';
-    } else {
-        crd_free(&folder);
-        CRD_TRY(crd_strdup(".", &folder));
-    }
-    if (slash != NULL) {
+    CRD_TRY(crd_folder_of(header, &folder));
+    if (strchr(header, '/') != NULL) {
         CRD_TRY(crd_join_path(folder, copy, "", &path));
     } else {
         CRD_TRY(crd_strdup(copy, &path));
@@ -148,7 +145,7 @@ crd_status crd_headed_data_path(const char *header, const char *name, size_t len
         status = crd_fail_errno("%s takes its voxels from %s, which can't be opened", header, path);
         goto done;
     }
-    tell_link(header, folder, path, monitor);
+    crd_tell_link(header, folder, path, monitor);
     *out = path;
     path = NULL;
 done:

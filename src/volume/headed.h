@@ -15,16 +15,23 @@ crd_status crd_headed_text(const char *path, char **out, size_t *bytes);
 bool crd_next_line(const char **at, const char *end, const char **line, size_t *length);
 /* Blanks off both ends. */
 void crd_trim(const char **text, size_t *length);
+/* The first word before a blank, which *text then stands behind; NULL at the end. */
+const char *crd_next_word(const char **text, size_t *length, size_t *word);
 /* Numbers between blanks; -1 if it is something else or more than `most`. */
 int crd_take_reals(const char *text, size_t length, double *out, int most);
 int crd_take_ints(const char *text, size_t length, int64_t *out, int most);
 /* Is it that word, whatever the case of its letters? */
 bool crd_is_word(const char *text, size_t length, const char *word);
+/* Does a header spread its voxels over files: "LIST", or a pattern such as slice%03d.raw? */
+bool crd_names_several(const char *text, size_t length);
 
 /* The file that a header in `header` names as the place of its voxels. Only names in the header's own folder, or below
  * it, are believed; a link that leads elsewhere is followed, and said. Free with crd_free. */
 crd_status crd_headed_data_path(const char *header, const char *name, size_t length, const crd_monitor *monitor,
                                 char **out);
+
+/* Says where `path` leads, if that is a link out of `folder`. */
+void crd_tell_link(const char *shown, const char *folder, const char *path, const crd_monitor *monitor);
 
 /* Writing. `head` is the header's text, or NULL where the voxels have a file of their own, `data_suffix` behind the
  * header's stem. */

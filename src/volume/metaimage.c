@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/report.h"
 #include "volume/metaimage_header.h"
 #include "volume/types.h"
 
@@ -17,7 +18,7 @@ static crd_status find_data(crd_volume *volume, const crd_metaimage_header *head
     const char *name = header->data_file;
     const size_t length = header->data_file_length;
     if (name == NULL) return crd_strdup(volume->file, path);
-    if (crd_is_word(name, length < 4 ? length : 4, "LIST") || memchr(name, '%', length) != NULL) {
+    if (crd_names_several(name, length)) {
         return crd_fail(
             CRD_ERR_UNSUPPORTED,
             "%s spreads its voxels over several files, which credence doesn't read; save it as one .mha file",
@@ -31,11 +32,16 @@ static crd_status place(const crd_metaimage_header *header, int64_t file_bytes, 
     crd_array_place p = {.packing = header->packed ? CRD_PACKING_ZLIB : CRD_PACKING_NONE,
                          .stored = header->stored,
                          .swap = header->swap};
-    const int64_t start = header->data_file == NULL ? (int64_t)header->bytes : header->skip;
+    const int64_t least = header->data_file == NULL ? (int64_t)header->bytes : 0; /* a header is no voxels */
+    const int64_t start = header->skip == 0 ? least : header->skip;
     int64_t bytes;
+    if (start >= 0 && start < least) {
+        return crd_fail(CRD_ERR_FORMAT, "%s has a broken MetaImage header: it is longer than its HeaderSize of %lld",
+                        crd_array_file(array), (long long)header->skip);
+    }
     memcpy(p.shape, header->info.shape, sizeof p.shape);
     if (header->packed) {
-        p.packed_at = start > 0 ? start : 0;
+        p.packed_at = start > 0 ? start : least;
         return crd_array_set_place(array, &p, spare);
     }
     p.offset = start;
@@ -44,7 +50,7 @@ static crd_status place(const crd_metaimage_header *header, int64_t file_bytes, 
             crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
             bytes = file_bytes; /* what doesn't fit is said below */
         }
-        p.offset = file_bytes - bytes;
+        p.offset = file_bytes - bytes > least ? file_bytes - bytes : least;
     }
     return crd_array_set_place(array, &p, spare);
 }
@@ -64,6 +70,13 @@ static crd_status metaimage_open(crd_volume *volume, const crd_volume_options *o
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
     CRD_TRY(crd_array_open(path, volume->cache_bytes, &volume->cache, &headed->array, &file_bytes));
     CRD_TRY(place(&header, file_bytes, headed->array, &spare));
+    if (header.intercept != 0.0) {
+        crd_warn(
+            monitor,
+            "%s says that its values are to be multiplied by %g and %g added; they are read as stored, and what is "
+            "added is lost",
+            volume->file, header.info.scale, header.intercept);
+    }
     crd_headed_tell(volume, headed, spare, header.turned, header.stored, path, monitor);
     volume->info = header.info;
     volume->state = headed;

@@ -30,7 +30,8 @@ typedef struct parts {
     int64_t sizes[CRD_METAIMAGE_AXES];
     double spacing[CRD_METAIMAGE_AXES], edges[CRD_METAIMAGE_AXES];
     int size_count, spacing_count, edge_count;
-    bool type_seen, big, ascii;
+    bool type_seen, order_seen, big, ascii;
+    double slope;
     unsigned extras;
     crd_volume_info said; /* by our own words */
 } parts;
@@ -102,7 +103,10 @@ static crd_status take_field(parts *p, const char *key, size_t n, const char *va
     } else if (crd_is_word(key, n, "ElementType")) {
         return take_type(p, value, length, out);
     } else if (crd_is_word(key, n, "BinaryDataByteOrderMSB") || crd_is_word(key, n, "ElementByteOrderMSB")) {
-        p->big = is_true(value, length);
+        const bool big = is_true(value, length);
+        if (p->order_seen && big != p->big) return broken(p, "it says two different orders of bytes");
+        p->big = big;
+        p->order_seen = true;
     } else if (crd_is_word(key, n, "BinaryData")) {
         p->ascii = !is_true(value, length);
     } else if (crd_is_word(key, n, "CompressedData")) {
@@ -116,6 +120,12 @@ static crd_status take_field(parts *p, const char *key, size_t n, const char *va
         char unit[CRD_UNIT_BYTES] = "";
         if (length < sizeof unit && value[0] != '?') memcpy(unit, value, length);
         crd_unit_normalise(unit, out->info.unit);
+    } else if (crd_is_word(key, n, "ElementToIntensityFunctionSlope")) {
+        if (!crd_parse_real(value, length, &p->slope)) return broken(p, "ElementToIntensityFunctionSlope is no number");
+    } else if (crd_is_word(key, n, "ElementToIntensityFunctionOffset")) {
+        if (!crd_parse_real(value, length, &out->intercept)) {
+            return broken(p, "ElementToIntensityFunctionOffset is no number");
+        }
     } else if (crd_is_word(key, n, "Comment")) {
         crd_extras_read(value, length, &p->said, &p->extras);
     }
@@ -146,7 +156,7 @@ static crd_status settle(parts *p, crd_metaimage_header *out)
     out->swap = crd_stored_size(out->stored) > 1 && p->big != (CRD_BIG_ENDIAN != 0);
     for (int i = 0; i < 3 && spacing != NULL; i++) info->spacing[i] = fabs(spacing[count - 1 - (i + (channel == 0))]);
     info->type = crd_stored_widened(out->stored);
-    info->scale = 1.0;
+    info->scale = p->slope != 0.0 ? p->slope : 1.0;
     if (p->extras & CRD_EXTRA_UNIT) memcpy(info->unit, p->said.unit, sizeof info->unit);
     if (p->extras & CRD_EXTRA_SCALE) info->scale = p->said.scale;
     if (p->extras & CRD_EXTRA_ORIGIN) memcpy(info->origin, p->said.origin, sizeof info->origin);

@@ -12,7 +12,8 @@ typedef struct crd_metaimage_header {
     crd_volume_info info;
     int stored;
     bool swap, packed;
-    int64_t skip;          /* bytes before the voxels in a file of their own; -1: they end where the file ends */
+    int64_t skip;          /* bytes before the voxels in their file; 0: not said, -1: they end where the file ends */
+    double intercept;      /* to be added to the values, which nothing here does */
     const char *data_file; /* in the text; NULL: behind the header */
     size_t data_file_length;
     size_t bytes; /* of the header */

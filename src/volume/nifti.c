@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "volume/array.h"
+#include "volume/headed.h"
 #include "volume/nifti_header.h"
 #include "volume/types.h"
 
@@ -37,7 +38,7 @@ static crd_status header_path(const char *path, char **out)
 /* "a.img" or "a.img.gz" of "a.hdr". */
 static crd_status image_path(const char *header, char **out)
 {
-    const char *dot = strrchr(header, '.');
+    const char *slash = strrchr(header, '/'), *dot = strrchr(slash != NULL ? slash : header, '.');
     const int stem = dot != NULL ? (int)(dot - header) : (int)strlen(header);
     const size_t bytes = (size_t)stem + 16;
     CRD_PASS(crd_alloc((int64_t)bytes, 1, "a file name", out));
@@ -95,6 +96,15 @@ static void tell(const crd_volume *volume, const crd_nifti_header *header, int64
     }
 }
 
+static crd_status tell_image(const char *header, const char *image, const crd_monitor *monitor)
+{
+    char *folder = NULL;
+    CRD_PASS(crd_folder_of(header, &folder));
+    crd_tell_link(header, folder, image, monitor);
+    crd_free(&folder);
+    return CRD_OK;
+}
+
 static crd_status nifti_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
@@ -111,6 +121,7 @@ static crd_status nifti_open(crd_volume *volume, const crd_volume_options *optio
     if (header.pair) {
         crd_array_close(&array);
         CRD_TRY(image_path(path, &image));
+        CRD_TRY(tell_image(path, image, monitor));
         CRD_TRY(crd_array_open(image, volume->cache_bytes, &volume->cache, &array, &file_bytes));
         CRD_TRY(begins_packed(array, file_bytes, &packed));
     }

@@ -107,10 +107,11 @@ static void take_space(const nifti_image *nim, const double edges[3], crd_nifti_
     if (nim->sform_code > 0) {
         for (int i = 0; i < 3; i++) {
             for (int k = 0; k < 3; k++)
-                out->turned = out->turned || (i != k && fabs((double)nim->sto_xyz.m[i][k]) > 1e-6);
+                out->turned = out->turned ||
+                              (i != k ? fabs((double)nim->sto_xyz.m[i][k]) > 1e-6 : (double)nim->sto_xyz.m[i][k] < 0.0);
         }
     } else if (nim->qform_code > 0) {
-        out->turned = fabs(nim->quatern_b) + fabs(nim->quatern_c) + fabs(nim->quatern_d) > 1e-6;
+        out->turned = nim->qfac < 0.0 || fabs(nim->quatern_b) + fabs(nim->quatern_c) + fabs(nim->quatern_d) > 1e-6;
     }
 }
 

@@ -1,10 +1,8 @@
 /* NRRD: .nrrd with the voxels behind the header, .nhdr with the voxels in a file beside it; plain or gzip. */
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "base/report.h"
 #include "volume/nrrd_header.h"
 #include "volume/types.h"
 
@@ -15,21 +13,18 @@ static bool nrrd_sniff(const char *path, const unsigned char *head, size_t count
 }
 
 /* Where the line behind `lines` lines begins, from `at` on. */
-static crd_status skip_lines(const char *path, int64_t lines, int64_t file_bytes, int64_t *at)
+static crd_status skip_lines(crd_array *array, int64_t lines, int64_t file_bytes, int64_t *at)
 {
     crd_status status = CRD_OK;
     enum { PIECE = 65536 };
     char *piece = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        status = crd_fail_errno("%s can't be opened", path);
-        goto done;
-    }
     CRD_TRY(crd_alloc(PIECE, 1, "skipping lines", &piece));
     while (lines > 0) {
+        if (*at >= file_bytes) {
+            CRD_FAIL(CRD_ERR_FORMAT, "%s has fewer lines than its NRRD header wants to skip", crd_array_file(array));
+        }
         const size_t count = file_bytes - *at < PIECE ? (size_t)(file_bytes - *at) : PIECE;
-        if (count == 0) CRD_FAIL(CRD_ERR_FORMAT, "%s has fewer lines than its NRRD header wants to skip", path);
-        CRD_TRY(crd_read_at(fd, path, *at, piece, count));
+        CRD_TRY(crd_array_peek(array, CRD_PACKING_NONE, *at, piece, count));
         size_t used = 0;
         while (lines > 0 && used < count) {
             const char *end = memchr(piece + used, '\n', count - used);
@@ -39,7 +34,6 @@ static crd_status skip_lines(const char *path, int64_t lines, int64_t file_bytes
         *at += (int64_t)used;
     }
 done:
-    if (fd >= 0) (void)close(fd);
     crd_free(&piece);
     return status;
 }
@@ -49,7 +43,7 @@ static crd_status find_data(crd_volume *volume, const crd_nrrd_header *header, c
     const char *name = header->data_file;
     const size_t length = header->data_file_length;
     if (name == NULL) return crd_strdup(volume->file, path);
-    if (crd_is_word(name, length < 4 ? length : 4, "LIST") || memchr(name, '%', length) != NULL) {
+    if (crd_names_several(name, length)) {
         return crd_fail(CRD_ERR_UNSUPPORTED,
                         "%s spreads its voxels over several files, which credence doesn't read; `unu save` joins them",
                         volume->file);
@@ -63,7 +57,7 @@ static crd_status place(const crd_nrrd_header *header, const char *path, int64_t
     crd_array_place p = {.packing = header->packing, .stored = header->stored, .swap = header->swap};
     int64_t start = header->data_file == NULL ? (int64_t)header->bytes : 0, bytes;
     memcpy(p.shape, header->info.shape, sizeof p.shape);
-    if (header->line_skip > 0) CRD_PASS(skip_lines(path, header->line_skip, file_bytes, &start));
+    if (header->line_skip > 0) CRD_PASS(skip_lines(array, header->line_skip, file_bytes, &start));
     if (header->packing != CRD_PACKING_NONE) {
         p.packed_at = start;
         p.offset = header->byte_skip;
@@ -78,7 +72,7 @@ static crd_status place(const crd_nrrd_header *header, const char *path, int64_t
             crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
             bytes = file_bytes; /* what doesn't fit is said below */
         }
-        p.offset = file_bytes - bytes;
+        p.offset = file_bytes - bytes > start ? file_bytes - bytes : start; /* the header is no voxels */
     } else if (__builtin_add_overflow(start, header->byte_skip, &p.offset)) {
         return crd_fail(CRD_ERR_FORMAT, "%s has an NRRD header that skips beyond any file", path);
     }
@@ -100,6 +94,10 @@ static crd_status nrrd_open(crd_volume *volume, const crd_volume_options *option
     CRD_TRY(crd_alloc(1, sizeof *headed, "a volume", &headed));
     CRD_TRY(crd_array_open(path, volume->cache_bytes, &volume->cache, &headed->array, &file_bytes));
     CRD_TRY(place(&header, path, file_bytes, headed->array, &spare));
+    if (header.units_differ) {
+        crd_warn(monitor, "%s measures its axes in different units that can't be compared; its spacing isn't read",
+                 volume->file);
+    }
     crd_headed_tell(volume, headed, spare, header.oblique, header.stored, path, monitor);
     volume->info = header.info;
     volume->state = headed;

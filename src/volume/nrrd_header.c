@@ -39,8 +39,10 @@ typedef struct parts {
     double spacing[CRD_NRRD_AXES]; /* 0: not said */
     double direction[CRD_NRRD_AXES];
     char units[CRD_NRRD_AXES][CRD_UNIT_BYTES]; /* of the axes */
-    char space_unit[CRD_UNIT_BYTES];
-    bool has_spacing, has_direction, has_units, type_seen, encoding_seen, endian_seen, big;
+    char space_units[CRD_NRRD_AXES]
+                    [CRD_UNIT_BYTES]; /* of the space's, in the order of the axes that have a direction */
+    bool no_direction[CRD_NRRD_AXES], no_space[CRD_NRRD_AXES]; /* "none"; a kind that is no place */
+    bool has_spacing, has_direction, has_space_units, type_seen, encoding_seen, endian_seen, big;
     unsigned extras;
     crd_volume_info said; /* by our own lines */
 } parts;
@@ -89,15 +91,17 @@ static crd_status take_encoding(parts *p, const char *value, size_t length, crd_
 static crd_status take_directions(parts *p, const char *value, size_t length, crd_nrrd_header *out)
 {
     const char *end = value + length;
+    int along = 0; /* the axis of the space that comes next, where nothing is turned */
     for (int axis = 0; value < end; axis++) {
         double sum = 0.0;
-        int parallel = 0;
+        int parallel = 0, component = 0;
         if (axis == CRD_NRRD_AXES) return broken(p, "too many space directions");
         if (*value != '(') {
             const char *blank = memchr(value, ' ', (size_t)(end - value));
             const size_t word = (size_t)((blank != NULL ? blank : end) - value);
             if (!crd_is_word(value, word, "none")) return broken(p, "its space directions can't be read");
             value += word;
+            p->no_direction[axis] = true;
         } else {
             const char *close = memchr(value, ')', (size_t)(end - value));
             if (close == NULL) return broken(p, "its space directions can't be read");
@@ -109,8 +113,11 @@ static crd_status take_directions(parts *p, const char *value, size_t length, cr
                     return broken(p, "a space direction is no vector");
                 sum += number * number;
                 parallel += number != 0.0;
+                out->oblique = out->oblique || (number != 0.0 && component != along) || number < 0.0;
+                component++;
                 value = stop + 1;
             }
+            along++;
             p->direction[axis] = sqrt(sum);
             out->oblique = out->oblique || parallel > 1;
         }
@@ -154,10 +161,23 @@ static int take_units(const char *value, size_t length, char units[][CRD_UNIT_BY
     return count;
 }
 
+/* "domain domain list": axes along which there is something else than places. */
+static void take_kinds(parts *p, const char *value, size_t length)
+{
+    static const char *const places[] = {"domain", "space", "???", "none"};
+    size_t word;
+    const char *kind;
+    for (int axis = 0; axis < CRD_NRRD_AXES && (kind = crd_next_word(&value, &length, &word)) != NULL; axis++) {
+        p->no_space[axis] = true;
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            if (crd_is_word(kind, word, places[i])) p->no_space[axis] = false;
+        }
+    }
+}
+
 static crd_status take_field(parts *p, const char *key, size_t n, const char *value, size_t length,
                              crd_nrrd_header *out)
 {
-    char unit[1][CRD_UNIT_BYTES];
     int64_t number;
     if (crd_is_word(key, n, "dimension")) {
         if (!crd_parse_int(value, length, &p->dimension)) return broken(p, "its dimension is no number");
@@ -177,9 +197,11 @@ static crd_status take_field(parts *p, const char *key, size_t n, const char *va
     } else if (crd_is_word(key, n, "space directions")) {
         return take_directions(p, value, length, out);
     } else if (crd_is_word(key, n, "units")) {
-        p->has_units = take_units(value, length, p->units, CRD_NRRD_AXES) > 0;
+        (void)take_units(value, length, p->units, CRD_NRRD_AXES);
     } else if (crd_is_word(key, n, "space units")) {
-        if (take_units(value, length, unit, 1) == 1) memcpy(p->space_unit, unit[0], sizeof p->space_unit);
+        p->has_space_units = take_units(value, length, p->space_units, CRD_NRRD_AXES) > 0;
+    } else if (crd_is_word(key, n, "kinds")) {
+        take_kinds(p, value, length);
     } else if (crd_is_word(key, n, "data file") || crd_is_word(key, n, "datafile")) {
         out->data_file = value;
         out->data_file_length = length;
@@ -210,6 +232,35 @@ static crd_status take_line(parts *p, const char *line, size_t length, crd_nrrd_
     return take_field(p, line, (size_t)(colon - line), value, rest, out);
 }
 
+/* Edges and unit of the three axes that are the volume's. */
+static crd_status settle_spacing(const parts *p, int channel, crd_nrrd_header *out)
+{
+    crd_volume_info *info = &out->info;
+    for (int i = 2; i >= 0; i--) {
+        const int axis = p->size_count - 1 - (i + (channel == 0));
+        int along = 0;
+        for (int k = 0; k < axis; k++) along += !p->no_direction[k];
+        const char *unit = p->has_space_units ? p->space_units[along] : p->units[axis];
+        if (p->no_space[axis] || (p->has_direction && p->no_direction[axis])) {
+            return crd_fail(CRD_ERR_UNSUPPORTED,
+                            "%s has colours, channels or times along one of its axes; a volume has places along all "
+                            "three",
+                            p->path);
+        }
+        info->spacing[i] = p->has_direction ? p->direction[axis] : p->has_spacing ? p->spacing[axis] : 0.0;
+        if (i == 2) memcpy(info->unit, unit, sizeof info->unit);
+        if (strcmp(unit, info->unit) == 0) continue;
+        const double ratio = crd_unit_in_um(unit) / crd_unit_in_um(info->unit);
+        out->units_differ = out->units_differ || !isfinite(ratio) || ratio == 0.0;
+        info->spacing[i] *= out->units_differ ? 0.0 : ratio;
+    }
+    if (out->units_differ) {
+        memset(info->spacing, 0, sizeof info->spacing);
+        memset(info->unit, 0, sizeof info->unit);
+    }
+    return CRD_OK;
+}
+
 /* Shape, spacing and unit in our order: the file's axes are fastest first. */
 static crd_status settle(parts *p, crd_nrrd_header *out)
 {
@@ -228,11 +279,7 @@ static crd_status settle(parts *p, crd_nrrd_header *out)
     }
     if (!p->endian_seen && crd_stored_size(out->stored) > 1) return broken(p, "endian is missing");
     out->swap = crd_stored_size(out->stored) > 1 && p->big != (CRD_BIG_ENDIAN != 0);
-    for (int i = 0; i < 3; i++) {
-        const int axis = count - 1 - (i + (channel == 0));
-        info->spacing[i] = p->has_direction ? p->direction[axis] : p->has_spacing ? p->spacing[axis] : 0.0;
-        if (i == 2) memcpy(info->unit, p->space_unit[0] != '\0' ? p->space_unit : p->units[axis], sizeof info->unit);
-    }
+    CRD_PASS(settle_spacing(p, channel, out));
     info->type = crd_stored_widened(out->stored);
     info->scale = 1.0;
     if (p->extras & CRD_EXTRA_UNIT) memcpy(info->unit, p->said.unit, sizeof info->unit);

@@ -16,8 +16,9 @@ typedef struct crd_nrrd_header {
     int64_t line_skip, byte_skip; /* byte_skip -1: the voxels end where the file ends */
     const char *data_file;        /* in the text; NULL: behind the header */
     size_t data_file_length;
-    size_t bytes; /* of the header with the empty line behind it */
-    bool oblique; /* the axes aren't those of the space */
+    size_t bytes;      /* of the header with the empty line behind it */
+    bool oblique;      /* the axes aren't those of the space */
+    bool units_differ; /* from axis to axis, and one of them is unknown */
 } crd_nrrd_header;
 
 bool crd_nrrd_is(const unsigned char *head, size_t count);

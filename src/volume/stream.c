@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/report.h"
@@ -35,6 +36,20 @@ void crd_walk_box(const crd_walk *walk, int64_t size[3])
     if (slices < layer) slices = layer < most ? layer : most;
     if (slices < 1) slices = 1;
     size[outer] = slices < shape[outer] ? slices : shape[outer];
+}
+
+crd_status crd_walk_check(const crd_walk *walk)
+{
+    int64_t size[3], bytes;
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    crd_walk_box(walk, size);
+    CRD_PASS(crd_product(size[0], size[1], size[2], &bytes));
+    CRD_PASS(crd_product(bytes, (int64_t)walk->voxel_bytes, 1 + BUFFERS, &bytes));
+    if (!walk->whole_slices || memory <= 0.0 || (double)bytes <= memory / 2) return CRD_OK;
+    return crd_fail(CRD_ERR_MEMORY,
+                    "slices of %s need %.1f GiB at once, more than half of this machine's memory; choose a format that "
+                    "can be written in parts of slices, such as .h5, .zarr, .npy or .raw",
+                    crd_volume_path(walk->in), (double)bytes / 0x1p30);
 }
 
 /* The box after `box`; false at the end. An origin that is all -1 starts. */
@@ -134,6 +149,7 @@ crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context
     crd_status status = CRD_OK;
     pthread_t reader;
     ring r = {.walk = walk, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    CRD_TRY(crd_walk_check(walk));
     crd_walk_box(walk, r.size);
     const int64_t voxels = r.size[0] * r.size[1] * r.size[2];
     for (int i = 0; i < BUFFERS; i++) {

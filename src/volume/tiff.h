@@ -155,7 +155,7 @@ typedef struct crd_tiff_reader {
     unsigned char *scratch; /* CRD_TIFF_SCRATCH bytes */
 } crd_tiff_reader;
 
-enum { CRD_TIFF_SCRATCH = 1 << 18 };
+enum { CRD_TIFF_SCRATCH = 1 << 18, CRD_TIFF_CLAIM = 64 << 20 };
 
 /* Opens the file in which page z lies, if it isn't the open one. */
 crd_status crd_tiff_turn_to_file(crd_tiff_reader *reader, int64_t z);

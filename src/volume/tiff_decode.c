@@ -145,8 +145,10 @@ crd_status crd_tiff_decoder_select(crd_tiff_decoder *decoder, const crd_tiff_fil
                                    const crd_tiff_page *page, int64_t z)
 {
     if (decoder->z == z) return CRD_OK;
-    const int64_t needed = 4 * crd_tiff_block_bytes(image, page, 0);
-    const int64_t allowance = needed < LIBTIFF_ALLOWANCE ? LIBTIFF_ALLOWANCE : needed;
+    const int64_t block = crd_tiff_block_bytes(image, page, 0);
+    const int64_t allowance = block < LIBTIFF_ALLOWANCE / 4 ? LIBTIFF_ALLOWANCE
+                              : block < INT64_MAX / 4       ? 4 * block
+                                                            : INT64_MAX;
     if (decoder->handle == NULL || decoder->allowance < allowance) CRD_PASS(attach(decoder, file, allowance));
     clear_trouble(decoder);
     decoder->image = *image;

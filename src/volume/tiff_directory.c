@@ -98,17 +98,8 @@ static crd_status read_header(crd_tiff_file *file)
 crd_status crd_tiff_file_open(const char *path, crd_tiff_file *out)
 {
     crd_status status = CRD_OK;
-    struct stat about;
     crd_tiff_file file = {.fd = -1, .path = path};
-    /* Opening a named pipe would wait for its other end. */
-    file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file.fd < 0) return crd_fail_errno("can't open %s", path);
-    if (fstat(file.fd, &about) != 0) {
-        status = crd_fail_errno("can't open %s", path);
-        goto done;
-    }
-    if (!S_ISREG(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s can't be read as TIFF: it isn't a plain file", path);
-    file.size = about.st_size;
+    CRD_TRY(crd_open_plain(path, &file.fd, &file.size));
     CRD_TRY(read_header(&file));
     *out = file;
     file.fd = -1;

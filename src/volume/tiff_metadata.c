@@ -165,11 +165,13 @@ static crd_status read_imagej(const char *path, const char *text, const crd_tiff
 
 /* ---- tifffile: {"shape": [z, y, x], ...} ---- */
 
+enum { LONGEST_JSON = 1 << 20 }; /* the tree that it becomes takes forty times as much */
+
 static crd_status read_json(const char *path, const char *text, const crd_tiff_resolution *resolution,
                             crd_tiff_metadata *out)
 {
     crd_status status = CRD_OK;
-    cJSON *root = cJSON_Parse(text);
+    cJSON *root = strlen(text) <= LONGEST_JSON ? cJSON_Parse(text) : NULL;
     const cJSON *shape = cJSON_GetObjectItemCaseSensitive(root, "shape"), *size = NULL;
     const cJSON *spacing = cJSON_GetObjectItemCaseSensitive(root, "spacing");
     const cJSON *unit = cJSON_GetObjectItemCaseSensitive(root, "unit");
@@ -183,7 +185,11 @@ static crd_status read_json(const char *path, const char *text, const crd_tiff_r
     }
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "truncated")) && cJSON_GetArraySize(shape) >= 3) {
         double slices = 1.0;
-        for (int i = 0; i < cJSON_GetArraySize(shape) - 2; i++) slices *= cJSON_GetArrayItem(shape, i)->valuedouble;
+        cJSON_ArrayForEach(size, shape)
+        {
+            if (size->next == NULL || size->next->next == NULL) break; /* y and x */
+            slices *= size->valuedouble;
+        }
         if (slices >= 1.0 && slices < 1e15) out->slices = (int64_t)slices;
         out->one_piece = out->slices > 1;
     }

@@ -70,9 +70,21 @@ static crd_status check_block(const crd_tiff_reader *reader, int64_t z, int64_t 
     return CRD_OK;
 }
 
+/* What a header's numbers alone may claim, whatever the cache's limit. */
+static crd_status check_claim(const crd_tiff_reader *reader, int64_t bytes, const char *what)
+{
+    const int64_t most = crd_block_cache_fits(reader->cache, bytes) ? bytes : CRD_TIFF_CLAIM;
+    if (bytes <= most) return CRD_OK;
+    return crd_fail(CRD_ERR_MEMORY,
+                    "%s of %s takes %.1f MiB, more than the cache for decoded data may hold; allow more "
+                    "memory, or the file is broken",
+                    what, reader->file.path, (double)bytes / 1048576.0);
+}
+
 static crd_status make_room(crd_tiff_reader *reader, int64_t blocks)
 {
     if (blocks <= reader->block_room) return CRD_OK;
+    CRD_PASS(check_claim(reader, 2 * blocks * (int64_t)sizeof *reader->offsets, "the list of strips"));
     crd_free(&reader->offsets);
     crd_free(&reader->counts);
     reader->block_room = 0;
@@ -224,6 +236,7 @@ static crd_status stream_rows(crd_tiff_reader *reader, int64_t z, const crd_box 
     unsigned char *row = NULL;
     CRD_TRY(crd_tiff_load_blocks(reader, z));
     CRD_TRY(crd_tiff_turn_to_file(reader, z));
+    CRD_TRY(check_claim(reader, crd_tiff_row_bytes(image, page), "one row"));
     CRD_TRY(crd_alloc(crd_tiff_row_bytes(image, page), 1, "a row of pixels", &row));
     CRD_TRY(crd_tiff_decoder_select(reader->decoder, &reader->file, image, page, z));
     for (int64_t y = part->origin[1] / height * height; y < part->origin[1] + part->size[1]; y++) {

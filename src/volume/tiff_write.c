@@ -159,7 +159,7 @@ crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info,
     writer->layout.ome = ome;
     CRD_TRY(plan(writer, path, info));
     if (writer->layout.deflated) CRD_TRY(prepare_deflate(writer));
-    writer->layout.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    writer->layout.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (writer->layout.fd < 0) {
         status = crd_fail_errno("can't create %s", path);
         goto done;

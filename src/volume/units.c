@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
+
 /* Spellings seen in files: ImageJ writes "\u00B5m" as those six ASCII characters before the m, older TIFF tools the
  * bare Latin-1 byte, OME the character itself; Greek mu looks the same and is another character. */
 static const struct unit_row {
@@ -50,6 +52,7 @@ void crd_unit_normalise(const char *text, char out[CRD_UNIT_BYTES])
         while (kept > 0 && ((unsigned char)out[kept - 1] & 0xc0) == 0x80) out[--kept] = '\0';
         if (kept > 0 && (unsigned char)out[kept - 1] >= 0xc0) out[--kept] = '\0';
     }
+    crd_clean_line(out);
     while (kept > 0 && out[kept - 1] == ' ') out[--kept] = '\0';
 }
 

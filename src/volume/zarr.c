@@ -12,10 +12,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "volume/headed.h"
 #include "volume/types.h"
 #include "volume/zarr_pyramid.h"
 
-enum { ATTRIBUTES_LIMIT = 16 << 20 };
+enum { ATTRIBUTES_LIMIT = 1 << 20 }; /* the tree that JSON becomes takes forty times as much */
 
 typedef struct zarr_state {
     crd_zarr_array *array;
@@ -162,6 +163,7 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
     char *folder = NULL;
     (void)options;
     CRD_TRY(find_array(volume->file, &about, &folder));
+    if (strcmp(folder, volume->file) != 0) crd_tell_link(volume->file, volume->file, folder, monitor);
     CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
     CRD_TRY(crd_zarr_array_open(folder, volume->cache_bytes, &volume->cache, &state->array));
     const crd_zarr_layout *layout = crd_zarr_array_layout(state->array);

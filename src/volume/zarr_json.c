@@ -46,7 +46,11 @@ static crd_status take_shape(const char *shown, const cJSON *root, crd_zarr_layo
     if (!take_whole(get(root, "shape"), rank, shape)) return broken(shown, "its shape is no list of counts");
     if (!take_whole(get(root, "chunks"), rank, chunk)) return broken(shown, "its chunks are no list of counts");
     for (int i = 0; i < rank - 3; i++) {
-        if (shape[i] != 1 || chunk[i] != 1) {
+        if (shape[i] == 1 && chunk[i] != 1) {
+            return crd_fail(CRD_ERR_UNSUPPORTED, "%s has chunks that reach beyond its axis %d, which is 1; rechunk it",
+                            shown, i);
+        }
+        if (shape[i] != 1) {
             return crd_fail(CRD_ERR_UNSUPPORTED,
                             "%s has several channels or times (%lld along axis %d); choose one and save it by itself",
                             shown, (long long)shape[i], i);
@@ -104,6 +108,11 @@ static crd_status take_layout(const char *shown, const cJSON *root, crd_zarr_lay
     }
     CRD_PASS(take_shape(shown, root, out));
     CRD_PASS(take_fill(shown, get(root, "fill_value"), &out->fill));
+    double kept = 0.0;
+    const crd_type widened = crd_stored_widened(out->stored);
+    if (crd_convert(CRD_F64, &out->fill, 1.0, 1, widened, &kept) != 0) {
+        return broken(shown, "its fill_value is none of its type's");
+    }
     out->fortran = order != NULL && strcmp(order, "F") == 0;
     if (order != NULL && !out->fortran && strcmp(order, "C") != 0) return broken(shown, "its order is neither C nor F");
     if (separator != NULL && strcmp(separator, ".") != 0 && strcmp(separator, "/") != 0) {

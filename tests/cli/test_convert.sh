@@ -40,6 +40,27 @@ holds "list(np.load('bytes.npy').ravel()) in ([0, 0, 1, 254, 255, 128], [0, 0, 1
 run convert scan.npy float.npy --type f32; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float32)) and np.load('float.npy').dtype == np.float32"
 run convert big.raw float.npy --shape 5,6,7 --type u16be --dtype f64; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float64))"
 
+# Fortran order, in pieces where columns are long.
+/usr/bin/python3 -c '
+import numpy as np
+np.save("tall.npy", np.asfortranarray(np.arange(3 * 2 * 1500000, dtype=np.uint32).reshape(1500000, 2, 3)))'
+run convert tall.npy tall.raw; expect 0; /usr/bin/python3 -c '
+import numpy as np
+assert np.array_equal(np.fromfile("tall.raw", np.uint32), np.arange(3 * 2 * 1500000, dtype=np.uint32))' || complain "Fortran order"
+rm tall.npy tall.raw tall.raw.json
+
+# A header's claim alone takes no memory: slices beyond the machine's, of a volume without a single chunk.
+mkdir -p claim.zarr/0; echo '{"multiscales": [{"datasets": [{"path": "0"}]}]}' > claim.zarr/.zattrs
+echo '{"zarr_format": 2, "shape": [1, 900000, 900000], "chunks": [1, 64, 64], "dtype": "|u1", "compressor": null, "fill_value": 0, "order": "C", "filters": null}' > claim.zarr/0/.zarray
+run convert claim.zarr claim.nii.gz; expect 1; err '^credence: slices of claim.zarr need 2[0-9]+\.[0-9] GiB at once'; [ ! -e claim.nii.gz ] || complain "something was written"
+
+# Where somebody has put a link in the temporary file's place, nothing is written through it.
+for suffix in tif npy h5 nrrd nii.gz; do
+    (ln -sf "$folder/victim" ".planted.$suffix.tmp.$BASHPID.0"; exec "$CREDENCE_PROGRAM" convert scan.npy "planted.$suffix" 2>/dev/null)
+    [ ! -e victim ] && [ ! -L "planted.$suffix" ] || complain "written through a link to planted.$suffix"
+done
+rm -f .planted* planted*
+
 # What can't be done leaves nothing behind, not even a temporary file.
 ls -A >"$folder/before"
 run convert scan.npy "$folder/no/such/folder.npy"; expect 1; err '^credence: '

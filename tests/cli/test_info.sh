@@ -34,6 +34,15 @@ assert sum(d["histogram"]["counts"]) == f.size
 PYTHON
 }
 
+# Nobody waits for the other end of a pipe, and no name in a file speaks to the terminal.
+mkfifo pipe.tif pipe.h5 other.npy.json; cp scan.npy other.npy
+for file in pipe.tif pipe.h5 other.npy; do
+    timeout -s KILL 20 "$CREDENCE_PROGRAM" info "$file" >/dev/null 2>"$folder/waited"; same $? 1
+    grep -Eq 'neither a file nor a folder|no plain file' "$folder/waited" || complain "$file: $(cat "$folder/waited")"
+done
+mkdir loud; cp scan.npy loud/$'a\033]0;x\007.npy'; printf 'II*\0' > loud/a.tif
+run info loud; expect 1; ! grep -q $'\033' "$folder/err" || complain "an escape sequence reached the terminal"
+
 run info --json scan.npy;  expect 0; no_err; against scan.npy
 same "$(json '" ".join(d)')" "path format shape type spacing unit origin scale min max mean variance nonfinite histogram"
 same "$(json 'd["path"], d["format"], d["type"], d["spacing"], d["unit"]')" "scan.npy npy u16 [2.5, 0.65, 0.65] um"
