@@ -93,6 +93,10 @@ static void test_nrrd_of_others(void)
     info = crd_volume_describe(volume);
     CHECK(info->unit[0] == '\0' && info->spacing[0] == 0.0 && strstr(said, "different units") != NULL);
     crd_volume_close(&volume);
+    CHECK_OK(open_text("nowhere.nrrd", NRRD "type: uchar\n" SIZES "encoding: raw\nspace directions: none none none\n\n",
+                       24));
+    CHECK(crd_volume_describe(volume)->spacing[0] == 0.0);
+    crd_volume_close(&volume);
     /* Mirrored, and with its axes in another order: said. A name that merely begins like LIST is a name. */
     CHECK_OK(open_text("turned.nrrd",
                        NRRD "type: uchar\n" SIZES

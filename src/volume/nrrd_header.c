@@ -236,12 +236,14 @@ static crd_status take_line(parts *p, const char *line, size_t length, crd_nrrd_
 static crd_status settle_spacing(const parts *p, int channel, crd_nrrd_header *out)
 {
     crd_volume_info *info = &out->info;
+    const int first = p->size_count - 3 - (channel == 0); /* of the three: the fastest */
+    const bool placed = !p->no_direction[first] || !p->no_direction[first + 1] || !p->no_direction[first + 2];
     for (int i = 2; i >= 0; i--) {
-        const int axis = p->size_count - 1 - (i + (channel == 0));
+        const int axis = first + 2 - i;
         int along = 0;
         for (int k = 0; k < axis; k++) along += !p->no_direction[k];
         const char *unit = p->has_space_units ? p->space_units[along] : p->units[axis];
-        if (p->no_space[axis] || (p->has_direction && p->no_direction[axis])) {
+        if (p->no_space[axis] || (placed && p->no_direction[axis])) {
             return crd_fail(CRD_ERR_UNSUPPORTED,
                             "%s has colours, channels or times along one of its axes; a volume has places along all "
                             "three",
