@@ -56,12 +56,12 @@ static const char *type_of_output(const convert_options *options, const crd_volu
 }
 
 /* As the file that was written says it, which some formats can't do in full. */
-static int print_result(const cli_context *context, const char *path, const crd_volume_options *writing)
+static int print_result(const char *path, const crd_volume_options *writing)
 {
     const crd_volume_options reading = {.format = writing->format};
     cli_json json = {.out = stdout};
     crd_volume *out = NULL;
-    if (crd_volume_open(path, &reading, context->monitor, &out) != CRD_OK) return cli_library_failed();
+    if (crd_volume_open(path, &reading, NULL, &out) != CRD_OK) return cli_library_failed();
     cli_json_open(&json, NULL, '{');
     cli_json_volume(&json, path, crd_volume_describe(out));
     cli_json_close(&json);
@@ -78,7 +78,7 @@ static int convert(const cli_context *context, crd_volume *in, const char *path)
     writing.type = type_of_output(options, in);
     if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
     if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
-    return context->common->json ? print_result(context, path, &writing) : CLI_DONE;
+    return context->common->json ? print_result(path, &writing) : CLI_DONE;
 }
 
 static int run(cli_context *context)

@@ -2,12 +2,11 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/file.h"
+#include "base/hdf5_heaps.h"
 #include "base/hdf5_lock.h"
 
 #if H5_VERSION_GE(1, 14, 0)
@@ -18,7 +17,8 @@
 typedef struct driver_file {
     H5FD_t base;
     int fd;
-    haddr_t allocated, end; /* what libhdf5 takes for the file's end, and where it is */
+    haddr_t allocated; /* what libhdf5 takes for the file's end */
+    crd_hdf5_layout layout;
 } driver_file;
 
 /* Set while crd_hdf5_source_open asks for a file; at any other time a file's content does. The lock guards it. */
@@ -34,7 +34,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0) goto failed;
     if (fstat(file->fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        file->end = (haddr_t)about.st_size;
+        crd_hdf5_layout_read(file->fd, (uint64_t)about.st_size, &file->layout);
         return (H5FD_t *)file;
     }
     (void)close(file->fd);
@@ -80,38 +80,16 @@ static herr_t driver_set_eoa(H5FD_t *base, H5FD_mem_t type, haddr_t address)
 static haddr_t driver_get_eof(const H5FD_t *base, H5FD_mem_t type)
 {
     (void)type;
-    return ((const driver_file *)base)->end;
-}
-
-/* Texts of variable length lie in a "global heap": a head with its size, then objects with an index and a size each.
- * libhdf5 walks along these without looking: an empty one of index 0 keeps it for ever, a huge one leads it out of its
- * buffer. It doesn't say here that it is a heap which it reads; that voxels begin like one and go on like a broken one
- * is next to impossible. A heap that wasn't read to its end will be asked for again. Lengths of fewer than 8 bytes,
- * which a file may choose, have zeros behind them. */
-static bool is_broken_heap(const unsigned char *bytes, size_t count)
-{
-    enum { HEAD = 16, OBJECT = 16 };
-    uint64_t length;
-    if (count < HEAD || memcmp(bytes, "GCOL\1\0\0", 8) != 0) return false;
-    const uint64_t size = crd_little_endian(bytes + 8, 8);
-    if (size > count) return false;
-    if (size < HEAD) return true;
-    for (uint64_t at = HEAD; size - at >= OBJECT; at += length) {
-        length = crd_little_endian(bytes + at + 8, 8);
-        if (length > size - at) return true;
-        if (crd_little_endian(bytes + at, 2) > 0) length = OBJECT + (length + 7) / 8 * 8; /* else it is what is free */
-        if (length == 0 || length > size - at) return true;
-    }
-    return false;
+    return ((const driver_file *)base)->layout.end;
 }
 
 static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
 {
     const driver_file *file = (const driver_file *)base;
     (void)type, (void)transfer;
-    if (buffer == NULL || address > file->end || size > file->end - address) return -1;
+    if (buffer == NULL || address > file->layout.end || size > file->layout.end - address) return -1;
     if (crd_read_at(file->fd, "an HDF5 file", (int64_t)address, buffer, size) != CRD_OK) return -1;
-    return is_broken_heap(buffer, size) ? -1 : 0;
+    return crd_hdf5_heap_is_broken(&file->layout, address, buffer, size) ? -1 : 0;
 }
 
 static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,

@@ -1,6 +1,5 @@
 #include "predict/memory_plan.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,35 +18,10 @@ static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 static const int64_t base_bytes = 48 << 20;
 static const int64_t least_cache = 8 << 20, most_cache = 256 << 20;
 
-/* One number from a file of the system, in bytes, or -1. */
-static int64_t system_number(const char *path, const char *key, int64_t unit)
-{
-    char line[256];
-    int64_t found = -1;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return -1;
-    while (found < 0 && fgets(line, sizeof line, file) != NULL) {
-        long long number;
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lld", &number) == 1) {
-            found = number * unit;
-        }
-    }
-    (void)fclose(file);
-    return found;
-}
-
-static int64_t free_memory(void)
-{
-    int64_t bytes = system_number("/proc/meminfo", "MemAvailable:", 1024);
-    const int64_t allowed = system_number("/sys/fs/cgroup/memory.max", "", 1); /* "max" is no number */
-    if (bytes < 0) bytes = INT64_C(2) << 30;
-    return allowed > 0 && allowed < bytes ? allowed : bytes;
-}
-
 crd_status crd_memory_parse(const char *text, int64_t *out)
 {
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
-        *out = free_memory() / 4 * 3;
+        *out = crd_available_memory() / 4 * 3;
         return CRD_OK;
     }
     return crd_parse_bytes(text, "max-memory", out);

@@ -63,13 +63,14 @@ crd_status crd_parse_pairs(const char *name, const char *text, int64_t room, crd
                             p->low, p->high, 100.0 * p->low, 100.0 * p->high);
         }
         for (int64_t i = 0; i < *count; i++) {
-            if (pairs[i].low == p->low && pairs[i].high == p->high) return bad_pairs(name, text);
+            if (pairs[i].low != p->low || pairs[i].high != p->high) continue;
+            return crd_fail(CRD_ERR_ARGUMENT, "%s: %g-%g is there twice", name, p->low, p->high);
         }
         ++*count;
         at += length;
         if (*at == '\0') return CRD_OK;
     }
-    return bad_pairs(name, text);
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be one pair of percentiles such as 33-67, not '%s'", name, text);
 }
 
 crd_status crd_check_chunk(const char *name, const char *text)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -52,6 +51,16 @@ crd_status crd_array_open(const char *path, size_t cache_bytes, crd_block_cache 
 done:
     crd_array_close(&array);
     return status;
+}
+
+int64_t crd_array_offset_at_end(const crd_array_place *place, int64_t file_bytes, int64_t least)
+{
+    int64_t bytes;
+    if (crd_product(place->shape[0], place->shape[1], place->shape[2], &bytes) != CRD_OK ||
+        crd_product(bytes, (int64_t)crd_stored_size(place->stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
+        return least;
+    }
+    return file_bytes - bytes > least ? file_bytes - bytes : least;
 }
 
 const char *crd_array_file(const crd_array *array)

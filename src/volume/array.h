@@ -25,6 +25,9 @@ typedef struct crd_array_place {
     bool swap;
 } crd_array_place;
 
+/* Where the voxels begin if they end where the file ends, but not before `least`; what doesn't fit is said by
+ * crd_array_set_place. */
+int64_t crd_array_offset_at_end(const crd_array_place *place, int64_t file_bytes, int64_t least);
 /* Refuses an array that the file can't hold. `*spare` = bytes behind its end, where that can be known, else 0. */
 crd_status crd_array_set_place(crd_array *array, const crd_array_place *place, int64_t *spare);
 /* Says so where the array is packed and large: slices out of order are slow then. */

@@ -1,13 +1,11 @@
 #include "volume/headed.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -275,7 +273,8 @@ void crd_headed_tell(const crd_volume *volume, const crd_headed *headed, int64_t
         crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", data_path, (long long)spare_bytes);
     }
     if (turned) {
-        crd_warn(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
+        crd_warn(monitor, "%s is turned or mirrored in its space; credence keeps the voxels' edges and not the turn",
+                 volume->file);
     }
     if (stored == CRD_STORED_I64 || stored == CRD_STORED_U64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);

@@ -34,7 +34,6 @@ static crd_status place(const crd_metaimage_header *header, int64_t file_bytes, 
                          .swap = header->swap};
     const int64_t least = header->data_file == NULL ? (int64_t)header->bytes : 0; /* a header is no voxels */
     const int64_t start = header->skip == 0 ? least : header->skip;
-    int64_t bytes;
     if (start >= 0 && start < least) {
         return crd_fail(CRD_ERR_FORMAT, "%s has a broken MetaImage header: it is longer than its HeaderSize of %lld",
                         crd_array_file(array), (long long)header->skip);
@@ -44,14 +43,7 @@ static crd_status place(const crd_metaimage_header *header, int64_t file_bytes, 
         p.packed_at = start > 0 ? start : least;
         return crd_array_set_place(array, &p, spare);
     }
-    p.offset = start;
-    if (start < 0) {
-        if (crd_product(p.shape[0], p.shape[1], p.shape[2], &bytes) != CRD_OK ||
-            crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
-            bytes = file_bytes; /* what doesn't fit is said below */
-        }
-        p.offset = file_bytes - bytes > least ? file_bytes - bytes : least;
-    }
+    p.offset = start < 0 ? crd_array_offset_at_end(&p, file_bytes, least) : start;
     return crd_array_set_place(array, &p, spare);
 }
 

@@ -30,7 +30,7 @@ typedef struct parts {
     int64_t sizes[CRD_METAIMAGE_AXES];
     double spacing[CRD_METAIMAGE_AXES], edges[CRD_METAIMAGE_AXES];
     int size_count, spacing_count, edge_count;
-    bool type_seen, order_seen, big, ascii;
+    bool type_seen, order_seen, orders_differ, big, ascii;
     double slope;
     unsigned extras;
     crd_volume_info said; /* by our own words */
@@ -104,7 +104,7 @@ static crd_status take_field(parts *p, const char *key, size_t n, const char *va
         return take_type(p, value, length, out);
     } else if (crd_is_word(key, n, "BinaryDataByteOrderMSB") || crd_is_word(key, n, "ElementByteOrderMSB")) {
         const bool big = is_true(value, length);
-        if (p->order_seen && big != p->big) return broken(p, "it says two different orders of bytes");
+        p->orders_differ = p->order_seen && big != p->big;
         p->big = big;
         p->order_seen = true;
     } else if (crd_is_word(key, n, "BinaryData")) {
@@ -153,6 +153,7 @@ static crd_status settle(parts *p, crd_metaimage_header *out)
             "first or last is 1, and one channel",
             p->path, count, (long long)p->channels);
     }
+    if (p->orders_differ && crd_stored_size(out->stored) > 1) return broken(p, "it says two different orders of bytes");
     out->swap = crd_stored_size(out->stored) > 1 && p->big != (CRD_BIG_ENDIAN != 0);
     for (int i = 0; i < 3 && spacing != NULL; i++) info->spacing[i] = fabs(spacing[count - 1 - (i + (channel == 0))]);
     info->type = crd_stored_widened(out->stored);

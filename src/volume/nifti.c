@@ -13,6 +13,24 @@
 
 enum { DEFAULT_LEVEL = 4 };
 
+typedef struct nifti_state {
+    crd_array *array;
+    char *header; /* the file that the header was read from; NULL while writing */
+} nifti_state;
+
+static void free_state(nifti_state **state)
+{
+    if (*state == NULL) return;
+    crd_array_close(&(*state)->array);
+    crd_free(&(*state)->header);
+    crd_free(state);
+}
+
+static crd_array *array_of(const crd_volume *volume)
+{
+    return ((const nifti_state *)volume->state)->array;
+}
+
 static bool nifti_sniff(const char *path, const unsigned char *head, size_t count)
 {
     unsigned char first[CRD_NIFTI_2];
@@ -82,7 +100,8 @@ static void tell(const crd_volume *volume, const crd_nifti_header *header, int64
         crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", volume->file, (long long)spare);
     }
     if (header->turned) {
-        crd_info(monitor, "%s is turned in its space; credence keeps the voxels' edges and not the turn", volume->file);
+        crd_info(monitor, "%s is turned or mirrored in its space; credence keeps the voxels' edges and not the turn",
+                 volume->file);
     }
     if (header->intercept != 0.0) {
         crd_warn(
@@ -108,50 +127,50 @@ static crd_status tell_image(const char *header, const char *image, const crd_mo
 static crd_status nifti_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    crd_array *array = NULL;
+    nifti_state *state = NULL;
     crd_nifti_header header;
-    char *path = NULL, *image = NULL;
+    char *image = NULL;
     int64_t file_bytes = 0, spare = 0;
     bool packed = false;
     (void)options;
-    CRD_TRY(header_path(volume->file, &path));
-    CRD_TRY(crd_array_open(path, volume->cache_bytes, &volume->cache, &array, &file_bytes));
-    CRD_TRY(begins_packed(array, file_bytes, &packed));
-    CRD_TRY(read_header(path, array, packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE, &header));
+    CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
+    CRD_TRY(header_path(volume->file, &state->header));
+    CRD_TRY(crd_array_open(state->header, volume->cache_bytes, &volume->cache, &state->array, &file_bytes));
+    CRD_TRY(begins_packed(state->array, file_bytes, &packed));
+    CRD_TRY(read_header(state->header, state->array, packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE, &header));
     if (header.pair) {
-        crd_array_close(&array);
-        CRD_TRY(image_path(path, &image));
-        CRD_TRY(tell_image(path, image, monitor));
-        CRD_TRY(crd_array_open(image, volume->cache_bytes, &volume->cache, &array, &file_bytes));
-        CRD_TRY(begins_packed(array, file_bytes, &packed));
+        crd_array_close(&state->array);
+        CRD_TRY(image_path(state->header, &image));
+        CRD_TRY(tell_image(state->header, image, monitor));
+        CRD_TRY(crd_array_open(image, volume->cache_bytes, &volume->cache, &state->array, &file_bytes));
+        CRD_TRY(begins_packed(state->array, file_bytes, &packed));
     }
     crd_array_place place = {.packing = packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE,
                              .offset = header.offset,
                              .stored = header.stored,
                              .swap = header.swap};
     memcpy(place.shape, header.info.shape, sizeof place.shape);
-    CRD_TRY(crd_array_set_place(array, &place, &spare));
-    crd_array_tell_packed(array, monitor);
+    CRD_TRY(crd_array_set_place(state->array, &place, &spare));
+    crd_array_tell_packed(state->array, monitor);
     tell(volume, &header, spare, monitor);
     volume->info = header.info;
-    volume->state = array;
-    array = NULL;
+    volume->state = state;
+    state = NULL;
 done:
-    crd_array_close(&array);
-    crd_free(&path);
+    free_state(&state);
     crd_free(&image);
     return status;
 }
 
 static crd_status nifti_read(crd_volume *volume, const crd_box *box, void *voxels)
 {
-    return crd_array_read(volume->state, box, voxels);
+    return crd_array_read(array_of(volume), box, voxels);
 }
 
 static crd_status nifti_create(crd_volume *volume, const crd_volume_options *options)
 {
     crd_status status = CRD_OK;
-    crd_array *array = NULL;
+    nifti_state *state = NULL;
     char *head = NULL;
     size_t bytes = 0;
     const bool packed = crd_path_ends_in(volume->file, ".gz");
@@ -173,35 +192,39 @@ static crd_status nifti_create(crd_volume *volume, const crd_volume_options *opt
         .head_bytes = bytes,
         .pack_head = true,
     };
-    CRD_TRY(crd_array_create(&plan, &array));
+    CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
+    CRD_TRY(crd_array_create(&plan, &state->array));
     volume->in_order = packed;
-    volume->state = array;
+    volume->state = state;
+    state = NULL;
 done:
+    free_state(&state);
     crd_free(&head);
     return status;
 }
 
 static crd_status nifti_write(crd_volume *volume, const crd_box *box, const void *voxels)
 {
-    return crd_array_write(volume->state, box, voxels);
+    return crd_array_write(array_of(volume), box, voxels);
 }
 
 static crd_status nifti_finish(crd_volume *volume)
 {
     int64_t packed_bytes;
-    CRD_PASS(crd_array_end_stream(volume->state, &packed_bytes));
-    return crd_array_finish(volume->state);
+    CRD_PASS(crd_array_end_stream(array_of(volume), &packed_bytes));
+    return crd_array_finish(array_of(volume));
 }
 
-static const char *nifti_image(const crd_volume *volume, int64_t index)
+static const char *nifti_file(const crd_volume *volume, int64_t index)
 {
-    return index == 0 ? crd_array_file(volume->state) : NULL;
+    const nifti_state *state = volume->state;
+    return index == 0 ? crd_array_file(state->array) : index == 1 ? state->header : NULL;
 }
 
 static void nifti_close(crd_volume *volume)
 {
-    crd_array *array = volume->state;
-    crd_array_close(&array);
+    nifti_state *state = volume->state;
+    free_state(&state);
     volume->state = NULL;
 }
 
@@ -216,6 +239,6 @@ const crd_format crd_format_nifti = {
     .create = nifti_create,
     .write = nifti_write,
     .finish = nifti_finish,
-    .other_file = nifti_image,
+    .other_file = nifti_file,
     .close = nifti_close,
 };

@@ -55,7 +55,7 @@ static crd_status place(const crd_nrrd_header *header, const char *path, int64_t
                         int64_t *spare)
 {
     crd_array_place p = {.packing = header->packing, .stored = header->stored, .swap = header->swap};
-    int64_t start = header->data_file == NULL ? (int64_t)header->bytes : 0, bytes;
+    int64_t start = header->data_file == NULL ? (int64_t)header->bytes : 0;
     memcpy(p.shape, header->info.shape, sizeof p.shape);
     if (header->line_skip > 0) CRD_PASS(skip_lines(array, header->line_skip, file_bytes, &start));
     if (header->packing != CRD_PACKING_NONE) {
@@ -68,11 +68,7 @@ static crd_status place(const crd_nrrd_header *header, const char *path, int64_t
         return crd_array_set_place(array, &p, spare);
     }
     if (header->byte_skip < 0) {
-        if (crd_product(p.shape[0], p.shape[1], p.shape[2], &bytes) != CRD_OK ||
-            crd_product(bytes, (int64_t)crd_stored_size(p.stored), 1, &bytes) != CRD_OK || bytes > file_bytes) {
-            bytes = file_bytes; /* what doesn't fit is said below */
-        }
-        p.offset = file_bytes - bytes > start ? file_bytes - bytes : start; /* the header is no voxels */
+        p.offset = crd_array_offset_at_end(&p, file_bytes, start); /* the header is no voxels */
     } else if (__builtin_add_overflow(start, header->byte_skip, &p.offset)) {
         return crd_fail(CRD_ERR_FORMAT, "%s has an NRRD header that skips beyond any file", path);
     }

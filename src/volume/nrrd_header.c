@@ -232,33 +232,49 @@ static crd_status take_line(parts *p, const char *line, size_t length, crd_nrrd_
     return take_field(p, line, (size_t)(colon - line), value, rest, out);
 }
 
+/* Along an axis of several colours, channels or times there are no places. That slices were stacked up can look the
+ * same: the slowest axis may have no direction. */
+static crd_status check_axis(const parts *p, int axis, bool slowest, bool placed)
+{
+    const bool strange = p->sizes[axis] > 1 && (p->no_space[axis] || (placed && p->no_direction[axis] && !slowest));
+    if (!strange) return CRD_OK;
+    return crd_fail(
+        CRD_ERR_UNSUPPORTED,
+        "%s has colours, channels or times along its axis %d (%lld of them) by its NRRD header; if those are "
+        "places, write 'domain' among its kinds and give all axes a direction",
+        p->path, axis + 1, (long long)p->sizes[axis]);
+}
+
+/* The unit of an axis, which may be none: in the space's order where there is a space. */
+static const char *unit_of(const parts *p, int axis)
+{
+    int along = 0;
+    for (int k = 0; k < axis; k++) along += !p->no_direction[k];
+    return p->has_space_units ? p->space_units[along] : p->units[axis];
+}
+
 /* Edges and unit of the three axes that are the volume's. */
 static crd_status settle_spacing(const parts *p, int channel, crd_nrrd_header *out)
 {
     crd_volume_info *info = &out->info;
     const int first = p->size_count - 3 - (channel == 0); /* of the three: the fastest */
     const bool placed = !p->no_direction[first] || !p->no_direction[first + 1] || !p->no_direction[first + 2];
+    const char *unit = "";
     for (int i = 2; i >= 0; i--) {
         const int axis = first + 2 - i;
-        int along = 0;
-        for (int k = 0; k < axis; k++) along += !p->no_direction[k];
-        const char *unit = p->has_space_units ? p->space_units[along] : p->units[axis];
-        if (p->no_space[axis] || (placed && p->no_direction[axis])) {
-            return crd_fail(CRD_ERR_UNSUPPORTED,
-                            "%s has colours, channels or times along one of its axes; a volume has places along all "
-                            "three",
-                            p->path);
-        }
+        const char *own = unit_of(p, axis);
+        CRD_PASS(check_axis(p, axis, i == 0, placed));
         info->spacing[i] = p->has_direction ? p->direction[axis] : p->has_spacing ? p->spacing[axis] : 0.0;
-        if (i == 2) memcpy(info->unit, unit, sizeof info->unit);
-        if (strcmp(unit, info->unit) == 0) continue;
-        const double ratio = crd_unit_in_um(unit) / crd_unit_in_um(info->unit);
+        if (unit[0] == '\0') unit = own;
+        if (own[0] == '\0' || strcmp(unit, own) == 0 || info->spacing[i] == 0.0) continue;
+        const double ratio = crd_unit_in_um(own) / crd_unit_in_um(unit);
         out->units_differ = out->units_differ || !isfinite(ratio) || ratio == 0.0;
-        info->spacing[i] *= out->units_differ ? 0.0 : ratio;
+        info->spacing[i] *= ratio;
     }
     if (out->units_differ) {
         memset(info->spacing, 0, sizeof info->spacing);
-        memset(info->unit, 0, sizeof info->unit);
+    } else {
+        memcpy(info->unit, unit, sizeof info->unit);
     }
     return CRD_OK;
 }

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/report.h"
@@ -41,15 +40,16 @@ void crd_walk_box(const crd_walk *walk, int64_t size[3])
 crd_status crd_walk_check(const crd_walk *walk)
 {
     int64_t size[3], bytes;
-    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const int64_t memory = crd_available_memory();
     crd_walk_box(walk, size);
     CRD_PASS(crd_product(size[0], size[1], size[2], &bytes));
     CRD_PASS(crd_product(bytes, (int64_t)walk->voxel_bytes, 1 + BUFFERS, &bytes));
-    if (!walk->whole_slices || memory <= 0.0 || (double)bytes <= memory / 2) return CRD_OK;
-    return crd_fail(CRD_ERR_MEMORY,
-                    "slices of %s need %.1f GiB at once, more than half of this machine's memory; choose a format that "
-                    "can be written in parts of slices, such as .h5, .zarr, .npy or .raw",
-                    crd_volume_path(walk->in), (double)bytes / 0x1p30);
+    if (!walk->whole_slices || bytes <= memory / 4 * 3) return CRD_OK;
+    return crd_fail(
+        CRD_ERR_MEMORY,
+        "slices of %s need %.1f GiB at once, more than three quarters of what is free; choose a format that "
+        "can be written in parts of slices, such as .h5, .zarr, .npy or .raw",
+        crd_volume_path(walk->in), (double)bytes / 0x1p30);
 }
 
 /* The box after `box`; false at the end. An origin that is all -1 starts. */

@@ -1,8 +1,6 @@
 /* Headers and directories of TIFF and BigTIFF files, read without libtiff and without trust. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -76,8 +76,8 @@ static crd_status check_claim(const crd_tiff_reader *reader, int64_t bytes, cons
     const int64_t most = crd_block_cache_fits(reader->cache, bytes) ? bytes : CRD_TIFF_CLAIM;
     if (bytes <= most) return CRD_OK;
     return crd_fail(CRD_ERR_MEMORY,
-                    "%s of %s takes %.1f MiB, more than the cache for decoded data may hold; allow more "
-                    "memory, or the file is broken",
+                    "%s of %s takes %.1f MiB, more than the cache for decoded data may hold; the file is "
+                    "broken, or must be saved in another way",
                     what, reader->file.path, (double)bytes / 1048576.0);
 }
 

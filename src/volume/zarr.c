@@ -16,7 +16,7 @@
 #include "volume/types.h"
 #include "volume/zarr_pyramid.h"
 
-enum { ATTRIBUTES_LIMIT = 1 << 20 }; /* the tree that JSON becomes takes forty times as much */
+enum { ATTRIBUTES_LIMIT = 4 << 20 }; /* the tree that JSON becomes takes forty times as much */
 
 typedef struct zarr_state {
     crd_zarr_array *array;
@@ -105,22 +105,21 @@ static crd_status no_volume(const char *path)
 crd_status crd_zarr_missing_level(const char *path)
 {
     crd_status status = CRD_OK;
-    char *group = NULL;
+    char *level = NULL, *group = NULL;
     int levels = 0;
-    CRD_TRY(crd_strdup(path, &group));
-    char *slash = strrchr(group, '/');
-    if (slash == NULL) goto done;
-    *slash = '\0';
+    CRD_TRY(crd_strdup(path, &level));
+    for (size_t n = strlen(level); n > 1 && level[n - 1] == '/'; n--) level[n - 1] = '\0';
+    CRD_TRY(crd_folder_of(level, &group));
+    const char *slash = strrchr(level, '/'), *name = slash != NULL ? slash + 1 : level;
     if (!has(group, ".zattrs")) goto done;
-    for (char name[32]; levels < CRD_ZARR_LEVELS; levels++) {
-        (void)snprintf(name, sizeof name, "%d/.zarray", levels);
-        if (!has(group, name)) break;
+    for (char layout[32]; levels < CRD_ZARR_LEVELS; levels++) {
+        (void)snprintf(layout, sizeof layout, "%d/.zarray", levels);
+        if (!has(group, layout)) break;
     }
-    if (levels == 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; 0 is its only one", group, slash + 1);
-    if (levels > 1) {
-        status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; it has 0 to %d", group, slash + 1, levels - 1);
-    }
+    if (levels == 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; 0 is its only one", group, name);
+    if (levels > 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; it has 0 to %d", group, name, levels - 1);
 done:
+    crd_free(&level);
     crd_free(&group);
     return status;
 }

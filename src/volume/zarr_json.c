@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "credence/number.h"
 #include "volume/npy_header.h"
 #include "volume/types.h"
 #include "volume/units.h"
@@ -71,6 +72,7 @@ static crd_status take_fill(const char *shown, const cJSON *fill, double *out)
     *out = fill->valuedouble;
     if (cJSON_IsNumber(fill)) return CRD_OK;
     const char *word = cJSON_IsString(fill) ? fill->valuestring : "";
+    if (crd_parse_real(word, strlen(word), out)) return CRD_OK; /* n5-zarr writes "0" */
     *out = strcmp(word, "NaN") == 0        ? (double)NAN
            : strcmp(word, "Infinity") == 0 ? (double)INFINITY
                                            : -(double)INFINITY;

@@ -54,7 +54,7 @@ run convert a b --compress --quiet; expect 2; err '^credence: --compress needs a
 run predict --bbox 1,2,3;           expect 2; no_out; err "^credence: --bbox must be z0:z1,y0:y1,x0:x1, not '1,2,3'"; err "^try 'credence predict --help'"
 run predict --chunk 8,8;            expect 2; err "^credence: --chunk must be z,y,x or auto, not '8,8'"
 run predict --intervals 67-33;      expect 2; err "^credence: --intervals must be pairs of percentiles .* not '67-33'"
-run predict --bounds 5-95,33-67;    expect 2; err '^credence: --bounds must be pairs of percentiles'
+run predict --bounds 5-95,33-67;    expect 2; err '^credence: --bounds must be one pair of percentiles'
 run predict --max-gpu-memory much;  expect 2; err "^credence: --max-gpu-memory must be a size such as 4G"
 run validate x --threshold 2;       expect 2; err "^credence: --threshold must be mean or a number in 0 .. 1, not '2'"
 run info x --shape 1,2;             expect 2; err '^credence: --shape must be three whole numbers z,y,x'

@@ -415,7 +415,7 @@ crd_status crd_bench_ops(const crd_bench_ops_settings *settings,
     b.peak_gflops = found.peak_gflops;
     if (machine != NULL) machine(context, &found);
     CRD_TRY(settings->layers ? bench_layers(&b, settings) : bench_kinds(&b));
-    if (rows == 0) {
+    if (rows == 0 && settings->only != NULL) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "no operation's name contains '%s'; without --only all are shown", settings->only);
     }
 done:
