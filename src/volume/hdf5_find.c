@@ -9,7 +9,7 @@
 #include "volume/shape.h"
 #include "volume/types.h"
 
-enum { REASON = 256, OBJECT_LIMIT = 10000, LISTED = 600 };
+enum { REASON = 256, OBJECT_LIMIT = 10000, DEPTH_LIMIT = 64, LISTED = 600 };
 
 #if H5_VERSION_GE(1, 12, 0)
 typedef H5O_info2_t object_info;
@@ -181,7 +181,9 @@ static herr_t look_at(hid_t root, const char *name, const object_info *info, voi
     crd_hdf5_array array;
     bool elsewhere;
     int missing;
-    if (++s->visited > OBJECT_LIMIT) return 1;
+    int depth = 0;
+    for (const char *c = name; *c != '\0'; c++) depth += *c == '/';
+    if (++s->visited > OBJECT_LIMIT || depth > DEPTH_LIMIT) return 1; /* a broken file's groups may hold each other */
     if (info->type != H5O_TYPE_DATASET) return 0;
     const hid_t dataset = H5Dopen2(root, name, s->access);
     if (dataset < 0) return 0;
