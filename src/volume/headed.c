@@ -226,6 +226,8 @@ crd_status crd_headed_finish(crd_volume *volume, crd_headed *headed, const char 
     }
     CRD_PASS(crd_array_finish(headed->array));
     CRD_PASS(crd_write_file(volume->write_path, head, strlen(head)));
+    /* An earlier header must not describe the new voxels, whatever happens before its own takes its place. */
+    if (unlink(volume->file) != 0 && errno != ENOENT) return crd_fail_errno("%s can't be replaced", volume->file);
     CRD_PASS(crd_replace_file(headed->data_temporary, headed->data_path));
     crd_free(&headed->data_temporary);
     return CRD_OK;

@@ -112,6 +112,11 @@ static crd_status npy_write(crd_volume *volume, const crd_box *box, const void *
 static crd_status npy_finish(crd_volume *volume)
 {
     CRD_PASS(crd_flat_finish(volume->state));
+    return crd_sidecar_remove(volume->file);
+}
+
+static crd_status npy_describe(crd_volume *volume)
+{
     return crd_sidecar_write(volume->file, &volume->info, NULL);
 }
 
@@ -141,6 +146,7 @@ const crd_format crd_format_npy = {
     .create = npy_create,
     .write = npy_write,
     .finish = npy_finish,
+    .describe = npy_describe,
     .reverse_axes = npy_reverse_axes,
     .close = npy_close,
 };

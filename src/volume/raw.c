@@ -93,13 +93,18 @@ static crd_status raw_write(crd_volume *volume, const crd_box *box, const void *
 
 static crd_status raw_finish(crd_volume *volume)
 {
+    CRD_PASS(crd_flat_finish(volume->state));
+    return crd_sidecar_remove(volume->file);
+}
+
+static crd_status raw_describe(crd_volume *volume)
+{
     const crd_flat *flat = volume->state;
     char type[16];
     snprintf(type, sizeof type, "%s%s", crd_type_name(volume->info.type),
              crd_type_size(volume->info.type) == 1 ? ""
              : flat->swap != CRD_BIG_ENDIAN        ? "be"
                                                    : "le");
-    CRD_PASS(crd_flat_finish(volume->state));
     return crd_sidecar_write(volume->file, &volume->info, type);
 }
 
@@ -120,5 +125,6 @@ const crd_format crd_format_raw = {
     .create = raw_create,
     .write = raw_write,
     .finish = raw_finish,
+    .describe = raw_describe,
     .close = raw_close,
 };

@@ -142,6 +142,19 @@ static bool add_fields(cJSON *root, const crd_volume_info *info, const char *typ
     return good;
 }
 
+crd_status crd_sidecar_remove(const char *file)
+{
+    crd_status status = CRD_OK;
+    char *name = NULL;
+    CRD_TRY(sidecar_name(file, &name));
+    if (unlink(name) != 0 && errno != ENOENT) {
+        status = crd_fail_errno("%s describes an earlier %s and can't be removed", name, file);
+    }
+done:
+    crd_free(&name);
+    return status;
+}
+
 crd_status crd_sidecar_write(const char *file, const crd_volume_info *info, const char *type)
 {
     crd_status status = CRD_OK;
@@ -150,12 +163,7 @@ crd_status crd_sidecar_write(const char *file, const crd_volume_info *info, cons
 
     CRD_TRY(sidecar_name(file, &name));
     if (root == NULL || !add_fields(root, info, type)) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to write %s", name);
-    if (root->child == NULL) {
-        if (unlink(name) != 0 && errno != ENOENT) {
-            status = crd_fail_errno("%s describes an earlier %s and can't be removed", name, file);
-        }
-        goto done;
-    }
+    if (root->child == NULL) goto done; /* there is nothing to say */
     text = cJSON_Print(root);
     if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to write %s", name);
     CRD_TRY(crd_write_file(name, text, strlen(text)));

@@ -23,8 +23,10 @@ crd_status crd_sidecar_read(const char *file, crd_sidecar *out);
 /* Copies what a sidecar says about place and scale into the info of a volume. */
 void crd_sidecar_apply(const crd_sidecar *sidecar, crd_volume_info *info);
 
-/* Writes the sidecar of `file`; `type` is NULL for files that know their own type and shape. Where there is nothing to
- * say, one left from an earlier file of that name is removed. */
+/* Removes the sidecar of an earlier file of that name, if there is one. */
+crd_status crd_sidecar_remove(const char *file);
+/* Writes the sidecar of `file`, where there is something to say; `type` is NULL for files that know their own type and
+ * shape. */
 crd_status crd_sidecar_write(const char *file, const crd_volume_info *info, const char *type);
 
 #endif

@@ -309,6 +309,7 @@ crd_status crd_volume_commit(crd_volume *volume)
     volume->failed = true;
     CRD_PASS(volume->format->finish(volume));
     if (!volume->in_place) CRD_PASS(crd_replace_file(volume->write_path, volume->file));
+    if (volume->format->describe != NULL) CRD_PASS(volume->format->describe(volume));
     volume->failed = false;
     volume->committed = true;
     return CRD_OK;
