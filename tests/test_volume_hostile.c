@@ -382,7 +382,22 @@ static void test_nothing_appears_before_commit(void)
     CHECK(access(scratch("again.npy.json"), F_OK) != 0);
 }
 
+/* What can't be removed would describe the new voxels: then the old ones stay. */
+static void test_an_earlier_sidecar_goes_first(void)
+{
+    char before[64], after[64];
+    CHECK_OK(save(scratch("old.raw"), (const int64_t[3]){2, 3, 4}, NULL));
+    CHECK(access(scratch("old.raw.json"), F_OK) == 0);
+    const size_t count = read_bytes(scratch("old.raw"), before, sizeof before);
+    CHECK(unlink(scratch("old.raw.json")) == 0 && mkdir(scratch("old.raw.json"), 0700) == 0);
+    CHECK_FAILS(save(scratch("old.raw"), (const int64_t[3]){1, 2, 3}, NULL), CRD_ERR_SYSTEM, "describes an earlier");
+    CHECK(count == 48 && read_bytes(scratch("old.raw"), after, sizeof after) == count);
+    CHECK(memcmp(before, after, count) == 0 && rmdir(scratch("old.raw.json")) == 0);
+    CHECK_OK(save(scratch("old.raw"), (const int64_t[3]){1, 2, 3}, NULL));
+    CHECK(access(scratch("old.raw.json"), F_OK) == 0);
+}
+
 TEST_MAIN(TEST(test_npy_headers), TEST(test_npy_files_that_lie), TEST(test_hdf5_driver_information),
           TEST(test_files_cut_at_every_size), TEST(test_raw_needs_to_be_described), TEST(test_wrong_names_and_formats),
           TEST(test_boxes_outside), TEST(test_without_permission), TEST(test_disk_full),
-          TEST(test_nothing_appears_before_commit))
+          TEST(test_nothing_appears_before_commit), TEST(test_an_earlier_sidecar_goes_first))

@@ -52,8 +52,8 @@ struct crd_format {
     /* Starts writing volume->info to volume->write_path. */
     crd_status (*create)(crd_volume *volume, const crd_volume_options *options);
     crd_status (*write)(crd_volume *volume, const crd_box *box, const void *voxels);
-    /* Everything on disk under write_path, synced; volume.c renames it afterwards. What describes an earlier file of that
-     * name from beside it is removed here, so that it never stands beside the new one. */
+    /* Everything on disk under write_path, synced; volume.c renames it afterwards. What describes an earlier file of
+     * that name from beside it is removed here, so that it never stands beside the new one. */
     crd_status (*finish)(crd_volume *volume);
     /* Writes what describes the file from beside it, once that has its name; NULL: nothing does. */
     crd_status (*describe)(crd_volume *volume);
