@@ -19,7 +19,7 @@ const char *__lsan_default_suppressions(void)
 
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1:max_allocation_size_mb=1024:print_suppressions=0:quarantine_size_mb=4";
+    return "allocator_may_return_null=1:max_allocation_size_mb=64:print_suppressions=0:quarantine_size_mb=4";
 }
 
 static void read_input(void)

@@ -329,6 +329,25 @@ static void test_a_chunk_larger_than_itself(void)
     crd_volume_close(&volume);
 }
 
+/* 800 MiB of zeros may be packed into some kilobytes, but not into what an empty file has. */
+static void test_chunks_larger_than_any_file(void)
+{
+    static const hsize_t shape[3] = {800, 1024, 1024}, small[3] = {1, 1, 8};
+    const hid_t file = H5Fcreate(scratch("claim.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, shape, NULL);
+    H5Pset_chunk(creation, 3, shape);
+    H5Pset_deflate(creation, 6);
+    H5Dclose(H5Dcreate2(file, "/x", H5T_NATIVE_UCHAR, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Pset_chunk(creation, 3, small);
+    H5Dclose(H5Dcreate2(file, "/y", H5T_NATIVE_UCHAR, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Sclose(space);
+    H5Pclose(creation);
+    H5Fclose(file);
+    CHECK_FAILS(crd_volume_open(scratch("claim.h5:/x"), NULL, NULL, &volume), CRD_ERR_FORMAT, "chunks of 800 MiB");
+    CHECK_OK(crd_volume_open(scratch("claim.h5:/y"), NULL, NULL, &volume));
+    crd_volume_close(&volume);
+}
+
 static void test_a_host_program_keeps_its_error_printer(void)
 {
     H5E_auto2_t before, after;
@@ -344,5 +363,5 @@ static void test_a_host_program_keeps_its_error_printer(void)
 TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_listed),
           TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
           TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes), TEST(test_heaps_that_lie),
-          TEST(test_names_that_lie), TEST(test_a_chunk_larger_than_itself),
+          TEST(test_chunks_larger_than_any_file), TEST(test_names_that_lie), TEST(test_a_chunk_larger_than_itself),
           TEST(test_a_host_program_keeps_its_error_printer))

@@ -1,5 +1,6 @@
 /* HDF5: `file.h5:/dataset`, or the only volume in the file. See hdf5_find.c for what is a volume. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/hdf5_lock.h"
 #include "base/hdf5_sink.h"
@@ -53,6 +54,18 @@ static crd_status open_locked(crd_volume *volume, hdf5_state *state)
                                 &state->chunks);
 }
 
+/* A chunk that goes past our own cache is unpacked by libhdf5, which takes memory for all of it. No filter packs as
+ * well as that: it is a lie, or nothing was ever written. */
+static crd_status check_claim(const char *file, const char *shown, int64_t chunk_bytes)
+{
+    enum { MOST = 1 << 16 };
+    struct stat about;
+    if (stat(file, &about) != 0) return crd_fail_errno("%s can't be read", shown);
+    if (chunk_bytes / MOST <= about.st_size) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "%s is broken: it speaks of chunks of %lld MiB, and the file has %lld bytes", shown,
+                    (long long)(chunk_bytes >> 20), (long long)about.st_size);
+}
+
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     hdf5_state *state = NULL;
@@ -71,6 +84,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
                  crd_type_name(state->array.type));
     }
     if (state->array.filtered && (size_t)state->array.chunk_bytes > volume->cache_bytes) {
+        CRD_PASS(check_claim(volume->file, volume->path, state->array.chunk_bytes));
         crd_warn(monitor, "%s is compressed in pieces of %lld MiB, and each box read must unpack and hold a whole one",
                  volume->path, (long long)(state->array.chunk_bytes >> 20));
     }
