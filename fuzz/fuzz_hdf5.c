@@ -7,21 +7,6 @@
 
 #include "common.h"
 
-/* libFuzzer and the sanitizers call these by name. libhdf5 loses memory on broken files, and asks for as much as a
- * broken size says; it copes with not getting it. */
-const char *__lsan_default_suppressions(void);
-const char *__asan_default_options(void);
-
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhdf5";
-}
-
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1:max_allocation_size_mb=64:print_suppressions=0:quarantine_size_mb=4";
-}
-
 static void read_input(void)
 {
     const crd_volume_options options = {.cache_bytes = 1 << 20};
