@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "progress.h"
@@ -53,8 +55,23 @@ int cli_require(const cli_context *context, const char *name)
     return cli_usage(context->command, "%s needs --%s %s", context->command->name, name, argument);
 }
 
+/* After a broken file libhdf5 complains about itself when the program ends; all that a user needs has been said. */
+static void silence_libraries(void)
+{
+#if !defined(__SANITIZE_ADDRESS__)
+    (void)fflush(stderr);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    (void)dup2(nowhere, STDERR_FILENO);
+    (void)close(nowhere);
+#endif
+}
+
 int cli_finish_output(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    return cli_fail("can't write to standard output: %s", strerror(errno));
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        code = cli_fail("can't write to standard output: %s", strerror(errno));
+    }
+    if (code == CLI_FAILED) silence_libraries();
+    return code;
 }
