@@ -36,6 +36,8 @@ static int try_folder(const char *folder)
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         try_file(path);
+        snprintf(path, sizeof path, "%s/%s:/x", folder, entry->d_name); /* the dataset in HDF5 files, perhaps a link */
+        try_file(path);
         count++;
     }
     closedir(listing);
