@@ -40,11 +40,11 @@ void crd_walk_box(const crd_walk *walk, int64_t size[3])
 crd_status crd_walk_check(const crd_walk *walk)
 {
     int64_t size[3], bytes;
-    const int64_t memory = crd_available_memory();
+    if (!walk->whole_slices) return CRD_OK;
     crd_walk_box(walk, size);
     CRD_PASS(crd_product(size[0], size[1], size[2], &bytes));
     CRD_PASS(crd_product(bytes, (int64_t)walk->voxel_bytes, 1 + BUFFERS, &bytes));
-    if (!walk->whole_slices || bytes <= memory / 4 * 3) return CRD_OK;
+    if (bytes <= crd_available_memory() / 4 * 3) return CRD_OK;
     return crd_fail(
         CRD_ERR_MEMORY,
         "slices of %s need %.1f GiB at once, more than three quarters of what is free; choose a format that "

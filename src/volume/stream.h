@@ -27,8 +27,8 @@ typedef crd_status crd_walk_work(void *context, const crd_box *box, void *voxels
 crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context);
 
 /* The size of the boxes, all but the last along each axis. */
+void crd_walk_box(const crd_walk *walk, int64_t size[3]);
 /* Fails where slices that must not be divided are larger than this machine's memory can bear. */
 crd_status crd_walk_check(const crd_walk *walk);
-void crd_walk_box(const crd_walk *walk, int64_t size[3]);
 
 #endif
