@@ -5,22 +5,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 
-enum { HEAD = 16, OBJECT = 16, WINDOW = 4096, SUPERBLOCK = 16 };
-
-void crd_hdf5_layout_read(int fd, uint64_t end, crd_hdf5_layout *out)
-{
-    unsigned char block[SUPERBLOCK];
-    *out = (crd_hdf5_layout){.fd = fd, .end = end, .offset_size = 8, .length_size = 8};
-    for (uint64_t at = 0; at < end && end - at >= sizeof block; at = at == 0 ? 512 : at * 2) {
-        if (crd_read_at(fd, "an HDF5 file", (int64_t)at, block, sizeof block) != CRD_OK) return;
-        if (memcmp(block, "\x89HDF\r\n\x1a\n", 8) != 0) continue;
-        const size_t first = block[8] < 2 ? 13 : 9;
-        out->base = at;
-        if (block[first] <= 8) out->offset_size = block[first];
-        if (block[first + 1] <= 8) out->length_size = block[first + 1];
-        return;
-    }
-}
+enum { HEAD = 16, OBJECT = 16, WINDOW = 4096 };
 
 /* A file's bytes from some place on, a window at a time. */
 typedef struct window {
@@ -86,7 +71,7 @@ static bool local_is_broken(const crd_hdf5_layout *file, const unsigned char *he
 bool crd_hdf5_heap_is_broken(const crd_hdf5_layout *file, uint64_t address, const unsigned char *bytes, size_t count)
 {
     const size_t local_head = 8 + 2 * file->length_size + file->offset_size;
-    if (count < HEAD || file->length_size < 2 || file->offset_size < 2) return false;
+    if (count < HEAD) return false;
     if (memcmp(bytes, "GCOL\1\0\0", 8) == 0) return global_is_broken(file, address, bytes);
     if (memcmp(bytes, "HEAP\0\0\0", 8) == 0) return count < local_head || local_is_broken(file, bytes);
     return false;

@@ -4,17 +4,8 @@
 #define CRD_BASE_HDF5_HEAPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-typedef struct crd_hdf5_layout {
-    int fd;
-    uint64_t base, end;              /* where addresses count from, and where the file ends */
-    size_t offset_size, length_size; /* bytes of an address and of a length */
-} crd_hdf5_layout;
-
-/* What the superblock says; 8 and 8 bytes where there is none, which is libhdf5's to refuse. */
-void crd_hdf5_layout_read(int fd, uint64_t end, crd_hdf5_layout *out);
+#include "base/hdf5_superblock.h"
 
 /* `bytes` were read from `address` on: do they begin a heap that libhdf5 must not see? That voxels look like the
  * beginning of one and go on like a broken one is next to impossible. */

@@ -1,13 +1,12 @@
 #include "base/hdf5_source.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/hdf5_heaps.h"
 #include "base/hdf5_lock.h"
+#include "base/hdf5_superblock.h"
 
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
@@ -16,36 +15,27 @@
 /* What libhdf5 holds: its own part comes first. */
 typedef struct driver_file {
     H5FD_t base;
-    int fd;
     haddr_t allocated; /* what libhdf5 takes for the file's end */
     crd_hdf5_layout layout;
 } driver_file;
 
-/* Set while crd_hdf5_source_open asks for a file; at any other time a file's content does. The lock guards it. */
-static bool opening;
+/* What crd_hdf5_source_open wants opened; NULL whenever a file's content asks for another. The lock guards it. */
+static const crd_hdf5_layout *wanted;
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t limit)
 {
-    struct stat about;
-    if (!opening) return NULL;
+    (void)name, (void)access, (void)limit;
+    if (wanted == NULL || (flags & H5F_ACC_RDWR) != 0) return NULL;
     driver_file *file = calloc(1, sizeof *file); /* libhdf5 hands it back to driver_close */
-    (void)access, (void)limit;
-    if (file == NULL || (flags & H5F_ACC_RDWR) != 0) goto failed;
-    file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->fd < 0) goto failed;
-    if (fstat(file->fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        crd_hdf5_layout_read(file->fd, (uint64_t)about.st_size, &file->layout);
-        return (H5FD_t *)file;
-    }
-    (void)close(file->fd);
-failed:
-    free(file);
-    return NULL;
+    if (file == NULL) return NULL;
+    file->layout = *wanted;
+    wanted = NULL;
+    return (H5FD_t *)file;
 }
 
 static herr_t driver_close(H5FD_t *base)
 {
-    const int closed = close(((driver_file *)base)->fd);
+    const int closed = close(((driver_file *)base)->layout.fd);
     free(base);
     return closed == 0 ? 0 : -1;
 }
@@ -88,7 +78,7 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
     const driver_file *file = (const driver_file *)base;
     (void)type, (void)transfer;
     if (buffer == NULL || address > file->layout.end || size > file->layout.end - address) return -1;
-    if (crd_read_at(file->fd, "an HDF5 file", (int64_t)address, buffer, size) != CRD_OK) return -1;
+    if (crd_read_at(file->layout.fd, "an HDF5 file", (int64_t)address, buffer, size) != CRD_OK) return -1;
     return crd_hdf5_heap_is_broken(&file->layout, address, buffer, size) ? -1 : 0;
 }
 
@@ -119,22 +109,36 @@ static const H5FD_class_t driver_class = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-crd_status crd_hdf5_source_open(const char *path, hid_t *file)
+/* libhdf5 closes the file once it has taken it; until then it is ours. */
+static crd_status hand_over(const char *path, const crd_hdf5_layout *layout, hid_t *file)
 {
     static hid_t driver = H5I_INVALID_HID; /* registered anew where a host program has shut libhdf5 down in between */
     char reason[256];
     if (driver < 0 || H5Iget_type(driver) != H5I_VFL) driver = H5FDregister(&driver_class);
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    *file = H5I_INVALID_HID;
+    wanted = layout;
     if (driver >= 0 && access >= 0 && H5Pset_driver(access, driver, NULL) >= 0) {
-        opening = true;
         *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-        opening = false;
     }
+    if (wanted != NULL) (void)close(layout->fd);
+    wanted = NULL;
     if (*file < 0) crd_hdf5_reason(reason, sizeof reason);
     if (access >= 0) (void)H5Pclose(access);
     if (*file >= 0) return CRD_OK;
     return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as an HDF5 file: %s", path, reason);
+}
+
+crd_status crd_hdf5_source_open(const char *path, hid_t *file)
+{
+    crd_hdf5_layout layout;
+    int64_t length = 0;
+    int fd = -1;
+    *file = H5I_INVALID_HID;
+    CRD_PASS(crd_open_plain(path, &fd, &length));
+    const crd_status status = crd_hdf5_superblock_read(fd, path, length, &layout);
+    if (status == CRD_OK) return hand_over(path, &layout, file);
+    (void)close(fd);
+    return status;
 }
 
 bool crd_hdf5_is_inside(hid_t dataset)

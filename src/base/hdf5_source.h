@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-/* Opens for reading; close it with H5Fclose. Needs the lock of base/hdf5_lock.h. Look at the file with crd_hdf5_guard
- * first. */
+/* Opens for reading, once its superblock is found to make sense; close it with H5Fclose. Needs the lock of
+ * base/hdf5_lock.h. */
 crd_status crd_hdf5_source_open(const char *path, hid_t *file);
 
 /* Are the dataset's values in its own file? Of others the driver opens none for libhdf5, be it for a link or a virtual

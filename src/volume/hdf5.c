@@ -70,7 +70,6 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
 {
     hdf5_state *state = NULL;
     (void)options;
-    CRD_PASS(crd_hdf5_guard(volume->file));
     CRD_PASS(new_state(volume, &state));
     crd_hdf5_lock();
     const crd_status status = open_locked(volume, state);

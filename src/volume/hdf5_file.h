@@ -1,5 +1,5 @@
-/* The parts of the HDF5 format: hdf5_guard.c, hdf5_find.c, hdf5_plain.c, hdf5_chunks.c, hdf5_about.c, and hdf5.c, which
- * uses them. All calls need the lock of base/hdf5_lock.h except crd_hdf5_guard. */
+/* The parts of the HDF5 format: hdf5_find.c, hdf5_plain.c, hdf5_chunks.c, hdf5_about.c, and hdf5.c, which uses them. All
+ * calls need the lock of base/hdf5_lock.h. */
 #ifndef CRD_VOLUME_HDF5_FILE_H
 #define CRD_VOLUME_HDF5_FILE_H
 
@@ -7,9 +7,6 @@
 
 #include "volume/flat.h"
 #include "volume/format.h"
-
-/* Is there a superblock, of a version we know, that fits the file's length? Before libhdf5 sees the file. */
-crd_status crd_hdf5_guard(const char *path);
 
 /* A dataset that can be a volume. */
 typedef struct crd_hdf5_array {

@@ -48,7 +48,7 @@ untouched
 
 # Predicting.
 predict=(predict --model model.h5 --samples 2 --step 1)
-run predict --model p1 --scan p1/scan.tif -o x; expect 1; err 'p1 is a folder, not an HDF5 file'
+run predict --model p1 --scan p1/scan.tif -o x; expect 1; err 'p1 is a folder, not a file'
 run predict --model p1/scan.tif --scan p1/scan.tif -o x; expect 1; err 'p1/scan.tif is no model of credence'
 run "${predict[@]}" --scan p1/scan.tif -o x --intervals 0.05-0.95; expect 2; err '^credence: --intervals: percentiles .* did you mean 5-95\?'
 run "${predict[@]}" --scan p1/scan.tif -o x --max-memory 4; expect 2; err '^credence: --max-memory 4 means 4 bytes; did you mean 4G\?'

@@ -1,12 +1,9 @@
-/* What can be seen of a broken file before libhdf5 does. */
-#include <fcntl.h>
+#include "base/hdf5_superblock.h"
+
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "volume/hdf5_file.h"
 
 static const unsigned char signature[8] = "\x89HDF\r\n\x1a\n";
 
@@ -43,7 +40,8 @@ static crd_status check_driver(int fd, const char *path, const superblock *from,
     return crd_fail(CRD_ERR_FORMAT, "%s is broken: its HDF5 driver information lies beyond its end", path);
 }
 
-static crd_status check_superblock(int fd, const char *path, const superblock *from, int64_t length)
+static crd_status check_superblock(int fd, const char *path, const superblock *from, int64_t length,
+                                   crd_hdf5_layout *out)
 {
     const unsigned char *block = from->bytes;
     const size_t count = from->count;
@@ -63,6 +61,11 @@ static crd_status check_superblock(int fd, const char *path, const superblock *f
         return crd_fail(CRD_ERR_FORMAT, "%s is cut short: its HDF5 superblock speaks of %llu bytes, and it has %lld",
                         path, (unsigned long long)end, (long long)length);
     }
+    *out = (crd_hdf5_layout){.fd = fd,
+                             .base = (uint64_t)from->at,
+                             .end = (uint64_t)length,
+                             .offset_size = offset_size,
+                             .length_size = length_size};
     if (version > 1) return CRD_OK;
     if (addresses + 4 * offset_size > count) {
         return crd_fail(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
@@ -72,22 +75,10 @@ static crd_status check_superblock(int fd, const char *path, const superblock *f
     return driver == none ? CRD_OK : check_driver(fd, path, from, driver, length);
 }
 
-crd_status crd_hdf5_guard(const char *path)
+crd_status crd_hdf5_superblock_read(int fd, const char *path, int64_t length, crd_hdf5_layout *out)
 {
-    crd_status status = CRD_OK;
     superblock found = {0};
-    struct stat about;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe isn't waited for */
-    if (fd < 0 || fstat(fd, &about) != 0) {
-        status = crd_fail_errno("%s can't be opened", path);
-        goto done;
-    }
-    if (S_ISDIR(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a folder, not an HDF5 file", path);
-    if (!S_ISREG(about.st_mode)) CRD_FAIL(CRD_ERR_ARGUMENT, "%s can't be read: it is no plain file", path);
-    CRD_TRY(find_superblock(fd, path, about.st_size, &found));
-    if (found.count < 16) CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
-    CRD_TRY(check_superblock(fd, path, &found, about.st_size));
-done:
-    if (fd >= 0) (void)close(fd);
-    return status;
+    CRD_PASS(find_superblock(fd, path, length, &found));
+    if (found.count < 16) return crd_fail(CRD_ERR_FORMAT, "%s is cut short within its HDF5 superblock", path);
+    return check_superblock(fd, path, &found, length, out);
 }
