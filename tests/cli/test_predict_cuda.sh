@@ -16,7 +16,7 @@ run "${base[@]}" --device cuda:all --max-memory 1G -o all; expect 0; same "$(vol
 run "${base[@]}" --device cuda --isa sm80 -o sm80; expect 0
 run "${base[@]}" --device cuda:0,0,0 --isa sm80 -o sm80again; expect 0; same "$(volumes sm80again)" "$(volumes sm80)"
 run "${base[@]}" --device cuda --max-gpu-memory 1M -o no; expect 1; err '^credence: .*needs .* GiB on the GPU and .* allowed by --max-gpu-memory'
-run "${base[@]}" --device cuda --max-gpu-memory much -o no; expect 1; err '^credence: .*max-gpu-memory must be a size'
+run "${base[@]}" --device cuda --max-gpu-memory much -o no; expect 2; err '^credence: --max-gpu-memory must be a size'
 run "${base[@]}" --device cuda:99 -o no; expect 1; err '^credence: .*there is no GPU number 99'
 run "${base[@]}" --device cpu -o cpu; expect 0
 for path in gpu sm80; do
