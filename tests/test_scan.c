@@ -197,6 +197,35 @@ static void test_masks(void)
     if (!harness_failed) check_mask("cylinder", inside);
 }
 
+/* Such a file is measured in its own order, a masked one slice by slice. */
+static void test_mask_of_fortran_order(void)
+{
+    static const char header[] = "{'descr': '<f4', 'fortran_order': True, 'shape': (5, 6, 9), }";
+    uint8_t inside[COUNT];
+    float voxels[COUNT], reversed[COUNT], seen[2][COUNT];
+    char text[118];
+    const char *const path[2] = {scratch("scan.npy"), scratch("fortran.npy")};
+    tools_fill(CRD_F32, COUNT, 4, voxels);
+    for (int i = 0; i < COUNT; i++) {
+        inside[i] = i % 3 != 0;
+        reversed[i / (Y * X) + Z * (i / X % Y) + Z * Y * (i % X)] = voxels[i];
+    }
+    CHECK_OK(save(path[0], CRD_F32, voxels));
+    CHECK_OK(save(scratch("mask.npy"), CRD_U8, inside));
+    snprintf(text, sizeof text, "%-*s\n", (int)sizeof text - 2, header);
+    FILE *file = fopen(path[1], "wb");
+    CHECK(file != NULL && fwrite("\x93NUMPY\1\0\x75\0", 1, 10, file) == 10 && fwrite(text, 1, 117, file) == 117 &&
+          fwrite(reversed, sizeof reversed, 1, file) == 1 && fclose(file) == 0);
+    const crd_scan_options options = {.norm = {CRD_NORM_SCAN, 0, 0}, .mask = scratch("mask.npy")};
+    for (int i = 0; i < 2; i++) {
+        crd_scan *scan = NULL;
+        CHECK_OK(crd_scan_open(path[i], &options, NULL, &scan));
+        CHECK_OK(crd_scan_read(scan, &whole, seen[i]));
+        crd_scan_close(&scan);
+    }
+    CHECK(memcmp(seen[0], seen[1], sizeof seen[0]) == 0);
+}
+
 static void test_mask_of_another_shape(void)
 {
     crd_mask *mask = NULL;
@@ -335,4 +364,4 @@ static void test_normalising(void)
 
 TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_another_shape), TEST(test_kept_slices_are_read_once))
+          TEST(test_mask_of_fortran_order), TEST(test_mask_of_another_shape), TEST(test_kept_slices_are_read_once))

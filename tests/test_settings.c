@@ -165,6 +165,10 @@ static void test_json_sets_what_flags_did_not(void)
     CHECK_OK(
         crd_settings_from_json(&table, &o, "{\"scan\": null, \"label\": \"one\", \"chunk\": \"auto\"}", "c", NULL));
     CHECK(o.scan == NULL && o.labels.count == 1 && o.chunk[1] == 0);
+    CHECK_OK(crd_settings_from_json(&table, &o, "{\"kind\": \"mcdn\", \"percentiles\": [1]}", "c", NULL));
+    CHECK(strcmp(o.kind, "mcdn") == 0 && o.percentiles.count == 1);
+    CHECK_OK(crd_settings_from_json(&table, &o, "{\"kind\": null, \"percentiles\": null}", "c", NULL));
+    CHECK(o.kind != NULL && strcmp(o.kind, "bcnn") == 0 && o.percentiles.count == 2);
     CHECK_OK(crd_settings_from_json(&table, &o, "{\"version\": 3, \"settings\": {\"samples\": 9}}", "m.json", NULL));
     CHECK(o.samples == 9);
     CHECK_OK(crd_settings_from_json(&table, &o, "{}", "c.json", NULL));

@@ -194,5 +194,35 @@ static void test_conversion(void)
     crd_volume_close(&in);
 }
 
+enum { CHANGING = 64 };
+
+/* Between the two passes over a file somebody else writes to it, in place. */
+static bool change(void *context, const crd_progress *progress)
+{
+    const float *voxels = context;
+    if (2 * progress->done != progress->total) return true;
+    FILE *file = fopen(scratch("changing.npy"), "r+b");
+    return file != NULL && fseek(file, -CHANGING * (long)sizeof *voxels, SEEK_END) == 0 &&
+           fwrite(voxels, sizeof *voxels, CHANGING, file) == CHANGING && fclose(file) == 0;
+}
+
+static void test_changing_file(void)
+{
+    const int64_t shape[3] = {1, 8, 8};
+    static const float others[] = {-7.0f, 7.0f, -1e30f, 1e30f};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        float voxels[CHANGING];
+        crd_volume *in = NULL;
+        crd_volume_statistics found;
+        for (int j = 0; j < CHANGING; j++) voxels[j] = (float)j / CHANGING;
+        CHECK_OK(save(scratch("changing.npy"), CRD_F32, shape, voxels));
+        voxels[CHANGING / 2] = others[i];
+        const crd_monitor writer = {.context = voxels, .progress = change};
+        CHECK_OK(crd_volume_open(scratch("changing.npy"), NULL, NULL, &in));
+        CHECK_FAILS(crd_volume_measure(in, &writer, &found), CRD_ERR_FORMAT, "changed while");
+        crd_volume_close(&in);
+    }
+}
+
 TEST_MAIN(TEST(test_all_types), TEST(test_constant_and_empty), TEST(test_same_bits_in_all_formats),
-          TEST(test_conversion))
+          TEST(test_conversion), TEST(test_changing_file))

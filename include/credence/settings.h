@@ -96,7 +96,7 @@ CRD_API void crd_settings_clear(const crd_settings *table, void *options);
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
 /* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
  * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is
- * replaced. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); rows that the file sets are marked
+ * replaced; null is the default of what isn't a number or a FLAG. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); rows that the file sets are marked
  * there, so that a preset can follow as another JSON object; NULL: no marks. Unknown keys are an error that names the
  * key. `source` is the file's name for the sentence. After a failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/settings_row.h"
 #include "credence/number.h"
@@ -95,6 +96,7 @@ static crd_status assign_json(const crd_setting *row, void *options, const cJSON
     const bool may_be_empty = row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE ||
                               row->kind == CRD_SETTING_LIST || row->kind == CRD_SETTING_REALS;
     if (cJSON_IsNull(item) && may_be_empty) {
+        if (row->initial != NULL) return crd_setting_assign(row, options, row->initial);
         crd_setting_clear(row, options);
         return CRD_OK;
     }
@@ -277,8 +279,7 @@ crd_status crd_settings_to_json(const crd_settings *table, const void *options, 
         cJSON_Delete(value);
         CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the settings of %s", table->title);
     }
-    *json = root != NULL ? cJSON_Print(root) : NULL;
-    if (*json == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the settings of %s", table->title);
+    CRD_TRY(crd_json_print(root, false, json));
 done:
     cJSON_Delete(root);
     return status;
@@ -286,6 +287,5 @@ done:
 
 void crd_settings_free_text(char **json)
 {
-    cJSON_free(*json);
-    *json = NULL;
+    crd_free(json);
 }

@@ -101,6 +101,7 @@ static crd_status measure(crd_scan *scan, const crd_monitor *monitor)
     masked.format = &format;
     masked.info.type = CRD_F64;
     masked.state = &state;
+    masked.z_fastest = false; /* the mask isn't kept in that order */
     CRD_PASS(crd_volume_measure(&masked, monitor, &scan->statistics));
     CRD_PASS(count_outside(scan->mask, masked.info.shape, &outside));
     scan->statistics.nonfinite -= outside;

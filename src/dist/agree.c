@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/sha256.h"
@@ -47,13 +48,12 @@ crd_status crd_dist_agree_options(crd_dist *dist, const crd_settings *table, con
     json = cJSON_Parse(all);
     cJSON_DeleteItemFromObject(json, "threads"); /* these two change nothing in the result */
     cJSON_DeleteItemFromObject(json, "readers");
-    text = cJSON_PrintUnformatted(json);
-    if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to compare settings");
+    CRD_TRY(crd_json_print(json, true, &text));
     CRD_TRY(crd_dist_agree(dist, "settings", text));
 done:
     crd_settings_free_text(&all);
     cJSON_Delete(json);
-    cJSON_free(text);
+    crd_free(&text);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "predict/settings.h"
 
@@ -379,11 +380,11 @@ crd_status crd_manifest_write(const crd_manifest *m, const char *path, crd_predi
     result->mean_uncertainty = mean_of(&t, 0);
     result->fraction_low = result->fraction_high = (double)NAN;
     CRD_TRY(fill(&j, m, &t, result));
-    printed = j.failed || m->notes->lost ? NULL : cJSON_Print(j.root);
-    if (printed == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the manifest");
+    if (j.failed || m->notes->lost) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the manifest");
+    CRD_TRY(crd_json_print(j.root, false, &printed));
     CRD_TRY(crd_write_file(path, printed, strlen(printed)));
 done:
-    cJSON_free(printed);
+    crd_free(&printed);
     cJSON_Delete(j.root);
     free_totals(&t);
     return status;

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/memory.h"
+
 #include "report/plot.h"
 #include "report/style.h"
 
@@ -294,9 +297,9 @@ void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
     crd_text_add(page, "<section id=\"made\"><h2>How the run was made</h2>");
     for (int i = 0; i < count; i++) {
         const crd_subject *s = &subjects[i];
-        char *text = s->manifest != NULL ? cJSON_Print(s->manifest) : NULL;
+        char *text = NULL;
         if (count > 1) crd_text_print(page, "<p class=\"which\">%s</p>", s->name);
-        if (text == NULL) {
+        if (s->manifest == NULL || crd_json_print(s->manifest, false, &text) != CRD_OK) {
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;
         }
@@ -306,7 +309,7 @@ void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
                      "<pre>");
         crd_text_html(page, text);
         crd_text_add(page, "</pre></details>");
-        cJSON_free(text);
+        crd_free(&text);
     }
     crd_text_add(page, "</section>");
 }

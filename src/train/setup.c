@@ -11,6 +11,7 @@
 
 #include "backend/choose.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/png.h"
@@ -43,7 +44,7 @@ static crd_status shaping_settings(const crd_train_options *options, bool identi
                                          "resume",      "threads",    "isa",    "init",      "shape",
                                          "type",        "label-type", "device", "precision", "readers"};
     crd_status status = CRD_OK;
-    char *all = NULL, *text = NULL;
+    char *all = NULL;
     cJSON *json = NULL;
     CRD_TRY(crd_settings_to_json(&crd_train_settings, options, &all));
     json = cJSON_Parse(all);
@@ -53,13 +54,10 @@ static crd_status shaping_settings(const crd_train_options *options, bool identi
     if (options->mask != NULL && strcmp(options->mask, "cylinder") != 0) {
         cJSON_ReplaceItemInObject(json, "mask", cJSON_CreateString("file"));
     }
-    text = cJSON_PrintUnformatted(json);
-    if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the settings");
-    CRD_TRY(crd_strdup(text, out));
+    CRD_TRY(crd_json_print(json, true, out));
 done:
     crd_settings_free_text(&all);
     cJSON_Delete(json);
-    cJSON_free(text);
     return status;
 }
 

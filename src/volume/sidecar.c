@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 enum { SIDECAR_LIMIT = 1 << 20 };
@@ -164,11 +165,10 @@ crd_status crd_sidecar_write(const char *file, const crd_volume_info *info, cons
     CRD_TRY(sidecar_name(file, &name));
     if (root == NULL || !add_fields(root, info, type)) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to write %s", name);
     if (root->child == NULL) goto done; /* there is nothing to say */
-    text = cJSON_Print(root);
-    if (text == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to write %s", name);
+    CRD_TRY(crd_json_print(root, false, &text));
     CRD_TRY(crd_write_file(name, text, strlen(text)));
 done:
-    cJSON_free(text);
+    crd_free(&text);
     cJSON_Delete(root);
     crd_free(&name);
     return status;

@@ -109,6 +109,7 @@ static moments measure_block(crd_type type, const char *voxels, int64_t n)
 }
 
 typedef struct measuring {
+    const char *path;
     crd_type type;
     moments all;
     char *block;    /* a block that began in an earlier box */
@@ -157,6 +158,9 @@ static crd_status histogram_of_box(void *context, const crd_box *box, void *voxe
         crd_to_float(m->type, (const char *)voxels + (size_t)i * size, n, CRD_F64, piece);
         for (int64_t j = 0; j < n; j++) {
             if (piece[j] - piece[j] != 0.0) continue;
+            if (piece[j] < m->out->minimum || piece[j] > m->out->maximum) {
+                return crd_fail(CRD_ERR_FORMAT, "%s changed while it was being read", m->path);
+            }
             /* Halves, since the whole range may exceed the largest double; bins_per_unit is doubled to match. */
             const int64_t bin = m->width > 0 ? ((int64_t)piece[j] - (int64_t)low) / m->width
                                              : (int64_t)((piece[j] / 2.0 - half_low) * scale);
@@ -282,7 +286,7 @@ crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, cr
 {
     const crd_type type = volume->info.type;
     const int64_t *shape = volume->info.shape;
-    measuring m = {.type = type, .out = out};
+    measuring m = {.path = volume->path, .type = type, .out = out};
     crd_walk walk = {.in = volume,
                      .as = type,
                      .voxel_bytes = crd_type_size(type),
