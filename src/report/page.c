@@ -1,11 +1,11 @@
 #include "report/page.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
-
 #include "report/plot.h"
 #include "report/style.h"
 
@@ -18,7 +18,10 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
     for (int i = 0; i < count; i++) {
         for (int64_t k = 0; k < subjects[i].warnings.count; k++) {
             crd_text_add(page, "<li>");
-            if (count > 1) crd_text_print(page, "%s: ", subjects[i].name);
+            if (count > 1) {
+                crd_text_html(page, subjects[i].name);
+                crd_text_add(page, ": ");
+            }
             crd_text_html(page, subjects[i].warnings.items[k]);
             crd_text_add(page, "</li>");
         }
@@ -26,12 +29,24 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
     crd_text_add(page, "</ul></section>");
 }
 
+/* Above what is said of one of two runs. */
+static void name_part(crd_text *page, const crd_subject *s)
+{
+    crd_text_add(page, "<p class=\"which\">");
+    crd_text_html(page, s->name);
+    crd_text_add(page, "</p>");
+}
+
 static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
 {
     const char *kind = s->facts.kind, *scan = crd_manifest_text(s, "scan/path");
     const double samples = crd_manifest_number(s, "plan/samples");
     crd_text_add(page, "<p class=\"sub\">");
-    if (s->name[0] != '\0') crd_text_print(page, "<strong>%s</strong> ", s->name);
+    if (s->name[0] != '\0') {
+        crd_text_add(page, "<strong>");
+        crd_text_html(page, s->name);
+        crd_text_add(page, "</strong> ");
+    }
     crd_text_html(page, s->folder);
     crd_text_print(page, " \xc2\xb7 %lld \xc3\x97 %lld \xc3\x97 %lld voxels (z, y, x)", (long long)s->whole.size[0],
                    (long long)s->whole.size[1], (long long)s->whole.size[2]);
@@ -201,7 +216,11 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
         {"Mean gradient / mean", AT(geometry.gradient_over_mean), 0}};
 #undef AT
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
-    for (int i = 0; i < count; i++) crd_text_print(page, "<th scope=\"col\">%s</th>", subjects[i].name);
+    for (int i = 0; i < count; i++) {
+        crd_text_add(page, "<th scope=\"col\">");
+        crd_text_html(page, subjects[i].name);
+        crd_text_add(page, "</th>");
+    }
     crd_text_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], subjects, count);
     crd_text_add(page, "</tbody></table></div>");
@@ -236,7 +255,7 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
     for (int i = 0; i < count; i++) {
         const crd_subject *s = &subjects[i];
         const crd_validation *v = s->figures;
-        if (count > 1) crd_text_print(page, "<p class=\"which\">%s</p>", s->name);
+        if (count > 1) name_part(page, s);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
         if (s->unc != NULL) {
@@ -262,16 +281,17 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
 void crd_page_words(crd_text *page, const crd_subject *s)
 {
     const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
-    const char *dash = strchr(interval, '-');
+    char low[sizeof s->facts.interval];
+    snprintf(low, sizeof low, "%.*s", (int)strcspn(interval, "-"), interval);
     crd_text_add(
         page,
         "<section id=\"meaning\"><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
         "other weights drawn from what training left open. Every voxel so has many probabilities. The "
         "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
         "is how far apart they lie: from percentile ");
-    crd_text_print(page, "%.*s", dash != NULL ? (int)(dash - interval) : 2, interval);
+    crd_text_html(page, low);
     crd_text_add(page, " to percentile ");
-    crd_text_html(page, dash != NULL ? dash + 1 : "67");
+    crd_text_html(page, strchr(interval, '-') + 1);
     crd_text_add(
         page,
         ". 0 means that all agree, 1 that they disagree completely.</p><ul>"
@@ -298,7 +318,7 @@ void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
     for (int i = 0; i < count; i++) {
         const crd_subject *s = &subjects[i];
         char *text = NULL;
-        if (count > 1) crd_text_print(page, "<p class=\"which\">%s</p>", s->name);
+        if (count > 1) name_part(page, s);
         if (s->manifest == NULL || crd_json_print(s->manifest, false, &text) != CRD_OK) {
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;

@@ -7,6 +7,7 @@
 #include "base/png.h"
 #include "report/album.h"
 #include "report/page.h"
+#include "report/plot.h"
 
 /* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
 static crd_status picture_folder(const char *output, char **out)
@@ -51,7 +52,10 @@ static crd_status write_page(const crd_report_options *options, const char *fold
     for (int i = 0; i < count; i++) {
         if (subjects[i].survey.region_count == 0) continue;
         crd_text_add(&page, "<section><h2>Most uncertain regions");
-        if (count > 1) crd_text_print(&page, ": %s", subjects[i].name);
+        if (count > 1) {
+            crd_text_add(&page, ": ");
+            crd_text_html(&page, subjects[i].name);
+        }
         crd_text_add(&page,
                      "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
                      "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");

@@ -200,6 +200,20 @@ static void read_box(const cJSON *root, crd_run_facts *facts)
                    memcmp(scan, box, sizeof scan) != 0;
 }
 
+/* 33-67, 2.5-97.5: two numbers. The manifest may be anybody's, and what is kept of it goes into pages and tables. */
+static bool is_interval(const char *text)
+{
+    const size_t low = strspn(text, "0123456789.");
+    const size_t high = text[low] == '-' ? strspn(text + low + 1, "0123456789.") : 0;
+    return low > 0 && high > 0 && text[low + 1 + high] == '\0' &&
+           low + high + 1 < sizeof((crd_run_facts *)NULL)->interval;
+}
+
+static bool is_kind(const char *text)
+{
+    return strcmp(text, "bcnn") == 0 || strcmp(text, "mcdn") == 0;
+}
+
 crd_status crd_run_facts_read(const char *folder, crd_run_facts *facts)
 {
     crd_status status = CRD_OK;
@@ -217,8 +231,8 @@ crd_status crd_run_facts_read(const char *folder, crd_run_facts *facts)
     const char *mask = text_of(cJSON_GetObjectItemCaseSensitive(root, "settings"), "mask");
     read_box(root, facts);
     if (cJSON_IsNumber(mean)) facts->mean = mean->valuedouble;
-    if (interval != NULL) snprintf(facts->interval, sizeof facts->interval, "%s", interval);
-    if (kind != NULL) snprintf(facts->kind, sizeof facts->kind, "%s", kind);
+    if (interval != NULL && is_interval(interval)) snprintf(facts->interval, sizeof facts->interval, "%s", interval);
+    if (kind != NULL && is_kind(kind)) snprintf(facts->kind, sizeof facts->kind, "%s", kind);
     if (mask != NULL && mask[0] != '\0') CRD_TRY(crd_strdup(mask, &facts->mask));
 done:
     cJSON_Delete(root);

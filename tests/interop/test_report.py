@@ -176,6 +176,16 @@ moved = report("moved.html", path("a"))
 check("The scan can't be opened" in moved.text and "probability" in moved.headings, "moved.html doesn't say it")
 check("The scan can't be opened" not in report("found.html", path("a"), "--scan", scan).text, "--scan isn't used")
 
+# A manifest that somebody made up puts no tag into the page.
+tag = "<script src=//a.b></script>"
+manifest["scan"] = {"path": tag, "shape": manifest["scan"]["shape"]}
+manifest["model"]["kind"], manifest["uncertainty"]["interval"] = "<svg>", tag + "-1"
+manifest["warnings"] = [tag]
+json.dump(manifest, open(path("a/manifest.json"), "w"))
+shutil.copytree(path("a"), path("c"))
+for hostile in (report("hostile.html", path("a"), "--scan", scan), report("hostile2.html", path("a"), path("c"))):
+    check(tag in hostile.text, "what the manifest says isn't shown")
+
 # A constant map, one slice, odd numbers in the manifest: a page all the same.
 os.makedirs(path("flat"))
 np.save(path("flat/x_prob.npy"), np.full((1, 9, 7), 0.25, "f4"))
