@@ -143,6 +143,19 @@ static void test_temporary_names(void)
     CHECK(strcmp(first, second) != 0);
     crd_free(&first);
     crd_free(&second);
+
+    /* What a process of the same number left is stepped over, even a link to nothing. */
+    char target[64], next[128];
+    snprintf(target, sizeof target, "%s/left", folder);
+    CHECK_OK(crd_temporary_name(target, &first));
+    const char *dot = strrchr(first, '.');
+    const unsigned long number = strtoul(dot + 1, NULL, 10);
+    snprintf(next, sizeof next, "%.*s.%lu", (int)(dot - first), first, number + 1);
+    CHECK(symlink("nowhere", next) == 0);
+    CHECK_OK(crd_temporary_name(target, &second));
+    CHECK(strtoul(strrchr(second, '.') + 1, NULL, 10) == number + 2 && unlink(next) == 0);
+    crd_free(&first);
+    crd_free(&second);
     CHECK_OK(crd_temporary_name("scan.zarr/", &first));
     CHECK(strncmp(first, ".scan.zarr.tmp.", 15) == 0);
     CHECK(strchr(first, '/') == NULL);

@@ -187,7 +187,8 @@ static void note_signal_mask(void *context, int64_t item, int worker)
     sigset_t mask;
     (void)item;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    if (worker > 0 && !sigismember(&mask, SIGINT)) atomic_fetch_add(open, 1);
+    /* ... but not those of its own faults, which a debugger or a sanitizer waits for. */
+    if (worker > 0 && (!sigismember(&mask, SIGINT) || sigismember(&mask, SIGSEGV))) atomic_fetch_add(open, 1);
     sleep_a_little(&ignored, 0, 0);
 }
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 
 /* Linux moves at most 2 GiB less a page in one call; the rest of the name's 255 bytes is kept for the suffix. */
-enum { CALL_LIMIT = 1 << 30, NAME_KEPT = 200, NAME_TRIES = 100 };
+enum { CALL_LIMIT = 1 << 30, NAME_KEPT = 200 };
 
 crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes)
 {
@@ -74,13 +74,16 @@ crd_status crd_temporary_name(const char *path, char **out)
     }
     const size_t kept = length - start < NAME_KEPT ? length - start : NAME_KEPT;
     const size_t capacity = start + kept + 64;
+    struct stat about;
     CRD_PASS(crd_alloc((int64_t)capacity, 1, "a file name", out));
-    snprintf(*out, capacity, "%.*s.%.*s.tmp.%ld.%u", (int)start, path, (int)kept, path + start, (long)getpid(),
-             atomic_fetch_add(&counter, 1));
+    do { /* an earlier process of the same number may have died and left its own */
+        snprintf(*out, capacity, "%.*s.%.*s.tmp.%ld.%u", (int)start, path, (int)kept, path + start, (long)getpid(),
+                 atomic_fetch_add(&counter, 1));
+    } while (lstat(*out, &about) == 0);
     return CRD_OK;
 }
 
-static crd_status sync_and_close(int fd, const char *path)
+crd_status crd_sync_and_close(int fd, const char *path)
 {
     /* Some file systems have nothing to sync for a folder and say EINVAL. */
     const int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
@@ -94,7 +97,7 @@ static crd_status sync_path(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("can't open %s to bring it onto the disk", path);
-    return sync_and_close(fd, path);
+    return crd_sync_and_close(fd, path);
 }
 
 static crd_status sync_folder_of(const char *path)
@@ -161,31 +164,25 @@ bool crd_file_is_other(const char *path, const char *beginning)
     return got > 0 && ((size_t)got < length || strncasecmp(head, beginning, length) != 0);
 }
 
-/* A new, empty file under a temporary name; a leftover of an earlier process with our pid is stepped over. */
-static crd_status open_temporary(const char *path, char **name, int *out)
-{
-    for (int i = 0; i < NAME_TRIES; i++) {
-        CRD_PASS(crd_temporary_name(path, name));
-        *out = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (*out >= 0) return CRD_OK;
-        crd_free(name);
-        if (errno != EEXIST) break;
-    }
-    return crd_fail_errno("can't create a file beside %s", path);
-}
-
 crd_status crd_write_file(const char *path, const void *data, size_t bytes)
 {
     crd_status status = CRD_OK;
     char *name = NULL;
-    int fd = -1;
-    CRD_TRY(open_temporary(path, &name, &fd));
+    CRD_PASS(crd_temporary_name(path, &name));
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        status = crd_fail_errno("can't create a file beside %s", path);
+        crd_free(&name);
+        return status;
+    }
     status = crd_write_at(fd, path, 0, data, bytes);
-    if (close(fd) != 0 && status == CRD_OK && errno != EINTR) status = crd_fail_errno("can't write %s", path);
-    CRD_TRY(status);
-    CRD_TRY(crd_replace_file(name, path));
-done:
-    if (status != CRD_OK && name != NULL) (void)unlink(name);
+    if (status == CRD_OK) {
+        status = crd_sync_and_close(fd, path);
+    } else {
+        (void)close(fd);
+    }
+    if (status == CRD_OK) status = crd_replace_file(name, path);
+    if (status != CRD_OK) (void)unlink(name);
     crd_free(&name);
     return status;
 }

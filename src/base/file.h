@@ -12,8 +12,11 @@
 crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes);
 crd_status crd_write_at(int fd, const char *path, int64_t offset, const void *data, size_t bytes);
 
-/* The name of a temporary file beside `path` ("dir/.name.tmp.<pid>.<n>"), free with crd_free. */
+/* A name for a temporary file beside `path` that nothing has yet ("dir/.name.tmp.<pid>.<n>"), free with crd_free. */
 crd_status crd_temporary_name(const char *path, char **out);
+
+/* By the descriptor that wrote: only that is sure to be told of an error in what was written before. */
+crd_status crd_sync_and_close(int fd, const char *path);
 
 /* fsync of the file, rename over `path`, fsync of its folder. */
 crd_status crd_replace_file(const char *temporary, const char *path);

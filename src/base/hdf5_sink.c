@@ -193,8 +193,7 @@ crd_status crd_hdf5_sink_finish(crd_hdf5_sink *sink)
     CRD_PASS(crd_hdf5_sink_check(sink, closed));
     const int fd = sink->fd;
     sink->fd = -1;
-    if (close(fd) != 0) return crd_fail_errno("%s can't be written", sink->shown);
-    return CRD_OK;
+    return crd_sync_and_close(fd, sink->shown);
 }
 
 void crd_hdf5_sink_drop(crd_hdf5_sink *sink)

@@ -1,9 +1,10 @@
 #include "base/memory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "base/memory_limit.h"
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
@@ -58,27 +59,10 @@ crd_status crd_strdup(const char *text, char **out)
     return CRD_OK;
 }
 
-/* One number from a file of the system, in bytes, or -1. */
-static int64_t system_number(const char *path, const char *key, int64_t unit)
-{
-    char line[256];
-    int64_t found = -1;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return -1;
-    while (found < 0 && fgets(line, sizeof line, file) != NULL) {
-        long long number;
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lld", &number) == 1) {
-            found = number * unit;
-        }
-    }
-    (void)fclose(file);
-    return found;
-}
-
 int64_t crd_available_memory(void)
 {
-    int64_t bytes = system_number("/proc/meminfo", "MemAvailable:", 1024);
-    const int64_t allowed = system_number("/sys/fs/cgroup/memory.max", "", 1); /* "max" is no number */
-    if (bytes < 0) bytes = INT64_C(2) << 30;
-    return allowed > 0 && allowed < bytes ? allowed : bytes;
+    const int64_t free_kib = crd_system_number("/proc/meminfo", "MemAvailable:");
+    const int64_t bytes = free_kib >= 0 ? free_kib * 1024 : INT64_C(2) << 30;
+    const int64_t allowed = crd_memory_left_by_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+    return allowed < bytes ? allowed : bytes;
 }

@@ -17,7 +17,8 @@ void crd_free(void *pointer_to_pointer);
 /* Copies a string with crd_alloc; NULL gives NULL. */
 crd_status crd_strdup(const char *text, char **out);
 
-/* Bytes that this process could still take: what the machine has free, or its group's limit where that is less. */
+/* Bytes that this process could still take: what the machine has free, or what its control groups still
+ * allow where that is less. */
 int64_t crd_available_memory(void);
 
 /* *out = a * b * c, refused when it exceeds 2^62 or any factor is negative. */

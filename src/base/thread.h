@@ -1,4 +1,5 @@
-/* The library's own threads. Signals belong to those of the program, so ours start with all of them blocked. */
+/* The library's own threads. Signals belong to those of the program, so ours start with all of them blocked
+ * that don't come from what the thread itself does. */
 #ifndef CRD_BASE_THREAD_H
 #define CRD_BASE_THREAD_H
 

@@ -262,10 +262,8 @@ crd_status crd_flat_write(crd_flat *flat, const crd_box *box, const void *voxels
 crd_status crd_flat_finish(crd_flat *flat)
 {
     const int fd = flat->fd;
-    if (fsync(fd) != 0) return crd_fail_errno("%s can't be written to disk", flat->path);
     flat->fd = -1;
-    if (close(fd) != 0) return crd_fail_errno("%s can't be written to disk", flat->path);
-    return CRD_OK;
+    return crd_sync_and_close(fd, flat->path);
 }
 
 void crd_flat_close(crd_flat **flat)

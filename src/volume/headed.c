@@ -173,11 +173,7 @@ static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_hea
                         "%s would keep its voxels in %s, and there is such a file already; choose another name",
                         volume->file, headed->data_path);
     }
-    do {
-        crd_free(&headed->data_temporary);
-        CRD_PASS(crd_temporary_name(headed->data_path, &headed->data_temporary));
-    } while (access(headed->data_temporary, F_OK) == 0);
-    return CRD_OK;
+    return crd_temporary_name(headed->data_path, &headed->data_temporary);
 }
 
 crd_status crd_headed_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,

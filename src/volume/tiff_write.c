@@ -266,11 +266,7 @@ crd_status crd_tiff_writer_finish(crd_tiff_writer *writer)
                         (long long)writer->next, (long long)l->info->shape[0]);
     }
     CRD_PASS(crd_tiff_write_directories(l));
-    if (fsync(l->fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
-        return crd_fail_errno("can't bring %s onto the disk", l->path);
-    }
     const int fd = l->fd;
     l->fd = -1;
-    if (close(fd) != 0 && errno != EINTR) return crd_fail_errno("can't finish writing %s", l->path);
-    return CRD_OK;
+    return crd_sync_and_close(fd, l->path);
 }

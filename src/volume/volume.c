@@ -130,11 +130,7 @@ static crd_status name_temporary(crd_volume *volume)
                         S_ISDIR(about.st_mode) ? "a folder" : "no plain file");
     }
     CRD_PASS(crd_check_target(volume->file));
-    do { /* a process of the same number may have died and left its own */
-        crd_free(&volume->write_path);
-        CRD_PASS(crd_temporary_name(volume->file, &volume->write_path));
-    } while (access(volume->write_path, F_OK) == 0);
-    return CRD_OK;
+    return crd_temporary_name(volume->file, &volume->write_path);
 }
 
 crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
