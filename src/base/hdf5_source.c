@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/hdf5_heaps.h"
 #include "base/hdf5_lock.h"
-#include "base/hdf5_superblock.h"
 
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
@@ -73,6 +72,13 @@ static haddr_t driver_get_eof(const H5FD_t *base, H5FD_mem_t type)
     return ((const driver_file *)base)->layout.end;
 }
 
+static herr_t driver_get_handle(H5FD_t *base, hid_t access, void **handle)
+{
+    (void)access;
+    *handle = &((driver_file *)base)->layout;
+    return 0;
+}
+
 static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
 {
     const driver_file *file = (const driver_file *)base;
@@ -104,6 +110,7 @@ static const H5FD_class_t driver_class = {
     .get_eoa = driver_get_eoa,
     .set_eoa = driver_set_eoa,
     .get_eof = driver_get_eof,
+    .get_handle = driver_get_handle,
     .read = driver_read,
     .write = driver_write,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
@@ -139,6 +146,16 @@ crd_status crd_hdf5_source_open(const char *path, hid_t *file)
     if (status == CRD_OK) return hand_over(path, &layout, file);
     (void)close(fd);
     return status;
+}
+
+const crd_hdf5_layout *crd_hdf5_source_layout(hid_t object)
+{
+    void *layout = NULL;
+    const hid_t file = H5Iget_file_id(object);
+    if (file < 0) return NULL;
+    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &layout) < 0) layout = NULL;
+    (void)H5Fclose(file);
+    return layout;
 }
 
 bool crd_hdf5_is_inside(hid_t dataset)

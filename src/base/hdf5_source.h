@@ -8,10 +8,15 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/hdf5_superblock.h"
 
 /* Opens for reading, once its superblock is found to make sense; close it with H5Fclose. Needs the lock of
  * base/hdf5_lock.h. */
 crd_status crd_hdf5_source_open(const char *path, hid_t *file);
+
+/* The file that `object`, a file or a dataset in one, was opened from: for as long as it is open. By its name another
+ * may be found by now. */
+const crd_hdf5_layout *crd_hdf5_source_layout(hid_t object);
 
 /* Are the dataset's values in its own file? Of others the driver opens none for libhdf5, be it for a link or a virtual
  * dataset; but external storage goes past every driver, so this must be asked before reading. */

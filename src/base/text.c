@@ -67,23 +67,24 @@ void crd_text_real(crd_text *text, double value)
 }
 
 /* A dot, whatever the host program's locale has. */
-static void add_dotted(crd_text *text, char *number)
+static char *dotted(char *number)
 {
     for (char *p = number; *p != '\0'; p++) {
         if (*p == ',') *p = '.';
     }
-    crd_text_add(text, number);
+    return number;
+}
+
+char *crd_short_number(double value, int digits, char text[CRD_NUMBER_BYTES])
+{
+    snprintf(text, CRD_NUMBER_BYTES, "%.*g", digits, value);
+    return dotted(text);
 }
 
 void crd_text_number(crd_text *text, double value, int digits, const char *nothing)
 {
-    char number[64];
-    if (!isfinite(value)) {
-        crd_text_add(text, nothing);
-        return;
-    }
-    snprintf(number, sizeof number, "%.*g", digits, value);
-    add_dotted(text, number);
+    char number[CRD_NUMBER_BYTES];
+    crd_text_add(text, isfinite(value) ? crd_short_number(value, digits, number) : nothing);
 }
 
 void crd_text_fixed(crd_text *text, double value, int decimals, const char *nothing)
@@ -94,7 +95,7 @@ void crd_text_fixed(crd_text *text, double value, int decimals, const char *noth
         return;
     }
     snprintf(number, sizeof number, "%.*f", decimals, value);
-    add_dotted(text, number);
+    crd_text_add(text, dotted(number));
 }
 
 void crd_text_json(crd_text *text, const char *words)

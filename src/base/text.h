@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "credence/number.h"
 
 /* Begins as {0}. The first failure sticks: what follows does nothing, and crd_text_finish reports it, so that a page of
  * calls needs one look at a status. */
@@ -21,9 +22,11 @@ void crd_text_add_bytes(crd_text *text, const char *bytes, int64_t count);
 void crd_text_print(crd_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void crd_text_int(crd_text *text, int64_t value);
 void crd_text_real(crd_text *text, double value); /* exact; "null" for NaN and infinities */
-/* With `digits` significant digits and a dot in every locale; `nothing` in place of NaN and infinities. */
+/* With `digits` significant digits (17 at most) and a dot in every locale; returns `text`. */
+char *crd_short_number(double value, int digits, char text[CRD_NUMBER_BYTES]);
+/* The same; `nothing` in place of NaN and infinities. */
 void crd_text_number(crd_text *text, double value, int digits, const char *nothing);
-/* The same with so many decimals. */
+/* With so many decimals. */
 void crd_text_fixed(crd_text *text, double value, int decimals, const char *nothing);
 /* A JSON string with its quotes; NULL gives null. */
 void crd_text_json(crd_text *text, const char *words);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "chunk/kept.h"
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
@@ -45,7 +46,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
 void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
 {
     if (norm->mode == CRD_NORM_FIXED) {
-        snprintf(text, size, "%.17g,%.17g", norm->mean, norm->std);
+        char mean[CRD_NUMBER_BYTES], std[CRD_NUMBER_BYTES];
+        snprintf(text, size, "%s,%s", crd_short_number(norm->mean, 17, mean), crd_short_number(norm->std, 17, std));
     } else {
         snprintf(text, size, "%s", norm->mode == CRD_NORM_SCAN ? "scan" : "none");
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "predict/request.h"
 #include "predict/values.h"
 #include "volume/choose.h"
@@ -84,20 +85,21 @@ static void add_output(crd_request *request, int64_t quantity, crd_type type, bo
 
 static int64_t percentile_quantity(crd_request *request, double percentile)
 {
-    char name[48];
+    char name[48], number[CRD_NUMBER_BYTES];
     const int64_t row = row_of(request, percentile);
-    snprintf(name, sizeof name, "p%g", percentile);
+    snprintf(name, sizeof name, "p%s", crd_short_number(percentile, 6, number));
     return add_quantity(request, CRD_PERCENTILE, row, row, CRD_F32, name);
 }
 
 static void add_intervals(crd_request *request, const crd_percent_pair *pairs, crd_type type)
 {
     for (int64_t i = 0; i < request->interval_count; i++) {
-        char suffix[48];
+        char suffix[48], low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
         crd_interval *interval = &request->intervals[i];
         interval->low = row_of(request, pairs[i].low);
         interval->high = row_of(request, pairs[i].high);
-        snprintf(interval->text, sizeof interval->text, "%g-%g", pairs[i].low, pairs[i].high);
+        snprintf(interval->text, sizeof interval->text, "%s-%s", crd_short_number(pairs[i].low, 6, low),
+                 crd_short_number(pairs[i].high, 6, high));
         snprintf(suffix, sizeof suffix, "_unc_%s", interval->text);
         const int64_t quantity = add_quantity(request, CRD_WIDTH, interval->low, interval->high, CRD_F32, suffix + 1);
         add_output(request, quantity, type, false, "uncertainty", i == 0 ? "_unc" : suffix);

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "credence/number.h"
 
 struct crd_train_log {
@@ -107,7 +108,10 @@ void crd_log_close(crd_train_log **log)
 static void add_speeds(crd_train_log *log, const double *speeds, int ranks)
 {
     fprintf(log->file, ",\"examples_per_second\":[");
-    for (int rank = 0; rank < ranks; rank++) fprintf(log->file, "%s%.4g", rank > 0 ? "," : "", speeds[rank]);
+    for (int rank = 0; rank < ranks; rank++) {
+        char number[CRD_NUMBER_BYTES];
+        fprintf(log->file, "%s%s", rank > 0 ? "," : "", crd_short_number(speeds[rank], 4, number));
+    }
     fprintf(log->file, "]");
 }
 

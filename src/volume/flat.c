@@ -38,6 +38,16 @@ done:
     return status;
 }
 
+crd_status crd_flat_share(const char *path, int fd, crd_flat **out)
+{
+    CRD_PASS(flat_new(path, out));
+    (*out)->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if ((*out)->fd >= 0) return CRD_OK;
+    const crd_status status = crd_fail_errno("%s can't be read", path);
+    crd_flat_close(out);
+    return status;
+}
+
 crd_status crd_flat_check(const crd_flat *flat, int64_t length, int64_t *spare)
 {
     const int64_t *shape = flat->shape, size = (int64_t)crd_stored_size(flat->stored);

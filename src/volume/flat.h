@@ -22,6 +22,8 @@ typedef struct crd_flat {
 
 /* Opens for reading; `length` is the file's. Fill offset, shape, stored, swap and fortran, then call crd_flat_check. */
 crd_status crd_flat_open(const char *path, crd_flat **out, int64_t *length);
+/* The same for a file that is open as `fd`, which stays the caller's. */
+crd_status crd_flat_share(const char *path, int fd, crd_flat **out);
 /* Does the array fit the file? `*spare` = bytes behind its end; may be NULL. */
 crd_status crd_flat_check(const crd_flat *flat, int64_t length, int64_t *spare);
 /* A checked box, widened, in the machine's byte order. */

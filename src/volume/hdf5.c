@@ -1,6 +1,5 @@
 /* HDF5: `file.h5:/dataset`, or the only volume in the file. See hdf5_find.c for what is a volume. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/hdf5_lock.h"
 #include "base/hdf5_sink.h"
@@ -42,28 +41,33 @@ static crd_status new_state(crd_volume *volume, hdf5_state **out)
     return CRD_OK;
 }
 
+/* A chunk that goes past our own cache is unpacked by libhdf5, which takes memory for all of it. No filter packs as
+ * well as that: it is a lie, or nothing was ever written. */
+static crd_status check_claim(const crd_hdf5_layout *source, const char *shown, int64_t chunk_bytes)
+{
+    enum { MOST = 1 << 16 };
+    if (source != NULL && (uint64_t)chunk_bytes / MOST <= source->end) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "%s is broken: it speaks of chunks of %lld MiB, and the file has %llu bytes", shown,
+                    (long long)(chunk_bytes >> 20), source != NULL ? (unsigned long long)source->end : 0);
+}
+
+static bool unpacked_whole(const crd_volume *volume, const crd_hdf5_array *array)
+{
+    return array->filtered && (size_t)array->chunk_bytes > volume->cache_bytes;
+}
+
 static crd_status open_locked(crd_volume *volume, hdf5_state *state)
 {
     CRD_PASS(crd_hdf5_source_open(volume->file, &state->file));
     /* libhdf5's own cache, for what hdf5_chunks.c doesn't understand, can't be shared. */
     const size_t own = volume->again ? volume->cache_bytes / 8 : volume->cache_bytes;
     CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, own, &state->array));
+    if (unpacked_whole(volume, &state->array)) {
+        CRD_PASS(check_claim(crd_hdf5_source_layout(state->file), volume->path, state->array.chunk_bytes));
+    }
     crd_hdf5_read_about(state->array.dataset, &volume->info);
     CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));
-    return crd_hdf5_open_chunks(&state->array, volume->file, volume->path, volume->cache_bytes, &volume->cache,
-                                &state->chunks);
-}
-
-/* A chunk that goes past our own cache is unpacked by libhdf5, which takes memory for all of it. No filter packs as
- * well as that: it is a lie, or nothing was ever written. */
-static crd_status check_claim(const char *file, const char *shown, int64_t chunk_bytes)
-{
-    enum { MOST = 1 << 16 };
-    struct stat about;
-    if (stat(file, &about) != 0) return crd_fail_errno("%s can't be read", shown);
-    if (chunk_bytes / MOST <= about.st_size) return CRD_OK;
-    return crd_fail(CRD_ERR_FORMAT, "%s is broken: it speaks of chunks of %lld MiB, and the file has %lld bytes", shown,
-                    (long long)(chunk_bytes >> 20), (long long)about.st_size);
+    return crd_hdf5_open_chunks(&state->array, volume->path, volume->cache_bytes, &volume->cache, &state->chunks);
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
@@ -82,8 +86,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
         crd_info(monitor, "%s: its type has no equal here and is read as %s", volume->path,
                  crd_type_name(state->array.type));
     }
-    if (state->array.filtered && (size_t)state->array.chunk_bytes > volume->cache_bytes) {
-        CRD_PASS(check_claim(volume->file, volume->path, state->array.chunk_bytes));
+    if (unpacked_whole(volume, &state->array)) {
         crd_warn(monitor, "%s is compressed in pieces of %lld MiB, and each box read must unpack and hold a whole one",
                  volume->path, (long long)(state->array.chunk_bytes >> 20));
     }

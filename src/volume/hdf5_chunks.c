@@ -1,9 +1,9 @@
 #include "volume/hdf5_chunks.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/hdf5_lock.h"
+#include "base/hdf5_source.h"
 #include "base/memory.h"
 #include "volume/hdf5_filters.h"
 #include "volume/types.h"
@@ -67,23 +67,20 @@ static bool understand(const crd_hdf5_array *array, hid_t creation, size_t cache
     return crd_type_size(out->type) == out->size && array->chunk_bytes <= (int64_t)cache_bytes / 2;
 }
 
-crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *file, const char *shown, size_t cache_bytes,
+crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *shown, size_t cache_bytes,
                                 crd_block_cache **shared, crd_hdf5_chunks **out)
 {
     crd_status status = CRD_OK;
     crd_hdf5_chunks *chunks = NULL;
-    struct stat about;
     hid_t creation = H5I_INVALID_HID;
     *out = NULL;
     if (array->layout != H5D_CHUNKED || array->shape[0] < 1 || array->shape[1] < 1 || array->shape[2] < 1) goto done;
     CRD_TRY(crd_alloc(1, sizeof *chunks, "a volume", &chunks));
     creation = H5Dget_create_plist(array->dataset);
     if (creation < 0 || !understand(array, creation, cache_bytes, chunks)) goto done;
-    if (stat(file, &about) != 0) {
-        status = crd_fail_errno("%s can't be read", shown);
-        goto done;
-    }
-    chunks->file_bytes = about.st_size;
+    const crd_hdf5_layout *source = crd_hdf5_source_layout(array->dataset);
+    if (source == NULL) CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read", shown);
+    chunks->file_bytes = (int64_t)source->end;
     chunks->shown = shown;
     CRD_TRY(crd_block_cache_open(cache_bytes, shared, &chunks->cache));
     *out = chunks;

@@ -10,7 +10,7 @@ typedef struct crd_hdf5_chunks crd_hdf5_chunks;
 
 /* *out = NULL where it needs libhdf5: other filters than deflate, shuffle and fletcher32, odd types, chunks larger than
  * the cache. `shown` and the array are borrowed. `shared` as for crd_block_cache_open. Needs the lock. */
-crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *file, const char *shown, size_t cache_bytes,
+crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *shown, size_t cache_bytes,
                                 crd_block_cache **shared, crd_hdf5_chunks **out);
 
 /* A checked box; `once`: chunks that it holds whole are not kept for later. Takes the lock itself. */

@@ -1,5 +1,5 @@
-/* The parts of the HDF5 format: hdf5_find.c, hdf5_plain.c, hdf5_chunks.c, hdf5_about.c, and hdf5.c, which uses them. All
- * calls need the lock of base/hdf5_lock.h. */
+/* The parts of the HDF5 format: hdf5_find.c, hdf5_plain.c, hdf5_chunks.c, hdf5_about.c, and hdf5.c, which uses them.
+ * All calls need the lock of base/hdf5_lock.h. */
 #ifndef CRD_VOLUME_HDF5_FILE_H
 #define CRD_VOLUME_HDF5_FILE_H
 

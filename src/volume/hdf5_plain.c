@@ -1,5 +1,6 @@
 /* Datasets that are one plain array in the file are read past libhdf5: faster, without its lock, and without trusting
  * what a broken file says about itself, which libhdf5 does. */
+#include "base/hdf5_source.h"
 #include "base/memory.h"
 #include "volume/hdf5_file.h"
 #include "volume/types.h"
@@ -30,7 +31,7 @@ crd_status crd_hdf5_open_plain(const crd_hdf5_array *array, const char *file, co
 {
     crd_status status = CRD_OK;
     crd_flat *flat = NULL;
-    int64_t length = 0, expected = 0, there = 0;
+    int64_t expected = 0, there = 0;
     int stored;
     bool swap;
     const hid_t type = H5Dget_type(array->dataset);
@@ -48,7 +49,10 @@ crd_status crd_hdf5_open_plain(const crd_hdf5_array *array, const char *file, co
     }
     const haddr_t offset = array->layout == H5D_CONTIGUOUS ? H5Dget_offset(array->dataset) : HADDR_UNDEF;
     if (offset == HADDR_UNDEF || there == 0) goto done; /* compact, or never written */
-    CRD_TRY(crd_flat_open(file, &flat, &length));
+    const crd_hdf5_layout *source = crd_hdf5_source_layout(array->dataset);
+    if (source == NULL) CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read", shown);
+    const int64_t length = (int64_t)source->end;
+    CRD_TRY(crd_flat_share(file, source->fd, &flat));
     if (offset > (haddr_t)length || expected > length - (int64_t)offset) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s is cut short: the dataset ends behind the end of the file", shown);
     }
