@@ -55,38 +55,36 @@ static int64_t owner_of(const crd_request *request, const int64_t at[3])
     return number;
 }
 
-/* Random voxels of the scan, rising, each once. */
+/* Voxel number `index` of the box as one of the scan. */
+static int64_t voxel_of_box(const crd_request *request, int64_t index, int64_t at[3])
+{
+    const int64_t *size = request->box.size, *origin = request->box.origin, *shape = request->scan.shape;
+    at[0] = origin[0] + index / size[2] / size[1];
+    at[1] = origin[1] + index / size[2] % size[1];
+    at[2] = origin[2] + index % size[2];
+    return (at[0] * shape[1] + at[1]) * shape[2] + at[2];
+}
+
+/* The box's voxels are dealt into as many equal parts, in their order, and one is drawn from each: random ones, rising,
+ * each once, and none of its regions left out. */
 static crd_status choose(const crd_request *request, crd_probes *probes)
 {
-    const int64_t *shape = request->scan.shape;
+    const int64_t *size = request->box.size;
     const crd_stream stream = {.seed = request->seed, .purpose = CRD_PURPOSE_PROBE};
-    int64_t voxels, count = 0;
-    CRD_PASS(crd_product(shape[0], shape[1], shape[2], &voxels));
-    const int64_t wanted = voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT;
-    CRD_PASS(crd_alloc(wanted, sizeof *probes->items, "the probes", &probes->items));
-    CRD_PASS(crd_alloc(wanted, sizeof *probes->local, "the probes", &probes->local));
-    for (int64_t i = 0; i < wanted; i++) {
-        int64_t voxel = i;
-        if (wanted < voxels) { /* 53 random bits are enough to reach every voxel of any scan evenly */
-            const uint64_t high = crd_random_u32(&stream, 2 * (uint64_t)i);
-            const uint64_t low = crd_random_u32(&stream, 2 * (uint64_t)i + 1);
-            voxel = (int64_t)((double)(high << 21 | low >> 11) * 0x1p-53 * (double)voxels);
-        }
-        probes->items[i].voxel = voxel;
-    }
-    qsort(probes->items, (size_t)wanted, sizeof *probes->items, by_voxel);
-    for (int64_t i = 0; i < wanted; i++) {
-        const probe item = probes->items[i];
+    int64_t voxels;
+    CRD_PASS(crd_product(size[0], size[1], size[2], &voxels));
+    const int64_t count = voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT;
+    CRD_PASS(crd_alloc(count, sizeof *probes->items, "the probes", &probes->items));
+    CRD_PASS(crd_alloc(count, sizeof *probes->local, "the probes", &probes->local));
+    for (int64_t i = 0, begin = 0, end; i < count; i++, begin = end) {
+        end = (i + 1) * (voxels / count) + (i + 1) * (voxels % count) / count;
+        /* 53 random bits are enough to reach every voxel of any part evenly */
+        const uint64_t high = crd_random_u32(&stream, 2 * (uint64_t)i);
+        const uint64_t low = crd_random_u32(&stream, 2 * (uint64_t)i + 1);
+        const double share = (double)(high << 21 | low >> 11) * 0x1p-53;
         int64_t at[3];
-        bool within = count == 0 || item.voxel != probes->items[count - 1].voxel;
-        coordinates(request, item.voxel, at);
-        for (int axis = 0; axis < 3; axis++) {
-            const int64_t begin = request->box.origin[axis];
-            within = within && at[axis] >= begin && at[axis] < begin + request->box.size[axis];
-        }
-        if (!within) continue;
-        probes->items[count] = (probe){.owner = owner_of(request, at), .voxel = item.voxel, .place = count};
-        count++;
+        const int64_t voxel = voxel_of_box(request, begin + (int64_t)(share * (double)(end - begin)), at);
+        probes->items[i] = (probe){.owner = owner_of(request, at), .voxel = voxel, .place = i};
     }
     probes->count = count;
     qsort(probes->items, (size_t)count, sizeof *probes->items, by_owner);

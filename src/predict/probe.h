@@ -1,5 +1,6 @@
-/* Random voxels at which every sample's value is kept, for convergence plots: 65,536 of the scan, or all where it has
- * fewer. The value is that of the first chunk that keeps the voxel, so it is one network's answer and not a mean. */
+/* Random voxels at which every sample's value is kept, for convergence plots: 65,536 of the run's box, or all where it
+ * has fewer. The value is that of the first chunk that keeps the voxel, so it is one network's answer and not a mean.
+ */
 #ifndef CRD_PREDICT_PROBE_H
 #define CRD_PREDICT_PROBE_H
 
@@ -9,7 +10,6 @@ enum { CRD_PROBE_COUNT = 65536 };
 
 typedef struct crd_probes crd_probes;
 
-/* Those that lie in the run's box; the same voxels for any box. */
 crd_status crd_probes_create(const crd_request *request, crd_probes **out);
 void crd_probes_free(crd_probes **probes);
 

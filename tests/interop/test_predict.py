@@ -13,7 +13,8 @@ program, build = os.environ["CREDENCE_PROGRAM"], os.environ["CREDENCE_BUILD"]
 
 
 def predict(output, *flags):
-    command = [program, "predict", "--model", "model.h5", "--scan", "scan.npy", "-o", output, "--quiet", *flags]
+    scan = [] if "--scan" in flags else ["--scan", "scan.npy"]
+    command = [program, "predict", "--model", "model.h5", *scan, "-o", output, "--quiet", *flags]
     subprocess.run(command, check=True)
     return json.load(open(output + "/manifest.json"))
 
@@ -65,6 +66,25 @@ def overlap():
     near(scale, step, 1e-15)
 
 
+def probes():
+    """65,536 different voxels of a larger scan, from everywhere in it; all of a small box."""
+    shape = (40, 48, 48)
+    np.save("large.npy", np.random.default_rng(4).normal(0, 1, shape).astype(np.float32))
+    for box in ((0, 40, 0, 48, 0, 48), (9, 17, 30, 38, 2, 10)):
+        predict("probes", "--scan", "large.npy", "--chunk", "40,48,48", "--samples", "2", "--overwrite", "--bbox",
+                ",".join(f"{a}:{b}" for a, b in zip(box[::2], box[1::2])))
+        with h5py.File("probes/probe.h5") as file:
+            voxels, values = file["voxel"][:], file["probability"][:]
+            assert np.array_equal(file.attrs["shape"], shape) and file.attrs["first_sample"] == 0
+        size = np.prod([b - a for a, b in zip(box[::2], box[1::2])])
+        assert len(voxels) == len(values) == min(size, 65536) and np.all(np.diff(voxels) > 0)
+        at = np.array(np.unravel_index(voxels, shape)) - np.array(box[::2])[:, None]
+        mean = np.load("probes/large_prob.npy")[tuple(at)]
+        near(values.astype(float).mean(1), mean, 2.0**-24)
+        shares = np.bincount(at[0], minlength=box[1] - box[0]) / len(voxels) * (box[1] - box[0])
+        assert 0.9 < shares.min() and shares.max() < 1.1, shares
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -73,6 +93,7 @@ def main():
         np.save("scan.npy", rng.normal(100, 20, (16, 24, 24)).cumsum(2).astype(np.float32))
         one_chunk()
         overlap()
+        probes()
 
 
 if __name__ == "__main__":
