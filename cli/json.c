@@ -103,12 +103,6 @@ void cli_json_raw(cli_json *json, const char *key, const char *text)
     fputs(text != NULL ? text : "null", json->out);
 }
 
-void cli_json_bool(cli_json *json, const char *key, bool value)
-{
-    begin_value(json, key);
-    fputs(value ? "true" : "false", json->out);
-}
-
 void cli_json_ints(cli_json *json, const char *key, const int64_t *values, int64_t count)
 {
     cli_json_open(json, key, '[');

@@ -36,7 +36,6 @@ void cli_json_text(cli_json *json, const char *key, const char *value); /* NULL 
 void cli_json_int(cli_json *json, const char *key, int64_t value);
 void cli_json_real(cli_json *json, const char *key, double value);    /* NaN and infinities give null */
 void cli_json_raw(cli_json *json, const char *key, const char *text); /* JSON as it is; NULL gives null */
-void cli_json_bool(cli_json *json, const char *key, bool value);
 void cli_json_ints(cli_json *json, const char *key, const int64_t *values, int64_t count);
 void cli_json_reals(cli_json *json, const char *key, const double *values, int64_t count);
 

@@ -1,10 +1,10 @@
 #include "predict/memory_plan.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "backend/several.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "predict/accumulate.h"
@@ -168,13 +168,6 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     return CRD_OK;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Seconds for one chunk of zeros; the first one, which finds cold caches, doesn't count. */
 static crd_status time_chunk(const crd_request *request, const crd_predictor_plan *plan, const float *input,
                              double *seconds)
@@ -185,10 +178,10 @@ static crd_status time_chunk(const crd_request *request, const crd_predictor_pla
     CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
     *seconds = 0.0;
     for (int i = 0; i < 3; i++) {
-        const double start = now();
+        const double start = crd_seconds();
         CRD_TRY(request->backend->predictor_submit(predictor, 0, input, NULL, 0));
         CRD_TRY(request->backend->predictor_collect(predictor, &result));
-        const double taken = now() - start;
+        const double taken = crd_seconds() - start;
         if (i == 1 || (i == 2 && taken < *seconds)) *seconds = taken;
     }
 done:

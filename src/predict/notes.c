@@ -2,16 +2,9 @@
 
 #include <cjson/cJSON.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void keep_warning(crd_notes *notes, const char *text)
 {
@@ -61,7 +54,7 @@ void crd_notes_begin(const crd_monitor *outer, crd_notes *notes)
     memset(notes, 0, sizeof *notes);
     notes->outer = outer;
     notes->monitor = (crd_monitor){.context = notes, .message = message, .progress = progress};
-    notes->started = now();
+    notes->started = crd_seconds();
 }
 
 crd_status crd_notes_log(crd_notes *notes, const char *path, bool append)
@@ -82,7 +75,7 @@ void crd_notes_event(crd_notes *notes, const char *event, const char *fields)
 
 double crd_notes_seconds(const crd_notes *notes)
 {
-    return now() - notes->started;
+    return crd_seconds() - notes->started;
 }
 
 void crd_notes_end(crd_notes *notes)

@@ -21,7 +21,7 @@ static crd_status broken(const char *shown, const char *what)
 
 /* ---- .zarray ---- */
 
-/* `count` whole numbers of at least `least`. */
+/* `count` whole numbers of at least 1. */
 static bool take_whole(const cJSON *array, int count, int64_t *out)
 {
     if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != count) return false;

@@ -4,7 +4,7 @@
 only_plain_builds
 
 # Declarations run from CRD_API to the first "(" or ";", maybe over several lines: the name is the last word before it.
-cat "$CREDENCE_SOURCE"/include/credence/*.h | tr '\n' ' ' | grep -oE '\bCRD_API [^(;]*[(;]' |
+grep -hv '^#define' "$CREDENCE_SOURCE"/include/credence/*.h | tr '\n' ' ' | grep -oE '\bCRD_API [^(;]*[(;]' |
     grep -oE '[A-Za-z0-9_]+ *[(;]$' | tr -d ' (;' | sort -u >"$folder/declared"
 nm -D --defined-only "$CREDENCE_BUILD/libcredence.so" | awk '{print $3}' | sort -u >"$folder/exported"
 [ -s "$folder/exported" ] || fail "the library exports nothing"
@@ -16,6 +16,10 @@ for symbol in $(grep -v '^crd_' "$folder/exported"); do
 done
 for symbol in $(comm -13 "$folder/declared" "$folder/exported"); do
     echo "exported, but not declared CRD_API in include/credence: $symbol"
+    status=1
+done
+for symbol in $(comm -23 "$folder/declared" "$folder/exported"); do
+    echo "declared CRD_API in include/credence, but not exported: $symbol"
     status=1
 done
 echo "$(wc -l <"$folder/exported") symbols exported, $(wc -l <"$folder/declared") declared"
