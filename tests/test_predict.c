@@ -213,6 +213,77 @@ static void test_resume_wants_the_same_run(void)
     CHECK(same_file("whole", "other", "scan_prob.npy"));
 }
 
+/* Is that file there, in the folder of a run? */
+static bool there(const char *run, const char *file)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
+    return access(path, F_OK) == 0;
+}
+
+static crd_status put(const char *run, const char *file)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
+    return crd_write_file(path, "mine", 4);
+}
+
+static bool stop_when_written(void *context, const crd_progress *progress)
+{
+    (void)context;
+    return strcmp(progress->stage, "writing the volumes") != 0 || progress->done < progress->total;
+}
+
+/* Volumes of an interrupted run don't stay beside those of another format, and nobody else's are removed. */
+static void test_another_format(void)
+{
+    static const char *const ways[] = {"resume", "overwrite"};
+    const crd_monitor monitor = {.progress = stop_when_written};
+    CHECK_OK(make_whole());
+    for (int i = 0; i < 2; i++) {
+        begin("formats");
+        CHECK_FAILS(crd_predict(&options, &monitor, NULL), CRD_ERR_CANCELLED, "--resume goes on");
+        CHECK(there("formats", "scan_unc_5-95.npy") && there("formats", "scan_prob.npy.json"));
+        CHECK_OK(put("formats", "mine_prob.npy"));
+        set(ways[i], NULL);
+        set("format", "tiff");
+        CHECK_OK(crd_predict(&options, NULL, NULL));
+        for (int v = 0; v < VOLUMES - 1; v++) CHECK(!there("formats", volumes[v]));
+        CHECK(!there("formats", "scan_prob.npy.json") && !there("formats", ".partial"));
+        CHECK(there("formats", "scan_prob.tif") && there("formats", "mine_prob.npy"));
+    }
+}
+
+/* What an --overwrite leaves that didn't come to its end is no complete run, and is cleared away by the next. */
+static void test_half_cleared(void)
+{
+    static const char *const ways[] = {"resume", "overwrite"};
+    crd_predict_result result;
+    CHECK_OK(make_whole());
+    for (int i = 0; i < 2; i++) {
+        begin("cleared");
+        CHECK_OK(crd_predict(&options, NULL, NULL));
+        CHECK(unlink(run_path("cleared/scan_seg.npy")) == 0 && mkdir(run_path("cleared/scan_seg.npy"), 0777) == 0);
+        CHECK_OK(put("cleared", "scan_seg.npy/mine"));
+        set("overwrite", NULL);
+        CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_SYSTEM, "isn't removed");
+        CHECK(!there("cleared", "scan_prob.npy") && there("cleared", "scan_unc.npy"));
+        set("overwrite", "false");
+        CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "the rest of an earlier run");
+        CHECK(unlink(run_path("cleared/scan_seg.npy/mine")) == 0);
+        set(ways[i], NULL);
+        CHECK_OK(crd_predict(&options, NULL, &result));
+        CHECK(result.computed == result.chunks && same_run("whole", "cleared"));
+    }
+    /* The finished slices of a complete run, of which a part is removed. */
+    CHECK(mkdir(run_path("cleared/.partial"), 0777) == 0);
+    CHECK_OK(put("cleared", ".partial/journal"));
+    set("overwrite", "false");
+    set("resume", NULL);
+    CHECK_OK(crd_predict(&options, NULL, &result));
+    CHECK(result.computed == 0 && !there("cleared", ".partial") && same_run("whole", "cleared"));
+}
+
 /* Sample 3 of five, alone, is sample 3; with --aggregate samples the mean of one sample is that sample. */
 static void test_sample_alone(void)
 {
@@ -318,5 +389,5 @@ static void test_small_types(void)
 }
 
 TEST_MAIN(TEST(test_whole), TEST(test_threads_and_memory), TEST(test_boxes), TEST(test_stop_and_resume),
-          TEST(test_resume_wants_the_same_run), TEST(test_sample_alone), TEST(test_scratch_file),
-          TEST(test_draws_per_chunk), TEST(test_small_types))
+          TEST(test_resume_wants_the_same_run), TEST(test_another_format), TEST(test_half_cleared),
+          TEST(test_sample_alone), TEST(test_scratch_file), TEST(test_draws_per_chunk), TEST(test_small_types))

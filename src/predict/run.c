@@ -70,6 +70,7 @@ static crd_status open_first(crd_predict_run *r)
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
     CRD_TRY(crd_partial_open(r->folder.path, &r->request, r->identity, r->folder.resume, &r->partial));
+    CRD_TRY(crd_run_folder_list(&r->folder, &r->request));
     CRD_TRY(crd_notes_log(&r->notes, log, r->folder.resume));
 done:
     crd_free(&log);
@@ -311,6 +312,7 @@ static crd_status check_complete(crd_predict_run *r)
     CRD_TRY(identify(r));
     CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &manifest));
     CRD_TRY(crd_identity_finished(manifest, r->identity));
+    CRD_TRY(crd_partial_remove(r->folder.path)); /* the run may have been killed while it did that */
 done:
     crd_free(&manifest);
     return status;
