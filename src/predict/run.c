@@ -303,8 +303,8 @@ static crd_status open_folder(crd_predict_run *r)
     return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
 }
 
-/* A complete run is left as it is only if it is the one that is asked for. */
-static crd_status check_complete(crd_predict_run *r)
+/* A complete run is left as it is only if it is the one that is asked for. Its manifest says what it found. */
+static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
     char *manifest = NULL;
@@ -312,47 +312,46 @@ static crd_status check_complete(crd_predict_run *r)
     CRD_TRY(identify(r));
     CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &manifest));
     CRD_TRY(crd_identity_finished(manifest, r->identity));
+    CRD_TRY(crd_manifest_read(manifest, result));
     CRD_TRY(crd_partial_remove(r->folder.path)); /* the run may have been killed while it did that */
+    crd_info(&r->notes.monitor,
+             "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
+             r->folder.path);
 done:
     crd_free(&manifest);
     return status;
 }
 
-static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
+/* From the open folder to the volumes. */
+static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
-    crd_status status = CRD_OK;
-    CRD_TRY(crd_request_make(options, &r->notes.monitor, &r->request));
-    CRD_TRY(meet(r));
-    CRD_TRY(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
-    r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
-    CRD_TRY(open_folder(r));
-    *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
-    if (r->folder.complete) {
-        CRD_TRY(check_complete(r));
-        crd_info(
-            &r->notes.monitor,
-            "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
-            r->folder.path);
-        goto done;
-    }
-    CRD_TRY(prepare(r));
+    CRD_PASS(prepare(r));
     if (r->row_count > 0) {
         const double begun = crd_notes_seconds(&r->notes);
-        CRD_TRY(start(r));
+        CRD_PASS(start(r));
         r->times.starting = crd_notes_seconds(&r->notes) - begun;
-        CRD_TRY(crd_predict_compute(r));
+        CRD_PASS(crd_predict_compute(r));
     }
     stop(r);
-    CRD_TRY(note_shares(r));
-    CRD_TRY(gather_slices(r));
-    if (crd_predict_first(r)) {
-        CRD_TRY(write_results(r, result));
-        result->computed = r->all;
-        result->seconds = crd_notes_seconds(&r->notes);
-    }
-    CRD_TRY(crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result));
-done:
-    return status;
+    CRD_PASS(note_shares(r));
+    CRD_PASS(gather_slices(r));
+    if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(write_results(r, result));
+    result->computed = r->all;
+    return CRD_OK;
+}
+
+static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
+{
+    CRD_PASS(crd_request_make(options, &r->notes.monitor, &r->request));
+    CRD_PASS(meet(r));
+    CRD_PASS(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
+    r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
+    CRD_PASS(open_folder(r));
+    *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
+    CRD_PASS(r->folder.complete ? check_complete(r, result) : compute_all(r, result));
+    result->seconds = crd_notes_seconds(&r->notes);
+    return crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result);
 }
 
 crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
