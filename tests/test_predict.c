@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "harness.h"
+#include "predict/output.h"
 #include "predict_run.h"
 
 enum { Z = 34, Y = 21, X = 34, VOXELS = Z * Y * X };
@@ -29,6 +30,14 @@ static bool same_run(const char *a, const char *b)
     crd_free(&text_a);
     crd_free(&text_b);
     return same;
+}
+
+/* Is that file there, in the folder of a run? */
+static bool there(const char *run, const char *file)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
+    return access(path, F_OK) == 0;
 }
 
 static crd_predict_result whole_result;
@@ -189,6 +198,49 @@ static void test_stop_and_resume(void)
     CHECK(same_run("whole", "stopped") && result.computed == 0);
 }
 
+/* Finished slices of a large box, which are holes in files: gigabytes to be written, if nobody stops it. */
+static crd_status open_large(const crd_request *request, crd_partial **partial)
+{
+    CRD_PASS(crd_make_folders(request->options->output));
+    CRD_PASS(crd_partial_open(request->options->output, request, "{}", false, partial));
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        char path[1200];
+        const off_t bytes = request->box.size[0] * request->box.size[1] * request->box.size[2] * (off_t)sizeof(float);
+        snprintf(path, sizeof path, "%s/.partial/%s", request->options->output, request->quantities[i].name);
+        if (truncate(path, bytes) != 0) return crd_fail_errno("can't make %s", path);
+    }
+    return CRD_OK;
+}
+
+/* A stop is heard while volumes are written, not only between them, and what is begun goes. */
+static void test_stop_amid_a_volume(void)
+{
+    stopper s = {"writing the volumes", 1};
+    const crd_monitor monitor = {.context = &s, .progress = stop_later};
+    crd_request request = {0};
+    crd_partial *partial = NULL;
+    crd_seams seams;
+    CHECK_OK(make_whole());
+    begin("large");
+    CHECK_OK(crd_write_file(scratch("large.raw"), "", 0));
+    CHECK(truncate(scratch("large.raw"), (off_t)256 << 20) == 0);
+    set("scan", scratch("large.raw"));
+    set("shape", "256,1024,1024");
+    set("type", "u8");
+    set("intervals", "33-67");
+    set("format", "npy");
+    CHECK_OK(crd_request_make(&options, NULL, &request));
+    CHECK_OK(open_large(&request, &partial));
+    CHECK_FAILS(crd_outputs_write(&request, partial, run_path("large"), &monitor, &seams), CRD_ERR_CANCELLED,
+                "stopped while writing the volumes, at ");
+    CHECK_OK(crd_partial_remove(run_path("large")));
+    CHECK(!there("large", "large_prob.npy"));
+    (void)unlink(run_path("large/large_seg.npy")); /* a quarter of the others, so it may be whole */
+    CHECK(rmdir(run_path("large")) == 0);          /* and no part of a volume is left */
+    crd_partial_close(&partial);
+    crd_request_free(&request);
+}
+
 static void test_resume_wants_the_same_run(void)
 {
     stopper s = {"predicting", 10};
@@ -219,14 +271,6 @@ static void test_resume_wants_the_same_run(void)
     CHECK_OK(crd_predict(&options, NULL, NULL));
     CHECK(access(run_path("other/scan_unc_5-95.npy"), F_OK) != 0 && access(run_path("other/mine.txt"), F_OK) == 0);
     CHECK(same_file("whole", "other", "scan_prob.npy"));
-}
-
-/* Is that file there, in the folder of a run? */
-static bool there(const char *run, const char *file)
-{
-    char path[1200];
-    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
-    return access(path, F_OK) == 0;
 }
 
 static crd_status put(const char *run, const char *file)
@@ -399,5 +443,6 @@ static void test_small_types(void)
 }
 
 TEST_MAIN(TEST(test_whole), TEST(test_threads_and_memory), TEST(test_boxes), TEST(test_stop_and_resume),
-          TEST(test_resume_wants_the_same_run), TEST(test_another_format), TEST(test_half_cleared),
-          TEST(test_sample_alone), TEST(test_scratch_file), TEST(test_draws_per_chunk), TEST(test_small_types))
+          TEST(test_stop_amid_a_volume), TEST(test_resume_wants_the_same_run), TEST(test_another_format),
+          TEST(test_half_cleared), TEST(test_sample_alone), TEST(test_scratch_file), TEST(test_draws_per_chunk),
+          TEST(test_small_types))

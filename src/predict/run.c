@@ -189,7 +189,8 @@ static crd_status gather_slices(crd_predict_run *r)
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_PASS(crd_partial_join(r->folder.path, &r->request, 0, NULL, &r->partial));
-    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->growth));
+    if (grows)
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->notes.monitor, &r->growth));
     for (int64_t i = 0; i < r->request.box.size[0]; i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
@@ -208,7 +209,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     const double begun = crd_notes_seconds(&r->notes);
     if (r->growth != NULL) {
         CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
-        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->seams));
+        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->notes.monitor, &r->seams));
     } else {
         CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
     }
@@ -250,7 +251,8 @@ static crd_status prepare(crd_predict_run *r)
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
     if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
-        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->growth));
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->notes.monitor,
+                                   &r->growth));
     }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
