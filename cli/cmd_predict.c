@@ -123,7 +123,6 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = note_repeated(context);
     if (code != CLI_DONE) return code;
     if (crd_predict(options, context->monitor, &result) != CRD_OK) return cli_library_failed();
-    if (result.seconds <= 0.0) return CLI_DONE; /* it was complete already */
     if (context->common->json) {
         print_json(options, &result);
     } else if (!context->common->quiet) {

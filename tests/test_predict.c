@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "harness.h"
+#include "predict/output.h"
 #include "predict_run.h"
 
 enum { Z = 34, Y = 21, X = 34, VOXELS = Z * Y * X };
@@ -29,6 +30,14 @@ static bool same_run(const char *a, const char *b)
     crd_free(&text_a);
     crd_free(&text_b);
     return same;
+}
+
+/* Is that file there, in the folder of a run? */
+static bool there(const char *run, const char *file)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
+    return access(path, F_OK) == 0;
 }
 
 static crd_predict_result whole_result;
@@ -152,6 +161,14 @@ static bool stop_later(void *context, const crd_progress *progress)
     return strcmp(progress->stage, s->stage) != 0 || s->left-- > 0;
 }
 
+/* Nothing is lost in a manifest: what is read from one is what was written. */
+static bool same_findings(const crd_predict_result *a, const crd_predict_result *b)
+{
+    return a->chunks == b->chunks && a->samples == b->samples && a->volume_fraction == b->volume_fraction &&
+           a->fraction_low == b->fraction_low && a->fraction_high == b->fraction_high &&
+           a->mean_uncertainty == b->mean_uncertainty && a->seconds > 0.0;
+}
+
 static void test_stop_and_resume(void)
 {
     static const int64_t stops[] = {0, 9, 17, 27, 31};
@@ -169,7 +186,7 @@ static void test_stop_and_resume(void)
         CHECK(same_run("whole", "stopped"));
         CHECK(result.computed == (stops[i] < 16 ? 32 : 24)); /* after two rows the first isn't needed again */
         CHECK_OK(crd_predict(&options, NULL, &result));      /* complete: nothing happens */
-        CHECK(result.computed == 0);
+        CHECK(result.computed == 0 && same_findings(&result, &whole_result));
     }
     /* While the volumes are written, no chunk is computed again. */
     stopper s = {"writing the volumes", 1};
@@ -179,6 +196,49 @@ static void test_stop_and_resume(void)
     set("resume", NULL);
     CHECK_OK(crd_predict(&options, NULL, &result));
     CHECK(same_run("whole", "stopped") && result.computed == 0);
+}
+
+/* Finished slices of a large box, which are holes in files: gigabytes to be written, if nobody stops it. */
+static crd_status open_large(const crd_request *request, crd_partial **partial)
+{
+    CRD_PASS(crd_make_folders(request->options->output));
+    CRD_PASS(crd_partial_open(request->options->output, request, "{}", false, partial));
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        char path[1200];
+        const off_t bytes = request->box.size[0] * request->box.size[1] * request->box.size[2] * (off_t)sizeof(float);
+        snprintf(path, sizeof path, "%s/.partial/%s", request->options->output, request->quantities[i].name);
+        if (truncate(path, bytes) != 0) return crd_fail_errno("can't make %s", path);
+    }
+    return CRD_OK;
+}
+
+/* A stop is heard while volumes are written, not only between them, and what is begun goes. */
+static void test_stop_amid_a_volume(void)
+{
+    stopper s = {"writing the volumes", 1};
+    const crd_monitor monitor = {.context = &s, .progress = stop_later};
+    crd_request request = {0};
+    crd_partial *partial = NULL;
+    crd_seams seams;
+    CHECK_OK(make_whole());
+    begin("large");
+    CHECK_OK(crd_write_file(scratch("large.raw"), "", 0));
+    CHECK(truncate(scratch("large.raw"), (off_t)256 << 20) == 0);
+    set("scan", scratch("large.raw"));
+    set("shape", "256,1024,1024");
+    set("type", "u8");
+    set("intervals", "33-67");
+    set("format", "npy");
+    CHECK_OK(crd_request_make(&options, NULL, &request));
+    CHECK_OK(open_large(&request, &partial));
+    CHECK_FAILS(crd_outputs_write(&request, partial, run_path("large"), &monitor, &seams), CRD_ERR_CANCELLED,
+                "stopped while writing the volumes, at ");
+    CHECK_OK(crd_partial_remove(run_path("large")));
+    CHECK(!there("large", "large_prob.npy"));
+    (void)unlink(run_path("large/large_seg.npy")); /* a quarter of the others, so it may be whole */
+    CHECK(rmdir(run_path("large")) == 0);          /* and no part of a volume is left */
+    crd_partial_close(&partial);
+    crd_request_free(&request);
 }
 
 static void test_resume_wants_the_same_run(void)
@@ -211,6 +271,69 @@ static void test_resume_wants_the_same_run(void)
     CHECK_OK(crd_predict(&options, NULL, NULL));
     CHECK(access(run_path("other/scan_unc_5-95.npy"), F_OK) != 0 && access(run_path("other/mine.txt"), F_OK) == 0);
     CHECK(same_file("whole", "other", "scan_prob.npy"));
+}
+
+static crd_status put(const char *run, const char *file)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", run_path(run), file);
+    return crd_write_file(path, "mine", 4);
+}
+
+static bool stop_when_written(void *context, const crd_progress *progress)
+{
+    (void)context;
+    return strcmp(progress->stage, "writing the volumes") != 0 || progress->done < progress->total;
+}
+
+/* Volumes of an interrupted run don't stay beside those of another format, and nobody else's are removed. */
+static void test_another_format(void)
+{
+    static const char *const ways[] = {"resume", "overwrite"};
+    const crd_monitor monitor = {.progress = stop_when_written};
+    CHECK_OK(make_whole());
+    for (int i = 0; i < 2; i++) {
+        begin("formats");
+        CHECK_FAILS(crd_predict(&options, &monitor, NULL), CRD_ERR_CANCELLED, "--resume goes on");
+        CHECK(there("formats", "scan_unc_5-95.npy") && there("formats", "scan_prob.npy.json"));
+        CHECK_OK(put("formats", "mine_prob.npy"));
+        set(ways[i], NULL);
+        set("format", "tiff");
+        CHECK_OK(crd_predict(&options, NULL, NULL));
+        for (int v = 0; v < VOLUMES - 1; v++) CHECK(!there("formats", volumes[v]));
+        CHECK(!there("formats", "scan_prob.npy.json") && !there("formats", ".partial"));
+        CHECK(there("formats", "scan_prob.tif") && there("formats", "mine_prob.npy"));
+    }
+}
+
+/* What an --overwrite leaves that didn't come to its end is no complete run, and is cleared away by the next. */
+static void test_half_cleared(void)
+{
+    static const char *const ways[] = {"resume", "overwrite"};
+    crd_predict_result result;
+    CHECK_OK(make_whole());
+    for (int i = 0; i < 2; i++) {
+        begin("cleared");
+        CHECK_OK(crd_predict(&options, NULL, NULL));
+        CHECK(unlink(run_path("cleared/scan_seg.npy")) == 0 && mkdir(run_path("cleared/scan_seg.npy"), 0777) == 0);
+        CHECK_OK(put("cleared", "scan_seg.npy/mine"));
+        set("overwrite", NULL);
+        CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_SYSTEM, "isn't removed");
+        CHECK(!there("cleared", "scan_prob.npy") && there("cleared", "scan_unc.npy"));
+        set("overwrite", "false");
+        CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "the rest of an earlier run");
+        CHECK(unlink(run_path("cleared/scan_seg.npy/mine")) == 0);
+        set(ways[i], NULL);
+        CHECK_OK(crd_predict(&options, NULL, &result));
+        CHECK(result.computed == result.chunks && same_run("whole", "cleared"));
+    }
+    /* The finished slices of a complete run, of which a part is removed. */
+    CHECK(mkdir(run_path("cleared/.partial"), 0777) == 0);
+    CHECK_OK(put("cleared", ".partial/journal"));
+    set("overwrite", "false");
+    set("resume", NULL);
+    CHECK_OK(crd_predict(&options, NULL, &result));
+    CHECK(result.computed == 0 && !there("cleared", ".partial") && same_run("whole", "cleared"));
 }
 
 /* Sample 3 of five, alone, is sample 3; with --aggregate samples the mean of one sample is that sample. */
@@ -292,6 +415,8 @@ static void test_draws_per_chunk(void)
     set("resume", NULL);
     CHECK_OK(crd_predict(&options, NULL, NULL));
     CHECK(same_run("per-chunk", "per-chunk-2"));
+    CHECK_OK(crd_predict(&options, NULL, &result));
+    CHECK(result.computed == 0 && isnan(result.fraction_low) && isnan(result.fraction_high));
 }
 
 static void test_small_types(void)
@@ -318,5 +443,6 @@ static void test_small_types(void)
 }
 
 TEST_MAIN(TEST(test_whole), TEST(test_threads_and_memory), TEST(test_boxes), TEST(test_stop_and_resume),
-          TEST(test_resume_wants_the_same_run), TEST(test_sample_alone), TEST(test_scratch_file),
-          TEST(test_draws_per_chunk), TEST(test_small_types))
+          TEST(test_stop_amid_a_volume), TEST(test_resume_wants_the_same_run), TEST(test_another_format),
+          TEST(test_half_cleared), TEST(test_sample_alone), TEST(test_scratch_file), TEST(test_draws_per_chunk),
+          TEST(test_small_types))

@@ -156,6 +156,76 @@ static void test_mask(void)
     free(unc);
 }
 
+static bool stop_at_once(void *context, const crd_progress *progress)
+{
+    (void)context;
+    return strcmp(progress->stage, "predicting") != 0;
+}
+
+/* A volume of 0 and 1 that marks all voxels but the first `left_out`. */
+static crd_status save_mask(const char *name, int left_out)
+{
+    static uint8_t marks[VOXELS];
+    for (int i = 0; i < VOXELS; i++) marks[i] = i >= left_out;
+    return save_scan(scratch(name), CRD_U8, shape, marks);
+}
+
+/* As a version that knew no fingerprint of a mask left it. */
+static crd_status forget_fingerprint(const char *run)
+{
+    char path[1200], *text = content(run, "manifest.json", NULL);
+    cJSON *manifest = cJSON_Parse(text);
+    cJSON_DeleteItemFromObject(manifest, "mask");
+    cJSON_DeleteItemFromObject(cJSON_GetObjectItem(manifest, "identity"), "mask_sha256");
+    crd_free(&text);
+    text = cJSON_Print(manifest);
+    snprintf(path, sizeof path, "%s/manifest.json", run_path(run));
+    const crd_status status = crd_write_file(path, text, strlen(text));
+    cJSON_free(text);
+    cJSON_Delete(manifest);
+    return status;
+}
+
+/* A run goes on with the mask that it was begun with, by its voxels and not by its name. */
+static void test_mask_that_changes(void)
+{
+    static const char another[] = "the mask is another one, or its content has changed";
+    const crd_monitor stopping = {.progress = stop_at_once};
+    small("edited");
+    CHECK_OK(save_mask("mask.npy", 40));
+    CHECK_OK(save_mask("same.npy", 40));
+    set("mask", scratch("mask.npy"));
+    CHECK_FAILS(crd_predict(&options, &stopping, NULL), CRD_ERR_CANCELLED, "stopped");
+    set("resume", NULL);
+    CHECK_OK(save_mask("mask.npy", 41));
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, another);
+    set("mask", "cylinder");
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "mask was ");
+    set("mask", scratch("same.npy"));
+    CHECK_OK(crd_predict(&options, NULL, NULL));
+    set("mask", scratch("mask.npy"));
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, another); /* now that it is complete */
+
+    small("repeated");
+    set("mask", scratch("same.npy"));
+    set("repeats", run_path("edited/manifest.json"));
+    CHECK_OK(crd_predict(&options, &monitor, NULL));
+    CHECK(strstr(said, "the mask") == NULL);
+    small("repeated");
+    set("mask", scratch("mask.npy"));
+    set("repeats", run_path("edited/manifest.json"));
+    CHECK_OK(crd_predict(&options, &monitor, NULL));
+    CHECK(strstr(said, "the mask's voxels are not those that ") != NULL);
+
+    /* Of a run of an earlier version only the mask's path is known. */
+    CHECK_OK(forget_fingerprint("repeated"));
+    set("resume", NULL);
+    CHECK_OK(save_mask("mask.npy", 42));
+    CHECK_OK(crd_predict(&options, NULL, NULL));
+    set("mask", scratch("same.npy"));
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "mask was ");
+}
+
 static void test_further_outputs(void)
 {
     small("more");
@@ -379,6 +449,6 @@ static void test_sizes(void)
 }
 
 TEST_MAIN(TEST(test_models_and_scans), TEST(test_constant_scan), TEST(test_not_numbers), TEST(test_mask),
-          TEST(test_further_outputs), TEST(test_estimator_mean), TEST(test_calibration), TEST(test_preview),
-          TEST(test_unlike_the_training_data), TEST(test_refusals), TEST(test_folder_that_is_not_empty),
-          TEST(test_sizes))
+          TEST(test_mask_that_changes), TEST(test_further_outputs), TEST(test_estimator_mean), TEST(test_calibration),
+          TEST(test_preview), TEST(test_unlike_the_training_data), TEST(test_refusals),
+          TEST(test_folder_that_is_not_empty), TEST(test_sizes))

@@ -81,16 +81,17 @@ CRD_API extern const crd_settings crd_predict_settings;
 /* What came of a run. */
 typedef struct crd_predict_result {
     int64_t chunks;         /* that the run consists of */
-    int64_t computed;       /* of these, in this call: less after an interruption */
+    int64_t computed;       /* of these, in this call: less after an interruption, 0 where the run was complete */
     int64_t samples;        /* S */
     double volume_fraction; /* share of voxels with probability above one half */
     double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
     double fraction_high;
     double mean_uncertainty; /* of the first interval */
-    double seconds;
+    double seconds;          /* of this call */
 } crd_predict_result;
 
-/* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` goes on with. */
+/* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` goes on with. With `resume`, a run
+ * that is complete is left as it is, and `out` holds what its manifest says. */
 CRD_API crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out);
 
 /* What a run would do and need. Looks at the model and at the header of the scan, and times the network on a small

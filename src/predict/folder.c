@@ -12,13 +12,18 @@
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "predict/partial.h"
+#include "predict/output.h"
+#include "volume/sidecar.h"
 #include "volume/zarr.h"
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
+/* The volumes that are begun or will be, in the manifest's form. It is there from before the first of them until after
+ * the last is removed, so that a run that was killed at any moment can still be cleared away. */
+static const char list_name[] = ".partial/" CRD_PARTIAL_LIST;
+
 typedef struct content {
-    bool anything, manifest, partial;
+    bool anything, manifest, partial, list;
 } content;
 
 /* What is there, apart from our lock. Leftovers of a writer that was killed are removed on the way. */
@@ -46,8 +51,24 @@ static crd_status look(const crd_request *request, const char *path, content *ou
     }
     struct stat about;
     out->partial = fstatat(dirfd(listing), ".partial/run.json", &about, 0) == 0;
+    out->list = fstatat(dirfd(listing), list_name, &about, 0) == 0;
     (void)closedir(listing);
     return status;
+}
+
+static crd_status not_empty(const char *path, const content *found)
+{
+    const char *what = ", and what it holds is no run; choose another folder";
+    if (found->partial) {
+        what =
+            ": it holds a run that was interrupted, which --resume goes on with; choose another folder, or replace it "
+            "with --overwrite";
+    } else if (found->manifest) {
+        what = ": it holds the result of an earlier run; choose another folder, or replace it with --overwrite";
+    } else if (found->list) {
+        what = ": it holds the rest of an earlier run; choose another folder, or replace it with --overwrite";
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "%s is not empty%s", path, what);
 }
 
 crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *monitor, crd_run_folder *out)
@@ -75,14 +96,8 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
         if (!found.partial && !found.manifest)
             crd_info(monitor, "%s holds no run to go on with: it begins anew", out->path);
     } else if (found.anything && !options->overwrite) {
-        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is not empty%s", out->path,
-                 found.partial ? ": it holds a run that was interrupted, which --resume goes on with; choose another "
-                                 "folder, or replace it with --overwrite"
-                 : found.manifest
-                     ? ": it holds the result of an earlier run; choose another folder, or replace it with "
-                       "--overwrite"
-                     : ", and what it holds is no run; choose another folder");
-    } else if (found.anything && !found.partial && !found.manifest) {
+        status = not_empty(out->path, &found);
+    } else if (found.anything && !found.partial && !found.manifest && !found.list) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s holds no run that --overwrite could replace; choose another folder", out->path);
     }
 done:
@@ -106,39 +121,137 @@ done:
     return status;
 }
 
-/* The volumes that the earlier run's manifest lists. Only names of files in the folder itself are believed. */
-static crd_status remove_listed(const char *folder, const cJSON *manifest)
+/* A listed volume, with the description that npy and raw files have beside them. */
+static crd_status remove_volume(const char *folder, const char *name)
 {
-    const cJSON *output = NULL;
-    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(manifest, "outputs"))
-    {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(output, "file"));
-        if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0) continue;
-        CRD_PASS(remove_file(folder, name));
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    const char *suffix = strrchr(name, '.');
+    CRD_TRY(remove_file(folder, name));
+    if (suffix == NULL || (strcmp(suffix, ".npy") != 0 && strcmp(suffix, ".raw") != 0)) goto done;
+    CRD_TRY(crd_join_path(folder, name, "", &path));
+    CRD_TRY(crd_sidecar_remove(path));
+done:
+    crd_free(&path);
+    return status;
+}
+
+static crd_status is_output(const crd_request *request, const char *file, bool *out)
+{
+    *out = false;
+    for (int64_t i = 0; i < request->output_count && !*out; i++) {
+        char *name = NULL;
+        CRD_PASS(crd_output_name(request, &request->outputs[i], &name));
+        *out = strcmp(name, file) == 0;
+        crd_free(&name);
     }
     return CRD_OK;
 }
 
-crd_status crd_run_folder_clear(const crd_run_folder *folder)
+/* The volumes that a manifest or list names but for those of `keep`, which may be NULL. Only names of files in the
+ * folder itself are believed. */
+static crd_status remove_named(const char *folder, const cJSON *manifest, const crd_request *keep)
 {
-    static const char *const others[] = {"log.jsonl", "probe.h5", "validation.json", "manifest.json"};
+    const cJSON *output = NULL;
+    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(manifest, "format"));
+    if (format == NULL || strcmp(format, "credence-run") != 0) return CRD_OK;
+    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(manifest, "outputs"))
+    {
+        bool kept = false;
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(output, "file"));
+        if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0) continue;
+        if (keep != NULL) CRD_PASS(is_output(keep, name, &kept));
+        if (!kept) CRD_PASS(remove_volume(folder, name));
+    }
+    return CRD_OK;
+}
+
+/* The same of the file `list` of the folder, where there is one. */
+static crd_status remove_listed(const char *folder, const char *list, const crd_request *keep)
+{
     crd_status status = CRD_OK;
     char *path = NULL, *text = NULL;
     cJSON *manifest = NULL;
-    CRD_TRY(crd_join_path(folder->path, "manifest.json", "", &path));
-    if (access(path, F_OK) == 0) {
-        CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
-        manifest = cJSON_Parse(text);
-        const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(manifest, "format"));
-        if (format != NULL && strcmp(format, "credence-run") == 0) CRD_TRY(remove_listed(folder->path, manifest));
-    }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_TRY(remove_file(folder->path, others[i]));
-    CRD_TRY(crd_partial_remove(folder->path));
+    CRD_TRY(crd_join_path(folder, list, "", &path));
+    if (access(path, F_OK) != 0) goto done;
+    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
+    manifest = cJSON_Parse(text);
+    CRD_TRY(remove_named(folder, manifest, keep));
 done:
     cJSON_Delete(manifest);
     crd_free(&path);
     crd_free(&text);
     return status;
+}
+
+/* From here on the run is no longer complete, and its manifest is the list of what is left to be removed. */
+static crd_status set_manifest_aside(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *manifest = NULL, *partial = NULL, *list = NULL;
+    CRD_TRY(crd_join_path(folder, "manifest.json", "", &manifest));
+    CRD_TRY(crd_join_path(folder, ".partial", "", &partial));
+    CRD_TRY(crd_join_path(folder, list_name, "", &list));
+    if (access(manifest, F_OK) != 0) goto done;
+    CRD_TRY(crd_make_folders(partial));
+    if (rename(manifest, list) != 0) status = crd_fail_errno("can't move %s to %s", manifest, list);
+done:
+    crd_free(&manifest);
+    crd_free(&partial);
+    crd_free(&list);
+    return status;
+}
+
+crd_status crd_run_folder_clear(const crd_run_folder *folder)
+{
+    static const char *const others[] = {"log.jsonl", "probe.h5", "validation.json"};
+    CRD_PASS(set_manifest_aside(folder->path));
+    CRD_PASS(remove_listed(folder->path, list_name, NULL));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_PASS(remove_file(folder->path, others[i]));
+    return crd_partial_remove(folder->path);
+}
+
+static bool fill_list(const crd_request *request, cJSON *root)
+{
+    cJSON *outputs = NULL;
+    if (cJSON_AddStringToObject(root, "format", "credence-run") == NULL) return false;
+    if ((outputs = cJSON_AddArrayToObject(root, "outputs")) == NULL) return false;
+    for (int64_t i = 0; i < request->output_count; i++) {
+        cJSON *output = cJSON_CreateObject();
+        char *name = NULL;
+        if (!cJSON_AddItemToArray(outputs, output)) return false;
+        if (crd_output_name(request, &request->outputs[i], &name) != CRD_OK) return false;
+        const bool added = cJSON_AddStringToObject(output, "file", name) != NULL;
+        crd_free(&name);
+        if (!added) return false;
+    }
+    return true;
+}
+
+static crd_status write_list(const char *folder, const crd_request *request)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL, *text = NULL;
+    cJSON *root = cJSON_CreateObject();
+    if (!fill_list(request, root) || (text = cJSON_Print(root)) == NULL) {
+        CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the list of volumes");
+    }
+    CRD_TRY(crd_join_path(folder, list_name, "", &path));
+    CRD_TRY(crd_write_file(path, text, strlen(text)));
+done:
+    cJSON_free(text);
+    cJSON_Delete(root);
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_run_folder_list(const crd_run_folder *folder, const crd_request *request)
+{
+    CRD_PASS(remove_listed(folder->path, list_name, request));
+    /* A run that was killed between its manifest and its end: the manifest will be written anew. */
+    CRD_PASS(remove_listed(folder->path, "manifest.json", request));
+    CRD_PASS(remove_file(folder->path, "manifest.json"));
+    return write_list(folder->path, request);
 }
 
 void crd_run_folder_close(crd_run_folder *folder)

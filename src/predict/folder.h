@@ -15,8 +15,12 @@ typedef struct crd_run_folder {
 
 /* Makes and locks the folder, and refuses one that holds something unless --overwrite or --resume was given. */
 crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *monitor, crd_run_folder *out);
-/* For --overwrite: removes the earlier run's files. To be called once nothing can be refused any more. */
+/* For --overwrite: removes the earlier run's files. To be called once nothing can be refused any more. Whatever ends
+ * it, what is left is no complete run and can be cleared again. */
 crd_status crd_run_folder_clear(const crd_run_folder *folder);
+/* Once .partial is there and before the first volume is begun: notes which volumes the run writes, and removes those
+ * that it began in another format before it was interrupted. */
+crd_status crd_run_folder_list(const crd_run_folder *folder, const crd_request *request);
 void crd_run_folder_close(crd_run_folder *folder);
 
 /* Is there room for `bytes` more than the finished slices that are there already? */

@@ -56,7 +56,7 @@ done:
 }
 
 crd_status crd_growth_create(const crd_request *request, crd_partial *partial, const char *folder, bool resume,
-                             crd_growth **out)
+                             const crd_monitor *monitor, crd_growth **out)
 {
     crd_status status = CRD_OK;
     crd_growth *growth = NULL;
@@ -74,7 +74,7 @@ crd_status crd_growth_create(const crd_request *request, crd_partial *partial, c
     const int64_t voxels = growth->layer * ROWS * request->box.size[2];
     CRD_TRY(crd_alloc(voxels, sizeof *growth->values, "the growing volumes", &growth->values));
     CRD_TRY(crd_alloc(voxels, sizeof(uint16_t), "the growing volumes", &growth->converted));
-    CRD_TRY(crd_growth_advance(growth));
+    CRD_TRY(crd_growth_advance(growth, monitor));
     *out = growth;
     growth = NULL;
 done:
@@ -122,14 +122,17 @@ static crd_status write_layer(crd_growth *growth, int64_t first, int64_t count, 
     return CRD_OK;
 }
 
-crd_status crd_growth_advance(crd_growth *growth)
+crd_status crd_growth_advance(crd_growth *growth, const crd_monitor *monitor)
 {
     const int64_t depth = growth->request->box.size[0];
     for (int64_t layer = 0; layer < growth->layers; layer++) {
         const int64_t first = layer * growth->layer;
         const int64_t count = depth - first < growth->layer ? depth - first : growth->layer;
         if (growth->written[layer] || memchr(growth->ready + first, 0, (size_t)count) != NULL) continue;
-        for (int64_t i = 0; i < growth->request->output_count; i++) CRD_PASS(write_layer(growth, first, count, i));
+        for (int64_t i = 0; i < growth->request->output_count; i++) {
+            CRD_PASS(crd_advance(monitor, "writing finished layers", "layers", layer, growth->layers, NULL));
+            CRD_PASS(write_layer(growth, first, count, i));
+        }
         growth->written[layer] = 1;
     }
     return CRD_OK;
@@ -139,7 +142,7 @@ crd_status crd_growth_finish(crd_growth *growth, const crd_monitor *monitor)
 {
     const int64_t count = growth->request->output_count;
     memset(growth->ready, 1, (size_t)growth->request->box.size[0]);
-    CRD_PASS(crd_growth_advance(growth));
+    CRD_PASS(crd_growth_advance(growth, monitor));
     for (int64_t i = 0; i < count; i++) {
         CRD_PASS(crd_advance(monitor, "writing the volumes", "volumes", i, count, NULL));
         CRD_PASS(crd_volume_commit(growth->volumes[i]));

@@ -15,14 +15,14 @@ int64_t crd_growth_bytes(const crd_request *request);
 /* Begins the volumes, or with `resume` goes on with those that are there; the layers that are finished already are
  * written at once. Both are borrowed until the growth is freed. */
 crd_status crd_growth_create(const crd_request *request, crd_partial *partial, const char *folder, bool resume,
-                             crd_growth **out);
+                             const crd_monitor *monitor, crd_growth **out);
 /* Leaves the volumes as they are. */
 void crd_growth_free(crd_growth **growth);
 
 /* Slice z of the scan is finished. */
 void crd_growth_note(crd_growth *growth, int64_t z);
-/* Writes the layers that became whole. */
-crd_status crd_growth_advance(crd_growth *growth);
+/* Writes the layers that became whole. The monitor is for the thread that it belongs to; NULL on any other. */
+crd_status crd_growth_advance(crd_growth *growth, const crd_monitor *monitor);
 /* Makes the volumes complete; all slices are finished. */
 crd_status crd_growth_finish(crd_growth *growth, const crd_monitor *monitor);
 

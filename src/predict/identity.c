@@ -11,33 +11,39 @@
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
-static crd_status hash_scan(const crd_request *request, const crd_monitor *monitor, char text[CRD_SHA256_TEXT])
+/* Beside "mask", which is a path: runs of earlier versions have only that. */
+static const char mask_key[] = "mask_sha256";
+
+/* Of shape, type and voxels, whatever the format. */
+static crd_status hash_volume(const char *path, const crd_volume_options *options, const char *stage,
+                              const crd_monitor *monitor, char text[CRD_SHA256_TEXT])
 {
     enum { PIECE = 16 << 20 };
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
     void *voxels = NULL;
     crd_sha256 hash;
-    const int64_t *shape = request->scan.shape;
-    const size_t size = crd_type_size(request->scan.type);
     char lead[128];
+    CRD_TRY(crd_volume_open(path, options, NULL, &volume));
+    const crd_volume_info *info = crd_volume_describe(volume);
+    const int64_t *shape = info->shape;
+    const size_t size = crd_type_size(info->type);
     const int length = snprintf(lead, sizeof lead, "%lld,%lld,%lld %s\n", (long long)shape[0], (long long)shape[1],
-                                (long long)shape[2], crd_type_name(request->scan.type));
+                                (long long)shape[2], crd_type_name(info->type));
     int64_t slices = PIECE / (int64_t)size / (shape[1] * shape[2]);
     if (slices < 1) slices = 1;
     if (slices > shape[0]) slices = shape[0];
-    CRD_TRY(crd_volume_open(request->options->scan, &request->reading, NULL, &volume));
-    CRD_TRY(crd_alloc(slices * shape[1] * shape[2], size, "slices of the scan", &voxels));
+    CRD_TRY(crd_alloc(slices * shape[1] * shape[2], size, "slices to take the fingerprint of", &voxels));
     crd_sha256_begin(&hash);
     crd_sha256_add(&hash, lead, (size_t)length);
     for (int64_t z = 0; z < shape[0]; z += slices) {
         const int64_t count = shape[0] - z < slices ? shape[0] - z : slices;
         const crd_box box = {{z, 0, 0}, {count, shape[1], shape[2]}};
-        CRD_TRY(crd_advance(monitor, "taking the scan's fingerprint", "slices", z, shape[0], NULL));
-        CRD_TRY(crd_volume_read(volume, &box, request->scan.type, voxels));
+        CRD_TRY(crd_advance(monitor, stage, "slices", z, shape[0], NULL));
+        CRD_TRY(crd_volume_read(volume, &box, info->type, voxels));
         crd_sha256_add(&hash, voxels, (size_t)(count * shape[1] * shape[2]) * size);
     }
-    CRD_TRY(crd_advance(monitor, "taking the scan's fingerprint", "slices", shape[0], shape[0], NULL));
+    CRD_TRY(crd_advance(monitor, stage, "slices", shape[0], shape[0], NULL));
     crd_sha256_end(&hash, text);
 done:
     crd_volume_close(&volume);
@@ -47,8 +53,12 @@ done:
 
 crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out)
 {
+    const char *mask = crd_request_mask_file(request);
     CRD_PASS(crd_sha256_file(request->options->model, out->model));
-    return hash_scan(request, monitor, out->scan);
+    CRD_PASS(
+        hash_volume(request->options->scan, &request->reading, "taking the scan's fingerprint", monitor, out->scan));
+    out->mask[0] = '\0';
+    return mask != NULL ? hash_volume(mask, NULL, "taking the mask's fingerprint", monitor, out->mask) : CRD_OK;
 }
 
 static crd_status out_of_memory(void)
@@ -70,6 +80,9 @@ static bool fill(const crd_request *request, const crd_fingerprints *fingerprint
                 cJSON_AddStringToObject(object, "device", device) != NULL &&
                 cJSON_AddNumberToObject(object, "samples", (double)request->samples) != NULL &&
                 cJSON_AddNumberToObject(object, "step", (double)request->step) != NULL;
+    if (fingerprints->mask[0] != '\0') {
+        fine = fine && cJSON_AddStringToObject(object, mask_key, fingerprints->mask) != NULL;
+    }
     const crd_axis_plan *axes = request->plan.axes;
     snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)axes[0].window, (long long)axes[1].window,
              (long long)axes[2].window);
@@ -124,16 +137,27 @@ static const char *first_difference(const cJSON *a, const cJSON *b)
     return NULL;
 }
 
-static crd_status compare(const char *path, const cJSON *before, const cJSON *after)
+/* Where both know the mask's voxels, these count, wherever the file lies; else its path has to do. */
+static void settle_mask(cJSON *before, cJSON *after)
+{
+    const bool both = cJSON_HasObjectItem(before, mask_key) && cJSON_HasObjectItem(after, mask_key);
+    const char *passed_over = both ? "mask" : mask_key;
+    cJSON_DeleteItemFromObject(before, passed_over);
+    cJSON_DeleteItemFromObject(after, passed_over);
+}
+
+static crd_status compare(const char *path, cJSON *before, cJSON *after)
 {
     char was[200], is[200], what[480];
+    settle_mask(before, after);
     const char *key = first_difference(before, after);
     if (key == NULL) key = first_difference(after, before);
     if (key == NULL) return CRD_OK;
     value_text(cJSON_GetObjectItemCaseSensitive(before, key), was, sizeof was);
     value_text(cJSON_GetObjectItemCaseSensitive(after, key), is, sizeof is);
-    if (strcmp(key, "scan") == 0 || strcmp(key, "model") == 0) { /* fingerprints tell nobody anything */
-        snprintf(what, sizeof what, "the %s is another one, or its content has changed", key);
+    const bool of_mask = strcmp(key, mask_key) == 0;
+    if (strcmp(key, "scan") == 0 || strcmp(key, "model") == 0 || of_mask) { /* fingerprints tell nobody anything */
+        snprintf(what, sizeof what, "the %s is another one, or its content has changed", of_mask ? "mask" : key);
     } else {
         snprintf(what, sizeof what, "%s was %s and is %s now", key, was, is);
     }
@@ -197,12 +221,15 @@ crd_status crd_identity_repeats(const char *path, const crd_fingerprints *finger
     CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
     manifest = cJSON_Parse(text);
     const char *model = text_at(manifest, "model", "sha256"), *scan = text_at(manifest, "scan", "sha256");
-    const char *program = text_at(manifest, "program", NULL);
+    const char *mask = text_at(manifest, "mask", "sha256"), *program = text_at(manifest, "program", NULL);
     if (model != NULL && strcmp(model, fingerprints->model) != 0) {
         crd_warn(monitor, "the model is not the one that %s was made with", path);
     }
     if (scan != NULL && strcmp(scan, fingerprints->scan) != 0) {
         crd_warn(monitor, "the scan's voxels are not those that %s was made with", path);
+    }
+    if (mask != NULL && fingerprints->mask[0] != '\0' && strcmp(mask, fingerprints->mask) != 0) {
+        crd_warn(monitor, "the mask's voxels are not those that %s was made with", path);
     }
     if (program != NULL && strcmp(program, crd_version()) != 0) {
         crd_warn(monitor, "%s was made by credence %s and this is %s", path, program, crd_version());

@@ -10,9 +10,10 @@
 typedef struct crd_fingerprints {
     char model[CRD_SHA256_TEXT]; /* of the file */
     char scan[CRD_SHA256_TEXT];  /* of shape, type and voxels, whatever the format */
+    char mask[CRD_SHA256_TEXT];  /* the same; "" where no file is the mask */
 } crd_fingerprints;
 
-/* Reads both files once. */
+/* Reads every file once. */
 crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out);
 
 /* Free the text with crd_free. */
@@ -23,7 +24,7 @@ crd_status crd_identity_compare(const char *earlier, const char *now, const char
  * believed. */
 crd_status crd_identity_finished(const char *path, const char *now);
 
-/* Warns of each of scan, model and program that isn't what the manifest at `path` says. */
+/* Warns of each of scan, mask, model and program that isn't what the manifest at `path` says. */
 crd_status crd_identity_repeats(const char *path, const crd_fingerprints *fingerprints, const crd_monitor *monitor);
 
 #endif

@@ -267,6 +267,10 @@ static void add_inputs(json *j, const crd_manifest *m)
     crd_scan_normalisation(m->scan, &mean, &std);
     numbers(j, o, "normalised_by", (const double[]){mean, std}, 2);
     text(j, o, "name", request->name);
+    if (crd_request_mask_file(request) == NULL) return;
+    o = object(j, j->root, "mask");
+    add_path(j, o, "path", request->options->mask);
+    text(j, o, "sha256", m->fingerprints->mask);
 }
 
 static void add_plan(json *j, const crd_request *request)
@@ -307,6 +311,10 @@ static crd_status add_settings(json *j, const crd_request *request)
     cJSON_DeleteItemFromObject(o, "scan");
     add_path(j, o, "model", request->options->model);
     add_path(j, o, "scan", request->options->scan);
+    if (crd_request_mask_file(request) != NULL) {
+        cJSON_DeleteItemFromObject(o, "mask");
+        add_path(j, o, "mask", request->options->mask);
+    }
     if (request->options->preview) j->failed |= cJSON_AddTrueToObject(o, "preview") == NULL;
     if (!cJSON_AddItemToObject(j->root, "settings", o)) j->failed = true;
     return CRD_OK;

@@ -34,5 +34,7 @@ typedef struct crd_manifest {
 
 /* Writes the file and fills the sums of the result. */
 crd_status crd_manifest_write(const crd_manifest *manifest, const char *path, crd_predict_result *result);
+/* manifest_read.c: fills the sums of the result, and its chunks and samples, with what the manifest at `path` says. */
+crd_status crd_manifest_read(const char *path, crd_predict_result *result);
 
 #endif

@@ -1,19 +1,25 @@
 #include "predict/output.h"
 
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/report.h"
+#include "base/thread.h"
 
 enum {
     BATCH_VOXELS = 4 << 20, /* read and written at once */
     TOGETHER = 4,           /* volumes that are written at the same time, each by a thread */
     STRIPS = 16,            /* parts of the depth in which seams are measured meanwhile */
-    MOST_BYTES = 128 << 20  /* of slices in memory: what the network has given back by then */
+    MOST_BYTES = 128 << 20, /* of slices in memory: what the network has given back by then */
+    LISTEN_NANOSECONDS = 100000000
 };
 
 crd_status crd_output_name(const crd_request *request, const crd_output *output, char **out)
@@ -82,20 +88,31 @@ static void measure_slice(const crd_request *request, uint8_t *const seams[3], c
     }
 }
 
+/* Threads write and measure; the calling one listens to the monitor meanwhile, since a volume may take long and a stop
+ * is wanted soon. */
 typedef struct writing {
     const crd_request *request;
     crd_partial *partial;
     const char *folder;
+    crd_pool *pool;
+    const crd_monitor *monitor; /* where the calling thread measures itself; else NULL */
     uint8_t *seams[3];
     int64_t batch;  /* slices */
     int64_t volume; /* the first of those at work */
     int64_t volumes;
-    struct {
-        crd_status status;
-        crd_error error;
-    } results[TOGETHER + STRIPS];
     crd_seams sums[STRIPS];
+    atomic_bool stop;      /* asked for, or something failed */
+    atomic_llong finished; /* volumes */
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t changed;
+    bool over, failed;
+    crd_error error; /* the first */
 } writing;
+
+static crd_status check_stop(const writing *w)
+{
+    return atomic_load(&w->stop) ? crd_fail(CRD_ERR_CANCELLED, "stopped") : CRD_OK;
+}
 
 /* Slices [begin, end) of the probability, and the steps to them from the slice before. */
 static crd_status measure_strip(const writing *w, int64_t begin, int64_t end, crd_seams *sums)
@@ -108,6 +125,8 @@ static crd_status measure_strip(const writing *w, int64_t begin, int64_t end, cr
     CRD_TRY(crd_alloc(voxels, sizeof *before, "a slice", &before));
     if (begin > 0) CRD_TRY(crd_partial_read(w->partial, w->request->outputs[0].quantity, begin - 1, 1, before));
     for (int64_t z = begin; z < end; z++) {
+        CRD_TRY(check_stop(w));
+        CRD_TRY(crd_advance(w->monitor, "measuring the seams", "slices", z, end, NULL));
         CRD_TRY(crd_partial_read(w->partial, w->request->outputs[0].quantity, z, 1, slice));
         measure_slice(w->request, w->seams, slice, sums);
         if (z > 0) add_steps(slice, before, voxels, w->seams[0][z], sums);
@@ -145,6 +164,7 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
     for (int64_t z = 0; z < box->size[0]; z += w->batch) {
         const int64_t count = box->size[0] - z < w->batch ? box->size[0] - z : w->batch;
         const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
+        CRD_TRY(check_stop(w));
         CRD_TRY(crd_partial_read(w->partial, output->quantity, z, count, values));
         if (!as_is) crd_output_convert(output, values, count * slice, converted);
         CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)values : converted));
@@ -155,7 +175,7 @@ done:
     return status;
 }
 
-static crd_status write_volume(const writing *w, const crd_output *output)
+static crd_status write_volume(writing *w, const crd_output *output)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
@@ -168,6 +188,7 @@ static crd_status write_volume(const writing *w, const crd_output *output)
     CRD_TRY(crd_volume_create(path, &info, &options, &volume));
     CRD_TRY(fill_volume(w, output, volume));
     CRD_TRY(crd_volume_commit(volume));
+    atomic_fetch_add(&w->finished, 1);
 done:
     crd_volume_close(&volume);
     crd_free(&name);
@@ -175,16 +196,81 @@ done:
     return status;
 }
 
-/* Items are the volumes at work, then strips to measure. Errors are of a thread, so they are kept. */
+/* Ends the writing; the first cause counts. Errors are of a thread, so it is kept. */
+static void fail(writing *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    if (!w->failed) w->error = *crd_last_error();
+    w->failed = true;
+    atomic_store(&w->stop, true);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Items are the volumes at work, then strips to measure. */
 static void work_on(void *context, int64_t item, int worker)
 {
     writing *w = context;
     const int64_t depth = w->request->box.size[0], strip = item - w->volumes;
     (void)worker;
-    w->results[item].status =
+    if (atomic_load(&w->stop)) return;
+    const crd_status status =
         strip < 0 ? write_volume(w, &w->request->outputs[w->volume + item])
                   : measure_strip(w, depth * strip / STRIPS, depth * (strip + 1) / STRIPS, &w->sums[strip]);
-    if (w->results[item].status != CRD_OK) w->results[item].error = *crd_last_error();
+    if (status != CRD_OK) fail(w);
+}
+
+static void *work_on_all(void *context)
+{
+    writing *w = context;
+    const int64_t count = w->request->output_count;
+    for (; w->volume < count; w->volume += w->volumes) {
+        w->volumes = count - w->volume < TOGETHER ? count - w->volume : TOGETHER;
+        crd_pool_run(w->pool, w->volumes + (w->volume == 0 ? STRIPS : 0), work_on, w);
+    }
+    pthread_mutex_lock(&w->mutex);
+    w->over = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}
+
+/* True once all is over; false after a while. */
+static bool wait_a_while(writing *w)
+{
+    struct timespec until;
+    int result = 0;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LISTEN_NANOSECONDS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(&w->mutex);
+    while (!w->over && result != ETIMEDOUT) result = pthread_cond_timedwait(&w->changed, &w->mutex, &until);
+    const bool over = w->over;
+    pthread_mutex_unlock(&w->mutex);
+    return over;
+}
+
+static crd_status report(writing *w, const crd_monitor *monitor)
+{
+    return crd_advance(monitor, "writing the volumes", "volumes", atomic_load(&w->finished), w->request->output_count,
+                       NULL);
+}
+
+/* Returns when no thread works any more. */
+static crd_status write_and_listen(writing *w, const crd_monitor *monitor)
+{
+    pthread_t thread;
+    CRD_PASS(report(w, monitor));
+    if (crd_thread_start(&thread, work_on_all, w) != 0) {
+        return crd_fail(CRD_ERR_SYSTEM, "can't start a thread that writes the volumes");
+    }
+    while (!wait_a_while(w)) {
+        if (!atomic_load(&w->stop) && report(w, monitor) != CRD_OK) fail(w);
+    }
+    (void)pthread_join(thread, NULL);
+    return w->failed ? crd_error_adopt(&w->error) : report(w, monitor);
 }
 
 /* As many threads as slices may be in memory, two for each. */
@@ -203,51 +289,36 @@ crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, c
 {
     crd_status status = CRD_OK;
     const int64_t slice = request->box.size[1] * request->box.size[2];
-    crd_pool *pool = NULL;
-    writing *w = NULL;
-    char *name = NULL;
+    writing w = {.request = request,
+                 .partial = partial,
+                 .folder = folder,
+                 .mutex = PTHREAD_MUTEX_INITIALIZER,
+                 .changed = PTHREAD_COND_INITIALIZER};
     memset(sums, 0, sizeof *sums);
-    CRD_TRY(crd_alloc(1, sizeof *w, "the volumes", &w));
-    w->request = request;
-    w->partial = partial;
-    w->folder = folder;
-    w->batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
-    if (w->batch > request->box.size[0]) w->batch = request->box.size[0];
-    CRD_TRY(mark_seams(request, w->seams));
-    CRD_TRY(make_pool(request, &pool));
-    for (; w->volume < request->output_count; w->volume += w->volumes) {
-        const int64_t left = request->output_count - w->volume;
-        CRD_TRY(crd_output_name(request, &request->outputs[w->volume], &name));
-        CRD_TRY(crd_advance(monitor, "writing the volumes", "volumes", w->volume, request->output_count, name));
-        crd_free(&name);
-        w->volumes = left < TOGETHER ? left : TOGETHER;
-        const int64_t items = w->volumes + (w->volume == 0 ? STRIPS : 0);
-        crd_pool_run(pool, items, work_on, w);
-        for (int64_t i = 0; i < items; i++) {
-            if (w->results[i].status == CRD_OK) continue;
-            status = crd_error_adopt(&w->results[i].error);
-            goto done;
-        }
-    }
+    w.batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
+    if (w.batch > request->box.size[0]) w.batch = request->box.size[0];
+    CRD_TRY(mark_seams(request, w.seams));
+    CRD_TRY(make_pool(request, &w.pool));
+    CRD_TRY(write_and_listen(&w, monitor));
     for (int i = 0; i < STRIPS; i++) {
-        sums->seam_sum += w->sums[i].seam_sum;
-        sums->seam_count += w->sums[i].seam_count;
-        sums->other_sum += w->sums[i].other_sum;
-        sums->other_count += w->sums[i].other_count;
+        sums->seam_sum += w.sums[i].seam_sum;
+        sums->seam_count += w.sums[i].seam_count;
+        sums->other_sum += w.sums[i].other_sum;
+        sums->other_count += w.sums[i].other_count;
     }
-    CRD_TRY(crd_advance(monitor, "writing the volumes", "volumes", request->output_count, request->output_count, NULL));
 done:
-    for (int axis = 0; w != NULL && axis < 3; axis++) crd_free(&w->seams[axis]);
-    crd_pool_free(&pool);
-    crd_free(&name);
-    crd_free(&w);
+    for (int axis = 0; axis < 3; axis++) crd_free(&w.seams[axis]);
+    crd_pool_free(&w.pool);
+    pthread_cond_destroy(&w.changed);
+    pthread_mutex_destroy(&w.mutex);
     return status;
 }
 
-crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, crd_seams *sums)
+crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
+                               crd_seams *sums)
 {
     crd_status status = CRD_OK;
-    writing w = {.request = request, .partial = partial};
+    writing w = {.request = request, .partial = partial, .monitor = monitor};
     CRD_TRY(mark_seams(request, w.seams));
     CRD_TRY(measure_strip(&w, 0, request->box.size[0], sums));
 done:

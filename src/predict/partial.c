@@ -239,6 +239,12 @@ void crd_partial_close(crd_partial **pointer)
     crd_free(pointer);
 }
 
+static crd_status unlink_in(DIR *folder, const char *path, const char *name)
+{
+    if (unlinkat(dirfd(folder), name, 0) == 0 || errno == ENOENT) return CRD_OK;
+    return crd_fail_errno("can't remove %s/%s", path, name);
+}
+
 crd_status crd_partial_remove(const char *folder)
 {
     crd_status status = CRD_OK;
@@ -250,18 +256,13 @@ crd_status crd_partial_remove(const char *folder)
         if (errno != ENOENT) status = crd_fail_errno("can't look into %s", path);
         goto done;
     }
-    /* run.json goes last: what is left by an interruption still says what it is. */
+    CRD_TRY(unlink_in(listing, path, "run.json"));
     for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (strcmp(entry->d_name, "run.json") != 0 && unlinkat(dirfd(listing), entry->d_name, 0) != 0) {
-            status = crd_fail_errno("can't remove %s/%s", path, entry->d_name);
-            goto done;
-        }
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, CRD_PARTIAL_LIST) == 0) continue;
+        CRD_TRY(unlink_in(listing, path, name));
     }
-    if (unlinkat(dirfd(listing), "run.json", 0) != 0 && errno != ENOENT) {
-        status = crd_fail_errno("can't remove %s/run.json", path);
-        goto done;
-    }
+    CRD_TRY(unlink_in(listing, path, CRD_PARTIAL_LIST));
     if (rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
 done:
     if (listing != NULL) (void)closedir(listing);

@@ -2,10 +2,11 @@
  * there. A slice is in the journal only after its voxels are on the disk, so whatever ends the program, what the
  * journal lists is good.
  *
- *     .partial/run.json    what the run is: a resumed one must be the same
- *     .partial/prob, ...   one file per quantity: [slices][height][width] of the box
- *     .partial/probe       [probes][samples] float
- *     .partial/journal     records of fixed size: the slice, its sums, a checksum
+ *     .partial/run.json      what the run is: a resumed one must be the same
+ *     .partial/outputs.json  the volumes that it writes beside .partial (folder.h)
+ *     .partial/prob, ...     one file per quantity: [slices][height][width] of the box
+ *     .partial/probe         [probes][samples] float
+ *     .partial/journal       records of fixed size: the slice, its sums, a checksum
  *
  * Several processes may write, each with a journal of its own (journal.RANK); any number of them may go on.
  */
@@ -13,6 +14,8 @@
 #define CRD_PREDICT_PARTIAL_H
 
 #include "predict/accumulate.h"
+
+#define CRD_PARTIAL_LIST "outputs.json"
 
 typedef struct crd_partial crd_partial;
 
@@ -27,7 +30,8 @@ crd_status crd_partial_join(const char *folder, const crd_request *request, int 
                             crd_partial **out);
 void crd_partial_close(crd_partial **partial);
 crd_status crd_partial_identify(const crd_partial *partial, const char *identity);
-/* Removes folder/.partial and what this program puts there. */
+/* Removes folder/.partial and what this program puts there: run.json first, since slices of which a part is gone can't
+ * be gone on with, and the list of volumes last, since it says whose the rest is. */
 crd_status crd_partial_remove(const char *folder);
 
 /* By slice of the box: 1 where the journal listed it when it was opened. */

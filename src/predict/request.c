@@ -210,6 +210,12 @@ void crd_request_free(crd_request *request)
     crd_free(&request->name);
 }
 
+const char *crd_request_mask_file(const crd_request *request)
+{
+    const char *mask = request->options->mask;
+    return mask != NULL && mask[0] != '\0' && strcmp(mask, "cylinder") != 0 ? mask : NULL;
+}
+
 int64_t crd_request_chunk(const crd_request *request, int64_t index)
 {
     const int64_t *count = request->count, *first = request->first;

@@ -85,6 +85,9 @@ void crd_request_free(crd_request *request);
 /* outputs.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
 crd_status crd_request_outputs(crd_request *request);
 
+/* The volume that says which voxels count; NULL where all do, or a cylinder. */
+const char *crd_request_mask_file(const crd_request *request);
+
 /* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
 int64_t crd_request_chunk(const crd_request *request, int64_t index);
 /* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */

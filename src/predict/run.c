@@ -70,6 +70,7 @@ static crd_status open_first(crd_predict_run *r)
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
     CRD_TRY(crd_partial_open(r->folder.path, &r->request, r->identity, r->folder.resume, &r->partial));
+    CRD_TRY(crd_run_folder_list(&r->folder, &r->request));
     CRD_TRY(crd_notes_log(&r->notes, log, r->folder.resume));
 done:
     crd_free(&log);
@@ -188,7 +189,8 @@ static crd_status gather_slices(crd_predict_run *r)
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_PASS(crd_partial_join(r->folder.path, &r->request, 0, NULL, &r->partial));
-    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->growth));
+    if (grows)
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->notes.monitor, &r->growth));
     for (int64_t i = 0; i < r->request.box.size[0]; i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
@@ -207,7 +209,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     const double begun = crd_notes_seconds(&r->notes);
     if (r->growth != NULL) {
         CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
-        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->seams));
+        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->notes.monitor, &r->seams));
     } else {
         CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
     }
@@ -249,7 +251,8 @@ static crd_status prepare(crd_predict_run *r)
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
     if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
-        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->growth));
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->notes.monitor,
+                                   &r->growth));
     }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
@@ -302,8 +305,8 @@ static crd_status open_folder(crd_predict_run *r)
     return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
 }
 
-/* A complete run is left as it is only if it is the one that is asked for. */
-static crd_status check_complete(crd_predict_run *r)
+/* A complete run is left as it is only if it is the one that is asked for. Its manifest says what it found. */
+static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
     char *manifest = NULL;
@@ -311,46 +314,46 @@ static crd_status check_complete(crd_predict_run *r)
     CRD_TRY(identify(r));
     CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &manifest));
     CRD_TRY(crd_identity_finished(manifest, r->identity));
+    CRD_TRY(crd_manifest_read(manifest, result));
+    CRD_TRY(crd_partial_remove(r->folder.path)); /* the run may have been killed while it did that */
+    crd_info(&r->notes.monitor,
+             "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
+             r->folder.path);
 done:
     crd_free(&manifest);
     return status;
 }
 
-static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
+/* From the open folder to the volumes. */
+static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
-    crd_status status = CRD_OK;
-    CRD_TRY(crd_request_make(options, &r->notes.monitor, &r->request));
-    CRD_TRY(meet(r));
-    CRD_TRY(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
-    r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
-    CRD_TRY(open_folder(r));
-    *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
-    if (r->folder.complete) {
-        CRD_TRY(check_complete(r));
-        crd_info(
-            &r->notes.monitor,
-            "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
-            r->folder.path);
-        goto done;
-    }
-    CRD_TRY(prepare(r));
+    CRD_PASS(prepare(r));
     if (r->row_count > 0) {
         const double begun = crd_notes_seconds(&r->notes);
-        CRD_TRY(start(r));
+        CRD_PASS(start(r));
         r->times.starting = crd_notes_seconds(&r->notes) - begun;
-        CRD_TRY(crd_predict_compute(r));
+        CRD_PASS(crd_predict_compute(r));
     }
     stop(r);
-    CRD_TRY(note_shares(r));
-    CRD_TRY(gather_slices(r));
-    if (crd_predict_first(r)) {
-        CRD_TRY(write_results(r, result));
-        result->computed = r->all;
-        result->seconds = crd_notes_seconds(&r->notes);
-    }
-    CRD_TRY(crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result));
-done:
-    return status;
+    CRD_PASS(note_shares(r));
+    CRD_PASS(gather_slices(r));
+    if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(write_results(r, result));
+    result->computed = r->all;
+    return CRD_OK;
+}
+
+static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
+{
+    CRD_PASS(crd_request_make(options, &r->notes.monitor, &r->request));
+    CRD_PASS(meet(r));
+    CRD_PASS(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
+    r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
+    CRD_PASS(open_folder(r));
+    *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
+    CRD_PASS(r->folder.complete ? check_complete(r, result) : compute_all(r, result));
+    result->seconds = crd_notes_seconds(&r->notes);
+    return crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result);
 }
 
 crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)

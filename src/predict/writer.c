@@ -36,7 +36,7 @@ static crd_status note_waiting(crd_writer *writer)
     }
     writer->waiting_count = 0;
     CRD_PASS(crd_partial_flush(writer->partial));
-    return writer->growth != NULL ? crd_growth_advance(writer->growth) : CRD_OK;
+    return writer->growth != NULL ? crd_growth_advance(writer->growth, NULL) : CRD_OK;
 }
 
 static crd_status write_one(crd_writer *writer, const crd_slice *slice, bool flush)

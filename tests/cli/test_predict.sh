@@ -34,6 +34,7 @@ run predict --config run/manifest.json -o again; expect 0
 same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"
 run "${base[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err_but "warning: --scan is given twice: scan.npy counts"
 same "$(json 'd["path"], d["chunks"], d["computed"], d["samples"]')" "npy 16 16 4"
+findings=$(json '[v for k, v in d.items() if k not in ("computed", "seconds")]')
 run convert npy/scan_prob.npy npy_prob.tif --spacing 2,1,1,um; expect 0
 /usr/bin/python3 -c "
 import json
@@ -55,7 +56,9 @@ run "${base[@]}" --dry-run; expect 0; out '^chunks +16 of 16,16,16, step 2, trim
 run predict --model model.h5; expect 2; err '^credence: .*--scan'
 run predict --model model.h5 --scan scan.tif; expect 2; err '^credence: .*--output'
 run "${base[@]}" -o run; expect 1; err '^credence: run is not empty: it holds the result of an earlier run; .*--overwrite'
-run "${base[@]}" -o run --resume; expect 0; err 'run is complete'; no_out
+run "${base[@]}" -o run --resume; expect 0; err 'run is complete'; out '^run: volume fraction of the segmentation 0\.[0-9]{4}'
+run "${base[@]}" -o npy --format npy --resume --json --quiet; expect 0; no_err
+same "$(json '[v for k, v in d.items() if k not in ("computed", "seconds")]')" "$findings"; same "$(json 'd["computed"]')" 0
 run "${base[@]}" -o run --overwrite --resume; expect 1; err 'exclude each other'
 run "${base[@]}" -o no --samples 0; expect 2; err '^credence: .*samples'
 run "${base[@]}" -o no --step 0; expect 2; err '^credence: .*step'

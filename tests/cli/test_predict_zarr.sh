@@ -44,6 +44,17 @@ PYTHON
 }
 compare 32
 run "${base[@]}" -o grown --format zarr; expect 1; err 'interrupted, which --resume goes on with'
+
+# The volumes begun make room for those of another format, and readers of run folders find one run.
+run convert plain/scan_seg.npy label.npy; expect 0
+for way in resume overwrite; do
+    cp -r grown $way; touch $way/mine
+    run "${base[@]}" -o $way --format npy --$way; expect 0; no_err
+    same "$(ls -A $way | tr '\n' ' ')" "log.jsonl manifest.json mine probe.h5 scan_prob.npy scan_prob.npy.json scan_seg.npy scan_seg.npy.json scan_unc.npy scan_unc.npy.json "
+    same "$(cat $way/*.npy | sha256sum)" "$(cat plain/*.npy | sha256sum)"
+    run validate $way --label label.npy --json; expect 0; same "$(json 'd["accuracy"]')" "1"
+done
+
 run "${base[@]}" -o grown --format zarr --resume; expect 0; no_err
 same "$(ls -A grown | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.zarr scan_seg.zarr scan_unc.zarr "
 compare 136
@@ -58,11 +69,13 @@ for name in prob seg unc; do
 done
 
 # What reads run folders reads this one, and --overwrite replaces it.
-run convert plain/scan_seg.npy label.npy; expect 0
 run validate grown --label label.npy --json; expect 0; same "$(json 'd["accuracy"]')" "1"
 run "${base[@]}" -o grown --format zarr --overwrite --bbox 0:20,2:12,3:13; expect 0
 run info --json grown/scan_seg.zarr; expect 0; same "$(json 'd["shape"]')" "[20, 10, 10]"
 touch grown/scan_seg.zarr/notes
 run "${base[@]}" -o grown --format npy --overwrite; expect 1; err 'holds more than a zarr volume'
 [ -e grown/scan_seg.zarr/notes ] || complain "removed what isn't ours"
+rm grown/scan_seg.zarr/notes
+run "${base[@]}" -o grown --format npy --resume; expect 0; no_err
+same "$(cat grown/*.npy | sha256sum)" "$(cat plain/*.npy | sha256sum)"
 finish
