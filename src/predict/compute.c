@@ -57,7 +57,7 @@ static crd_status finish_row(crd_predict_run *r, int64_t number)
     }
     snprintf(fields, sizeof fields, "\"row\": %" PRId64 ", \"slices\": [%" PRId64 ", %" PRId64 "]", row, begin,
              last + 1);
-    crd_notes_event(&r->notes, "row", fields);
+    crd_notes_event(&r->notes, "row", fields, "");
     return CRD_OK;
 }
 

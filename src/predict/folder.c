@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/output.h"
@@ -233,13 +234,12 @@ static crd_status write_list(const char *folder, const crd_request *request)
     crd_status status = CRD_OK;
     char *path = NULL, *text = NULL;
     cJSON *root = cJSON_CreateObject();
-    if (!fill_list(request, root) || (text = cJSON_Print(root)) == NULL) {
-        CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the list of volumes");
-    }
+    if (!fill_list(request, root)) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the list of volumes");
+    CRD_TRY(crd_json_print(root, false, &text));
     CRD_TRY(crd_join_path(folder, list_name, "", &path));
     CRD_TRY(crd_write_file(path, text, strlen(text)));
 done:
-    cJSON_free(text);
+    crd_free(&text);
     cJSON_Delete(root);
     crd_free(&path);
     return status;

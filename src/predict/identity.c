@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/settings.h"
@@ -100,19 +101,18 @@ static bool fill(const crd_request *request, const crd_fingerprints *fingerprint
 crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out)
 {
     crd_status status = CRD_OK;
-    char *settings = NULL, *text = NULL, device[256];
+    char *settings = NULL, device[256];
     cJSON *object = NULL;
     *out = NULL;
     CRD_TRY(crd_settings_to_json(&crd_predict_recorded, request->options, &settings));
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
     object = cJSON_Parse(settings);
-    if (object == NULL || !fill(request, fingerprints, device, object) || (text = cJSON_Print(object)) == NULL) {
+    if (object == NULL || !fill(request, fingerprints, device, object)) {
         status = out_of_memory();
         goto done;
     }
-    CRD_TRY(crd_strdup(text, out));
+    CRD_TRY(crd_json_print(object, false, out));
 done:
-    cJSON_free(text);
     cJSON_Delete(object);
     crd_settings_free_text(&settings);
     return status;
@@ -120,9 +120,10 @@ done:
 
 static void value_text(const cJSON *item, char *out, size_t size)
 {
-    char *text = item != NULL ? cJSON_PrintUnformatted(item) : NULL;
-    snprintf(out, size, "%s", text != NULL ? text : "none");
-    cJSON_free(text);
+    char *text = NULL;
+    const bool told = item != NULL && crd_json_print(item, true, &text) == CRD_OK;
+    snprintf(out, size, "%s", told ? text : "none");
+    crd_free(&text);
 }
 
 /* The first key of `a` whose value in `b` is another one, or NULL. */

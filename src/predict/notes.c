@@ -1,9 +1,11 @@
 #include "predict/notes.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 static void keep_warning(crd_notes *notes, const char *text)
@@ -25,11 +27,12 @@ static void keep_warning(crd_notes *notes, const char *text)
 static void log_text(crd_notes *notes, const char *event, const char *text)
 {
     cJSON *string = cJSON_CreateString(text);
-    char *quoted = string != NULL ? cJSON_PrintUnformatted(string) : NULL;
+    char *quoted = NULL;
     char fields[2300];
-    snprintf(fields, sizeof fields, "\"text\": %s", quoted != NULL ? quoted : "null");
-    crd_notes_event(notes, event, fields);
-    cJSON_free(quoted);
+    const bool told = crd_json_print(string, true, &quoted) == CRD_OK;
+    snprintf(fields, sizeof fields, "\"text\": %s", told ? quoted : "null");
+    crd_notes_event(notes, event, fields, "");
+    crd_free(&quoted);
     cJSON_Delete(string);
 }
 
@@ -65,11 +68,12 @@ crd_status crd_notes_log(crd_notes *notes, const char *path, bool append)
     return CRD_OK;
 }
 
-void crd_notes_event(crd_notes *notes, const char *event, const char *fields)
+void crd_notes_event(crd_notes *notes, const char *event, const char *fields, const char *times)
 {
+    const int64_t ms = (int64_t)(1e3 * crd_notes_seconds(notes));
     if (notes->log == NULL) return;
-    fprintf(notes->log, "{\"event\": \"%s\"%s%s, \"times\": {\"seconds\": %.3f}}\n", event,
-            fields[0] != '\0' ? ", " : "", fields, crd_notes_seconds(notes));
+    fprintf(notes->log, "{\"event\": \"%s\"%s%s, \"times\": {%s%s\"seconds\": %" PRId64 ".%03d}}\n", event,
+            fields[0] != '\0' ? ", " : "", fields, times, times[0] != '\0' ? ", " : "", ms / 1000, (int)(ms % 1000));
     (void)fflush(notes->log);
 }
 

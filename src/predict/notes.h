@@ -19,9 +19,9 @@ typedef struct crd_notes {
 void crd_notes_begin(const crd_monitor *outer, crd_notes *notes);
 /* Writes to the file from now on, what was said before first; `append` keeps what it holds. */
 crd_status crd_notes_log(crd_notes *notes, const char *path, bool append);
-/* One line of the log: {"event": event, <fields>, "times": {"seconds": since the beginning}}. `fields` is JSON without
- * braces, or "". */
-void crd_notes_event(crd_notes *notes, const char *event, const char *fields);
+/* One line of the log: {"event": event, <fields>, "times": {<times>, "seconds": since the beginning}}. Both are JSON
+ * without braces, or "". What may differ between equal runs belongs to the times. */
+void crd_notes_event(crd_notes *notes, const char *event, const char *fields, const char *times);
 double crd_notes_seconds(const crd_notes *notes);
 void crd_notes_end(crd_notes *notes);
 

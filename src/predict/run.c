@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "dist/agree.h"
 #include "predict/likeness.h"
 #include "predict/run.h"
@@ -97,23 +98,28 @@ done:
     return status;
 }
 
-/* "12 chunks of 64,128,128, 48 samples to compute: about 0.7 min, 1.2 GiB of memory, 0.3 GiB of disk" */
+/* "12 chunks of 64,128,128, 48 samples to compute: about 0.7 min, 1.2 GiB of memory, 0.3 GiB of disk". The log of an
+ * equal run is equal but for its times, so this sentence isn't for it. */
 static void tell_plan(crd_predict_run *r, double seconds)
 {
     const crd_axis_plan *axes = r->request.plan.axes;
-    const double share =
-        (double)(r->row_count * crd_predict_per_row(r)) / (double)r->request.chunks / (double)crd_dist_size(r->dist);
+    const int64_t chunks = r->row_count * crd_predict_per_row(r);
+    const double share = (double)chunks / (double)r->request.chunks / (double)crd_dist_size(r->dist);
     const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
-    crd_info(&r->notes.monitor,
+    char fields[64], times[64], number[CRD_NUMBER_BYTES];
+    crd_info(r->notes.outer,
              "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
-             r->row_count * crd_predict_per_row(r), r->request.chunks, axes[0].window, axes[1].window, axes[2].window,
-             r->request.samples, eta < 60.0 ? 0 : 1, eta / unit,
+             chunks, r->request.chunks, axes[0].window, axes[1].window, axes[2].window, r->request.samples,
+             eta < 60.0 ? 0 : 1, eta / unit,
              eta < 60.0     ? "s"
              : eta < 3600.0 ? "min"
                             : "hours",
              (double)r->memory.memory_bytes / 0x1p30, (double)r->memory.disk_bytes / 0x1p30,
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
+    snprintf(fields, sizeof fields, "\"chunks\": %" PRId64, chunks);
+    snprintf(times, sizeof times, "\"expected_seconds\": %s", crd_short_number(eta, 4, number));
+    crd_notes_event(&r->notes, "plan", fields, times);
 }
 
 static crd_status start(crd_predict_run *r)
@@ -164,13 +170,15 @@ static crd_status note_shares(crd_predict_run *r)
     for (int rank = 0; rank < size && crd_predict_first(r); rank++) {
         const share *s = &all[rank];
         const double computing = s->seconds - s->times.preparing;
-        char fields[512];
-        snprintf(fields, sizeof fields,
-                 "\"rank\": %d, \"host\": \"%s\", \"chunks\": %" PRId64 ", \"bands\": %" PRId64
-                 ", \"chunks_per_second\": %.4g, \"network_seconds\": %.3f, \"waiting_for_the_scan_seconds\": %.3f",
-                 rank, s->place.host, s->chunks, s->bands, computing > 0.0 ? (double)s->chunks / computing : 0.0,
-                 s->times.network, s->times.waiting);
-        crd_notes_event(&r->notes, "rank", fields);
+        char fields[32], times[512], number[3][CRD_NUMBER_BYTES];
+        snprintf(fields, sizeof fields, "\"rank\": %d", rank);
+        snprintf(times, sizeof times,
+                 "\"host\": \"%s\", \"chunks\": %" PRId64 ", \"bands\": %" PRId64
+                 ", \"chunks_per_second\": %s, \"network_seconds\": %s, \"waiting_for_the_scan_seconds\": %s",
+                 s->place.host, s->chunks, s->bands,
+                 crd_short_number(computing > 0.0 ? (double)s->chunks / computing : 0.0, 4, number[0]),
+                 crd_short_number(s->times.network, 6, number[1]), crd_short_number(s->times.waiting, 6, number[2]));
+        crd_notes_event(&r->notes, "rank", fields, times);
         r->all += s->chunks;
     }
 done:
@@ -231,7 +239,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_partial_remove(r->folder.path));
-    crd_notes_event(&r->notes, "done", "");
+    crd_notes_event(&r->notes, "done", "", "");
 done:
     crd_free(&probe);
     crd_free(&path);

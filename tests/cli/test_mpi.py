@@ -182,7 +182,7 @@ def same_run(a, b, what):
 
 def shares(name):
     lines = [json.loads(line) for line in open(f"{name}/log.jsonl")]
-    return [line["chunks"] for line in lines if line["event"] == "rank"]
+    return [line["times"]["chunks"] for line in lines if line["event"] == "rank"]
 
 
 def prediction():

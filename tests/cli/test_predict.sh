@@ -26,12 +26,13 @@ same "$(ls -A run | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.ti
 cp run/manifest.json out; same "$(json 'd["format"], d["device"].split()[0], d["seed"], d["plan"]["chunks"], len(d["volume_fraction"]["samples"]), d["warnings"]')" "credence-run cpu 0 16 4 []"
 same "$(json 'd["model"]["sha256"]')" "$(sha256sum model.h5 | cut -d' ' -f1)"
 same "$(json 'd["outputs"][2]["file"], d["outputs"][2]["percentiles"], d["uncertainty"]["interval"]')" "scan_unc.tif [33, 67] 33-67"
-/usr/bin/python3 -c "import json; [json.loads(line)['times'] for line in open('run/log.jsonl')]" || complain "log.jsonl"
+events() { /usr/bin/python3 -c "import json, sys; print([{k: v for k, v in json.loads(line).items() if k != 'times' or not v['seconds'] >= 0} for line in open(sys.argv[1])])" "$1/log.jsonl"; }
 run info --json run/scan_prob.tif; expect 0; same "$(json 'd["shape"], d["type"], d["spacing"], d["unit"]')" "[20, 24, 40] f32 [2, 1, 1] um"
 
 # The same run again: from the manifest, from the same scan in another format, with other threads.
 run predict --config run/manifest.json -o again; expect 0
 same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"
+same "$(events again)" "$(events run)"
 run "${base[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err_but "warning: --scan is given twice: scan.npy counts"
 same "$(json 'd["path"], d["chunks"], d["computed"], d["samples"]')" "npy 16 16 4"
 findings=$(json '[v for k, v in d.items() if k not in ("computed", "seconds")]')
