@@ -133,8 +133,8 @@ const cli_command cli_train = {
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
     .shared = true,
     .details =
-        "Labels are 0 and 1, or any two values of which the larger is the foreground; voxels that nobody labelled "
-        "are marked with a value of their own (--ignore).\n"
+        "Labels are 0 and 1, or any two values of which the larger is the foreground, the same in all labels; voxels "
+        "that nobody labelled are marked with a value of their own (--ignore).\n"
         "The model, its best state, a checkpoint, a log and a picture of the course are written beside each other; "
         "--resume goes on after "
         "an interruption and ends with the same bytes.",

@@ -39,7 +39,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_REALS,
      AT(foreground),
      .argument = "V,V",
-     .help = "label values that mean foreground; without it, the larger of two"},
+     .help = "label values that mean foreground; without it, the larger of the two in all labels"},
     {.name = "ignore",
      .kind = CRD_SETTING_REALS,
      AT(ignore),

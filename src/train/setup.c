@@ -173,6 +173,7 @@ static crd_status open_data(crd_run *r)
                                 .label = {.volume = &r->label_reading,
                                           .foreground = o->foreground.items,
                                           .foreground_count = o->foreground.count,
+                                          .foreground_needed = true,
                                           .ignore = o->ignore.items,
                                           .ignore_count = o->ignore.count},
                                 .volume = &r->scan_reading,
@@ -190,6 +191,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
+    CRD_PASS(crd_dataset_settle((crd_dataset *const[]){r->training, r->validation}, 2, r->monitor));
     if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));

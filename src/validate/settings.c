@@ -49,7 +49,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_REALS,
      .offset = AT(foreground),
      .argument = "V,...",
-     .help = "values of the label that mean foreground; without it the larger of two"},
+     .help =
+         "values of the label that mean foreground; without it the larger of two, or the only one that isn't 0, with a "
+         "warning"},
     {.name = "ignore",
      .kind = CRD_SETTING_REALS,
      .offset = AT(ignore),

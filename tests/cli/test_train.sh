@@ -21,6 +21,8 @@ part[:, 8:30, 4:40] = label[:, 8:30, 4:40]
 np.save("part.npy", part)
 nowhere = np.full_like(label, 255)
 np.save("nowhere.npy", nowhere)
+np.save("both.npy", np.where(part == 255, 0, part + 1).astype(np.uint8))
+np.save("background.npy", np.where(part == 0, 1, 0).astype(np.uint8))
 PYTHON
 small="--filters 4 --chunk 8,16,16 --step 2 --batch 4 --epochs 2 --threads 2"
 names() { find . -maxdepth 1 -name "$1*" -printf '%f\n' | sort | tr '\n' ' '; }
@@ -88,6 +90,18 @@ run train --scan scan.npy --label three.npy -o x.h5 $small; expect 1; err '^cred
 run train --scan scan.npy --label three.npy --foreground 1,3 -o x.h5 --quiet $small; expect 0
 # shellcheck disable=SC2086
 run train --scan scan.npy --label part.npy --ignore 255 -o x.h5 $small; expect 0; err '[0-9.]+ % without a label'
+# A label of the background only is that, because the other label says so.
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label background.npy --ignore 0 -o x.h5 --max-steps 1 $small; expect 0
+err 'background\.npy: foreground is 2; 0\.0 % foreground'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --valid-scan scan.npy --valid-label background.npy --ignore 0 --foreground 2 \
+    -o x.h5 --max-steps 1 $small; expect 0; err 'warning: the label background\.npy has no foreground'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label background.npy --ignore 0 --foreground 3 -o x.h5 $small
+expect 1; err '^credence: .*no voxel of the foreground value 3, nor has any other'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label part.npy -o x.h5 $small; expect 1; err '^credence: .*0, 1, 2.*--foreground'
 for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "absent.npy absent"; do
     # shellcheck disable=SC2086
     run train --scan scan.npy --label ${wrong% *} -o no.h5 $small; expect 1; err "^credence: .*${wrong#* }"

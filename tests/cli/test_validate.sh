@@ -52,6 +52,12 @@ run validate "$folder/old" --label "$folder/label.npy" -q;              expect 0
 run validate "$folder/c" --label "$folder/label.npy" --csv -q;          expect 0
 same "$(sed -n 1p "$folder/out" | tr -cd , | wc -c)" "$(sed -n 2p "$folder/out" | tr -cd , | wc -c)"
 
+# One value is no proof of what it means: said, and --foreground says otherwise.
+run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 -q --json
+expect 0; err 'warning: .*label\.npy.* is 1: it is taken for the foreground'; same "$(json 'd["tn"], d["fp"]')" "0 0"
+run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 --foreground 2 -q --json
+expect 0; err 'warning: .*label\.npy has no foreground'; same "$(json 'd["tp"], d["fn"], d["voxels"] > 0')" "0 0 True"
+
 run compare "$folder/a,b" "$folder/c"
 expect 0; out 'accuracy +UQ mean/1e-02 +P\(A\|C\)'; out '/c +mcdn +0\.'; out 'autocorr'
 # Equal maps are level in everything, and said to be.
