@@ -82,24 +82,26 @@ static crd_status check_options(const crd_train_options *o)
     return crd_net_check_chunk(o->chunk);
 }
 
-/* No name that is written may be one that is read. */
-static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+/* No name that is written may be one that is read. `input` may be NULL. */
+static crd_status spare_input(const crd_run *r, const char *input)
 {
     const char *const written[] = {r->options->output, r->best_path, r->checkpoint_path, r->log_path, r->picture_path};
-    for (int64_t i = 0; i < inputs->count; i++) {
-        char *file;
-        const char *dataset;
-        CRD_PASS(crd_split_dataset(inputs->items[i], false, &file, &dataset));
-        const char *lost = NULL;
-        for (size_t k = 0; k < sizeof written / sizeof written[0]; k++) {
-            if (crd_same_file(file, written[k])) lost = written[k];
-        }
-        crd_free(&file);
-        if (lost == NULL) continue;
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is to be read, and writing %s would replace it; give -o or --log another name",
-                        inputs->items[i], lost);
+    const char *dataset, *lost = NULL;
+    char *file;
+    if (input == NULL) return CRD_OK;
+    CRD_PASS(crd_split_dataset(input, false, &file, &dataset));
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        if (crd_same_file(file, written[i])) lost = written[i];
     }
+    crd_free(&file);
+    if (lost == NULL) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s is to be read, and writing %s would replace it; give -o or --log another name", input, lost);
+}
+
+static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+{
+    for (int64_t i = 0; i < inputs->count; i++) CRD_PASS(spare_input(r, inputs->items[i]));
     return CRD_OK;
 }
 
@@ -114,6 +116,8 @@ static crd_status check_places(const crd_run *r)
     CRD_PASS(spare_inputs(r, &o->label));
     CRD_PASS(spare_inputs(r, &o->valid_scan));
     CRD_PASS(spare_inputs(r, &o->valid_label));
+    CRD_PASS(spare_input(r, o->init));
+    if (o->mask != NULL && strcmp(o->mask, "cylinder") != 0) CRD_PASS(spare_input(r, o->mask));
     if (stat(o->output, &about) == 0 && about.st_size > 0 && !crd_model_recognise(o->output)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no model of credence; give -o another name",
                         o->output);
