@@ -225,8 +225,10 @@ static crd_status make_model(crd_run *r)
     snprintf(info.norm, sizeof info.norm, "%s", o->norm);
     crd_dataset_record(r->training, &info.training);
     CRD_TRY(crd_model_create(&info, (uint64_t)o->seed, &r->model));
+    snprintf(r->init, sizeof r->init, "none");
     if (o->init != NULL && o->init[0] != '\0') {
         CRD_TRY(crd_model_load(o->init, &from));
+        CRD_TRY(crd_sha256_file(o->init, r->init));
         if (from->net.kind != r->model->net.kind || from->net.filters != r->model->net.filters ||
             from->net.groups != r->model->net.groups) {
             CRD_FAIL(CRD_ERR_MISMATCH,
@@ -325,6 +327,7 @@ static crd_status make_trainer(crd_run *r)
     memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
     r->identity = (crd_train_identity){.settings = r->settings,
                                        .isa = crd_trainer_isa(r->trainer),
+                                       .init = r->init,
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
