@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/paper_keys.h"
 #include "credence/train.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
@@ -311,40 +312,11 @@ static const crd_setting rows[] = {
      .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 on a GPU"},
 };
 
-/* The keys of the paper's own code, so that its config files can be used as they are. Its epochs of the KL weight count
- * from one later; what belongs to its other networks, its prediction and its folders means nothing here. */
-static const crd_setting_alias aliases[] = {
-    {.key = "window", .name = "chunk"},
-    {.key = "batch_size", .name = "batch"},
-    {.key = "initial_learning_rate", .name = "lr"},
-    {.key = "lr_decay_start_epoch", .name = "lr-decay-start"},
-    {.key = "kl_alpha", .name = "kl-initial"},
-    {.key = "kl_alpha_increase_per_epoch", .name = "kl-step"},
-    {.key = "kl_start_epoch", .name = "kl-start", .add = -1},
-    {.key = "weights_path", .name = "init"},
-    {.key = "bayesian", .name = "kind", .words = {"mcdn", "bcnn"}},
-    {.key = "norm", .name = "norm", .words = {"none", "scan"}},
-    {.key = "initial_epoch"},
-    {.key = "num_gpus"},
-    {.key = "mc_samples"},
-    {.key = "border_trim"},
-    {.key = "lower_percentile"},
-    {.key = "upper_percentile"},
-    {.key = "num_percentiles"},
-    {.key = "alpha"},
-    {.key = "vnet"},
-    {.key = "kernel_size"},
-    {.key = "activation"},
-    {.key = "padding"},
-    {.key = "ensemble"},
-    {.key = "*_dir"},
-};
-
 const crd_settings crd_train_settings = {.title = "train",
                                          .rows = rows,
                                          .count = sizeof rows / sizeof rows[0],
-                                         .aliases = aliases,
-                                         .alias_count = sizeof aliases / sizeof aliases[0]};
+                                         .aliases = crd_paper_keys,
+                                         .alias_count = CRD_PAPER_KEY_COUNT};
 
 typedef struct preset {
     const char *name, *json;
