@@ -65,6 +65,11 @@ static void print_next(const crd_train_options *options)
         printf(" --shape %" PRId64 ",%" PRId64 ",%" PRId64, options->shape[0], options->shape[1], options->shape[2]);
     }
     if (options->type != NULL) printf(" --type %s", options->type);
+    if (options->offset > 0) printf(" --offset %" PRId64, options->offset);
+    if (options->spacing != NULL && options->spacing[0] != '\0') {
+        printf(" --spacing ");
+        print_word(options->spacing);
+    }
     if (options->mask != NULL) {
         printf(" --mask ");
         print_word(options->mask);

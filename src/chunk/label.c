@@ -9,6 +9,7 @@
 #include "base/report.h"
 #include "credence/number.h"
 #include "volume/format.h"
+#include "volume/sidecar.h"
 
 enum { VALUES_MAX = 256 }; /* a label with more values isn't one */
 
@@ -258,6 +259,12 @@ crd_status crd_label_decide(crd_label *const *labels, int64_t count, const crd_l
     return CRD_OK;
 }
 
+const char *crd_label_type(const char *path, const crd_volume_options *options)
+{
+    if (options->type != NULL || options->shape[0] == 0 || crd_sidecar_names_type(path)) return options->type;
+    return "u8";
+}
+
 /* `other`: the label that this one is the same as, for another thread; NULL: none. */
 static crd_status open_file(const char *path, const crd_volume_options *options, const crd_label *other,
                             const crd_monitor *monitor, crd_label *label)
@@ -271,6 +278,7 @@ static crd_status open_file(const char *path, const crd_volume_options *options,
         label->options.format = label->format;
         label->options.unit = NULL;
     }
+    label->options.type = crd_label_type(path, &label->options);
     if (other != NULL) {
         CRD_PASS(crd_volume_open_again(other->volume, &label->options, &label->volume));
     } else {

@@ -24,6 +24,8 @@ typedef struct crd_label_options {
     int64_t ignore_count;
 } crd_label_options;
 
+/* Of a raw label: what the options say; without that u8, unless a file beside it says otherwise (NULL). */
+const char *crd_label_type(const char *path, const crd_volume_options *options);
 /* Reads the whole volume once to learn its values; `shape` is the scan's. What they mean is for crd_label_decide. */
 crd_status crd_label_learn(const char *path, const int64_t shape[3], const crd_volume_options *options,
                            const crd_monitor *monitor, crd_label **out);

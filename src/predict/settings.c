@@ -84,7 +84,8 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(mask),
      .argument = "FILE|cylinder",
-     .help = "where the object is: a volume that is nonzero there, or the circle inscribed in y and x. Outside, the "
+     .help = "where the object is: a volume that is nonzero there (raw: u8), or the circle inscribed in y and x. "
+             "Outside, the "
              "scan counts as its mean and all outputs are 0"},
     {.name = "bbox",
      .kind = CRD_SETTING_TEXT,

@@ -216,6 +216,12 @@ static crd_status list_pair(crd_dataset *dataset, pair *p, const crd_monitor *mo
     return list_chunks(dataset, p, dataset->options.step);
 }
 
+/* In place of what the files say, which is wrong then. */
+static bool spacing_given(const crd_dataset *dataset)
+{
+    return dataset->options.volume != NULL && dataset->options.volume->spacing[0] > 0.0;
+}
+
 static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path, const pair *p)
 {
     const crd_volume_info *scan = crd_scan_info(p->scan), *label = crd_label_info(p->label);
@@ -239,7 +245,7 @@ crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *l
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
     memcpy(p.region.size, crd_scan_info(p.scan)->shape, sizeof p.region.size);
     CRD_TRY(crd_label_learn(label, p.region.size, dataset->options.label.volume, monitor, &p.label));
-    compare_spacing(monitor, scan, label, &p);
+    if (!spacing_given(dataset)) compare_spacing(monitor, scan, label, &p);
     crd_record_join(&dataset->record, p.scan);
     CRD_TRY(append_pair(dataset, &p));
     p = (pair){0};

@@ -29,6 +29,7 @@ typedef struct crd_run {
     crd_lock *lock;
     crd_model *model;
     crd_volume_options scan_reading, label_reading;
+    char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
     int64_t classes[2]; /* labelled voxels */
     crd_trainer *trainer;

@@ -39,10 +39,10 @@ static crd_status beside(const char *output, const char *suffix, char **out)
 /* Names of files and ways to run don't shape the result. `identity`: nor does how long to go on, which may change. */
 static crd_status shaping_settings(const crd_train_options *options, bool identity, char **out)
 {
-    static const char *const others[] = {"epochs",      "max-steps",  "scan",   "label",     "valid-scan",
-                                         "valid-label", "output",     "log",    "preset",    "checkpoint-every",
-                                         "resume",      "threads",    "isa",    "init",      "shape",
-                                         "type",        "label-type", "device", "precision", "readers"};
+    static const char *const others[] = {
+        "epochs",     "max-steps",        "scan",      "label",   "valid-scan", "valid-label",  "output", "log",
+        "preset",     "checkpoint-every", "resume",    "threads", "isa",        "init",         "shape",  "type",
+        "label-type", "device",           "precision", "readers", "offset",     "label-offset", "spacing"};
     crd_status status = CRD_OK;
     char *all = NULL;
     cJSON *json = NULL;
@@ -165,12 +165,26 @@ static void share_caches(crd_run *r)
     r->scan_reading.cache_bytes = r->label_reading.cache_bytes = (size_t)(CACHE_BYTES / files);
 }
 
+/* What the files don't say, or say wrong. */
+static crd_status describe_files(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    r->scan_reading =
+        (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type, .offset = o->offset};
+    r->label_reading = (crd_volume_options){
+        .shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type, .offset = o->label_offset};
+    if (o->spacing != NULL && o->spacing[0] != '\0') {
+        CRD_PASS(crd_spacing_parse(o->spacing, r->scan_reading.spacing, r->unit));
+        if (r->unit[0] != '\0') r->scan_reading.unit = r->unit;
+    }
+    share_caches(r);
+    return CRD_OK;
+}
+
 static crd_status open_data(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    r->scan_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type};
-    r->label_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type};
-    share_caches(r);
+    CRD_PASS(describe_files(r));
     crd_dataset_options data = {.chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                 .step = o->step,
                                 .mask = o->mask,
