@@ -65,6 +65,11 @@ static void print_next(const crd_train_options *options)
         printf(" --shape %" PRId64 ",%" PRId64 ",%" PRId64, options->shape[0], options->shape[1], options->shape[2]);
     }
     if (options->type != NULL) printf(" --type %s", options->type);
+    if (options->offset > 0) printf(" --offset %" PRId64, options->offset);
+    if (options->spacing != NULL && options->spacing[0] != '\0') {
+        printf(" --spacing ");
+        print_word(options->spacing);
+    }
     if (options->mask != NULL) {
         printf(" --mask ");
         print_word(options->mask);
@@ -133,8 +138,8 @@ const cli_command cli_train = {
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
     .shared = true,
     .details =
-        "Labels are 0 and 1, or any two values of which the larger is the foreground; voxels that nobody labelled "
-        "are marked with a value of their own (--ignore).\n"
+        "Labels are 0 and 1, or any two values of which the larger is the foreground, the same in all labels; voxels "
+        "that nobody labelled are marked with a value of their own (--ignore).\n"
         "The model, its best state, a checkpoint, a log and a picture of the course are written beside each other; "
         "--resume goes on after "
         "an interruption and ends with the same bytes.",

@@ -1,6 +1,7 @@
 /* Labels as people make them: two values of any size, several classes, voxels nobody labelled. */
 #include <unistd.h>
 
+#include "base/error.h"
 #include "chunk/label.h"
 #include "harness.h"
 
@@ -65,7 +66,7 @@ static void test_foreground_and_ignored_values(void)
     }
     crd_label_close(&label);
     const double missing[] = {7};
-    const crd_label_options wrong = {.foreground = missing, .foreground_count = 1};
+    const crd_label_options wrong = {.foreground = missing, .foreground_count = 1, .foreground_needed = true};
     CHECK_FAILS(crd_label_open(path, shape, &wrong, NULL, &label), CRD_ERR_ARGUMENT, "foreground value 7");
 }
 
@@ -81,6 +82,80 @@ static void test_one_class_only(void)
     crd_label_close(&label);
 }
 
+typedef struct heard {
+    char warning[512];
+    int warnings;
+} heard;
+
+static void hear(void *context, crd_level level, const char *message)
+{
+    heard *h = context;
+    if (level != CRD_LEVEL_WARNING) return;
+    h->warnings++;
+    snprintf(h->warning, sizeof h->warning, "%s", message);
+}
+
+/* The second of two files holds the background (1) only, and 0 means that nobody looked. */
+static crd_status learn_two(crd_label **labels)
+{
+    uint8_t first[VOXELS], second[VOXELS];
+    for (int i = 0; i < VOXELS; i++) first[i] = (uint8_t)(i % 3), second[i] = (uint8_t)(i % 2);
+    CRD_PASS(write_label(CRD_U8, first));
+    CRD_PASS(crd_label_learn(path, shape, NULL, NULL, &labels[0]));
+    CRD_PASS(write_label(CRD_U8, second));
+    return crd_label_learn(path, shape, NULL, NULL, &labels[1]);
+}
+
+static void check_second_is_background(const crd_label *label)
+{
+    int64_t counts[3];
+    crd_label_counts(label, counts);
+    CHECK(counts[0] == VOXELS / 2 && counts[1] == 0 && counts[2] == VOXELS / 2);
+}
+
+static void test_labels_are_decided_together(void)
+{
+    const double zero[] = {0}, two[] = {2}, seven[] = {7};
+    crd_label *labels[2] = {NULL, NULL};
+    heard h = {.warnings = 0};
+    const crd_monitor monitor = {.message = hear, .context = &h};
+    crd_label_options options = {.ignore = zero, .ignore_count = 1, .foreground_needed = true};
+    CHECK_OK(learn_two(labels));
+    CHECK_OK(crd_label_decide(labels, 2, &options, &monitor));
+    check_second_is_background(labels[1]);
+    CHECK(h.warnings == 0);
+    options.foreground = two;
+    options.foreground_count = 1;
+    CHECK_OK(crd_label_decide(labels, 2, &options, &monitor));
+    check_second_is_background(labels[1]);
+    CHECK(h.warnings == 1 && strstr(h.warning, "has no foreground") != NULL);
+    options.foreground = seven;
+    CHECK_FAILS(crd_label_decide(labels, 2, &options, NULL), CRD_ERR_ARGUMENT, "nor has any other");
+    CHECK_FAILS(crd_label_decide(labels, 2, &(crd_label_options){0}, NULL), CRD_ERR_ARGUMENT, "0, 1, 2");
+    for (int i = 0; i < 2; i++) crd_label_close(&labels[i]);
+}
+
+/* Alone it can't be told from a file that is foreground throughout: taken for that, and said. */
+static void test_one_value_alone(void)
+{
+    const double zero[] = {0}, two[] = {2};
+    crd_label *labels[2] = {NULL, NULL};
+    heard h = {.warnings = 0};
+    const crd_monitor monitor = {.message = hear, .context = &h};
+    crd_label_options options = {.ignore = zero, .ignore_count = 1};
+    int64_t counts[3];
+    CHECK_OK(learn_two(labels));
+    CHECK_OK(crd_label_decide(labels + 1, 1, &options, &monitor));
+    crd_label_counts(labels[1], counts);
+    CHECK(counts[0] == 0 && counts[1] == VOXELS / 2);
+    CHECK(h.warnings == 1 && strstr(h.warning, "taken for the foreground") != NULL);
+    options.foreground = two;
+    options.foreground_count = 1;
+    CHECK_OK(crd_label_decide(labels + 1, 1, &options, &monitor));
+    check_second_is_background(labels[1]);
+    for (int i = 0; i < 2; i++) crd_label_close(&labels[i]);
+}
+
 static void test_what_is_not_a_label(void)
 {
     float voxels[VOXELS] = {0};
@@ -94,4 +169,5 @@ static void test_what_is_not_a_label(void)
 }
 
 TEST_MAIN(TEST(test_larger_of_two_values_is_foreground), TEST(test_foreground_and_ignored_values),
-          TEST(test_one_class_only), TEST(test_what_is_not_a_label))
+          TEST(test_one_class_only), TEST(test_labels_are_decided_together), TEST(test_one_value_alone),
+          TEST(test_what_is_not_a_label))

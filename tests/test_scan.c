@@ -226,6 +226,24 @@ static void test_mask_of_fortran_order(void)
     CHECK(memcmp(seen[0], seen[1], sizeof seen[0]) == 0);
 }
 
+/* One byte a voxel: read as what it must be. Anything else needs a word beside it. */
+static void test_raw_mask(void)
+{
+    crd_mask *mask = NULL, *again = NULL;
+    uint8_t voxels[COUNT], inside[COUNT];
+    const int64_t deeper[3] = {Z + 1, Y, X};
+    for (int i = 0; i < COUNT; i++) voxels[i] = (uint8_t)(i % 3);
+    FILE *file = fopen(scratch("mask.raw"), "wb");
+    CHECK(file != NULL && fwrite(voxels, sizeof voxels, 1, file) == 1 && fclose(file) == 0);
+    CHECK_OK(crd_mask_open(scratch("mask.raw"), shape, &mask));
+    CHECK_OK(crd_mask_reopen(mask, &again));
+    crd_mask_close(&mask);
+    CHECK_OK(crd_mask_read(again, &whole, inside));
+    for (int i = 0; i < COUNT; i++) CHECK(inside[i] == (voxels[i] != 0));
+    crd_mask_close(&again);
+    CHECK_FAILS(crd_mask_open(scratch("mask.raw"), deeper, &mask), CRD_ERR_ARGUMENT, "mask.raw.json");
+}
+
 static void test_mask_of_another_shape(void)
 {
     crd_mask *mask = NULL;
@@ -364,4 +382,5 @@ static void test_normalising(void)
 
 TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_fortran_order), TEST(test_mask_of_another_shape), TEST(test_kept_slices_are_read_once))
+          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_mask_of_another_shape),
+          TEST(test_kept_slices_are_read_once))

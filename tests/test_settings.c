@@ -177,12 +177,17 @@ static void test_json_sets_what_flags_did_not(void)
 
 static void test_json_may_use_other_names(void)
 {
-    static const crd_setting_alias aliases[] = {
-        {.key = "mc_samples", .name = "samples"}, {.key = "first_seed", .name = "seed", .add = -1}, {.key = "gpus"}};
+    static const crd_setting_alias aliases[] = {{.key = "mc_samples", .name = "draws"},
+                                                {.key = "mc_samples", .name = "samples"},
+                                                {.key = "first_seed", .name = "seed", .add = -1},
+                                                {.key = "gpus"},
+                                                {.key = "draws", .name = "draws"},
+                                                {.key = "low", .name = "scan", .upper = "high"},
+                                                {.key = "high"}};
     crd_settings with_aliases = table;
     options o;
     with_aliases.aliases = aliases;
-    with_aliases.alias_count = 3;
+    with_aliases.alias_count = sizeof aliases / sizeof aliases[0];
     unsigned char given[sizeof rows / sizeof rows[0]] = {0};
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"mc-samples\": 5, \"first_seed\": 2, \"gpus\": [0, 1]}", "c",
@@ -193,6 +198,10 @@ static void test_json_may_use_other_names(void)
     CHECK(o.samples == 5 && o.lr == 1 && given[3] == 1);
     CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"mc_samples\": 5, \"samples\": 5}", "c", NULL),
                 CRD_ERR_ARGUMENT, "samples stands there twice");
+    CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"draws\": 9, \"high\": 66.5, \"low\": 33}", "c", NULL));
+    CHECK(o.scan != NULL && strcmp(o.scan, "33-66.5") == 0);
+    CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"low\": 33, \"high\": \"x\"}", "c", NULL),
+                CRD_ERR_ARGUMENT, "low and high must be two numbers");
     crd_settings_clear(&table, &o);
 }
 

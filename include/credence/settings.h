@@ -70,13 +70,15 @@ typedef struct crd_setting {
     crd_status (*check)(const char *name, const char *text);
 } crd_setting;
 
-/* Another name that a key may have in JSON files. */
+/* Another name that a key may have in JSON files. A table may have several for one key: the first whose setting it has
+ * counts, and where it has none of them the key is known and has no meaning. */
 typedef struct crd_setting_alias {
     const char *key;  /* "*_dir": every key that ends so */
     const char *name; /* of the setting; NULL: the key is known and has no meaning here */
     double add;       /* added to a number: files that count epochs from 2 where we count from 1 have -1 */
     const char
-        *words[2]; /* what false and true stand for; NULL: themselves. Where given, the alias is for these only */
+        *words[2];     /* what false and true stand for; NULL: themselves. Where given, the alias is for these only */
+    const char *upper; /* the number at this other key and ours are the ends of a range, "33-67"; NULL: no range */
 } crd_setting_alias;
 
 typedef struct crd_settings {
@@ -96,9 +98,10 @@ CRD_API void crd_settings_clear(const crd_settings *table, void *options);
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
 /* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
  * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is
- * replaced; null is the default of what isn't a number or a FLAG. `given[i]` != 0 keeps row i untouched (a flag that wins over the file); rows that the file sets are marked
- * there, so that a preset can follow as another JSON object; NULL: no marks. Unknown keys are an error that names the
- * key. `source` is the file's name for the sentence. After a failure some may be set. */
+ * replaced; null is the default of what isn't a number or a FLAG. `given[i]` != 0 keeps row i untouched (a flag that
+ * wins over the file); rows that the file sets are marked there, so that a preset can follow as another JSON object;
+ * NULL: no marks. Unknown keys are an error that names the key. `source` is the file's name for the sentence. After a
+ * failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,
                                           const char *source, unsigned char *given);
 /* All settings as a JSON object, in table order, names with '-'; free with crd_settings_free_text. Numbers come back

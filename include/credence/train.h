@@ -52,7 +52,9 @@ typedef struct crd_train_options {
     int64_t valid_samples;
     int64_t shape[3]; /* raw files */
     char *type, *label_type;
-    char *log; /* another place for the log */
+    int64_t offset, label_offset; /* bytes to skip at the start of raw files */
+    char *spacing;                /* "z,y,x,unit": of all scans, in place of the files'; NULL: as they say */
+    char *log;                    /* another place for the log */
     int64_t checkpoint_every;
     int resume;
     int64_t seed, threads;

@@ -45,9 +45,9 @@ typedef struct crd_validate_options {
     int csv;                   /* for programs: crd_validate itself prints nothing */
     int64_t threads;           /* 0: one per core */
 
-    int64_t shape[3]; /* a raw label */
-    char *type;
-    int64_t offset;
+    int64_t shape[3]; /* raw files; the type of raw maps follows from their size */
+    char *type;       /* a raw label; NULL: u8 */
+    int64_t offset;   /* a raw label */
 } crd_validate_options;
 
 CRD_API extern const crd_settings crd_validate_settings;

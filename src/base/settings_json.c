@@ -140,11 +140,15 @@ static bool alias_fits(const crd_setting_alias *alias, const cJSON *item)
 
 static target find_target(const crd_settings *table, const cJSON *item)
 {
+    bool known = false;
     for (size_t i = 0; i < table->alias_count; i++) {
         const crd_setting_alias *alias = &table->aliases[i];
         if (!alias_fits(alias, item)) continue;
-        return (target){alias->name != NULL ? crd_settings_find(table, alias->name) : NULL, alias, true};
+        const crd_setting *meant = alias->name != NULL ? crd_settings_find(table, alias->name) : NULL;
+        if (meant != NULL) return (target){meant, alias, true};
+        known = true;
     }
+    if (known) return (target){.known = true};
     const crd_setting *row = crd_settings_find(table, item->string);
     return (target){row, NULL, row != NULL};
 }
@@ -160,6 +164,22 @@ static bool set_before(const crd_settings *table, const cJSON *object, const cJS
     return false;
 }
 
+/* 33 and, at the other key, 67 become "33-67". */
+static crd_status assign_range(const target *found, void *options, const cJSON *object, const cJSON *item)
+{
+    const cJSON *upper = NULL, *other = NULL;
+    char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES], text[2 * CRD_NUMBER_BYTES];
+    cJSON_ArrayForEach(other, object)
+    {
+        if (crd_setting_same_name(other->string, found->alias->upper)) upper = other;
+    }
+    if (!cJSON_IsNumber(item) || !cJSON_IsNumber(upper)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s and %s must be two numbers", found->alias->key, found->alias->upper);
+    }
+    snprintf(text, sizeof text, "%s-%s", number_text(item->valuedouble, low), number_text(upper->valuedouble, high));
+    return crd_setting_assign(found->row, options, text);
+}
+
 static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
 {
     const target found = find_target(table, item);
@@ -172,7 +192,9 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     if (found.alias != NULL && cJSON_IsNumber(item)) {
         cJSON_SetNumberHelper(item, item->valuedouble + found.alias->add);
     }
-    if (found.alias != NULL && found.alias->words[0] != NULL) {
+    if (found.alias != NULL && found.alias->upper != NULL) {
+        CRD_PASS(assign_range(&found, options, object, item));
+    } else if (found.alias != NULL && found.alias->words[0] != NULL) {
         CRD_PASS(crd_setting_assign(found.row, options, found.alias->words[cJSON_IsTrue(item) ? 1 : 0]));
     } else {
         CRD_PASS(assign_json(found.row, options, item));

@@ -9,43 +9,48 @@
 #include "base/report.h"
 #include "credence/number.h"
 #include "volume/format.h"
+#include "volume/sidecar.h"
 
 enum { VALUES_MAX = 256 }; /* a label with more values isn't one */
+
+typedef struct value_set {
+    double values[VALUES_MAX]; /* rising */
+    int64_t count;
+} value_set;
 
 struct crd_label {
     char *path;
     crd_volume *volume;
     crd_volume_options options; /* its strings are copies */
     char *type, *format;
-    double values[VALUES_MAX]; /* rising */
+    value_set met; /* in the file, those that are ignored among them */
     int64_t voxels[VALUES_MAX];
     uint8_t classes[VALUES_MAX];
-    int64_t value_count;
     int64_t counts[3];
     double *slice; /* room for reading */
     int64_t slice_voxels;
 };
 
-static void list_values(const crd_label *label, char *text, size_t size)
+static void list_values(const double *values, int64_t count, char *text, size_t size)
 {
     size_t used = 0;
     char number[CRD_NUMBER_BYTES];
     text[0] = '\0';
-    for (int64_t i = 0; i < label->value_count && i < 12 && used < size; i++) {
+    for (int64_t i = 0; i < count && i < 12 && used < size; i++) {
         const int wrote =
-            snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", crd_format_real(label->values[i], number));
+            snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", crd_format_real(values[i], number));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    if (label->value_count > 12 && used < size) snprintf(text + used, size - used, ", ...");
+    if (count > 12 && used < size) snprintf(text + used, size - used, ", ...");
 }
 
-/* Where the value stands among those seen, or where it belongs. */
-static int64_t find_value(const crd_label *label, double value)
+/* Where the value stands among those met, or where it belongs. */
+static int64_t find_value(const value_set *met, double value)
 {
-    int64_t low = 0, high = label->value_count;
+    int64_t low = 0, high = met->count;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (label->values[middle] < value)
+        if (met->values[middle] < value)
             low = middle + 1;
         else
             high = middle;
@@ -53,23 +58,34 @@ static int64_t find_value(const crd_label *label, double value)
     return low;
 }
 
+static bool holds(const value_set *met, double value)
+{
+    const int64_t at = find_value(met, value);
+    return at < met->count && met->values[at] == value;
+}
+
+/* A new value, at its place; there must be room. */
+static void insert_value(value_set *met, int64_t at, double value)
+{
+    memmove(met->values + at + 1, met->values + at, (size_t)(met->count - at) * sizeof *met->values);
+    met->values[at] = value;
+    met->count++;
+}
+
 static crd_status count_value(crd_label *label, double value, int64_t times)
 {
-    const int64_t at = find_value(label, value);
-    if (at == label->value_count || label->values[at] != value) {
+    const int64_t at = find_value(&label->met, value);
+    if (at == label->met.count || label->met.values[at] != value) {
         if (!isfinite(value)) {
             return crd_fail(CRD_ERR_FORMAT, "the label %s holds voxels that are not finite numbers", label->path);
         }
-        if (label->value_count == VALUES_MAX) {
+        if (label->met.count == VALUES_MAX) {
             return crd_fail(CRD_ERR_FORMAT, "the label %s has more than %d different values; is it really a label?",
                             label->path, (int)VALUES_MAX);
         }
-        const size_t behind = (size_t)(label->value_count - at);
-        memmove(label->values + at + 1, label->values + at, behind * sizeof *label->values);
-        memmove(label->voxels + at + 1, label->voxels + at, behind * sizeof *label->voxels);
-        label->values[at] = value;
+        memmove(label->voxels + at + 1, label->voxels + at, (size_t)(label->met.count - at) * sizeof *label->voxels);
         label->voxels[at] = 0;
-        label->value_count++;
+        insert_value(&label->met, at, value);
     }
     label->voxels[at] += times;
     return CRD_OK;
@@ -140,59 +156,113 @@ static bool listed(const double *values, int64_t count, double value)
     return false;
 }
 
-static crd_status assign_classes(crd_label *label, const crd_label_options *options)
+/* Adds the values of a label that mean something, and refuses a third: nobody said which of them is the foreground. */
+static crd_status join_values(const crd_label *label, const crd_label_options *options, value_set *all)
 {
-    int64_t kept = 0, largest = -1;
+    int64_t own = 0;
     char text[256];
-    for (int64_t i = 0; i < label->value_count; i++) {
-        if (listed(options->ignore, options->ignore_count, label->values[i])) {
-            label->classes[i] = CRD_LABEL_NONE;
-        } else {
-            largest = i;
-            kept++;
-        }
+    for (int64_t i = 0; i < label->met.count; i++) {
+        const double value = label->met.values[i];
+        if (listed(options->ignore, options->ignore_count, value)) continue;
+        own++;
+        if (!holds(all, value) && all->count < VALUES_MAX) insert_value(all, find_value(all, value), value);
     }
-    list_values(label, text, sizeof text);
-    if (options->foreground_count == 0 && kept > 2) {
-        return crd_fail(
-            CRD_ERR_ARGUMENT,
-            "the label %s has the values %s; say which are the foreground (--foreground V[,V...]) and which "
-            "mean \"not labelled\" (--ignore V)",
-            label->path, text);
+    if (all->count <= 2) return CRD_OK;
+    if (own > 2) {
+        list_values(label->met.values, label->met.count, text, sizeof text);
+    } else {
+        list_values(all->values, all->count, text, sizeof text);
     }
-    for (int64_t i = 0; i < label->value_count; i++) {
-        if (label->classes[i] == CRD_LABEL_NONE) continue;
-        const bool chosen = options->foreground_count > 0
-                                ? listed(options->foreground, options->foreground_count, label->values[i])
-                                : i == largest && (kept == 2 || label->values[i] != 0.0);
-        label->classes[i] = chosen;
-    }
-    for (int64_t i = 0; i < options->foreground_count; i++) {
-        const int64_t at = find_value(label, options->foreground[i]);
-        if (at == label->value_count || label->values[at] != options->foreground[i]) {
-            return crd_fail(CRD_ERR_ARGUMENT, "the label %s has no voxel of the foreground value %g; it has %s",
-                            label->path, options->foreground[i], text);
-        }
-    }
-    for (int64_t i = 0; i < label->value_count; i++) {
-        label->counts[label->classes[i] == CRD_LABEL_NONE ? 2 : label->classes[i]] += label->voxels[i];
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "the label %s has the values %s%s; say which are the foreground (--foreground V[,V...]) and which "
+                    "mean \"not labelled\" (--ignore V)",
+                    label->path, text, own > 2 ? "" : " together with the labels before it");
+}
+
+/* The larger of two values in all labels together: a file of one value can't say what that one means. */
+static crd_status find_foreground(crd_label *const *labels, int64_t count, const crd_label_options *options,
+                                  const crd_monitor *monitor, value_set *foreground)
+{
+    value_set all = {0};
+    char number[CRD_NUMBER_BYTES];
+    for (int64_t i = 0; i < count; i++) CRD_PASS(join_values(labels[i], options, &all));
+    if (all.count == 0 || (all.count == 1 && all.values[0] == 0.0)) return CRD_OK;
+    insert_value(foreground, 0, all.values[all.count - 1]);
+    if (all.count == 1) {
+        crd_warn(monitor,
+                 "the only value in the label %s, apart from what is ignored, is %s: it is taken for the foreground; "
+                 "if it is the background, give --foreground with the value that would be the foreground",
+                 labels[0]->path, crd_format_real(all.values[0], number));
     }
     return CRD_OK;
 }
 
-static void say_what_was_understood(const crd_label *label, const crd_monitor *monitor)
+/* A scan may well have nothing of what is looked for, but a value that no label has is likely a wrong one. */
+static crd_status check_foreground(crd_label *const *labels, int64_t count, const crd_label_options *options,
+                                   const crd_monitor *monitor)
+{
+    char text[256], number[CRD_NUMBER_BYTES];
+    for (int64_t k = 0; k < options->foreground_count; k++) {
+        bool found = !options->foreground_needed;
+        for (int64_t i = 0; i < count && !found; i++) found = holds(&labels[i]->met, options->foreground[k]);
+        if (found) continue;
+        list_values(labels[0]->met.values, labels[0]->met.count, text, sizeof text);
+        return crd_fail(CRD_ERR_ARGUMENT, "the label %s has no voxel of the foreground value %s%s; it has %s",
+                        labels[0]->path, crd_format_real(options->foreground[k], number),
+                        count > 1 ? ", nor has any other" : "", text);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        bool found = false;
+        for (int64_t k = 0; k < options->foreground_count; k++) found |= holds(&labels[i]->met, options->foreground[k]);
+        if (found) continue;
+        list_values(labels[i]->met.values, labels[i]->met.count, text, sizeof text);
+        crd_warn(monitor, "the label %s has no foreground: its values are %s", labels[i]->path, text);
+    }
+    return CRD_OK;
+}
+
+static void assign_classes(crd_label *label, const crd_label_options *options, const double *foreground, int64_t count)
+{
+    memset(label->counts, 0, sizeof label->counts);
+    for (int64_t i = 0; i < label->met.count; i++) {
+        const double value = label->met.values[i];
+        const bool ignored = listed(options->ignore, options->ignore_count, value);
+        label->classes[i] = ignored ? CRD_LABEL_NONE : listed(foreground, count, value);
+        label->counts[ignored ? 2 : label->classes[i]] += label->voxels[i];
+    }
+}
+
+static void say_what_was_understood(const crd_label *label, const double *foreground, int64_t count,
+                                    const crd_monitor *monitor)
 {
     const double total = (double)(label->counts[0] + label->counts[1] + label->counts[2]);
-    char foreground[200] = "", number[CRD_NUMBER_BYTES];
-    for (int64_t i = 0; i < label->value_count; i++) {
-        const size_t used = strlen(foreground);
-        if (label->classes[i] != 1) continue;
-        snprintf(foreground + used, sizeof foreground - used, "%s%s", used > 0 ? ", " : "",
-                 crd_format_real(label->values[i], number));
-    }
+    char text[256];
+    list_values(foreground, count, text, sizeof text);
     crd_info(monitor, "label %s: foreground is %s; %.1f %% foreground, %.1f %% background, %.1f %% without a label",
-             label->path, foreground[0] != '\0' ? foreground : "nowhere", 100.0 * (double)label->counts[1] / total,
+             label->path, count > 0 ? text : "nowhere", 100.0 * (double)label->counts[1] / total,
              100.0 * (double)label->counts[0] / total, 100.0 * (double)label->counts[2] / total);
+}
+
+crd_status crd_label_decide(crd_label *const *labels, int64_t count, const crd_label_options *options,
+                            const crd_monitor *monitor)
+{
+    value_set found = {0};
+    const bool chosen = options->foreground_count > 0;
+    CRD_PASS(chosen ? check_foreground(labels, count, options, monitor)
+                    : find_foreground(labels, count, options, monitor, &found));
+    const double *foreground = chosen ? options->foreground : found.values;
+    const int64_t foreground_count = chosen ? options->foreground_count : found.count;
+    for (int64_t i = 0; i < count; i++) {
+        assign_classes(labels[i], options, foreground, foreground_count);
+        say_what_was_understood(labels[i], foreground, foreground_count, monitor);
+    }
+    return CRD_OK;
+}
+
+const char *crd_label_type(const char *path, const crd_volume_options *options)
+{
+    if (options->type != NULL || options->shape[0] == 0 || crd_sidecar_names_type(path)) return options->type;
+    return "u8";
 }
 
 /* `other`: the label that this one is the same as, for another thread; NULL: none. */
@@ -208,6 +278,7 @@ static crd_status open_file(const char *path, const crd_volume_options *options,
         label->options.format = label->format;
         label->options.unit = NULL;
     }
+    label->options.type = crd_label_type(path, &label->options);
     if (other != NULL) {
         CRD_PASS(crd_volume_open_again(other->volume, &label->options, &label->volume));
     } else {
@@ -218,14 +289,14 @@ static crd_status open_file(const char *path, const crd_volume_options *options,
     return crd_alloc(label->slice_voxels, sizeof *label->slice, "a slice of the label", &label->slice);
 }
 
-crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_label_options *options,
-                          const crd_monitor *monitor, crd_label **out)
+crd_status crd_label_learn(const char *path, const int64_t shape[3], const crd_volume_options *options,
+                           const crd_monitor *monitor, crd_label **out)
 {
     crd_status status = CRD_OK;
     crd_label *label = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *label, "the label", &label));
-    CRD_TRY(open_file(path, options->volume, NULL, monitor, label));
+    CRD_TRY(open_file(path, options, NULL, monitor, label));
     const int64_t *own = crd_volume_describe(label->volume)->shape;
     if (memcmp(own, shape, 3 * sizeof *shape) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH,
@@ -234,12 +305,19 @@ crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_la
                  path, own[0], own[1], own[2], shape[0], shape[1], shape[2]);
     }
     CRD_TRY(learn_values(label, monitor));
-    CRD_TRY(assign_classes(label, options));
-    say_what_was_understood(label, monitor);
     *out = label;
     label = NULL;
 done:
     crd_label_close(&label);
+    return status;
+}
+
+crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_label_options *options,
+                          const crd_monitor *monitor, crd_label **out)
+{
+    CRD_PASS(crd_label_learn(path, shape, options->volume, monitor, out));
+    const crd_status status = crd_label_decide(out, 1, options, monitor);
+    if (status != CRD_OK) crd_label_close(out);
     return status;
 }
 
@@ -250,11 +328,10 @@ crd_status crd_label_reopen(const crd_label *label, crd_label **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *copy, "the label", &copy));
     CRD_TRY(open_file(label->path, &label->options, label, NULL, copy));
-    memcpy(copy->values, label->values, sizeof copy->values);
+    copy->met = label->met;
     memcpy(copy->voxels, label->voxels, sizeof copy->voxels);
     memcpy(copy->classes, label->classes, sizeof copy->classes);
     memcpy(copy->counts, label->counts, sizeof copy->counts);
-    copy->value_count = label->value_count;
     *out = copy;
     copy = NULL;
 done:
@@ -290,9 +367,9 @@ static crd_status classify_bytes(const crd_label *label, int64_t count, uint8_t 
     enum { UNKNOWN = 254 };
     uint8_t table[256], unknown = 0;
     memset(table, UNKNOWN, sizeof table);
-    for (int64_t i = 0; i < label->value_count; i++) table[(int)label->values[i]] = label->classes[i];
-    if (label->value_count <= 2) { /* the usual label: comparing is vector code, looking up is not */
-        const uint8_t first = (uint8_t)label->values[0], last = (uint8_t)label->values[label->value_count - 1];
+    for (int64_t i = 0; i < label->met.count; i++) table[(int)label->met.values[i]] = label->classes[i];
+    if (label->met.count <= 2) { /* the usual label: comparing is vector code, looking up is not */
+        const uint8_t first = (uint8_t)label->met.values[0], last = (uint8_t)label->met.values[label->met.count - 1];
         const uint8_t first_class = table[first], last_class = table[last];
         for (int64_t i = 0; i < count; i++) {
             const uint8_t value = classes[i];
@@ -324,8 +401,8 @@ crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes
         int64_t at = 0;
         for (int64_t i = 0; i < area; i++) {
             if (i == 0 || label->slice[i] != label->slice[i - 1]) {
-                at = find_value(label, label->slice[i]);
-                if (at == label->value_count || label->values[at] != label->slice[i]) {
+                at = find_value(&label->met, label->slice[i]);
+                if (at == label->met.count || label->met.values[at] != label->slice[i]) {
                     return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);
                 }
             }

@@ -1,10 +1,12 @@
 /* A label volume as training and validation see it: 0, 1 or no label, voxel by voxel.
  *
  * Two values: the larger is foreground. More: the caller says which (`foreground`). `ignore` marks voxels that nobody
- * labelled. What was understood is said through the monitor. */
+ * labelled. Labels that belong together are decided together, since one of them may hold the background only. What was
+ * understood is said through the monitor. */
 #ifndef CRD_CHUNK_LABEL_H
 #define CRD_CHUNK_LABEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/volume.h"
@@ -17,12 +19,20 @@ typedef struct crd_label_options {
     const crd_volume_options *volume; /* raw shape and type; may be NULL */
     const double *foreground;         /* values that mean 1; NULL: the larger of two */
     int64_t foreground_count;
-    const double *ignore; /* values that mean "no label" */
+    bool foreground_needed; /* a value of `foreground` that no label has is refused, not only warned about */
+    const double *ignore;   /* values that mean "no label" */
     int64_t ignore_count;
 } crd_label_options;
 
-/* Reads the whole volume once to learn its values; `shape` is the scan's. A label of one class only is fine here: see
- * crd_label_counts. */
+/* Of a raw label: what the options say; without that u8, unless a file beside it says otherwise (NULL). */
+const char *crd_label_type(const char *path, const crd_volume_options *options);
+/* Reads the whole volume once to learn its values; `shape` is the scan's. What they mean is for crd_label_decide. */
+crd_status crd_label_learn(const char *path, const int64_t shape[3], const crd_volume_options *options,
+                           const crd_monitor *monitor, crd_label **out);
+/* Gives the values of all these labels their classes. Labels of one class only are fine here: see crd_label_counts. */
+crd_status crd_label_decide(crd_label *const *labels, int64_t count, const crd_label_options *options,
+                            const crd_monitor *monitor);
+/* Both, for a label that stands alone. */
 crd_status crd_label_open(const char *path, const int64_t shape[3], const crd_label_options *options,
                           const crd_monitor *monitor, crd_label **out);
 /* The same label again, for another thread, without reading it all. */

@@ -8,7 +8,8 @@
 struct crd_mask {
     char *text;
     int64_t shape[3];
-    crd_volume *volume; /* NULL for the cylinder */
+    crd_volume *volume;         /* NULL for the cylinder */
+    crd_volume_options reading; /* of it */
 };
 
 static crd_status check_shape(const crd_mask *mask)
@@ -21,6 +22,16 @@ static crd_status check_shape(const crd_mask *mask)
                     (long long)shape[1], (long long)shape[2]);
 }
 
+/* Raw voxels of the scan's shape, one byte each, need no description. */
+static crd_volume_options reading_of(const char *path, const int64_t shape[3])
+{
+    crd_volume_options reading = {0};
+    if (crd_raw_voxel_bytes(path, shape) != 1) return reading;
+    memcpy(reading.shape, shape, sizeof reading.shape);
+    reading.type = "u8";
+    return reading;
+}
+
 /* `other`: the mask that this one is the same as, for another thread; NULL: none. */
 static crd_status open_mask(const char *text, const int64_t shape[3], const crd_mask *other, crd_mask **out)
 {
@@ -31,8 +42,9 @@ static crd_status open_mask(const char *text, const int64_t shape[3], const crd_
     CRD_TRY(crd_strdup(text, &mask->text));
     memcpy(mask->shape, shape, sizeof mask->shape);
     if (strcmp(text, "cylinder") != 0) {
-        CRD_TRY(other != NULL ? crd_volume_open_again(other->volume, NULL, &mask->volume)
-                              : crd_volume_open(text, NULL, NULL, &mask->volume));
+        mask->reading = other != NULL ? other->reading : reading_of(text, shape);
+        CRD_TRY(other != NULL ? crd_volume_open_again(other->volume, &mask->reading, &mask->volume)
+                              : crd_volume_open(text, &mask->reading, NULL, &mask->volume));
         CRD_TRY(check_shape(mask));
     }
     *out = mask;

@@ -8,7 +8,8 @@
 
 typedef struct crd_mask crd_mask;
 
-/* text: "cylinder", or the path of a volume of the scan's shape (nonzero = inside). */
+/* text: "cylinder", or the path of a volume of the scan's shape (nonzero = inside); raw voxels are u8 unless a file
+ * beside them says otherwise. */
 crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **out);
 crd_status crd_mask_reopen(const crd_mask *mask, crd_mask **out);
 void crd_mask_close(crd_mask **mask);

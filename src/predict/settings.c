@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
+#include "base/paper_keys.h"
 #include "predict/settings.h"
 #include "predict/values.h"
 
@@ -83,7 +84,8 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(mask),
      .argument = "FILE|cylinder",
-     .help = "where the object is: a volume that is nonzero there, or the circle inscribed in y and x. Outside, the "
+     .help = "where the object is: a volume that is nonzero there (raw: u8), or the circle inscribed in y and x. "
+             "Outside, the "
              "scan counts as its mean and all outputs are 0"},
     {.name = "bbox",
      .kind = CRD_SETTING_TEXT,
@@ -259,6 +261,7 @@ static const crd_setting rows[] = {
 };
 enum { COUNT = sizeof rows / sizeof rows[0], PLACE_COUNT = 9 };
 
-const crd_settings crd_predict_settings = {.title = "predict", .rows = rows, .count = COUNT};
+const crd_settings crd_predict_settings = {
+    .title = "predict", .rows = rows, .count = COUNT, .aliases = crd_paper_keys, .alias_count = CRD_PAPER_KEY_COUNT};
 const crd_settings crd_predict_recorded = {
     .title = "predict", .rows = rows + PLACE_COUNT, .count = COUNT - PLACE_COUNT};

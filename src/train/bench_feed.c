@@ -14,6 +14,7 @@ static crd_status open_data(const crd_bench_feed_settings *s, const int64_t chun
         .chunk = {chunk[0], chunk[1], chunk[2]}, .step = 3, .augment = !s->unturned, .seed = 1};
     CRD_PASS(crd_dataset_create(&options, out));
     CRD_PASS(crd_dataset_add(*out, s->scan, s->label, 0.0, monitor));
+    CRD_PASS(crd_dataset_settle(out, 1, monitor));
     if (crd_dataset_count(*out) > 0) return CRD_OK;
     return crd_fail(CRD_ERR_ARGUMENT, "no chunk of %s has a labelled voxel: there is nothing to read", s->label);
 }

@@ -40,6 +40,7 @@ static crd_status put(void *context, crd_store *store)
     CRD_PASS(crd_store_put_reals(store, GROUP, "values", VALUES, values));
     CRD_PASS(crd_store_put_numbers(store, GROUP, "data", 1, &data));
     CRD_PASS(crd_store_put_text(store, GROUP, "isa", c->identity->isa));
+    CRD_PASS(crd_store_put_text(store, GROUP, "init", c->identity->init));
     return crd_store_put_text(store, GROUP, "settings", c->identity->settings);
 }
 
@@ -77,6 +78,29 @@ done:
     return status;
 }
 
+static const char *init_in_words(const char *init)
+{
+    return strcmp(init, "none") == 0 ? "without --init" : "with --init";
+}
+
+/* Checkpoints from before it was kept don't say what they began with, and may go on. */
+static crd_status check_init(const content *c, crd_store *store)
+{
+    crd_status status = CRD_OK;
+    char *init = NULL;
+    if (!crd_store_has_attribute(store, GROUP, "init")) return CRD_OK;
+    CRD_TRY(crd_store_get_text(store, GROUP, "init", &init));
+    if (strcmp(init, c->identity->init) != 0) {
+        const char *was = init_in_words(init), *is = init_in_words(c->identity->init);
+        CRD_FAIL(CRD_ERR_MISMATCH,
+                 "%s was made %s, now it is %s%s; resume with the same settings, or start anew without --resume",
+                 c->path, was, is, was == is ? " and another model" : "");
+    }
+done:
+    crd_free(&init);
+    return status;
+}
+
 static crd_status check_identity(const content *c, crd_store *store, int64_t batches)
 {
     crd_status status = CRD_OK;
@@ -85,6 +109,7 @@ static crd_status check_identity(const content *c, crd_store *store, int64_t bat
     CRD_TRY(crd_store_get_text(store, GROUP, "settings", &settings));
     CRD_TRY(crd_store_get_numbers(store, GROUP, "data", 1, &data));
     CRD_TRY(compare_settings(c->path, settings, c->identity->settings));
+    CRD_TRY(check_init(c, store));
     if ((uint64_t)data != c->identity->data || batches != c->identity->batches) {
         CRD_FAIL(CRD_ERR_MISMATCH,
                  "%s was made with other scans or labels; resume with the same files, or start anew without --resume",

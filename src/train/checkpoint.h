@@ -12,6 +12,7 @@ typedef struct crd_train_identity {
     const char *isa;      /* instruction path: a checkpoint goes on with its own */
     int64_t batches;      /* of an epoch */
     uint64_t data;        /* digest of the scans' and labels' statistics */
+    const char *init;     /* SHA-256 of the model file that it starts from; "none" for none */
 } crd_train_identity;
 
 crd_status crd_checkpoint_save(const char *path, const crd_model *model, const crd_trainer_state *state,

@@ -14,6 +14,8 @@
 typedef struct pair {
     crd_scan *scan;
     crd_label *label;
+    const char *path;   /* the scan's; borrowed, until the chunks are listed */
+    double held_back;   /* share that is wanted */
     crd_box region;     /* the part that is cut into chunks */
     crd_box rest;       /* the part held back; size 0 for none */
     crd_plan plan;      /* of the region */
@@ -187,30 +189,37 @@ static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step)
     return CRD_OK;
 }
 
-/* Lists the chunks of the pair added last; where holding back leaves nothing to learn from, nothing is held back. */
-static crd_status list_last(crd_dataset *dataset, const char *path, double share, const crd_monitor *monitor)
+/* Lists the chunks of a pair, after those before it; where holding back leaves nothing to learn from, nothing is held
+ * back. */
+static crd_status list_pair(crd_dataset *dataset, pair *p, const crd_monitor *monitor)
 {
-    pair *p = &dataset->pairs[dataset->pair_count - 1];
     const int64_t before = dataset->chunk_count;
-    if (share > 0.0) {
+    if (p->held_back > 0.0) {
         const crd_volume_info *info = crd_label_info(p->label);
         const crd_box all = {.size = {info->shape[0], info->shape[1], info->shape[2]}};
         p->rest = crd_hold_back(p->map != NULL ? crd_label_map_box(p->map) : &all, info->shape, dataset->options.chunk,
-                                share);
+                                p->held_back);
         if (p->rest.size[0] == 0) {
             crd_warn(monitor,
                      "the labelled part of %s is too small to hold some back to check on: all is learnt from, and "
                      "there is no "
                      "validation; a second labelled scan (--valid-scan, --valid-label) would allow one",
-                     path);
+                     p->path);
         }
     }
     CRD_PASS(list_chunks(dataset, p, dataset->options.step));
     if (p->rest.size[0] == 0 || dataset->chunk_count > before) return CRD_OK;
     crd_warn(monitor,
-             "all labels of %s lie close together: nothing is held back to check on, and there is no validation", path);
+             "all labels of %s lie close together: nothing is held back to check on, and there is no validation",
+             p->path);
     p->rest = (crd_box){0};
     return list_chunks(dataset, p, dataset->options.step);
+}
+
+/* In place of what the files say, which is wrong then. */
+static bool spacing_given(const crd_dataset *dataset)
+{
+    return dataset->options.volume != NULL && dataset->options.volume->spacing[0] > 0.0;
 }
 
 static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path, const pair *p)
@@ -230,28 +239,56 @@ crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *l
                            const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    pair p = {0};
-    int64_t counts[3];
+    pair p = {.path = scan, .held_back = held_back};
     const crd_scan_options options = {
         .volume = dataset->options.volume, .norm = dataset->options.norm, .mask = dataset->options.mask};
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
     memcpy(p.region.size, crd_scan_info(p.scan)->shape, sizeof p.region.size);
-    CRD_TRY(crd_label_open(label, p.region.size, &dataset->options.label, monitor, &p.label));
-    compare_spacing(monitor, scan, label, &p);
-    crd_label_counts(p.label, counts);
-    dataset->classes[0] += counts[0];
-    dataset->classes[1] += counts[1];
+    CRD_TRY(crd_label_learn(label, p.region.size, dataset->options.label.volume, monitor, &p.label));
+    if (!spacing_given(dataset)) compare_spacing(monitor, scan, label, &p);
     crd_record_join(&dataset->record, p.scan);
-    if (counts[2] > 0 && counts[0] + counts[1] > 0) CRD_TRY(crd_label_map_make(p.label, monitor, &p.map));
     CRD_TRY(append_pair(dataset, &p));
     p = (pair){0};
-    status = list_last(dataset, scan, held_back, monitor);
-    crd_label_map_free(&dataset->pairs[dataset->pair_count - 1].map);
 done:
-    crd_label_map_free(&p.map);
     crd_scan_close(&p.scan);
     crd_label_close(&p.label);
     return status;
+}
+
+static crd_status decide_labels(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_label **labels = NULL;
+    int64_t label_count = 0;
+    for (int64_t i = 0; i < count; i++) label_count += datasets[i]->pair_count;
+    CRD_TRY(crd_alloc(label_count, sizeof(crd_label *), "the list of labels", &labels));
+    label_count = 0;
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t k = 0; k < datasets[i]->pair_count; k++) labels[label_count++] = datasets[i]->pairs[k].label;
+    }
+    CRD_TRY(crd_label_decide(labels, label_count, &datasets[0]->options.label, monitor));
+done:
+    crd_free(&labels);
+    return status;
+}
+
+crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor)
+{
+    CRD_PASS(decide_labels(datasets, count, monitor));
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t k = 0; k < datasets[i]->pair_count; k++) {
+            pair *p = &datasets[i]->pairs[k];
+            int64_t counts[3];
+            crd_label_counts(p->label, counts);
+            datasets[i]->classes[0] += counts[0];
+            datasets[i]->classes[1] += counts[1];
+            if (counts[2] > 0 && counts[0] + counts[1] > 0) CRD_PASS(crd_label_map_make(p->label, monitor, &p->map));
+            const crd_status status = list_pair(datasets[i], p, monitor);
+            crd_label_map_free(&p->map);
+            CRD_PASS(status);
+        }
+    }
+    return CRD_OK;
 }
 
 static crd_status reopen_pair(const pair *from, crd_dataset *dataset)

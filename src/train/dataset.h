@@ -24,11 +24,14 @@ typedef struct crd_dataset_options {
 } crd_dataset_options;
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out);
-/* Adds a pair and its chunks. `held_back` in [0, 0.5]: that share of the labelled part, a block at its end, is left
- * out, and is what crd_dataset_add_rest of another dataset takes. A scan too small for that is used whole, with a
- * warning. */
+/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. `held_back` in [0, 0.5]: that share of
+ * the labelled part, a block at its end, is left out, and is what crd_dataset_add_rest of another dataset takes. A scan
+ * too small for that is used whole, with a warning. */
 crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
                            const crd_monitor *monitor);
+/* Once, after all pairs: decides what the labels of all these datasets mean, together, and lists the chunks. The first
+ * dataset's options say how. */
+crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor);
 /* The blocks that `from` held back, cut into chunks that don't overlap more than they must. */
 crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from);
 /* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */

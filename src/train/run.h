@@ -3,6 +3,7 @@
 #define CRD_TRAIN_RUN_H
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "credence/train.h"
 #include "dist/dist.h"
 #include "train/checkpoint.h"
@@ -17,16 +18,18 @@ typedef struct crd_run {
     const crd_monitor *monitor;
     crd_train_result *result;
     char *best_path, *checkpoint_path, *log_path, *lock_path, *picture_path;
-    char *settings;      /* that must be a checkpoint's, as JSON */
-    char *config;        /* for the model file */
-    char *isa;           /* of the checkpoint that is resumed, or NULL */
-    crd_dist *dist;      /* rank 0 talks and writes; all ranks hold the same state */
-    crd_spread *spread;  /* NULL for a process alone */
-    double *rank_speeds; /* examples a second, by rank; NULL for a process alone */
+    char *settings;             /* that must be a checkpoint's, as JSON */
+    char *config;               /* for the model file */
+    char *isa;                  /* of the checkpoint that is resumed, or NULL */
+    char init[CRD_SHA256_TEXT]; /* of the model that it starts from; "none" for none */
+    crd_dist *dist;             /* rank 0 talks and writes; all ranks hold the same state */
+    crd_spread *spread;         /* NULL for a process alone */
+    double *rank_speeds;        /* examples a second, by rank; NULL for a process alone */
     int64_t threads;
     crd_lock *lock;
     crd_model *model;
     crd_volume_options scan_reading, label_reading;
+    char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
     int64_t classes[2]; /* labelled voxels */
     crd_trainer *trainer;

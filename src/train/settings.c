@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/paper_keys.h"
 #include "credence/train.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
@@ -39,7 +40,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_REALS,
      AT(foreground),
      .argument = "V,V",
-     .help = "label values that mean foreground; without it, the larger of two"},
+     .help = "label values that mean foreground; without it, the larger of the two in all labels"},
     {.name = "ignore",
      .kind = CRD_SETTING_REALS,
      AT(ignore),
@@ -49,7 +50,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      AT(mask),
      .argument = "FILE|cylinder",
-     .help = "learn inside only: a volume (nonzero is inside), or the circle inscribed in y,x"},
+     .help = "learn inside only: a volume (nonzero is inside; raw: u8), or the circle inscribed in y,x"},
     {.name = "norm",
      .kind = CRD_SETTING_TEXT,
      AT(norm),
@@ -71,9 +72,29 @@ static const crd_setting rows[] = {
     {.name = "label-type",
      .kind = CRD_SETTING_TEXT,
      AT(label_type),
-     .initial = "u8",
      .argument = "TYPE",
-     .help = "type of raw labels"},
+     .help = "type of raw labels; without it u8"},
+    {.name = "offset",
+     .kind = CRD_SETTING_INT,
+     AT(offset),
+     .initial = "0",
+     .low = 0,
+     .high = 9007199254740991.0,
+     .argument = "BYTES",
+     .help = "bytes to skip at the start of raw scans"},
+    {.name = "label-offset",
+     .kind = CRD_SETTING_INT,
+     AT(label_offset),
+     .initial = "0",
+     .low = 0,
+     .high = 9007199254740991.0,
+     .argument = "BYTES",
+     .help = "bytes to skip at the start of raw labels"},
+    {.name = "spacing",
+     .kind = CRD_SETTING_TEXT,
+     AT(spacing),
+     .argument = "z,y,x,UNIT",
+     .help = "edges of a voxel in all scans, in place of those in the files: 0.65,0.65,0.65,um"},
 
     {.name = "output",
      .kind = CRD_SETTING_TEXT,
@@ -311,40 +332,11 @@ static const crd_setting rows[] = {
      .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 on a GPU"},
 };
 
-/* The keys of the paper's own code, so that its config files can be used as they are. Its epochs of the KL weight count
- * from one later; what belongs to its other networks, its prediction and its folders means nothing here. */
-static const crd_setting_alias aliases[] = {
-    {.key = "window", .name = "chunk"},
-    {.key = "batch_size", .name = "batch"},
-    {.key = "initial_learning_rate", .name = "lr"},
-    {.key = "lr_decay_start_epoch", .name = "lr-decay-start"},
-    {.key = "kl_alpha", .name = "kl-initial"},
-    {.key = "kl_alpha_increase_per_epoch", .name = "kl-step"},
-    {.key = "kl_start_epoch", .name = "kl-start", .add = -1},
-    {.key = "weights_path", .name = "init"},
-    {.key = "bayesian", .name = "kind", .words = {"mcdn", "bcnn"}},
-    {.key = "norm", .name = "norm", .words = {"none", "scan"}},
-    {.key = "initial_epoch"},
-    {.key = "num_gpus"},
-    {.key = "mc_samples"},
-    {.key = "border_trim"},
-    {.key = "lower_percentile"},
-    {.key = "upper_percentile"},
-    {.key = "num_percentiles"},
-    {.key = "alpha"},
-    {.key = "vnet"},
-    {.key = "kernel_size"},
-    {.key = "activation"},
-    {.key = "padding"},
-    {.key = "ensemble"},
-    {.key = "*_dir"},
-};
-
 const crd_settings crd_train_settings = {.title = "train",
                                          .rows = rows,
                                          .count = sizeof rows / sizeof rows[0],
-                                         .aliases = aliases,
-                                         .alias_count = sizeof aliases / sizeof aliases[0]};
+                                         .aliases = crd_paper_keys,
+                                         .alias_count = CRD_PAPER_KEY_COUNT};
 
 typedef struct preset {
     const char *name, *json;

@@ -39,10 +39,10 @@ static crd_status beside(const char *output, const char *suffix, char **out)
 /* Names of files and ways to run don't shape the result. `identity`: nor does how long to go on, which may change. */
 static crd_status shaping_settings(const crd_train_options *options, bool identity, char **out)
 {
-    static const char *const others[] = {"epochs",      "max-steps",  "scan",   "label",     "valid-scan",
-                                         "valid-label", "output",     "log",    "preset",    "checkpoint-every",
-                                         "resume",      "threads",    "isa",    "init",      "shape",
-                                         "type",        "label-type", "device", "precision", "readers"};
+    static const char *const others[] = {
+        "epochs",     "max-steps",        "scan",      "label",   "valid-scan", "valid-label",  "output", "log",
+        "preset",     "checkpoint-every", "resume",    "threads", "isa",        "init",         "shape",  "type",
+        "label-type", "device",           "precision", "readers", "offset",     "label-offset", "spacing"};
     crd_status status = CRD_OK;
     char *all = NULL;
     cJSON *json = NULL;
@@ -82,24 +82,26 @@ static crd_status check_options(const crd_train_options *o)
     return crd_net_check_chunk(o->chunk);
 }
 
-/* No name that is written may be one that is read. */
-static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+/* No name that is written may be one that is read. `input` may be NULL. */
+static crd_status spare_input(const crd_run *r, const char *input)
 {
     const char *const written[] = {r->options->output, r->best_path, r->checkpoint_path, r->log_path, r->picture_path};
-    for (int64_t i = 0; i < inputs->count; i++) {
-        char *file;
-        const char *dataset;
-        CRD_PASS(crd_split_dataset(inputs->items[i], false, &file, &dataset));
-        const char *lost = NULL;
-        for (size_t k = 0; k < sizeof written / sizeof written[0]; k++) {
-            if (crd_same_file(file, written[k])) lost = written[k];
-        }
-        crd_free(&file);
-        if (lost == NULL) continue;
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is to be read, and writing %s would replace it; give -o or --log another name",
-                        inputs->items[i], lost);
+    const char *dataset, *lost = NULL;
+    char *file;
+    if (input == NULL) return CRD_OK;
+    CRD_PASS(crd_split_dataset(input, false, &file, &dataset));
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        if (crd_same_file(file, written[i])) lost = written[i];
     }
+    crd_free(&file);
+    if (lost == NULL) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s is to be read, and writing %s would replace it; give -o or --log another name", input, lost);
+}
+
+static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+{
+    for (int64_t i = 0; i < inputs->count; i++) CRD_PASS(spare_input(r, inputs->items[i]));
     return CRD_OK;
 }
 
@@ -114,6 +116,8 @@ static crd_status check_places(const crd_run *r)
     CRD_PASS(spare_inputs(r, &o->label));
     CRD_PASS(spare_inputs(r, &o->valid_scan));
     CRD_PASS(spare_inputs(r, &o->valid_label));
+    CRD_PASS(spare_input(r, o->init));
+    if (o->mask != NULL && strcmp(o->mask, "cylinder") != 0) CRD_PASS(spare_input(r, o->mask));
     if (stat(o->output, &about) == 0 && about.st_size > 0 && !crd_model_recognise(o->output)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no model of credence; give -o another name",
                         o->output);
@@ -161,18 +165,33 @@ static void share_caches(crd_run *r)
     r->scan_reading.cache_bytes = r->label_reading.cache_bytes = (size_t)(CACHE_BYTES / files);
 }
 
+/* What the files don't say, or say wrong. */
+static crd_status describe_files(crd_run *r)
+{
+    const crd_train_options *o = r->options;
+    r->scan_reading =
+        (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type, .offset = o->offset};
+    r->label_reading = (crd_volume_options){
+        .shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type, .offset = o->label_offset};
+    if (o->spacing != NULL && o->spacing[0] != '\0') {
+        CRD_PASS(crd_spacing_parse(o->spacing, r->scan_reading.spacing, r->unit));
+        if (r->unit[0] != '\0') r->scan_reading.unit = r->unit;
+    }
+    share_caches(r);
+    return CRD_OK;
+}
+
 static crd_status open_data(crd_run *r)
 {
     const crd_train_options *o = r->options;
-    r->scan_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type};
-    r->label_reading = (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type};
-    share_caches(r);
+    CRD_PASS(describe_files(r));
     crd_dataset_options data = {.chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                 .step = o->step,
                                 .mask = o->mask,
                                 .label = {.volume = &r->label_reading,
                                           .foreground = o->foreground.items,
                                           .foreground_count = o->foreground.count,
+                                          .foreground_needed = true,
                                           .ignore = o->ignore.items,
                                           .ignore_count = o->ignore.count},
                                 .volume = &r->scan_reading,
@@ -190,6 +209,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
     }
+    CRD_PASS(crd_dataset_settle((crd_dataset *const[]){r->training, r->validation}, 2, r->monitor));
     if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
     crd_dataset_classes(r->training, r->classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
@@ -219,8 +239,10 @@ static crd_status make_model(crd_run *r)
     snprintf(info.norm, sizeof info.norm, "%s", o->norm);
     crd_dataset_record(r->training, &info.training);
     CRD_TRY(crd_model_create(&info, (uint64_t)o->seed, &r->model));
+    snprintf(r->init, sizeof r->init, "none");
     if (o->init != NULL && o->init[0] != '\0') {
         CRD_TRY(crd_model_load(o->init, &from));
+        CRD_TRY(crd_sha256_file(o->init, r->init));
         if (from->net.kind != r->model->net.kind || from->net.filters != r->model->net.filters ||
             from->net.groups != r->model->net.groups) {
             CRD_FAIL(CRD_ERR_MISMATCH,
@@ -319,6 +341,7 @@ static crd_status make_trainer(crd_run *r)
     memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
     r->identity = (crd_train_identity){.settings = r->settings,
                                        .isa = crd_trainer_isa(r->trainer),
+                                       .init = r->init,
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};

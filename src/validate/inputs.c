@@ -6,6 +6,20 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "validate/run_folder.h"
+#include "volume/format.h"
+
+/* Raw maps have the shape that is given, and by their size the type that maps of that size have. */
+static crd_status open_map(const char *path, const crd_inputs *inputs, const crd_monitor *monitor, crd_volume **out)
+{
+    static const char *const types[] = {[1] = "u8", [2] = "u16le", [4] = "f32le", [8] = "f64le"};
+    crd_volume_options reading = {0};
+    const int64_t bytes = inputs->raw_shape[0] > 0 ? crd_raw_voxel_bytes(path, inputs->raw_shape) : 0;
+    if (bytes > 0 && bytes < (int64_t)(sizeof types / sizeof types[0]) && types[bytes] != NULL) {
+        memcpy(reading.shape, inputs->raw_shape, sizeof reading.shape);
+        reading.type = types[bytes];
+    }
+    return crd_volume_open(path, &reading, monitor, out);
+}
 
 /* One map's header: its shape must be that of the others; integers without a scale are taken for 255 or 65535 = 1. */
 static crd_status look_at(const char *path, const char *what, const crd_monitor *monitor, crd_inputs *inputs,
@@ -13,7 +27,7 @@ static crd_status look_at(const char *path, const char *what, const crd_monitor 
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
-    CRD_TRY(crd_volume_open(path, NULL, monitor, &volume));
+    CRD_TRY(open_map(path, inputs, monitor, &volume));
     const crd_volume_info *info = crd_volume_describe(volume);
     const int64_t *shape = inputs->shape;
     if (shape[0] == 0) {
@@ -64,6 +78,7 @@ static crd_status open_label(const crd_validate_options *options, const crd_moni
     crd_volume *volume = NULL;
     crd_volume_options reading = {.offset = options->offset, .type = options->type};
     memcpy(reading.shape, options->shape, sizeof reading.shape);
+    reading.type = crd_label_type(options->label, &reading);
     const crd_label_options label = {.volume = &reading,
                                      .foreground = options->foreground.items,
                                      .foreground_count = options->foreground.count,
@@ -162,6 +177,7 @@ static crd_status copy_paths(const crd_validate_options *options, crd_inputs *in
 crd_status crd_inputs_open(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
 {
     inputs->mean = (double)NAN;
+    memcpy(inputs->raw_shape, options->shape, sizeof inputs->raw_shape);
     if (options->run != NULL) CRD_PASS(find_run(options, monitor, inputs));
     CRD_PASS(copy_paths(options, inputs));
     if (inputs->prob == NULL && inputs->seg == NULL) {
@@ -202,11 +218,11 @@ crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader)
 {
     memset(reader, 0, sizeof *reader);
     reader->inputs = inputs;
-    if (inputs->prob != NULL) CRD_PASS(crd_volume_open(inputs->prob, NULL, NULL, &reader->prob));
-    if (inputs->seg != NULL) CRD_PASS(crd_volume_open(inputs->seg, NULL, NULL, &reader->seg));
-    if (inputs->unc != NULL) CRD_PASS(crd_volume_open(inputs->unc, NULL, NULL, &reader->unc));
+    if (inputs->prob != NULL) CRD_PASS(open_map(inputs->prob, inputs, NULL, &reader->prob));
+    if (inputs->seg != NULL) CRD_PASS(open_map(inputs->seg, inputs, NULL, &reader->seg));
+    if (inputs->unc != NULL) CRD_PASS(open_map(inputs->unc, inputs, NULL, &reader->unc));
     for (int64_t i = 0; i < inputs->map_count; i++) {
-        CRD_PASS(crd_volume_open(inputs->maps[i], NULL, NULL, &reader->maps[i]));
+        CRD_PASS(open_map(inputs->maps[i], inputs, NULL, &reader->maps[i]));
     }
     CRD_PASS(crd_label_reopen(inputs->label, &reader->label));
     if (inputs->mask != NULL) CRD_PASS(crd_mask_open(inputs->mask, inputs->mask_shape, &reader->mask));

@@ -49,7 +49,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_REALS,
      .offset = AT(foreground),
      .argument = "V,...",
-     .help = "values of the label that mean foreground; without it the larger of two"},
+     .help =
+         "values of the label that mean foreground; without it the larger of two, or the only one that isn't 0, with a "
+         "warning"},
     {.name = "ignore",
      .kind = CRD_SETTING_REALS,
      .offset = AT(ignore),
@@ -122,13 +124,15 @@ static const crd_setting rows[] = {
      .low = 1,
      .high = 9007199254740991.0,
      .argument = "z,y,x",
-     .help = "a raw label: voxels along z, y and x",
-     .group = "What the label's file doesn't say"},
+     .help = "raw files: voxels along z, y and x. Raw maps are u8, u16le, f32le or f64le, as their size says; a raw "
+             "mask is "
+             "u8",
+     .group = "What raw files don't say"},
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(type),
      .argument = "TYPE",
-     .help = "a raw label: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order"},
+     .help = "a raw label: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order; without it u8"},
     {.name = "offset",
      .kind = CRD_SETTING_INT,
      .offset = AT(offset),

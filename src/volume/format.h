@@ -72,6 +72,10 @@ struct crd_format {
 /* The same file for another thread, as crd_volume_open does; the two share their decoded data and its limit. */
 crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out);
 
+/* Bytes of each voxel if the file is raw voxels of this shape, with nothing around them and nothing that describes
+ * them; else 0. */
+int64_t crd_raw_voxel_bytes(const char *path, const int64_t shape[3]);
+
 /* Is there a file that both consist of? Writing the one would then destroy the other. */
 bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b);
 

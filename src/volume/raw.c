@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/report.h"
 #include "volume/flat.h"
 #include "volume/format.h"
@@ -12,10 +14,18 @@
 /* Only what describes itself: a raw suffix, and a sidecar that names the type. All else is for the options to say. */
 static bool raw_sniff(const char *path, const unsigned char *head, size_t count)
 {
-    crd_sidecar sidecar;
     (void)head;
-    return count > 0 && crd_format_has_suffix(&crd_format_raw, path) && crd_sidecar_read(path, &sidecar) == CRD_OK &&
-           sidecar.type[0] != '\0';
+    return count > 0 && crd_format_has_suffix(&crd_format_raw, path) && crd_sidecar_names_type(path);
+}
+
+int64_t crd_raw_voxel_bytes(const char *path, const int64_t shape[3])
+{
+    struct stat about;
+    int64_t voxels;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return 0;
+    if (crd_product(shape[0], shape[1], shape[2], &voxels) != CRD_OK || voxels < 1) return 0;
+    if (about.st_size % voxels != 0 || crd_sidecar_names_type(path)) return 0;
+    return about.st_size / voxels;
 }
 
 static crd_status raw_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)

@@ -107,6 +107,12 @@ done:
     return status;
 }
 
+bool crd_sidecar_names_type(const char *file)
+{
+    crd_sidecar sidecar;
+    return crd_sidecar_read(file, &sidecar) == CRD_OK && sidecar.type[0] != '\0';
+}
+
 void crd_sidecar_apply(const crd_sidecar *sidecar, crd_volume_info *info)
 {
     memcpy(info->spacing, sidecar->spacing, sizeof info->spacing);

@@ -20,6 +20,9 @@ typedef struct crd_sidecar {
 /* No sidecar is no error (found = false); one that is broken is. */
 crd_status crd_sidecar_read(const char *file, crd_sidecar *out);
 
+/* Does a sidecar name the type? Then raw voxels need no word from the user. */
+bool crd_sidecar_names_type(const char *file);
+
 /* Copies what a sidecar says about place and scale into the info of a volume. */
 void crd_sidecar_apply(const crd_sidecar *sidecar, crd_volume_info *info);
 

@@ -26,6 +26,12 @@ run "${train[@]}" --scan p1/scan.tif -o m.h5 --init p1/scan.tif; expect 1; err '
 [ ! -e m.h5 ] && [ ! -e nowhere ] || complain "something was written"
 run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0
 run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0 # a model of our own may be replaced
+cp m.h5 kept.h5
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --init m.h5; expect 1; err 'm.h5 is to be read, and writing m.h5 would replace it'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --init m.ckpt.h5; expect 1; err 'writing m.ckpt.h5 would replace it'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --mask m.h5:/mask; expect 1; err 'm.h5:/mask is to be read'
+cmp -s m.h5 kept.h5 || complain "the model to start from was replaced"
+run "${train[@]}" --scan p1/scan.tif -o n.h5 --init m.h5; expect 0
 untouched
 
 # Converting.

@@ -29,6 +29,27 @@ same "$(json 'd["outputs"][2]["file"], d["outputs"][2]["percentiles"], d["uncert
 events() { /usr/bin/python3 -c "import json, sys; print([{k: v for k, v in json.loads(line).items() if k != 'times' or not v['seconds'] >= 0} for line in open(sys.argv[1])])" "$1/log.jsonl"; }
 run info --json run/scan_prob.tif; expect 0; same "$(json 'd["shape"], d["type"], d["spacing"], d["unit"]')" "[20, 24, 40] f32 [2, 1, 1] um"
 
+# The config file of the paper's own code, which serves its training and its testing.
+cat >paper.json <<'JSON'
+{"orig_test_dir": "toy_data/orig/test", "data_dir": "toy_data", "weights_dir": "w", "weights_path": "model.h5", "predict_dir": "p",
+ "norm": true, "step": 2, "window": [8, 16, 16], "resume": true, "bayesian": true, "vnet": true, "ensemble": false,
+ "prior_std": 1, "kernel_size": 3, "activation": "relu", "padding": "SAME", "kl_alpha": 0, "kl_start_epoch": 2,
+ "kl_alpha_increase_per_epoch": 0.5, "epochs": 5, "initial_epoch": 0, "initial_learning_rate": 0.001,
+ "lr_decay_start_epoch": 10, "batch_size": 16, "num_gpus": 2, "mc_samples": 3, "border_trim": 0.2,
+ "lower_percentile": 30, "upper_percentile": 70}
+JSON
+run predict --config paper.json --scan scan.npy -o paper; expect 0
+cp paper/manifest.json out
+same "$(json '[d["settings"][k] for k in ("chunk", "step", "samples", "trim", "intervals", "norm")]')" \
+    "['8,16,16', 2, 3, 0.2, '30-70', 'scan']"
+run predict --config paper.json --scan scan.npy -o flags --samples 2 --intervals 20-80 --dry-run; expect 0; out '^samples +2'
+printf '{"weights_path": null, "mc_samples": 2}' >paper.json
+run predict --config paper.json --scan scan.npy -o none; [ "$code" -ne 0 ] || complain "no model"; err '^credence: .*model'
+printf '{"lower_percentile": 30}' >paper.json
+run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect 2; err 'lower_percentile and upper_percentile must be two numbers'
+printf '{"mc_sample": 2}' >paper.json
+run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect 2; err "there is no setting 'mc_sample'"
+
 # The same run again: from the manifest, from the same scan in another format, with other threads.
 run predict --config run/manifest.json -o again; expect 0
 same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"

@@ -13,6 +13,13 @@ np.save("scan.npy", scan)
 np.save("label.npy", label)
 scan.tofile("scan.raw")
 label.tofile("label.raw")
+open("headed.raw", "wb").write(b"x" * 100 + scan.tobytes())
+open("headed_label.raw", "wb").write(b"x" * 7 + label.tobytes())
+inside = (((y - 15.5) ** 2 + (x - 23.5) ** 2) < 200).astype(np.uint8)
+inside.tofile("inside.raw")
+np.save("inside.npy", inside)
+(label.astype(np.uint16) * 300).tofile("wide.raw")
+open("wide.raw.json", "w").write('{"shape": [16, 32, 48], "type": "u16le"}')
 np.save("three.npy", label + 2 * (z > 7).astype(np.uint8))
 np.save("other_shape.npy", label[:8])
 np.save("one_class.npy", np.zeros_like(label))
@@ -21,6 +28,8 @@ part[:, 8:30, 4:40] = label[:, 8:30, 4:40]
 np.save("part.npy", part)
 nowhere = np.full_like(label, 255)
 np.save("nowhere.npy", nowhere)
+np.save("both.npy", np.where(part == 255, 0, part + 1).astype(np.uint8))
+np.save("background.npy", np.where(part == 0, 1, 0).astype(np.uint8))
 PYTHON
 small="--filters 4 --chunk 8,16,16 --step 2 --batch 4 --epochs 2 --threads 2"
 names() { find . -maxdepth 1 -name "$1*" -printf '%f\n' | sort | tr '\n' ' '; }
@@ -64,6 +73,19 @@ cmp -s m.h5 raw.h5 || complain "raw files gave another model"
 # The command that it ends with can be pasted: raw files, blanks and quotes in names.
 next=$(grep '^  credence predict' out)
 (credence() { "$CREDENCE_PROGRAM" "$@" --samples 1 --step 1 --quiet; }; eval "$next") && [ -s prediction/scan_prob.tif ] || complain "$next"
+# A header to skip, a spacing that the files lack, a raw mask, a raw label that a file beside it describes.
+# shellcheck disable=SC2086
+run train --scan headed.raw --label headed_label.raw --shape 16,32,48 --type u16le --offset 100 --label-offset 7 \
+    --spacing 2,1,1,um -o headed.h5 $small; expect 0
+next=$(grep '^  credence predict' out)
+grep -qE -- '--offset 100 --spacing 2,1,1,um' <<<"$next" || complain "the next command lacks what reading takes: $next"
+run info --json headed.h5; same "$(json 'd["training"]["spacing"], d["training"]["unit"]')" "[2, 1, 1] um"
+run train --scan headed.raw --label label.raw --shape 16,32,48 --type u16le --spacing 2,1 -o no.h5; expect 1; err 'a spacing is three'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy --mask inside.npy -o i1.h5 --max-steps 2 --quiet $small; expect 0
+# shellcheck disable=SC2086
+run train --scan scan.raw --label wide.raw --shape 16,32,48 --type u16le --mask inside.raw -o i2.h5 --max-steps 2 --quiet $small; expect 0
+cmp -s i1.h5 i2.h5 || complain "a raw mask gave another model"
 rm -r prediction; mkdir "it's here"; cp scan.npy "it's here/my scan.npy"
 # shellcheck disable=SC2086
 run train --scan "it's here/my scan.npy" --label label.npy --mask cylinder -o "it's here/m.h5" --max-steps 1 $small; expect 0
@@ -88,6 +110,18 @@ run train --scan scan.npy --label three.npy -o x.h5 $small; expect 1; err '^cred
 run train --scan scan.npy --label three.npy --foreground 1,3 -o x.h5 --quiet $small; expect 0
 # shellcheck disable=SC2086
 run train --scan scan.npy --label part.npy --ignore 255 -o x.h5 $small; expect 0; err '[0-9.]+ % without a label'
+# A label of the background only is that, because the other label says so.
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label background.npy --ignore 0 -o x.h5 --max-steps 1 $small; expect 0
+err 'background\.npy: foreground is 2; 0\.0 % foreground'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --valid-scan scan.npy --valid-label background.npy --ignore 0 --foreground 2 \
+    -o x.h5 --max-steps 1 $small; expect 0; err 'warning: the label background\.npy has no foreground'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label background.npy --ignore 0 --foreground 3 -o x.h5 $small
+expect 1; err '^credence: .*no voxel of the foreground value 3, nor has any other'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label both.npy --scan scan.npy --label part.npy -o x.h5 $small; expect 1; err '^credence: .*0, 1, 2.*--foreground'
 for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "absent.npy absent"; do
     # shellcheck disable=SC2086
     run train --scan scan.npy --label ${wrong% *} -o no.h5 $small; expect 1; err "^credence: .*${wrong#* }"

@@ -157,6 +157,23 @@ def refused():
         check(content(f"{name}.ckpt.h5") == data and not os.path.exists(path(f"{name}.h5")), f"{name}: files changed")
 
 
+def initial_model():
+    """What a training began with must be what it goes on with, whatever the file is called by then."""
+    for name, seed in (("first", 1), ("second", 2)):
+        check(train(f"{name}.h5", max_steps=1, seed=seed).returncode == 0, f"the model {name}")
+    check(train("tuned.h5", init=path("first.h5"), max_steps=2).returncode == 0, "a training with --init")
+    before = content("tuned.ckpt.h5")
+    for output, more, words in (("tuned.h5", {"init": path("second.h5")}, "with --init, now it is with --init and another model"),
+                                ("tuned.h5", {}, "with --init, now it is without --init"),
+                                ("bcnn.h5", {"init": path("first.h5")}, "without --init, now it is with --init;")):
+        run = train(output, resume=True, **more)
+        check(run.returncode == 1 and words in run.stderr, f"{output} and {more}: {run.stderr}")
+    check(content("tuned.ckpt.h5") == before, "a refused training changed the checkpoint")
+    os.rename(path("first.h5"), path("renamed.h5"))
+    run = train("tuned.h5", resume=True, init=path("renamed.h5"))
+    check(run.returncode == 0, f"the same model under another name: {run.stderr}")
+
+
 def full_disk():
     """A limit on file sizes stands for the disk: the first checkpoint is there, the next can't be written."""
     check(train("full.h5", max_steps=4).returncode == 0, "4 steps")
@@ -198,6 +215,7 @@ stopped(signal.SIGTERM, took["bcnn"])
 stopped(signal.SIGINT, took["bcnn"])
 longer()
 refused()
+initial_model()
 full_disk()
 ignored()
 locked(took["bcnn"])

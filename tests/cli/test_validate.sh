@@ -52,6 +52,33 @@ run validate "$folder/old" --label "$folder/label.npy" -q;              expect 0
 run validate "$folder/c" --label "$folder/label.npy" --csv -q;          expect 0
 same "$(sed -n 1p "$folder/out" | tr -cd , | wc -c)" "$(sed -n 2p "$folder/out" | tr -cd , | wc -c)"
 
+# Raw files: --shape is for all of them, the label is --type (u8 without it), maps are what their size says, a mask is u8.
+/usr/bin/python3 - "$folder" <<'PY'
+import sys
+import numpy as np
+folder = sys.argv[1]
+for name in ("prob", "seg", "unc", "unc_5-95"):
+    np.load(f"{folder}/c/s_{name}.npy").tofile(f"{folder}/{name}.raw")
+np.load(f"{folder}/label.npy").tofile(f"{folder}/label.raw")
+np.load(f"{folder}/label.npy").astype(">i2").tofile(f"{folder}/label16.raw")
+inside = np.random.default_rng(6).random((9, 12, 15)) < 0.5
+np.save(f"{folder}/inside.npy", inside.astype("u1"))
+inside.astype("u1").tofile(f"{folder}/inside.raw")
+PY
+run validate --prob "$folder/c/s_prob.npy" --seg "$folder/c/s_seg.npy" --unc "$folder/c/s_unc.npy" --label "$folder/label.npy" \
+    --intervals "$folder/c/s_unc_5-95.npy" --mask "$folder/inside.npy" -q --json; expect 0
+sed 's/s_unc_5-95.npy/unc_5-95.raw/' "$folder/out" >"$folder/figures"
+raw=(validate --prob "$folder/prob.raw" --seg "$folder/seg.raw" --unc "$folder/unc.raw" --intervals "$folder/unc_5-95.raw" --mask "$folder/inside.raw"
+    --shape 9,12,15 -q --json)
+run "${raw[@]}" --label "$folder/label.raw"; expect 0; cmp -s "$folder/out" "$folder/figures" || complain "raw files gave other figures"
+run "${raw[@]}" --label "$folder/label16.raw" --type i16be; expect 0; cmp -s "$folder/out" "$folder/figures" || complain "a raw label of i16be gave other figures"
+
+# One value is no proof of what it means: said, and --foreground says otherwise.
+run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 -q --json
+expect 0; err 'warning: .*label\.npy.* is 1: it is taken for the foreground'; same "$(json 'd["tn"], d["fp"]')" "0 0"
+run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 --foreground 2 -q --json
+expect 0; err 'warning: .*label\.npy has no foreground'; same "$(json 'd["tp"], d["fn"], d["voxels"] > 0')" "0 0 True"
+
 run compare "$folder/a,b" "$folder/c"
 expect 0; out 'accuracy +UQ mean/1e-02 +P\(A\|C\)'; out '/c +mcdn +0\.'; out 'autocorr'
 # Equal maps are level in everything, and said to be.
