@@ -25,6 +25,7 @@ static const char list_name[] = ".partial/" CRD_PARTIAL_LIST;
 
 typedef struct content {
     bool anything, manifest, partial, list;
+    bool begun; /* a run got as far as making its folder for what is unfinished */
 } content;
 
 /* What is there, apart from our lock. Leftovers of a writer that was killed are removed on the way. */
@@ -49,6 +50,7 @@ static crd_status look(const crd_request *request, const char *path, content *ou
         }
         out->anything = true;
         if (strcmp(name, "manifest.json") == 0) out->manifest = true;
+        if (strcmp(name, ".partial") == 0) out->begun = true;
     }
     struct stat about;
     out->partial = fstatat(dirfd(listing), ".partial/run.json", &about, 0) == 0;
@@ -94,6 +96,11 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
     if (options->resume) {
         out->resume = found.partial;
         out->complete = !found.partial && found.manifest;
+        if (found.anything && !found.begun && !found.manifest) {
+            CRD_FAIL(CRD_ERR_ARGUMENT,
+                     "%s holds no run that --resume could go on with, but other files; choose another folder",
+                     out->path);
+        }
         if (!found.partial && !found.manifest)
             crd_info(monitor, "%s holds no run to go on with: it begins anew", out->path);
     } else if (found.anything && !options->overwrite) {

@@ -61,6 +61,7 @@ run "${predict[@]}" --scan p1/scan.tif -o x --max-memory 4; expect 2; err '^cred
 mkdir mine; cp p1/scan.tif mine/scan_seg.tif
 run "${predict[@]}" --scan p1/scan.tif -o mine; expect 1; err 'mine is not empty, and what it holds is no run; choose another folder'
 run "${predict[@]}" --scan p1/scan.tif -o mine --overwrite; expect 1; err 'mine holds no run that --overwrite could replace'
+run "${predict[@]}" --scan p1/scan.tif -o mine --resume; expect 1; err 'mine holds no run that --resume could go on with, but other files; choose another folder'
 cmp -s p1/scan.tif mine/scan_seg.tif || complain "a file of the user's was replaced"
 run "${predict[@]}" --scan p2/scan.tif --scan p1/scan.tif -o run; expect 0; err 'warning: --scan is given twice: p1/scan.tif counts'
 out ', percentiles 33-67 of the samples 0\.[0-9]{4} to 0\.[0-9]{4}, '
