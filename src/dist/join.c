@@ -11,10 +11,8 @@
 
 static const char plugin[] = "libcredence_mpi.so";
 
-static crd_dist current = {.transport = &crd_transport_serial,
-                           .place = {.size = 1, .local_size = 1},
-                           .lock = PTHREAD_MUTEX_INITIALIZER,
-                           .answering = PTHREAD_MUTEX_INITIALIZER};
+static crd_dist current = {
+    .transport = &crd_transport_serial, .place = {.size = 1, .local_size = 1}, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 crd_dist *crd_dist_current(void)
 {
