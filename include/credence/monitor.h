@@ -22,7 +22,7 @@ typedef struct crd_progress {
     const char *stage; /* "predicting", "converting", ...: changes when a new bar begins */
     const char *unit;  /* what is counted: "slices", "chunks", "steps" */
     int64_t done;
-    int64_t total;
+    int64_t total;    /* 0: not known, and there is nothing to draw; the call only asks whether to go on */
     const char *note; /* a few words on the latest state ("loss 0.231"), or NULL */
 } crd_progress;
 
