@@ -134,6 +134,8 @@ const crd_transport *crd_transport_plugin(const crd_transport_host *library)
                                         .test = test,
                                         .probe = probe,
                                         .leave = leave};
+    static const crd_build_mark own = CRD_TRANSPORT_MARK;
+    if (!crd_same_build(&library->mark, &own)) return NULL;
     host = library;
-    return library->version == CRD_TRANSPORT_VERSION ? &table : NULL;
+    return &table;
 }
