@@ -20,7 +20,7 @@ if(CREDENCE_WITH_CUDA AND CMAKE_CUDA_COMPILER)
   set_target_properties(credence_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                         LINKER_LANGUAGE CUDA)
   foreach(part credence_cuda_hopper credence_cuda_objects)
-    target_include_directories(${part} PRIVATE include src)
+    target_include_directories(${part} PRIVATE include src ${CMAKE_BINARY_DIR}/generated)
     target_compile_features(${part} PRIVATE cuda_std_17)
     target_compile_options(${part} PRIVATE -Xcompiler=-Wall,-Wextra,-fvisibility=hidden)
     set_target_properties(${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static CUDA_VISIBILITY_PRESET hidden)

@@ -133,7 +133,6 @@ static bool on_ranks(int size, work *job)
         e->dist.transport = &mailbox;
         e->dist.place = (crd_place){.rank = i, .size = size, .local_rank = i, .local_size = size, .host = "here"};
         pthread_mutex_init(&e->dist.lock, NULL);
-        pthread_mutex_init(&e->dist.answering, NULL);
         if (pthread_create(&e->thread, NULL, run_rank, e) != 0) return false;
     }
     for (int i = 0; i < size; i++) {
@@ -277,12 +276,13 @@ static void count_up(void *context, int rank, const void *question, void *answer
 static bool ask(crd_dist *dist)
 {
     int64_t counter = 0, step = 1 + crd_dist_rank(dist), answer = 0, last = 0;
-    bool fine = crd_dist_open(dist, count_up, &counter, sizeof answer) == CRD_OK;
+    crd_dist_questions *questions = NULL;
+    bool fine = crd_dist_questions_open(dist, count_up, &counter, sizeof answer, &questions) == CRD_OK;
     for (int i = 0; i < 50; i++, last = answer) {
-        fine = fine && crd_dist_ask(dist, &step, sizeof step, &answer) == CRD_OK && answer >= last + step;
+        fine = fine && crd_dist_ask(questions, &step, sizeof step, &answer) == CRD_OK && answer >= last + step;
     }
     fine = fine && crd_dist_barrier(dist) == CRD_OK;
-    crd_dist_close(dist);
+    crd_dist_questions_close(&questions);
     const int64_t size = crd_dist_size(dist);
     return fine && (crd_dist_rank(dist) != 0 || counter == 50 * size * (size + 1) / 2);
 }

@@ -420,7 +420,7 @@ static void test_folder_that_is_not_empty(void)
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "not empty");
     small("locked");
     CHECK_OK(crd_make_folders(run_path("locked")));
-    CHECK_OK(crd_lock_take(run_path("locked/.lock"), &lock));
+    CHECK_OK(crd_lock_take(run_path("locked/.lock"), NULL, &lock));
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_BUSY, "already writing");
     crd_lock_release(&lock);
     set("resume", NULL);

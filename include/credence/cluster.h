@@ -8,8 +8,8 @@
  * A process that doesn't call crd_cluster_join, or wasn't started by mpirun or srun, is alone, and nothing here touches
  * MPI. The results are the same bytes for any number of processes. Callbacks of the monitor run in every process; a
  * program draws those of rank 0. Messages, files and results of a run are rank 0's; what fails in one process ends the
- * call in all of them, with that process's sentence, and leaves a run that `resume` goes on with. docs/CLUSTER.md has
- * the rest.
+ * call in all of them, with that process's sentence, and leaves a run that `resume` goes on with. One prediction or
+ * training at a time: all processes meet in it. docs/CLUSTER.md has the rest.
  */
 #ifndef CREDENCE_CLUSTER_H
 #define CREDENCE_CLUSTER_H
@@ -30,7 +30,7 @@ CRD_API crd_status crd_cluster_join(void);
 CRD_API int crd_cluster_rank(void);
 CRD_API int crd_cluster_size(void);
 
-/* Waits until all processes leave, and ends MPI where crd_cluster_join started it. */
+/* Waits until all processes leave, and ends MPI where crd_cluster_join started it. No other call may be under way. */
 CRD_API void crd_cluster_leave(void);
 
 #ifdef __cplusplus

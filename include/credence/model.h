@@ -7,8 +7,11 @@
  *     crd_model_free(&model);
  *
  * A model file is HDF5 (docs/MODEL.md lists its content). It holds no time, date, path or host name: equal models are
- * equal bytes. Files of older versions stay readable for ever. A model is used by one thread at a time; several threads
- * may read the same one.
+ * equal bytes. Files of older versions stay readable for ever.
+ *
+ * Threads: functions that take a const model may be called for the same one by several threads at once. While
+ * crd_model_set_calibration or crd_model_free has a model, no other thread may use it, nor what crd_model_describe
+ * gave.
  */
 #ifndef CREDENCE_MODEL_H
 #define CREDENCE_MODEL_H

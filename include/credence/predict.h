@@ -14,6 +14,11 @@
  * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and
  * any number of interruptions. While a run goes on, finished slices lie in run/.partial; a run that was stopped, by a
  * callback, a signal or a full disk, goes on from there with `resume`.
+ *
+ * Threads: several calls may run at once, each in a thread of its own and into a folder of its own, beside any others
+ * of the library. They know nothing of each other: `threads` and `max_memory` divide the machine among them. In a job
+ * of several processes (credence/cluster.h) only one prediction or training may run at a time. Options are only read,
+ * and may be shared.
  */
 #ifndef CREDENCE_PREDICT_H
 #define CREDENCE_PREDICT_H

@@ -9,6 +9,9 @@
  *
  * The page needs no network and no script; its pictures are inside it, and also lie beside it as PNG files. What a run
  * doesn't have (a label, a probe, further intervals) is left out. Needs a build with libpng.
+ *
+ * Threads: several calls may run at once, each in a thread of its own and with an output of its own. Options are only
+ * read, and may be shared.
  */
 #ifndef CREDENCE_REPORT_H
 #define CREDENCE_REPORT_H

@@ -14,6 +14,10 @@
  * go on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
  * number of threads, readers and processes (credence/cluster.h) and any interruptions.
+ *
+ * Threads: several calls may run at once, each in a thread of its own and with an output of its own, beside any others
+ * of the library; `threads` divides the machine among them. In a job of several processes (credence/cluster.h) only one
+ * prediction or training may run at a time. Options are only read by crd_train, and may be shared.
  */
 #ifndef CREDENCE_TRAIN_H
 #define CREDENCE_TRAIN_H

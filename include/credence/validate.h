@@ -13,6 +13,9 @@
  * Volumes of any size are read slab by slab. All sums are integers, so the figures are the same bits for any number of
  * threads. A figure that has no meaning (nothing was certain; there is no such class) is NaN here, null in JSON and
  * "n/a" in tables, never 0 or 1.
+ *
+ * Threads: several calls may run at once, each in a thread of its own, also of the same files. Options are only read,
+ * and may be shared; figures belong to the caller.
  */
 #ifndef CREDENCE_VALIDATE_H
 #define CREDENCE_VALIDATE_H

@@ -1,5 +1,5 @@
 /* What a device offers to prediction and training: whole chunks, whole examples. A backend is a const table; the CPU's
- * is always there, others are plug-ins loaded at run time. Version mismatches are refused when a plug-in is loaded.
+ * is always there, others are plug-ins loaded at run time. One of another build is refused (base/build_mark.h).
  *
  * A predictor is a queue: up to `depth` chunks may be submitted before the first is collected, so that a device can
  * overlap upload, compute and download. Results come back in the order of submission, as far as the plan insists on it
@@ -16,7 +16,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 5 };
+enum { CRD_BACKEND_VERSION = 6 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 

@@ -13,7 +13,7 @@ static crd_status fail_from_plugin(crd_status code, const char *file, int line, 
 
 crd_status crd_plugin_load(const char *file, const crd_backend **out)
 {
-    static const crd_plugin_host host = {.version = CRD_BACKEND_VERSION, .fail = fail_from_plugin};
+    static const crd_plugin_host host = {.mark = CRD_BACKEND_MARK, .fail = fail_from_plugin};
     *out = NULL;
     void *handle = crd_shared_object_open(file, false);
     if (handle == NULL) {

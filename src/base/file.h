@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "credence/monitor.h"
 
 /* Exactly `bytes` bytes at `offset`, or an error that names the file; interrupted calls are repeated. */
 crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes);
@@ -46,9 +47,10 @@ crd_status crd_folder_of(const char *path, char **out);
 crd_status crd_make_folders(const char *path);
 
 /* An advisory lock file that holds host and pid; a second holder gets CRD_ERR_BUSY with a sentence that names them. A
- * lock whose process is gone (same host) is taken over. */
+ * lock whose process is gone (same host) is taken over, and that of an earlier run of the same batch job, on any host,
+ * which `monitor` is told. */
 typedef struct crd_lock crd_lock;
-crd_status crd_lock_take(const char *path, crd_lock **out);
+crd_status crd_lock_take(const char *path, const crd_monitor *monitor, crd_lock **out);
 void crd_lock_release(crd_lock **lock);
 
 #endif

@@ -48,9 +48,10 @@ static bool pass_progress(void *context, const crd_progress *progress)
 const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor)
 {
     static const crd_monitor silent = {0};
+    if (dist->place.size == 1) return monitor;
     dist->monitor = monitor != NULL ? monitor : &silent;
     dist->linked = (crd_monitor){.context = dist, .message = pass_message, .progress = pass_progress};
-    return dist->place.size > 1 ? &dist->linked : monitor;
+    return &dist->linked;
 }
 
 crd_status crd_dist_send(crd_dist *dist, int to, enum crd_dist_tag tag, const void *data, int64_t bytes,

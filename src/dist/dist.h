@@ -2,7 +2,8 @@
  *
  * Every function that talks to others is collective, unless it says otherwise: all processes call it, in the same
  * order. None of them waits for ever: where another process has failed, each returns that process's sentence; from then
- * on all do. Only the thread that runs the job calls them. */
+ * on all do. Only the thread that runs the job calls them. A process alone may run several jobs in as many threads:
+ * nothing that they share is written then. */
 #ifndef CRD_DIST_DIST_H
 #define CRD_DIST_DIST_H
 
@@ -24,7 +25,8 @@ const crd_place *crd_dist_place(const crd_dist *dist);
 
 /* Begins something that is watched by `monitor`, which is borrowed until the next call; NULL: by nobody. It is also
  * polled while waiting, so that a request to stop is heard when others are gone. Gives back the monitor to be used in
- * its place, by which a failure of another process ends what goes on here. Not collective. */
+ * its place, by which a failure of another process ends what goes on here; that of a process alone is its own. Not
+ * collective. */
 const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor);
 
 crd_status crd_dist_barrier(crd_dist *dist);
@@ -76,14 +78,16 @@ crd_status crd_dist_sum_parts(crd_dist_sum *sum, const float *const **parts);
 
 /* Questions to rank 0, answered by a thread of its own there while the job runs, in the order in which they come. */
 enum { CRD_DIST_QUESTION_BYTES = 64 };
+typedef struct crd_dist_questions crd_dist_questions;
 /* Called with one question at a time, of the rank given; fills the answer. */
 typedef void crd_dist_answer(void *context, int rank, const void *question, void *answer);
-/* Questions of CRD_DIST_QUESTION_BYTES at most, answers of `answer_bytes`. Collective. */
-crd_status crd_dist_open(crd_dist *dist, crd_dist_answer *answer, void *context, int64_t answer_bytes);
+/* Questions of CRD_DIST_QUESTION_BYTES at most, answers of `answer_bytes`; one at a time. Collective. */
+crd_status crd_dist_questions_open(crd_dist *dist, crd_dist_answer *answer, void *context, int64_t answer_bytes,
+                                   crd_dist_questions **out);
 /* Not collective. */
-crd_status crd_dist_ask(crd_dist *dist, const void *question, int64_t bytes, void *answer);
+crd_status crd_dist_ask(crd_dist_questions *questions, const void *question, int64_t bytes, void *answer);
 /* After the last question, also after a failure; not collective, but a barrier should come before it where all went
- * well. */
-void crd_dist_close(crd_dist *dist);
+ * well. NULL is fine. */
+void crd_dist_questions_close(crd_dist_questions **questions);
 
 #endif

@@ -3,7 +3,6 @@
 #define CRD_DIST_INTERNAL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "dist/dist.h"
 
@@ -39,17 +38,6 @@ struct crd_dist {
     crd_dist_notice notice;
     void *kept[CRD_DIST_KEPT]; /* memory that a message may still reach */
     int kept_count;
-
-    /* Questions to rank 0. */
-    crd_dist_answer *answer;
-    void *context;
-    int64_t answer_bytes;
-    pthread_mutex_t answering; /* one question at a time, the server's or rank 0's own */
-    pthread_t server;
-    bool serving;
-    atomic_bool stop;
-    void *reply;
-    char question[CRD_DIST_QUESTION_BYTES];
 };
 
 typedef struct crd_flight {

@@ -11,10 +11,8 @@
 
 static const char plugin[] = "libcredence_mpi.so";
 
-static crd_dist current = {.transport = &crd_transport_serial,
-                           .place = {.size = 1, .local_size = 1},
-                           .lock = PTHREAD_MUTEX_INITIALIZER,
-                           .answering = PTHREAD_MUTEX_INITIALIZER};
+static crd_dist current = {
+    .transport = &crd_transport_serial, .place = {.size = 1, .local_size = 1}, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 crd_dist *crd_dist_current(void)
 {
@@ -49,7 +47,7 @@ static crd_status fail_from_plugin(crd_status code, const char *file, int line, 
 
 static crd_status load(const crd_transport **out)
 {
-    static const crd_transport_host host = {.version = CRD_TRANSPORT_VERSION, .fail = fail_from_plugin};
+    static const crd_transport_host host = {.mark = CRD_TRANSPORT_MARK, .fail = fail_from_plugin};
     crd_transport_entry *entry;
     *out = NULL;
     void *handle = crd_shared_object_open(plugin, true); /* parts of Open MPI look for its symbols among all */

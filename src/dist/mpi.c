@@ -1,4 +1,4 @@
-/* Messages by MPI: libcredence_mpi.so. The only file that knows MPI; it waits nowhere but in MPI_Finalize. */
+/* Messages by MPI: libcredence_mpi.so. The only file that knows MPI; it waits nowhere but in leave(). */
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -53,7 +53,8 @@ static crd_status join(crd_place *out)
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
     memset(out, 0, sizeof *out);
-    if (start() != CRD_OK) return CRD_ERR_SYSTEM;
+    const crd_status status = start();
+    if (status != CRD_OK) return status;
     CHECKED(MPI_Comm_dup(MPI_COMM_WORLD, &everybody), "to set up its group of processes");
     CHECKED(MPI_Comm_set_errhandler(everybody, MPI_ERRORS_RETURN), "to set up its group of processes");
     CHECKED(MPI_Comm_rank(everybody, &out->rank), "to number the processes");
@@ -114,9 +115,12 @@ static crd_status probe(int tag, bool *there, int *from, int64_t *bytes)
     return CRD_OK;
 }
 
+/* Where the program has started MPI, it may have ended it, too. */
 static void leave(void)
 {
-    if (ours) (void)MPI_Finalize();
+    int over = 0;
+    if (MPI_Finalized(&over) != MPI_SUCCESS || over) return;
+    (void)(ours ? MPI_Finalize() : MPI_Comm_free(&everybody));
 }
 
 __attribute__((visibility("default"))) crd_transport_entry crd_transport_plugin;
@@ -130,6 +134,8 @@ const crd_transport *crd_transport_plugin(const crd_transport_host *library)
                                         .test = test,
                                         .probe = probe,
                                         .leave = leave};
+    static const crd_build_mark own = CRD_TRANSPORT_MARK;
+    if (!crd_same_build(&library->mark, &own)) return NULL;
     host = library;
-    return library->version == CRD_TRANSPORT_VERSION ? &table : NULL;
+    return &table;
 }

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/build_mark.h"
 #include "credence/status.h"
 
-enum { CRD_TRANSPORT_VERSION = 1, CRD_HOST_BYTES = 64 };
+enum { CRD_TRANSPORT_VERSION = 2, CRD_HOST_BYTES = 64 };
 
 typedef struct crd_place {
     int rank, size;
@@ -40,13 +41,21 @@ typedef struct crd_transport {
 /* A process alone. */
 extern const crd_transport crd_transport_serial;
 
+#define CRD_TRANSPORT_MARK                                                                                             \
+    {                                                                                                                  \
+        CRD_TRANSPORT_VERSION, CRD_VERSION,                                                                            \
+        {                                                                                                              \
+            sizeof(crd_place), sizeof(crd_message), sizeof(crd_transport)                                              \
+        }                                                                                                              \
+    }
+
 typedef struct crd_transport_host {
-    uint32_t version; /* CRD_TRANSPORT_VERSION of the library */
+    crd_build_mark mark; /* CRD_TRANSPORT_MARK of the library */
     /* Sets the calling thread's error record to a ready sentence, and gives the code back. */
     crd_status (*fail)(crd_status code, const char *file, int line, const char *sentence);
 } crd_transport_host;
 
-/* The symbol that a transport in a shared object exports. NULL where the versions differ. */
+/* The symbol that a transport in a shared object exports. NULL where the marks differ. */
 #define CRD_TRANSPORT_SYMBOL "crd_transport_plugin"
 typedef const crd_transport *crd_transport_entry(const crd_transport_host *host);
 

@@ -91,7 +91,7 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
     out->made = access(out->path, F_OK) != 0;
     CRD_TRY(crd_make_folders(out->path));
     CRD_TRY(crd_join_path(out->path, ".lock", "", &lock));
-    CRD_TRY(crd_lock_take(lock, &out->lock));
+    CRD_TRY(crd_lock_take(lock, monitor, &out->lock));
     CRD_TRY(look(request, out->path, &found));
     if (options->resume) {
         out->resume = found.partial;

@@ -22,6 +22,7 @@ typedef struct answer {
 
 struct crd_sharing {
     crd_dist *dist;
+    crd_dist_questions *questions;
     const crd_request *request;
     const int64_t *rows;
     int64_t row_count, answer_bytes;
@@ -58,7 +59,7 @@ crd_status crd_sharing_open(crd_dist *dist, const crd_request *request, const in
     CRD_TRY(crd_alloc(s->answer_bytes, 1, "the shares", &s->last));
     CRD_TRY(crd_bands_create(row_count, crd_dist_size(dist), &s->bands));
     CRD_TRY(crd_alloc(crd_dist_size(dist), sizeof *s->chunks, "the shares", &s->chunks));
-    CRD_TRY(crd_dist_open(dist, answer_question, s, s->answer_bytes));
+    CRD_TRY(crd_dist_questions_open(dist, answer_question, s, s->answer_bytes, &s->questions));
     *out = s;
     s = NULL;
 done:
@@ -70,7 +71,7 @@ void crd_sharing_close(crd_sharing **pointer)
 {
     crd_sharing *s = *pointer;
     if (s == NULL) return;
-    crd_dist_close(s->dist);
+    crd_dist_questions_close(&s->questions);
     crd_bands_free(&s->bands);
     crd_free(&s->chunks);
     crd_free(&s->last);
@@ -80,7 +81,7 @@ void crd_sharing_close(crd_sharing **pointer)
 static crd_status ask(crd_sharing *s, const question *q)
 {
     s->told = crd_seconds();
-    return crd_dist_ask(s->dist, q, (int64_t)sizeof *q, s->last);
+    return crd_dist_ask(s->questions, q, (int64_t)sizeof *q, s->last);
 }
 
 crd_status crd_sharing_next(crd_sharing *s, crd_band done, int64_t chunks, crd_band *next)
@@ -103,7 +104,7 @@ crd_status crd_sharing_tell(crd_sharing *s, int64_t chunks, int64_t *all, bool *
     if (crd_dist_rank(s->dist) != 0 && crd_seconds() - s->told < telling_interval) return CRD_OK;
     CRD_TRY(crd_alloc(s->answer_bytes, 1, "an answer", &reply));
     s->told = crd_seconds();
-    CRD_TRY(crd_dist_ask(s->dist, &q, (int64_t)sizeof q, reply));
+    CRD_TRY(crd_dist_ask(s->questions, &q, (int64_t)sizeof q, reply));
     *all = reply->chunks;
     *over = reply->over != 0;
 done:

@@ -404,7 +404,7 @@ static crd_status claim_files(crd_run *r, bool *go_on)
     *go_on = false;
     if (crd_run_first(r)) {
         CRD_PASS(check_places(r));
-        CRD_PASS(crd_lock_take(r->lock_path, &r->lock));
+        CRD_PASS(crd_lock_take(r->lock_path, r->monitor, &r->lock));
         remove_unfinished(o->output);
         remove_unfinished(r->best_path);
         remove_unfinished(r->checkpoint_path);

@@ -82,6 +82,9 @@ run "${base[@]}" -o run --resume; expect 0; err 'run is complete'; out '^run: vo
 run "${base[@]}" -o npy --format npy --resume --json --quiet; expect 0; no_err
 same "$(json '[v for k, v in d.items() if k not in ("computed", "seconds")]')" "$findings"; same "$(json 'd["computed"]')" 0
 run "${base[@]}" -o run --overwrite --resume; expect 1; err 'exclude each other'
+echo 'elsewhere 17 4711 0' >run/.lock
+SLURM_JOB_ID=4712 SLURM_RESTART_COUNT=1 run "${base[@]}" -o run --resume; expect 1; err 'process 17 on elsewhere is already writing'
+SLURM_JOB_ID=4711 SLURM_RESTART_COUNT=1 run "${base[@]}" -o run --resume; expect 0; err 'process 17 on elsewhere, in an earlier run of this job'
 run "${base[@]}" -o no --samples 0; expect 2; err '^credence: .*samples'
 run "${base[@]}" -o no --step 0; expect 2; err '^credence: .*step'
 run "${base[@]}" -o no --percentiles 50,101; expect 2; err '^credence: .*percentiles'

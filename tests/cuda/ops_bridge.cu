@@ -14,7 +14,7 @@ static crd_status fail(crd_status code, const char *file, int line, const char *
     return code;
 }
 
-static const crd_plugin_host host = {CRD_BACKEND_VERSION, fail};
+static const crd_plugin_host host = {CRD_BACKEND_MARK, fail};
 extern "C" const crd_backend *crd_plugin_backend(const crd_plugin_host *);
 
 // Device memory that is given back at the end of the test.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The shared library exports what the public headers mark CRD_API, and nothing else.
+# The shared library exports what the public headers mark CRD_API, and nothing else; the GPU's plug-in throws nothing.
 . "$(dirname "$0")/common.sh"
 only_plain_builds
 
@@ -22,5 +22,13 @@ for symbol in $(comm -23 "$folder/declared" "$folder/exported"); do
     echo "declared CRD_API in include/credence, but not exported: $symbol"
     status=1
 done
+# An exception would cross from C++ into C: what can throw it isn't even linked.
+if [ -e "$CREDENCE_BUILD/libcredence_cuda.so" ]; then
+    for symbol in $(nm -D --undefined-only "$CREDENCE_BUILD/libcredence_cuda.so" |
+                        grep -oE '_Zn[aw]m(@.*)?$|[^ ]*(__|cxa_)(re)?throw[^ ]*'); do
+        echo "libcredence_cuda.so can throw by $symbol"
+        status=1
+    done
+fi
 echo "$(wc -l <"$folder/exported") symbols exported, $(wc -l <"$folder/declared") declared"
 exit $status

@@ -6,6 +6,10 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+#include <memory>
+#include <new>
 
 #include "backend/plugin.h"
 
@@ -28,6 +32,23 @@ crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *by
     do {                                                                                                               \
         crd_status pass_status = (call);                                                                               \
         if (pass_status != CRD_OK) return pass_status;                                                                 \
+    } while (0)
+
+// Zeroed host memory that ends with its scope; NULL where there is none left. What throws (std::vector, plain new) has
+// no place in the plug-in: its callers are C.
+struct HostFree {
+    void operator()(void *memory) const
+    {
+        free(memory);
+    }
+};
+template <typename V> std::unique_ptr<V[], HostFree> host_array(int64_t count)
+{
+    return std::unique_ptr<V[], HostFree>((V *)calloc(count > 0 ? (size_t)count : 1, sizeof(V)));
+}
+#define CUDA_NEED(memory)                                                                                              \
+    do {                                                                                                               \
+        if (!(memory)) return CUDA_FAIL(CRD_ERR_MEMORY, "not enough memory for the GPU's part of the work");           \
     } while (0)
 
 enum { BORDER_CLASSES = 64, SLAB = 16 /* channels that one matrix instruction takes */ };

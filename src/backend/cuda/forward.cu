@@ -4,10 +4,12 @@
 template <typename T> crd_status Network<T>::mark(int layer)
 {
     if (marks == nullptr) return CRD_OK;
-    cudaEvent_t event;
-    CUDA_PASS(cudaEventCreate(&event));
-    marks->push_back({layer, event});
-    CUDA_PASS(cudaEventRecord(event, stream));
+    marks->reset(new (std::nothrow) LayerMark{layer, nullptr, nullptr});
+    CUDA_NEED(*marks);
+    LayerMark &added = **marks;
+    CUDA_PASS(cudaEventCreate(&added.event));
+    CUDA_PASS(cudaEventRecord(added.event, stream));
+    marks = &added.next;
     return CRD_OK;
 }
 

@@ -7,7 +7,6 @@
 
 #include <new>
 #include <type_traits>
-#include <vector>
 
 #include "backend/cuda/train_net.cuh"
 #include "backend/cuda/weights.cuh"
@@ -91,7 +90,8 @@ template <typename T> struct TrainLearner : Learner {
     crd_status map_points()
     {
         const crd_net *net = plan.net;
-        std::vector<int> map((size_t)net->point.total);
+        const auto map = host_array<int>(net->point.total);
+        CUDA_NEED(map);
         for (int i = 0; i < net->point.count; i++) {
             const crd_parameter &to = net->point.parameters[i];
             for (int k = 0; k < net->model.count; k++) {
@@ -99,10 +99,11 @@ template <typename T> struct TrainLearner : Learner {
                 const bool kernels =
                     to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
                 if (from.layer != to.layer || (!kernels && from.role != to.role)) continue;
-                for (int64_t j = 0; j < to.count; j++) map[(size_t)(to.offset + j)] = (int)(from.offset + j);
+                for (int64_t j = 0; j < to.count; j++) map[to.offset + j] = (int)(from.offset + j);
             }
         }
-        CUDA_PASS(cudaMemcpy(model_of_point, map.data(), map.size() * sizeof(int), cudaMemcpyHostToDevice));
+        CUDA_PASS(
+            cudaMemcpy(model_of_point, map.get(), (size_t)net->point.total * sizeof(int), cudaMemcpyHostToDevice));
         weights.model_of_point = model_of_point;
         return CRD_OK;
     }

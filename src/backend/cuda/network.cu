@@ -127,7 +127,7 @@ template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, 
 }
 
 // The host's half of crd_dropout_draw: a few hundred numbers a sample.
-template <typename T> void Network<T>::draw_masks(uint32_t example, std::vector<float> &out) const
+template <typename T> void Network<T>::draw_masks(uint32_t example, float *out) const
 {
     for (int64_t s = 0; s < plan.samples; s++)
         for (int site = 0; site < CRD_MASK_COUNT; site++)
@@ -135,23 +135,26 @@ template <typename T> void Network<T>::draw_masks(uint32_t example, std::vector<
                 uint32_t words[4] = {(uint32_t)c / 4, (uint32_t)(CRD_CONV_COUNT + site) << 16 | CRD_PURPOSE_DROPOUT,
                                      (uint32_t)(plan.first_sample + s), example};
                 crd_philox_inline((uint32_t)plan.seed, (uint32_t)(plan.seed >> 32), words);
-                out[(size_t)(s * net->mask_total + net->mask_offset[site] + c)] = words[c % 4] >> 31 ? 2.0f : 0.0f;
+                out[s * net->mask_total + net->mask_offset[site] + c] = words[c % 4] >> 31 ? 2.0f : 0.0f;
             }
 }
 
 template <typename T> crd_status Network<T>::upload_masks(uint32_t example)
 {
     if (net->kind != CRD_MCDN || !stochastic()) return CRD_OK;
-    std::vector<float> host((size_t)(plan.samples * net->mask_total));
-    draw_masks(example, host);
-    CUDA_PASS(cudaMemcpyAsync(masks, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
+    const int64_t count = plan.samples * net->mask_total;
+    const auto host = host_array<float>(count);
+    CUDA_NEED(host);
+    draw_masks(example, host.get());
+    CUDA_PASS(cudaMemcpyAsync(masks, host.get(), (size_t)count * sizeof(float), cudaMemcpyHostToDevice, stream));
     CUDA_PASS(cudaStreamSynchronize(stream));
     return CRD_OK;
 }
 
 template <typename T> crd_status Network<T>::upload_parameters()
 {
-    std::vector<float> means((size_t)net->point.total);
+    const auto means = host_array<float>(net->point.total);
+    CUDA_NEED(means);
     for (int i = 0; i < net->point.count; i++) { // the means, and all that is a point in both layouts
         const crd_parameter &to = net->point.parameters[i];
         for (int k = 0; k < net->model.count; k++) {
@@ -159,13 +162,13 @@ template <typename T> crd_status Network<T>::upload_parameters()
             const bool kernels =
                 to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
             if (from.layer == to.layer && (kernels || from.role == to.role)) {
-                memcpy(means.data() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
+                memcpy(means.get() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
             }
         }
     }
     CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float),
                               cudaMemcpyHostToDevice, stream));
-    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.data(), means.size() * sizeof(float),
+    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.get(), (size_t)net->point.total * sizeof(float),
                               cudaMemcpyHostToDevice, stream));
     CUDA_PASS(cudaStreamSynchronize(stream));
     return CRD_OK;

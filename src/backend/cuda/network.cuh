@@ -3,15 +3,14 @@
 #ifndef CRD_CUDA_NETWORK_CUH
 #define CRD_CUDA_NETWORK_CUH
 
-#include <vector>
-
 #include "backend/cuda/arena.cuh"
 #include "backend/cuda/walk.cuh"
 
 // When the work of a layer ends: events recorded on the stream, for measuring.
 struct LayerMark {
-    int layer; // CRD_CONV_COUNT: the summary over samples
+    int layer;
     cudaEvent_t event;
+    std::unique_ptr<LayerMark> next;
 };
 
 template <typename T> struct Network {
@@ -21,7 +20,7 @@ template <typename T> struct Network {
     Extent size[LEVELS + 1];
     bool hopper[CRD_CONV_COUNT] = {}; // layers that have a kernel for this very GPU
     cudaStream_t stream = nullptr;
-    std::vector<LayerMark> *marks = nullptr;
+    std::unique_ptr<LayerMark> *marks = nullptr; // where the next one goes; NULL: nothing is measured
 
     float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
     void *packed;
@@ -81,7 +80,7 @@ template <typename T> struct Network {
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
     void take_node(Arena &arena, int layer, int64_t count, T *shared);
-    void draw_masks(uint32_t example, std::vector<float> &out) const;
+    void draw_masks(uint32_t example, float *out) const;
     const float *mask_of(int site, int64_t first) const;
     crd_status mark(int layer);
     crd_status fold(int layer, const Source &source, const Affine &affine, int count);

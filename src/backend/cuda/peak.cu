@@ -1,7 +1,6 @@
 #include "backend/cuda/peak.cuh"
 
 #include <algorithm>
-#include <vector>
 
 enum { THREADS = 512, ROUNDS = 4000, CHAINS = 8 };
 
@@ -69,7 +68,7 @@ template <typename WORK> static crd_status median_seconds(WORK work, double *sec
 {
     enum { CALLS = 15 };
     cudaEvent_t events[CALLS + 1];
-    std::vector<float> took;
+    float took[CALLS];
     for (cudaEvent_t &event : events) CUDA_PASS(cudaEventCreate(&event));
     PASS(work());
     for (cudaEvent_t &event : events) {
@@ -78,12 +77,10 @@ template <typename WORK> static crd_status median_seconds(WORK work, double *sec
     }
     CUDA_PASS(cudaDeviceSynchronize());
     for (int i = 0; i < CALLS; i++) {
-        float milliseconds = 0.0f;
-        CUDA_PASS(cudaEventElapsedTime(&milliseconds, events[i], events[i + 1]));
-        took.push_back(milliseconds);
+        CUDA_PASS(cudaEventElapsedTime(&took[i], events[i], events[i + 1]));
     }
     for (cudaEvent_t event : events) cudaEventDestroy(event);
-    std::sort(took.begin(), took.end());
+    std::sort(took, took + CALLS);
     *seconds = 1e-3 * took[CALLS / 2];
     return CRD_OK;
 }

@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <atomic>
 #include <new>
 
 #include "backend/cuda/learner.cuh"
 #include "backend/cuda/peak.cuh"
 #include "backend/cuda/predictor.cuh"
 
-static const crd_plugin_host *library;
+static std::atomic<const crd_plugin_host *> library; // set anew by each thread that chooses a device
 
 crd_status crd_cuda_fail(crd_status code, const char *file, int line, const char *format, ...)
 {
@@ -18,7 +19,7 @@ crd_status crd_cuda_fail(crd_status code, const char *file, int line, const char
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    return library->fail(code, file, line, sentence);
+    return library.load()->fail(code, file, line, sentence);
 }
 
 crd_status crd_cuda_check(cudaError_t error, const char *file, int line, const char *what)
@@ -236,7 +237,8 @@ static const crd_backend backend = {
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)
 {
-    if (host->version != CRD_BACKEND_VERSION) return nullptr;
+    static const crd_build_mark own = CRD_BACKEND_MARK;
+    if (!crd_same_build(&host->mark, &own)) return nullptr;
     library = host;
     return &backend;
 }

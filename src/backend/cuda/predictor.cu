@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <new>
-#include <vector>
 
 #include "backend/cuda/network.cuh"
 
@@ -35,11 +34,10 @@ template <typename T> struct Queue : Predictor {
     char *memory = nullptr;
     double *percentiles = nullptr;
     Slot slots[SLOTS] = {};
-    std::vector<const uint32_t *> percentile_rows;
+    std::unique_ptr<const uint32_t *[], HostFree> percentile_rows;
     int64_t submitted = 0, collected = 0;
 
-    Queue(const crd_predictor_plan &p, int64_t together, bool hopper)
-        : network(p, together, hopper), percentile_rows((size_t)p.percentile_count)
+    Queue(const crd_predictor_plan &p, int64_t together, bool hopper) : network(p, together, hopper)
     {
     }
 
@@ -110,6 +108,8 @@ template <typename T> struct Queue : Predictor {
     crd_status open() override
     {
         const int64_t bytes = lay_out(nullptr);
+        percentile_rows = host_array<const uint32_t *>(plan.percentile_count);
+        CUDA_NEED(percentile_rows);
         for (cudaStream_t *stream : {&upload, &compute, &copy}) {
             CUDA_PASS(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
         }
@@ -260,13 +260,13 @@ template <typename T> struct Queue : Predictor {
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
         for (int64_t i = 0; i < plan.percentile_count; i++) {
-            percentile_rows[(size_t)i] = slot.host_rows + (ROWS_FIXED + i) * voxels;
+            percentile_rows[i] = slot.host_rows + (ROWS_FIXED + i) * voxels;
         }
         memset(result, 0, sizeof *result);
         result->chunk_number = slot.chunk_number;
         result->mean = slot.host_rows;
         result->deviation = plan.standard_deviation ? slot.host_rows + voxels : nullptr;
-        result->percentiles = percentile_rows.data();
+        result->percentiles = percentile_rows.get();
         result->above = slot.host_above;
         result->samples = plan.keep_samples ? slot.host_samples : nullptr;
         result->probe = slot.host_probe;
@@ -277,29 +277,31 @@ template <typename T> struct Queue : Predictor {
 
     crd_status measure_layers(const float *chunk, double *milliseconds) override
     {
-        std::vector<LayerMark> marks;
+        std::unique_ptr<LayerMark> first;
         cudaEvent_t begin = nullptr, end = nullptr;
         PASS(upload_chunk(slots[0], chunk));
         CUDA_PASS(cudaEventCreate(&begin));
         CUDA_PASS(cudaEventCreate(&end));
         CUDA_PASS(cudaEventRecord(begin, compute));
-        network.marks = &marks;
+        network.marks = &first;
         const crd_status status = launch_chunk(slots[0]);
         network.marks = nullptr;
         PASS(status);
         CUDA_PASS(cudaEventRecord(end, compute));
         CUDA_PASS(cudaEventSynchronize(end));
-        marks.push_back({CRD_CONV_COUNT, end});
         for (int i = 0; i <= CRD_CONV_COUNT; i++) milliseconds[i] = 0.0;
         cudaEvent_t before = begin;
-        for (const LayerMark &mark : marks) {
-            float took = 0.0f;
-            CUDA_PASS(cudaEventElapsedTime(&took, before, mark.event));
-            milliseconds[mark.layer] += took;
+        float took = 0.0f;
+        for (const LayerMark *mark = first.get(); mark != nullptr; mark = mark->next.get()) {
+            CUDA_PASS(cudaEventElapsedTime(&took, before, mark->event));
+            milliseconds[mark->layer] += took;
             cudaEventDestroy(before);
-            before = mark.event;
+            before = mark->event;
         }
+        CUDA_PASS(cudaEventElapsedTime(&took, before, end));
+        milliseconds[CRD_CONV_COUNT] = took; // the summary over samples
         cudaEventDestroy(before);
+        cudaEventDestroy(end);
         return CRD_OK;
     }
 };
