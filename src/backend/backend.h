@@ -112,6 +112,8 @@ struct crd_backend {
 
     /* A sentence for the manifest: the processor and the instruction path. */
     crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);
+    /* What a network of so many filters runs in where these settings are asked for. NULL: in their precision. */
+    crd_precision (*precision_of)(const crd_device_settings *settings, int filters, bool training);
 
     crd_status (*predictor_bytes)(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                   int64_t *host_bytes, int64_t *device_bytes);

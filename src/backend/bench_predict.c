@@ -140,6 +140,7 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                  .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
     CRD_TRY(crd_backend_choose(&choice, &backend, &device));
     if (usual) memcpy(result->chunk, usual_chunk[backend != &crd_backend_cpu], sizeof result->chunk);
+    (void)crd_backend_settle(backend, info.filters, false, &device);
     result->precision = device.precision == CRD_PRECISION_F32    ? "f32"
                         : device.precision == CRD_PRECISION_BF16 ? "bf16"
                                                                  : "fp16";

@@ -162,3 +162,10 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
                     device);
 }
+
+bool crd_backend_settle(const crd_backend *backend, int filters, bool training, crd_device_settings *settings)
+{
+    const crd_precision asked = settings->precision;
+    if (backend->precision_of != NULL) settings->precision = backend->precision_of(settings, filters, training);
+    return settings->precision != asked;
+}

@@ -18,4 +18,8 @@ typedef struct crd_device_choice {
 crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend **backend,
                               crd_device_settings *settings);
 
+/* Once the network is known: settings->precision becomes what it really runs in there, which records and `describe`
+ * then say. True where that is another. */
+bool crd_backend_settle(const crd_backend *backend, int filters, bool training, crd_device_settings *settings);
+
 #endif

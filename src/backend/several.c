@@ -65,6 +65,12 @@ static crd_status describe(const crd_device_settings *settings, char *text, size
     return settings->each->describe(&one, text, size);
 }
 
+static crd_precision precision_of(const crd_device_settings *settings, int filters, bool training)
+{
+    const crd_backend *each = settings->each;
+    return each->precision_of != NULL ? each->precision_of(settings, filters, training) : settings->precision;
+}
+
 static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                   int64_t *host_bytes, int64_t *device_bytes)
 {
@@ -326,6 +332,7 @@ const crd_backend crd_backend_several = {
     .version = CRD_BACKEND_VERSION,
     .name = "several",
     .describe = describe,
+    .precision_of = precision_of,
     .predictor_bytes = predictor_bytes,
     .predictor_create = predictor_create,
     .predictor_depth = predictor_depth,

@@ -184,6 +184,9 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
     if (out->device.fallback[0] != '\0') crd_info(monitor, "%s: the CPU computes", out->device.fallback);
     CRD_PASS(open_inputs(out, monitor));
+    if (crd_backend_settle(out->backend, out->model->info.filters, false, &out->device)) {
+        crd_info(monitor, "a network of %d filters runs in f32 on the GPU", out->model->info.filters);
+    }
     choose_method(out);
     warn_of_method(out, monitor);
     CRD_PASS(choose_chunk(out, monitor, chunk));

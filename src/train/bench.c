@@ -136,6 +136,7 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     CRD_TRY(crd_backend_choose(&choice, &plan.backend, &plan.device));
     plan.batch = result->batch;
     plan.isa = plan.device.isa;
+    (void)crd_backend_settle(plan.backend, info.filters, true, &plan.device);
     result->precision = precisions[plan.device.precision];
     CRD_TRY(crd_estimator_parse(result->estimator, &plan.estimator));
     CRD_TRY(crd_model_create(&info, 1, &model));

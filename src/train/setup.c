@@ -307,6 +307,9 @@ static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
         choice.device = "cpu";
         CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
     }
+    if (crd_backend_settle(plan->backend, r->model->info.filters, true, &plan->device)) {
+        crd_info(r->monitor, "a network of %d filters is trained in f32 on the GPU", r->model->info.filters);
+    }
     plan->isa = plan->device.isa;
     if (lacking && plan->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &plan->isa));
     if (r->isa != NULL && from_gpu != takes_steps(plan->backend)) {

@@ -19,6 +19,12 @@ run "${base[@]}" --device cuda --max-gpu-memory 1M -o no; expect 1; err '^creden
 run "${base[@]}" --device cuda --max-gpu-memory much -o no; expect 2; err '^credence: --max-gpu-memory must be a size'
 run "${base[@]}" --device cuda:99 -o no; expect 1; err '^credence: .*there is no GPU number 99'
 run "${base[@]}" --device cpu -o cpu; expect 0
+# What the kernels in half precision don't take runs in float32, and the record says so.
+"$model" narrow.h5 bcnn 8 16,32,32 || exit 1
+run predict --model narrow.h5 --scan made/scan.npy --samples 2 --format npy --device cuda -o narrow; expect 0
+err 'a network of 8 filters runs in f32 on the GPU'
+grep -q '"device":.*cuda (.*, f32)' narrow/manifest.json || complain "the manifest's device: $(grep '"device"' narrow/manifest.json)"
+grep -q '"device":.*cuda (.*, fp16)' gpu/manifest.json || complain "the manifest's device: $(grep '"device"' gpu/manifest.json)"
 for path in gpu sm80; do
     "$python" - "$path" <<'PYTHON' || complain "the two devices differ"
 import array, ast, math, sys

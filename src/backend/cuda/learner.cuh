@@ -36,8 +36,4 @@ crd_status cuda_learner_gradient(crd_learner *, float *);
 crd_status cuda_learner_evaluate(crd_learner *, const float *, const uint8_t *, crd_loss *);
 void cuda_learner_free(crd_learner **);
 
-// Of plugin.cu: takes the GPU that the settings name, and how much of its memory a plan may have.
-crd_status cuda_use_device(const crd_device_settings *settings);
-crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes);
-
 #endif

@@ -8,13 +8,9 @@ struct crd_learner {
     int device;
 };
 
-enum { WIDEST = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
-
-// Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
 static crd_precision precision_of(const crd_device_settings *settings, const crd_learner_plan *plan)
 {
-    const int filters = plan->net->filters;
-    return filters % SLAB != 0 || filters > WIDEST ? CRD_PRECISION_F32 : settings->precision;
+    return cuda_precision_of(settings, plan->net->filters, true);
 }
 
 // The most examples at a time that fit: a smaller number takes several rounds for a batch, with the same result.

@@ -104,6 +104,15 @@ static crd_status describe(const crd_device_settings *settings, char *text, size
     return CRD_OK;
 }
 
+enum { WIDEST_TRAINED = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
+
+// Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
+crd_precision cuda_precision_of(const crd_device_settings *settings, int filters, bool training)
+{
+    const bool taken = filters % SLAB == 0 && (!training || filters <= WIDEST_TRAINED);
+    return taken ? settings->precision : CRD_PRECISION_F32;
+}
+
 // What a plan may take: nine tenths of what is free, or what the user allows.
 crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes)
 {
@@ -114,13 +123,12 @@ crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *by
     return CRD_OK;
 }
 
-// Widths that the matrix instructions don't take run in float32, as --precision f32 does.
 static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path,
                                int64_t *together)
 {
     int64_t available, device, host;
     PASS(path_of(settings, path));
-    if (plan->net->filters % SLAB != 0) path->precision = CRD_PRECISION_F32;
+    path->precision = cuda_precision_of(settings, plan->net->filters, false);
     PASS(cuda_available_bytes(settings, &available));
     *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
@@ -214,6 +222,7 @@ static const crd_backend backend = {
     CRD_BACKEND_VERSION,
     "cuda",
     describe,
+    cuda_precision_of,
     predictor_bytes,
     predictor_create,
     predictor_depth,
