@@ -112,7 +112,7 @@ done:
 static crd_status prepare(writer *w)
 {
     const crd_format *format = NULL;
-    char suffix[16];
+    char suffix[CRD_SUFFIX_BYTES];
     const char *folder = w->options->output;
     CRD_PASS(crd_phantom_check(w->kind, w->options));
     if (folder == NULL || folder[0] == '\0') {
@@ -120,8 +120,7 @@ static crd_status prepare(writer *w)
     }
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
     CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
-    CRD_PASS(crd_format_to_write(w->options->format, &format));
-    crd_format_suffix(format, suffix);
+    CRD_PASS(crd_format_to_write(w->options->format, &format, suffix));
     for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], suffix, &w->paths[i]));
     CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
     CRD_PASS(crd_make_folders(folder));

@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/partial.h"
-#include "volume/zarr.h"
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
@@ -95,12 +94,7 @@ static crd_status remove_file(const char *folder, const char *name)
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(crd_join_path(folder, name, "", &path));
-    struct stat about;
-    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        CRD_TRY(crd_zarr_remove(path));
-    } else if (unlink(path) != 0 && errno != ENOENT) {
-        status = crd_fail_errno("can't remove %s", path);
-    }
+    if (unlink(path) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", path);
 done:
     crd_free(&path);
     return status;
@@ -114,7 +108,11 @@ static crd_status remove_listed(const char *folder, const cJSON *manifest)
     {
         const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(output, "file"));
         if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0) continue;
-        CRD_PASS(remove_file(folder, name));
+        char *path = NULL;
+        CRD_PASS(crd_join_path(folder, name, "", &path));
+        const crd_status status = crd_volume_remove(path);
+        crd_free(&path);
+        CRD_PASS(status);
     }
     return CRD_OK;
 }

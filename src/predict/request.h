@@ -8,6 +8,7 @@
 #include "chunk/scan.h"
 #include "credence/predict.h"
 #include "net/model.h"
+#include "volume/format.h"
 
 /* A number per voxel that finished slices hold. */
 typedef enum crd_quantity_kind {
@@ -75,7 +76,7 @@ typedef struct crd_request {
     int64_t output_count;
     char *name; /* the scan's, without folder and extension */
     const char *format;
-    char suffix[16]; /* of the format: ".tif" */
+    char suffix[CRD_SUFFIX_BYTES]; /* of the volumes: ".tif" */
 } crd_request;
 
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */

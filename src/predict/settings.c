@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
+#include "credence/checks.h"
 #include "predict/settings.h"
 #include "predict/values.h"
 
@@ -197,10 +198,11 @@ static const crd_setting rows[] = {
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(format),
+     .check = crd_check_format,
      .argument = "NAME",
-     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr. Without it: the scan's, but "
-             "TIFF for "
-             "raw and HDF5. zarr (OME-Zarr) can be looked at while it grows"},
+     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, or a suffix such as nii.gz, "
+             "mhd or ome.tif. Without it: the scan's, but TIFF for raw and HDF5. zarr (OME-Zarr) can be looked at "
+             "while it grows"},
     {.name = "dtype",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(dtype),

@@ -39,6 +39,25 @@ run convert npy/scan_prob.npy npy_prob.tif --spacing 2,1,1,um; expect 0
 import json
 a, b = (json.load(open(p + '/manifest.json')) for p in ('run', 'npy'))
 assert a['scan']['sha256'] == b['scan']['sha256'] and a['uncertainty'] == b['uncertainty'] and a['seams'] == b['seams']" || complain "the scan's fingerprint depends on its format"
+
+# The volumes are of the scan's kind, or as the suffix that is asked for; --overwrite removes both files of a volume.
+run convert scan.npy scan.mhd; expect 0
+run "${base[@]}" -o kind --scan scan.mhd --quiet; expect 0
+same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.mhd scan_prob.raw scan_seg.mhd scan_seg.raw scan_unc.mhd scan_unc.raw "
+run convert kind/scan_prob.mhd kind.npy; expect 0; cmp kind.npy npy/scan_prob.npy || complain "MetaImage holds other values"
+run validate kind --label npy/scan_seg.npy --quiet; expect 0; out 'accuracy +1\.0'
+run "${base[@]}" -o kind --format NHDR --overwrite --quiet; expect 0
+same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.nhdr scan_prob.raw scan_seg.nhdr scan_seg.raw scan_unc.nhdr scan_unc.raw "
+run "${base[@]}" -o kind --format npy --overwrite --quiet; expect 0
+same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.npy scan_prob.npy.json scan_seg.npy scan_seg.npy.json scan_unc.npy scan_unc.npy.json "
+run "${base[@]}" -o kind --format ome.tif --overwrite --quiet; expect 0
+same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.ome.tif scan_seg.ome.tif scan_unc.ome.tif "
+if "$CREDENCE_PROGRAM" --version | grep -q 'NIfTI volumes: yes'; then
+    run convert scan.npy scan.nii.gz; expect 0
+    run "${base[@]}" -o packed_kind --scan scan.nii.gz --quiet; expect 0
+    run convert packed_kind/scan_prob.nii.gz kind.npy; expect 0; cmp kind.npy npy/scan_prob.npy || complain "NIfTI holds other values"
+fi
+run "${base[@]}" -o bad --format tiffs; expect 2; err "--format must be a format .* not 'tiffs'"
 "$model" model2.h5 bcnn 8 16,16,16 9; cp model.h5 kept.h5; cp model2.h5 model.h5
 run predict --config run/manifest.json -o changed; expect 0; err '^credence: warning: the model is not the one that run/manifest.json was made with'
 cp kept.h5 model.h5
