@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "credence/bench.h"
+#include "credence/checks.h"
 #include "json.h"
 
 typedef struct bench_options {
@@ -20,8 +21,9 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
+     .check = crd_check_chunk,
      .argument = "z,y,x",
-     .low = 0,
+     .low = 8,
      .high = 1048576,
      .group = "What is measured",
      .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176), 32,64,64 (train) or 48,96,96 "
@@ -311,6 +313,10 @@ static int run_feed(const cli_context *context)
 static int run(cli_context *context)
 {
     const char *what = context->arguments[0];
+    const bench_options *o = context->options;
+    if (o->filters % 4 != 0) { /* the groups of its norms */
+        return cli_usage(context->command, "--filters must be a multiple of 4, not %" PRId64, o->filters);
+    }
     if (strcmp(what, "predict") == 0) return run_network(context, false);
     if (strcmp(what, "train") == 0) return run_network(context, true);
     if (strcmp(what, "feed") == 0) return run_feed(context);

@@ -118,6 +118,9 @@ static int run(cli_context *context)
     crd_predict_result result;
     int code = cli_require(context, "model");
     if (code == CLI_DONE) code = cli_require(context, "scan");
+    if (code == CLI_DONE && options->resume && options->overwrite) {
+        return cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them");
+    }
     if (code == CLI_DONE && options->dry_run) return dry_run(context);
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = note_repeated(context);

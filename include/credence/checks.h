@@ -11,6 +11,14 @@ extern "C" {
 
 /* A volume's format: its name ("nifti"), or a suffix with or without the dot ("nii.gz", ".TIF"). */
 CRD_API crd_status crd_check_format(const char *name, const char *text);
+/* A voxel type, with or without a byte order: "u16", "f32be". */
+CRD_API crd_status crd_check_type(const char *name, const char *text);
+/* "0.65,0.65,0.65,um" along z, y and x; the unit may be missing. */
+CRD_API crd_status crd_check_spacing(const char *name, const char *text);
+/* "64,128,128" along z, y and x, each a multiple of 8, or "auto". */
+CRD_API crd_status crd_check_chunk(const char *name, const char *text);
+/* "auto", "cpu", "cuda", "cuda:2", "cuda:0,1" or "cuda:all", whether or not there is such a GPU. */
+CRD_API crd_status crd_check_device(const char *name, const char *text);
 
 #ifdef __cplusplus
 }

@@ -77,6 +77,7 @@ enum { PLACE_COUNT = 2 };
         {.name = "spacing",                                                                                            \
          .kind = CRD_SETTING_TEXT,                                                                                     \
          .offset = AT(spacing),                                                                                        \
+         .check = crd_check_spacing,                                                                                   \
          .argument = "z,y,x,UNIT",                                                                                     \
          .help = "edges of a voxel, to be written into the files: 0.65,0.65,0.65,um",                                  \
          .group = "Files"},

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
+#include "chunk/scan.h"
 #include "credence/checks.h"
 #include "predict/settings.h"
 #include "predict/values.h"
@@ -78,6 +79,7 @@ static const crd_setting rows[] = {
     {.name = "norm",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(norm),
+     .check = crd_check_norm,
      .argument = "scan|none|MEAN,STD",
      .help = "normalisation of the scan, in place of the one the model was trained with"},
     {.name = "mask",
@@ -213,6 +215,7 @@ static const crd_setting rows[] = {
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(device),
+     .check = crd_check_device,
      .initial = "auto",
      .argument = "auto|cpu|cuda[:N]",
      .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks",
@@ -224,9 +227,10 @@ static const crd_setting rows[] = {
      .choices = "auto|f32|bf16|fp16",
      .help = "arithmetic of the network; auto: what suits the device"},
     {.name = "isa",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_CHOICE,
      .offset = AT(isa),
      .initial = "auto",
+     .choices = "auto|portable|avx2|avx512|sm80|sm90",
      .argument = "NAME",
      .help =
          "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
@@ -243,6 +247,7 @@ static const crd_setting rows[] = {
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "raw data: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order: u16le"},
     {.name = "offset",
@@ -256,6 +261,7 @@ static const crd_setting rows[] = {
     {.name = "spacing",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(spacing),
+     .check = crd_check_spacing,
      .argument = "z,y,x,UNIT",
      .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
 };

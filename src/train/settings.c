@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "chunk/scan.h"
+#include "credence/checks.h"
 #include "credence/train.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
@@ -53,6 +55,7 @@ static const crd_setting rows[] = {
     {.name = "norm",
      .kind = CRD_SETTING_TEXT,
      AT(norm),
+     .check = crd_check_norm,
      .initial = "scan",
      .argument = "scan|none|MEAN,STD",
      .help = "how grey values are normalised"},
@@ -66,11 +69,13 @@ static const crd_setting rows[] = {
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      AT(type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "type of raw scans, such as u16le"},
     {.name = "label-type",
      .kind = CRD_SETTING_TEXT,
      AT(label_type),
+     .check = crd_check_type,
      .initial = "u8",
      .argument = "TYPE",
      .help = "type of raw labels"},
@@ -149,6 +154,7 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
+     .check = crd_check_chunk,
      .initial = "16,32,32",
      .low = 8,
      .high = 1048576,
@@ -293,6 +299,7 @@ static const crd_setting rows[] = {
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      AT(device),
+     .check = crd_check_device,
      .initial = "auto",
      .argument = "auto|cpu|cuda[:N]",
      .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the examples of a mini-batch"},
