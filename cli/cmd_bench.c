@@ -249,6 +249,10 @@ static void print_row(void *context, const crd_bench_row *row)
 static int run_ops(const cli_context *context)
 {
     const bench_options *o = context->options;
+    if (strncmp(context->common->device, "cuda", 4) == 0) {
+        return cli_usage(context->command,
+                         "ops measures the operations on the CPU; for a GPU there are bench predict and bench train");
+    }
     const bool as_json = context->common->json != 0;
     cli_json json = {.out = stdout};
     const crd_bench_ops_settings ops = {.isa = context->common->isa,
@@ -334,11 +338,12 @@ const cli_command cli_bench = {
     .settings = &settings,
     .options_size = sizeof(bench_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
-    .details = "predict times one chunk with all its samples, train one step on one mini-batch, feed how many voxels a "
-               "second the readers of a training bring from a scan and its label, ops each operation alone. Times are "
-               "those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
-               "GFLOP/s count plain convolutions, so that kernels "
-               "which need fewer operations may pass the machine's own peak, which is measured beside them.",
+    .details =
+        "predict times one chunk with all its samples, train one step on one mini-batch, feed how many voxels a "
+        "second the readers of a training bring from a scan and its label, ops each operation alone, on the CPU. Times "
+        "are those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
+        "GFLOP/s count plain convolutions, so that kernels "
+        "which need fewer operations may pass the machine's own peak, which is measured beside them.",
     .examples = "credence bench predict --json\n"
                 "credence bench train --chunk 16,32,32 --batch 4\n"
                 "# do the files keep up with a GPU?\n"

@@ -56,6 +56,8 @@ run predict --chunk 8,8;            expect 2; err "^credence: --chunk must be z,
 run predict --chunk 12,16,16;       expect 2; err "^credence: --chunk: a chunk of 12,16,16 voxels \\(z,y,x\\) doesn't fit the network"
 run train --chunk 12,16,16;         expect 2; err '^credence: --chunk: a chunk of 12,16,16 voxels'
 run bench predict --chunk 12,16,16; expect 2; err '^credence: --chunk: a chunk of 12,16,16 voxels'
+run bench ops --device cuda;        expect 2; no_out; err '^credence: ops measures the operations on the CPU; for a GPU there are bench predict'
+run bench ops --device cpu --only pool --seconds 0.001; expect 0; out "pool"
 run bench predict --filters 6;      expect 2; err '^credence: --filters must be a multiple of 4, not 6'
 for command in predict phantom 'convert a b'; do
     # shellcheck disable=SC2086
