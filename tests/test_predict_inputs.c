@@ -327,7 +327,7 @@ static void test_refusals(void)
     options.step = 0;
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "step");
     small("refused");
-    options.trim = 0.5;
+    options.trim = 1.5;
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "trim");
     CHECK(crd_settings_set(&crd_predict_settings, &options, "percentiles", "50,101") == CRD_ERR_ARGUMENT);
 

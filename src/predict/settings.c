@@ -139,9 +139,10 @@ static const crd_setting rows[] = {
      .offset = AT(trim),
      .initial = "0.1",
      .low = 0,
-     .high = 0.499999,
+     .high = 1,
      .argument = "SHARE",
-     .help = "share of a chunk's edge that is dropped on each side inside the scan"},
+     .help = "share of a chunk's edge that is dropped on each side inside the scan; at most as much as leaves every "
+             "voxel in a chunk"},
     {.name = "estimator",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(estimator),

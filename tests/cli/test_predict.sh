@@ -77,6 +77,8 @@ run "${base[@]}" -o run; expect 1; err '^credence: run is not empty: it holds th
 run "${base[@]}" -o run --resume; expect 0; err 'run is complete'; no_out
 run "${base[@]}" -o run --overwrite --resume; expect 2; err '--resume goes on with a run and --overwrite replaces it'
 run "${base[@]}" -o no --samples 0; expect 2; err '^credence: .*samples'
+run "${base[@]}" -o no --trim 1.1; expect 2; err '^credence: --trim must lie between 0 and 1'
+run "${base[@]}" -o no --trim 1 --dry-run --json; expect 0; same "$(json 'd["trim"], d["min_coverage"]')" "1 1"
 run "${base[@]}" -o no --step 0; expect 2; err '^credence: .*step'
 run "${base[@]}" -o no --percentiles 50,101; expect 2; err '^credence: .*percentiles'
 run "${base[@]}" -o no --dtype u32; expect 2; err '^credence: .*dtype'
