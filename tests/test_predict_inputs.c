@@ -264,7 +264,7 @@ static void test_unlike_the_training_data(void)
     set("chunk", "16,24,24");
     CHECK_OK(crd_predict(&options, &monitor, NULL));
     CHECK(strstr(said, "grey values are unlike") != NULL && strstr(said, "voxels measure 1, 1, 1 um") != NULL);
-    CHECK(strstr(said, "trained on chunks of 16,16,16 and sees 16,24,24") != NULL);
+    CHECK(strstr(said, "trained on chunks of 16,16,16 (z,y,x) and sees 16,24,24") != NULL);
 }
 
 /* As a program does it that fills the struct itself. */

@@ -86,6 +86,9 @@ void crd_request_free(crd_request *request);
 /* outputs.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
 crd_status crd_request_outputs(crd_request *request);
 
+/* The same run with another chunk, to see what that would need. Borrows all from `request`: not to be freed. */
+crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out);
+
 /* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
 int64_t crd_request_chunk(const crd_request *request, int64_t index);
 /* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */

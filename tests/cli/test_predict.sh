@@ -68,7 +68,7 @@ same "$(json 'd["shape"], d["chunk"], d["step"], d["trim"], len(d["chunks"]), d[
 same "$(json 'd["chunks"][0], d["chunks"][-1]')" "{'origin': [0, 0, 0], 'keep': [[0, 14], [0, 14], [0, 14]]} {'origin': [4, 8, 24], 'keep': [[6, 20], [10, 24], [26, 40]]}"
 same "$(json 'd["memory_bytes"] > 0 and d["disk_bytes"] > 20*24*40*18 and d["eta_seconds"] > 0')" "True"
 run "${base[@]}" --dry-run --bbox 0:4,0:4,0:4 --json; expect 0; same "$(json 'len(d["chunks"])')" 1
-run "${base[@]}" --dry-run; expect 0; out '^chunks +16 of 16,16,16, step 2, trim 0.1$'; out '^memory +[0-9.]+ GiB$'
+run "${base[@]}" --dry-run; expect 0; out '^chunks +16 of 16,16,16 \(z,y,x\), step 2, trim 0.1$'; out ' from z 0, y 0, x 0$'; out '^memory +[0-9.]+ GiB$'
 
 # Refusals: one sentence, and nothing left behind.
 run predict --model model.h5; expect 2; err '^credence: .*--scan'
@@ -87,6 +87,15 @@ run "${base[@]}" -o no --chunk 24,16,16; expect 1; err '^credence: the chunk is 
 run "${base[@]}" -o no --bbox 0:20,0:24,0:41; expect 1; err '^credence: bbox asks for x from 0 to 41; it must lie in 0:40'
 run "${base[@]}" -o no --mask scan.npy/x; expect 1
 run "${base[@]}" -o no --max-memory 10M; expect 1; err '^credence: the run needs [0-9]+ MiB of memory .*max-memory allows 10 MiB'
+# A chunk that is said to need so much memory does run with it, and with less is refused in the same numbers.
+run "${base[@]}" -o no --device cpu --max-memory 10M; expect 1
+err 'with chunk 16,16,16 \(z,y,x\) and max-memory allows 10 MiB; no chunk is small enough for that, even 8,8,8 would need [0-9]+ MiB$'
+need=$(sed -n 's/.*even 8,8,8 would need \([0-9]*\) MiB$/\1/p' "$folder/err")
+run "${base[@]}" -o no --device cpu --chunk 8,8,8 --max-memory 10M; expect 1; err "the run needs $need MiB of memory with chunk 8,8,8 .*; no smaller chunk needs less$"
+run "${base[@]}" -o no --device cpu --chunk 8,8,8 --max-memory "${need}M" --dry-run; expect 0
+run "${base[@]}" -o no --device cpu --chunk 16,24,40 --max-memory "$((need + 1))M"; expect 1; err '; chunk [0-9,]+ would need [0-9]+ MiB$'
+chunk=$(sed -n 's/.*; chunk \([0-9,]*\) would need .*/\1/p' "$folder/err")
+run "${base[@]}" -o no --device cpu --chunk "$chunk" --max-memory "$((need + 1))M" --dry-run; expect 0
 run "${base[@]}" -o no --device cuda; expect 1; err '^credence: .*GPU'
 run predict --model scan.tif --scan scan.tif -o no; expect 1; err '^credence: .*scan\.tif'
 run "${base[@]}" -o scan.tif; expect 1; err '^credence: '
