@@ -25,6 +25,13 @@ run "${base[@]}" --overwrite -o run; expect 0
 same "$(ls -A run | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.tif scan_seg.tif scan_unc.tif "
 cp run/manifest.json out; same "$(json 'd["format"], d["device"].split()[0], d["seed"], d["plan"]["chunks"], len(d["volume_fraction"]["samples"]), d["warnings"]')" "credence-run cpu 0 16 4 []"
 same "$(json 'd["model"]["sha256"]')" "$(sha256sum model.h5 | cut -d' ' -f1)"
+same "$(json 'd["scan"]["sha256"]')" "$(/usr/bin/python3 - <<'PYTHON'
+import hashlib, numpy
+scan = numpy.load("scan.npy")                 # here u16
+lead = ",".join(map(str, scan.shape)) + " u16\n"
+print(hashlib.sha256(lead.encode() + scan.tobytes()).hexdigest())
+PYTHON
+)"
 same "$(json 'd["outputs"][2]["file"], d["outputs"][2]["percentiles"], d["uncertainty"]["interval"]')" "scan_unc.tif [33, 67] 33-67"
 /usr/bin/python3 -c "import json; [json.loads(line)['times'] for line in open('run/log.jsonl')]" || complain "log.jsonl"
 run info --json run/scan_prob.tif; expect 0; same "$(json 'd["shape"], d["type"], d["spacing"], d["unit"]')" "[20, 24, 40] f32 [2, 1, 1] um"
