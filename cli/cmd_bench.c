@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "credence/bench.h"
+#include "credence/checks.h"
 #include "json.h"
 
 typedef struct bench_options {
@@ -20,8 +21,9 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
+     .check = crd_check_chunk,
      .argument = "z,y,x",
-     .low = 0,
+     .low = 8,
      .high = 1048576,
      .group = "What is measured",
      .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176), 32,64,64 (train) or 48,96,96 "
@@ -247,6 +249,10 @@ static void print_row(void *context, const crd_bench_row *row)
 static int run_ops(const cli_context *context)
 {
     const bench_options *o = context->options;
+    if (strncmp(context->common->device, "cuda", 4) == 0) {
+        return cli_usage(context->command,
+                         "ops measures the operations on the CPU; for a GPU there are bench predict and bench train");
+    }
     const bool as_json = context->common->json != 0;
     cli_json json = {.out = stdout};
     const crd_bench_ops_settings ops = {.isa = context->common->isa,
@@ -311,6 +317,10 @@ static int run_feed(const cli_context *context)
 static int run(cli_context *context)
 {
     const char *what = context->arguments[0];
+    const bench_options *o = context->options;
+    if (o->filters % 4 != 0) { /* the groups of its norms */
+        return cli_usage(context->command, "--filters must be a multiple of 4, not %" PRId64, o->filters);
+    }
     if (strcmp(what, "predict") == 0) return run_network(context, false);
     if (strcmp(what, "train") == 0) return run_network(context, true);
     if (strcmp(what, "feed") == 0) return run_feed(context);
@@ -328,11 +338,12 @@ const cli_command cli_bench = {
     .settings = &settings,
     .options_size = sizeof(bench_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_JSON,
-    .details = "predict times one chunk with all its samples, train one step on one mini-batch, feed how many voxels a "
-               "second the readers of a training bring from a scan and its label, ops each operation alone. Times are "
-               "those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
-               "GFLOP/s count plain convolutions, so that kernels "
-               "which need fewer operations may pass the machine's own peak, which is measured beside them.",
+    .details =
+        "predict times one chunk with all its samples, train one step on one mini-batch, feed how many voxels a "
+        "second the readers of a training bring from a scan and its label, ops each operation alone, on the CPU. Times "
+        "are those of the fastest repetition, on a GPU the mean of chunks that follow each other; "
+        "GFLOP/s count plain convolutions, so that kernels "
+        "which need fewer operations may pass the machine's own peak, which is measured beside them.",
     .examples = "credence bench predict --json\n"
                 "credence bench train --chunk 16,32,32 --batch 4\n"
                 "# do the files keep up with a GPU?\n"

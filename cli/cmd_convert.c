@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "credence/checks.h"
 #include "describe.h"
 #include "reading.h"
 
@@ -25,8 +26,11 @@ static const crd_setting rows[] = {
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .offset = offsetof(convert_options, format),
+     .check = crd_check_format,
      .argument = "NAME",
-     .help = "format of OUT, where the suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr"},
+     .help =
+         "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, "
+         "or a suffix of theirs"},
     {.name = "compress",
      .kind = CRD_SETTING_INT,
      .offset = offsetof(convert_options, compress),

@@ -44,10 +44,10 @@ static void print_plan(const crd_predict_plan *plan)
     const crd_predict_needs *n = crd_predict_plan_needs(plan);
     const double gibibyte = 1073741824.0;
     printf("scan       z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", n->shape[0], n->shape[1], n->shape[2]);
-    printf("written    z %" PRId64 ", y %" PRId64 ", x %" PRId64 " from %" PRId64 ",%" PRId64 ",%" PRId64 "\n",
+    printf("written    z %" PRId64 ", y %" PRId64 ", x %" PRId64 " from z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n",
            n->size[0], n->size[1], n->size[2], n->origin[0], n->origin[1], n->origin[2]);
-    printf("chunks     %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 ", step %" PRId64 ", trim %g\n", n->chunks,
-           n->chunk[0], n->chunk[1], n->chunk[2], n->step, n->trim);
+    printf("chunks     %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), step %" PRId64 ", trim %g\n",
+           n->chunks, n->chunk[0], n->chunk[1], n->chunk[2], n->step, n->trim);
     printf("samples    %" PRId64 "\n", n->samples);
     printf("coverage   every voxel is kept by %" PRId64 " to %" PRId64 " chunks\n", n->min_coverage, n->max_coverage);
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);
@@ -118,6 +118,9 @@ static int run(cli_context *context)
     crd_predict_result result;
     int code = cli_require(context, "model");
     if (code == CLI_DONE) code = cli_require(context, "scan");
+    if (code == CLI_DONE && options->resume && options->overwrite) {
+        return cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them");
+    }
     if (code == CLI_DONE && options->dry_run) return dry_run(context);
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = note_repeated(context);

@@ -112,6 +112,27 @@ static int apply_preset(const cli_context *context, crd_train_options *options)
     return crd_train_apply_preset(options, given) == CRD_OK ? CLI_DONE : cli_library_failed();
 }
 
+/* What no option alone can be blamed for. */
+static int check_together(const cli_context *context, const crd_train_options *o)
+{
+    if (o->scan.count != o->label.count) {
+        return cli_usage(context->command,
+                         "give one --label for every --scan: scans there are %" PRId64 ", labels %" PRId64,
+                         o->scan.count, o->label.count);
+    }
+    if (o->valid_scan.count != o->valid_label.count) {
+        return cli_usage(context->command,
+                         "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
+                         o->valid_scan.count, o->valid_label.count);
+    }
+    if (o->filters % o->groups != 0) {
+        return cli_usage(context->command,
+                         "--filters must be a multiple of --groups: %" PRId64 " isn't one of %" PRId64, o->filters,
+                         o->groups);
+    }
+    return CLI_DONE;
+}
+
 static int run(cli_context *context)
 {
     crd_train_options *options = context->options;
@@ -120,6 +141,7 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = cli_require(context, "label");
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = apply_preset(context, options);
+    if (code == CLI_DONE) code = check_together(context, options);
     if (code != CLI_DONE) return code;
     if (crd_train(options, context->monitor, &result) != CRD_OK) return cli_library_failed();
     if (context->common->json) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "credence/checks.h"
 #include "credence/number.h"
 #include "progress.h"
 
@@ -20,6 +21,7 @@ static const common_row common_rows[] = {
     {.row = {.name = "device",
              .kind = CRD_SETTING_TEXT,
              .offset = AT(device),
+             .check = crd_check_device,
              .initial = "auto",
              .argument = "auto|cpu|cuda[:N]",
              .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction, or "
@@ -36,9 +38,10 @@ static const common_row common_rows[] = {
      .shown_with = CLI_USES_NETWORK,
      .needs = true},
     {.row = {.name = "isa",
-             .kind = CRD_SETTING_TEXT,
+             .kind = CRD_SETTING_CHOICE,
              .offset = AT(isa),
              .initial = "auto",
+             .choices = "auto|portable|avx2|avx512|sm80|sm90",
              .argument = "NAME",
              .help =
                  "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives "
@@ -291,21 +294,6 @@ static int apply_config(cli_options *options)
     return status == CRD_OK ? CLI_DONE : cli_usage(options->command, "%s", crd_last_error()->message);
 }
 
-static int check_device(const cli_options *options)
-{
-    const char *device = options->common->device;
-    if (device == NULL || strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0) {
-        return CLI_DONE;
-    }
-    if (strncmp(device, "cuda:", 5) == 0) {
-        const char *list = device + 5;
-        if (strcmp(list, "all") == 0) return CLI_DONE;
-        if (list[0] != '\0' && strspn(list, "0123456789,") == strlen(list)) return CLI_DONE;
-    }
-    return cli_usage(options->command, "--device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
-                     device);
-}
-
 static int check_arguments(const cli_options *options)
 {
     const cli_command *command = options->command;
@@ -326,6 +314,5 @@ int cli_options_parse(cli_options *options, int count, char **words)
     int code = parse_words(options, count, words);
     if (code != CLI_DONE || options->common->help) return code;
     if (options->common->config != NULL) code = apply_config(options);
-    if (code == CLI_DONE) code = check_device(options);
     return code == CLI_DONE ? check_arguments(options) : code;
 }

@@ -113,7 +113,7 @@ static void test_defaults_and_summary(void)
     const crd_model_info chunked = {.kind = CRD_MCDN, .chunk = {88, 176, 176}};
     CHECK_OK(crd_model_create(&chunked, 1, &model));
     crd_model_summary(model, text, sizeof text);
-    CHECK(strcmp(text, "mcdn, 16 filters, 4 groups, 1403059 parameters, chunk 88,176,176") == 0);
+    CHECK(strcmp(text, "mcdn, 16 filters, 4 groups, 1403059 parameters, chunk 88,176,176 (z,y,x)") == 0);
     crd_model_free(&model);
 
     const crd_model_info uneven = {.kind = CRD_MCDN, .chunk = {88, 172, 172}};

@@ -197,12 +197,17 @@ static void test_unreachable_fraction_is_said(void)
 
 static void test_wrong_places_and_formats_are_refused(void)
 {
-    crd_phantom_options options = writing(CRD_PHANTOM_WELD, "jpeg");
-    CHECK_FAILS(crd_phantom_write(CRD_PHANTOM_WELD, &options, NULL, NULL), CRD_ERR_ARGUMENT, "no format 'jpeg'");
-    set(CRD_PHANTOM_WELD, &options, "format", "npy");
-    set(CRD_PHANTOM_WELD, &options, "spacing", "1,1");
+    const crd_settings *table = crd_phantom_settings(CRD_PHANTOM_WELD);
+    crd_phantom_options options = writing(CRD_PHANTOM_WELD, "npy");
+    CHECK_FAILS(crd_settings_set(table, &options, "format", "jpeg"), CRD_ERR_ARGUMENT, "format must be a format (");
+    /* A program may fill the struct without the table. */
+    char *const format = options.format, *const spacing = options.spacing, jpeg[] = "jpeg", two[] = "1,1";
+    options.format = jpeg;
+    CHECK_FAILS(crd_phantom_write(CRD_PHANTOM_WELD, &options, NULL, NULL), CRD_ERR_ARGUMENT, "not 'jpeg'");
+    options.format = format;
+    options.spacing = two;
     CHECK_FAILS(crd_phantom_write(CRD_PHANTOM_WELD, &options, NULL, NULL), CRD_ERR_ARGUMENT, "a spacing is three");
-    set(CRD_PHANTOM_WELD, &options, "spacing", "1,1,1");
+    options.spacing = spacing;
     CHECK_OK(crd_write_file(scratch("file"), "x", 1));
     char place[512];
     snprintf(place, sizeof place, "%s", scratch("file"));

@@ -30,7 +30,7 @@ static void test_axis_equals_the_transcription(void)
     static int coverage[MOST];
     for (int round = 0; round < 20000; round++) {
         const int64_t w = random_in(1, 40), n = w + random_in(0, 90), step = random_in(1, 9);
-        const double trim = (double)random_in(0, 49) / 100.0;
+        const double trim = (double)random_in(0, 100) / 100.0;
         const int64_t shape[3] = {n, w, w}, chunk[3] = {w, w, w};
         crd_plan plan;
         int64_t stride;
@@ -100,7 +100,7 @@ static void test_wrong_settings_are_refused(void)
     CHECK_FAILS(crd_plan_make(shape, chunk, 3, 0.1, &plan), CRD_ERR_ARGUMENT, "a chunk of 16 there would fit");
     CHECK_FAILS(crd_plan_make(tiny, chunk, 3, 0.1, &plan), CRD_ERR_ARGUMENT, "smallest chunk has 8");
     CHECK_FAILS(crd_plan_make(chunk, chunk, 0, 0.1, &plan), CRD_ERR_ARGUMENT, "step");
-    CHECK_FAILS(crd_plan_make(chunk, chunk, 3, 0.5, &plan), CRD_ERR_ARGUMENT, "trim");
+    CHECK_FAILS(crd_plan_make(chunk, chunk, 3, 1.01, &plan), CRD_ERR_ARGUMENT, "trim");
     CHECK_FAILS(crd_plan_make(chunk, chunk, 3, (double)NAN, &plan), CRD_ERR_ARGUMENT, "trim");
 }
 

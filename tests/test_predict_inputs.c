@@ -334,7 +334,7 @@ static void test_unlike_the_training_data(void)
     set("chunk", "16,24,24");
     CHECK_OK(crd_predict(&options, &monitor, NULL));
     CHECK(strstr(said, "grey values are unlike") != NULL && strstr(said, "voxels measure 1, 1, 1 um") != NULL);
-    CHECK(strstr(said, "trained on chunks of 16,16,16 and sees 16,24,24") != NULL);
+    CHECK(strstr(said, "trained on chunks of 16,16,16 (z,y,x) and sees 16,24,24") != NULL);
 }
 
 /* As a program does it that fills the struct itself. */
@@ -342,7 +342,7 @@ static void set_past_the_table(const char *name, const char *value)
 {
     const crd_setting *row = crd_settings_find(&crd_predict_settings, name);
     char **field = (char **)((char *)&options + row->offset);
-    CHECK(row->kind == CRD_SETTING_TEXT);
+    CHECK(row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE);
     crd_free(field);
     CHECK_OK(crd_strdup(value, field));
 }
@@ -356,7 +356,7 @@ static void test_refusals(void)
         const char *words;
         bool at_once; /* by the table already, which knows neither scan nor model */
     } cases[] = {
-        {"chunk", "16,20,16", CRD_ERR_ARGUMENT, "16,24", false},
+        {"chunk", "16,20,16", CRD_ERR_ARGUMENT, "16,24", true},
         {"chunk", "16,16", CRD_ERR_ARGUMENT, "z,y,x or auto", true},
         {"chunk", "24,16,16", CRD_ERR_ARGUMENT, "a chunk of 16", false},
         {"bbox", "0:17,0:24,0:24", CRD_ERR_ARGUMENT, "0:16", false},
@@ -366,13 +366,14 @@ static void test_refusals(void)
         {"intervals", "33-67,33-67", CRD_ERR_ARGUMENT, "intervals", true},
         {"intervals", "33-101", CRD_ERR_ARGUMENT, "0 .. 100", true},
         {"bounds", "33-67,5-95", CRD_ERR_ARGUMENT, "bounds", true},
-        {"norm", "twice", CRD_ERR_ARGUMENT, "normalisation", false},
+        {"norm", "twice", CRD_ERR_ARGUMENT, "normalisation", true},
         {"mask", "nowhere.npy", CRD_ERR_SYSTEM, "nowhere.npy", false},
-        {"format", "jpeg", CRD_ERR_ARGUMENT, "no format 'jpeg'", false},
+        {"format", "jpeg", CRD_ERR_ARGUMENT, "not 'jpeg'", true},
+        {"spacing", "1,2", CRD_ERR_ARGUMENT, "a spacing is three", true},
         {"max-memory", "lots", CRD_ERR_ARGUMENT, "max-memory", true},
         {"device", "cuda:1", CRD_ERR_UNSUPPORTED, "GPU", false},
-        {"device", "abacus", CRD_ERR_ARGUMENT, "abacus", false},
-        {"isa", "mmx", CRD_ERR_ARGUMENT, "mmx", false},
+        {"device", "abacus", CRD_ERR_ARGUMENT, "abacus", true},
+        {"isa", "mmx", CRD_ERR_ARGUMENT, "mmx", true},
         {"model", "nowhere.h5", CRD_ERR_SYSTEM, "nowhere.h5", false},
         {"scan", "nowhere.tif", CRD_ERR_SYSTEM, "nowhere.tif", false},
         {"output", "", CRD_ERR_ARGUMENT, "-o", false},
@@ -396,7 +397,7 @@ static void test_refusals(void)
     options.step = 0;
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "step");
     small("refused");
-    options.trim = 0.5;
+    options.trim = 1.5;
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_ARGUMENT, "trim");
     CHECK(crd_settings_set(&crd_predict_settings, &options, "percentiles", "50,101") == CRD_ERR_ARGUMENT);
 

@@ -35,7 +35,7 @@ static void test_the_only_volume_is_found(void)
     CHECK_FAILS(crd_volume_open(scratch("one.h5:/flat"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED, "is no volume");
     CHECK_FAILS(crd_volume_open(scratch("one.h5:/colours"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED, "is no volume");
     CHECK_FAILS(crd_volume_open(scratch("one.h5:/deep"), NULL, NULL, &volume), CRD_ERR_ARGUMENT,
-                "/deep/in/here (4, 5, 6)");
+                "/deep/in/here (z 4, y 5, x 6)");
     CHECK_FAILS(crd_volume_open(scratch("one.h5:/absent"), NULL, NULL, &volume), CRD_ERR_ARGUMENT,
                 "it holds /deep/in/here");
 }
@@ -49,7 +49,7 @@ static void test_several_volumes_are_listed(void)
     H5Lcreate_hard(file, "/", file, "/circle", H5P_DEFAULT, H5P_DEFAULT); /* the root inside itself */
     H5Fclose(file);
     CHECK_FAILS(crd_volume_open(scratch("many.h5"), NULL, NULL, &volume), CRD_ERR_ARGUMENT,
-                "many.h5:/name: /a (4, 5, 6), /b (4, 5, 6)");
+                "many.h5:/name: /a (z 4, y 5, x 6), /b (z 4, y 5, x 6)");
     CHECK_OK(crd_volume_open(scratch("many.h5:/b"), NULL, NULL, &volume));
     CHECK(crd_volume_describe(volume)->type == CRD_F32);
     crd_volume_close(&volume);

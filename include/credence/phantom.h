@@ -33,7 +33,7 @@ typedef struct crd_phantom_options {
     char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
     int64_t shape[3]; /* z, y, x */
     int64_t seed;
-    char *format;    /* of the three volumes, by name: "tiff", "npy", ... */
+    char *format;    /* of the three volumes, by name or suffix: "tiff", "nii.gz", ... */
     char *type;      /* of the scan: u8, u16 or f32 */
     char *spacing;   /* "z,y,x,unit": edges of a voxel; NULL: not said in the files */
     int64_t threads; /* 0: all cores */

@@ -68,7 +68,7 @@ typedef struct crd_predict_options {
     int std;
     char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
     char *save_samples; /* "none", "u8" or "u16" */
-    char *format;       /* NULL: the scan's */
+    char *format;       /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
     char *dtype;        /* "f32", "u8" or "u16" */
 
     /* The machine. */

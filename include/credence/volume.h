@@ -73,7 +73,7 @@ typedef struct crd_volume_options {
     double spacing[3]; /* overrides the file's, where all three are > 0 */
     const char *unit;
     size_t cache_bytes; /* upper limit of decoded data kept for re-use; 0: 256 MiB */
-    const char *format; /* forces a format by name; NULL: by content when reading, by suffix when writing */
+    const char *format; /* forces a format, by name or suffix; NULL: by content when reading, by suffix when writing */
     int compress;       /* writing, where the format can: 0 none, 1 (fast) .. 9 (small) */
     int levels;         /* writing OME-Zarr: resolutions, each half of the one before; 0: until one fits a chunk */
 } crd_volume_options;

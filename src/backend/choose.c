@@ -6,6 +6,7 @@
 #include "backend/plugin_load.h"
 #include "backend/several.h"
 #include "base/bytes.h"
+#include "credence/checks.h"
 #include "credence/number.h"
 
 static bool says(const char *text, const char *word)
@@ -129,8 +130,7 @@ static crd_status choose_listed(const crd_device_choice *choice, const char *lis
             CRD_PASS(choose_cuda(choice, settings->devices[i], backend, settings));
         }
     } else {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not 'cuda:%s'", list);
+        return crd_check_device("device", choice->device);
     }
     if (settings->device_count == 1) return CRD_OK;
     crd_several_join(*backend, settings);
@@ -159,8 +159,15 @@ crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend
     }
     if (says(device, "cuda")) return choose_cuda(choice, ANY_GPU, backend, settings);
     if (strncmp(device, "cuda:", 5) == 0) return choose_listed(choice, device + 5, backend, settings);
-    return crd_fail(CRD_ERR_ARGUMENT, "the device must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'",
-                    device);
+    return crd_check_device("device", device);
+}
+
+crd_status crd_check_device(const char *name, const char *text)
+{
+    crd_device_settings settings;
+    if (automatic(text) || says(text, "cpu") || says(text, "cuda") || says(text, "cuda:all")) return CRD_OK;
+    if (strncmp(text, "cuda:", 5) == 0 && parse_devices(text + 5, &settings)) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all, not '%s'", name, text);
 }
 
 bool crd_backend_settle(const crd_backend *backend, int filters, bool training, crd_device_settings *settings)

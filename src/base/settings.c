@@ -145,6 +145,7 @@ static crd_status assign_triple(const crd_setting *row, int64_t *field, const ch
             CRD_PASS(check_range(row, (double)value[i], text));
             at += width + (i < 2);
         }
+        if (row->check != NULL) CRD_PASS(row->check(row->name, text));
     }
     memcpy(field, value, sizeof value);
     return CRD_OK;

@@ -30,8 +30,8 @@ static crd_status plan_axis(char letter, int64_t size, int64_t window, int64_t s
 crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t step, double trim, crd_plan *out)
 {
     if (step < 1) return crd_fail(CRD_ERR_ARGUMENT, "the step must be at least 1, not %lld", (long long)step);
-    if (!(trim >= 0.0 && trim < 0.5)) {
-        return crd_fail(CRD_ERR_ARGUMENT, "the trim must lie in [0, 0.5), not %g", trim);
+    if (!(trim >= 0.0 && trim <= 1.0)) {
+        return crd_fail(CRD_ERR_ARGUMENT, "the trim must lie between 0 and 1, not be %g", trim);
     }
     for (int axis = 0; axis < 3; axis++) {
         if (chunk[axis] < 1) return crd_fail(CRD_ERR_ARGUMENT, "a chunk edge of %lld can't be", (long long)chunk[axis]);

@@ -18,7 +18,7 @@ typedef struct crd_plan {
     int64_t count; /* chunks in all */
 } crd_plan;
 
-/* step >= 1; trim in [0, 0.5). A volume shorter than the chunk is an error that suggests a chunk that fits. */
+/* step >= 1; trim in [0, 1]. A volume shorter than the chunk is an error that suggests a chunk that fits. */
 crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t step, double trim, crd_plan *out);
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index);

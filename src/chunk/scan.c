@@ -43,6 +43,13 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
     return crd_fail(CRD_ERR_ARGUMENT, "the normalisation is scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
 }
 
+crd_status crd_check_norm(const char *name, const char *text)
+{
+    crd_norm_setting norm;
+    if (crd_norm_parse(text, &norm) == CRD_OK) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s: %s", name, crd_last_error()->message);
+}
+
 void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
 {
     if (norm->mode == CRD_NORM_FIXED) {

@@ -16,6 +16,8 @@ typedef struct crd_norm_setting {
 
 /* "scan", "none" or "MEAN,STD". */
 crd_status crd_norm_parse(const char *text, crd_norm_setting *out);
+/* The same as the check of a setting. */
+crd_status crd_check_norm(const char *name, const char *text);
 /* The text that crd_norm_parse reads back to the same setting. */
 void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size);
 

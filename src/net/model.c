@@ -66,8 +66,8 @@ void crd_model_summary(const crd_model *model, char *text, size_t size)
     const crd_model_info *info = &model->info;
     char chunk[80] = "";
     if (crd_model_chunk_known(info))
-        snprintf(chunk, sizeof chunk, ", chunk %" PRId64 ",%" PRId64 ",%" PRId64, info->chunk[0], info->chunk[1],
-                 info->chunk[2]);
+        snprintf(chunk, sizeof chunk, ", chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x)", info->chunk[0],
+                 info->chunk[1], info->chunk[2]);
     snprintf(text, size, "%s, %d filters, %d groups, %" PRId64 " parameters%s", crd_kind_name(info->kind),
              info->filters, info->groups, info->parameters, chunk);
 }

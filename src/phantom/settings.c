@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "credence/checks.h"
 #include "phantom/check.h"
 
 #define AT(FIELD) offsetof(crd_phantom_options, FIELD)
@@ -61,8 +62,10 @@ enum { PLACE_COUNT = 2 };
          .kind = CRD_SETTING_TEXT,                                                                                     \
          .offset = AT(format),                                                                                         \
          .initial = "tiff",                                                                                            \
+         .check = crd_check_format,                                                                                    \
          .argument = "NAME",                                                                                           \
-         .help = "format of the three volumes, such as tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr",          \
+         .help = "format of the three volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, or a suffix "     \
+                 "such as nii.gz, mhd or ome.tif",                                                                     \
          .group = "Files"},                                                                                            \
         {.name = "type",                                                                                               \
          .kind = CRD_SETTING_CHOICE,                                                                                   \
@@ -74,6 +77,7 @@ enum { PLACE_COUNT = 2 };
         {.name = "spacing",                                                                                            \
          .kind = CRD_SETTING_TEXT,                                                                                     \
          .offset = AT(spacing),                                                                                        \
+         .check = crd_check_spacing,                                                                                   \
          .argument = "z,y,x,UNIT",                                                                                     \
          .help = "edges of a voxel, to be written into the files: 0.65,0.65,0.65,um",                                  \
          .group = "Files"},

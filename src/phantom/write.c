@@ -1,4 +1,5 @@
 /* A phantom as files: three volumes and what is known about them. */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "volume/format.h"
 
 enum { SCAN, LABEL, TRUTH, FILES };
+enum { ABOUT_LIMIT = 1 << 20 };
 static const char *const names[FILES] = {"scan", "label", "truth"};
 
 typedef struct writer {
@@ -20,6 +22,8 @@ typedef struct writer {
     const crd_phantom_options *options;
     const crd_monitor *monitor;
     char *paths[FILES], *about; /* about: phantom.json */
+    char suffix[CRD_SUFFIX_BYTES];
+    char earlier[CRD_SUFFIX_BYTES]; /* that of the phantom that is there already, or "" */
     crd_volume *volumes[FILES];
     void *voxels[FILES]; /* one slab */
     crd_type types[FILES];
@@ -28,15 +32,54 @@ typedef struct writer {
     crd_score *score;
 } writer;
 
+/* Which volumes the phantom.json in the folder speaks of. */
+static crd_status find_earlier(writer *w)
+{
+    crd_status status = CRD_OK;
+    struct stat about;
+    char *text = NULL;
+    cJSON *json = NULL;
+    if (stat(w->about, &about) != 0) return CRD_OK;
+    CRD_TRY(crd_read_file(w->about, ABOUT_LIMIT, &text, NULL));
+    json = cJSON_Parse(text);
+    const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "format"));
+    const cJSON *settings = cJSON_GetObjectItemCaseSensitive(json, "settings");
+    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(settings, "format"));
+    if (kind == NULL || strcmp(kind, "credence-phantom") != 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is there already and describes no phantom; choose another folder", w->about);
+    }
+    if (format == NULL || crd_format_meant(format, w->earlier) == NULL) w->earlier[0] = '\0';
+done:
+    cJSON_Delete(json);
+    crd_free(&text);
+    return status;
+}
+
 /* A phantom may replace an earlier phantom, never somebody's own scan. */
 static crd_status protect_others(const writer *w)
 {
     struct stat about;
-    if (stat(w->about, &about) == 0) return CRD_OK;
+    if (strcmp(w->suffix, w->earlier) == 0) return CRD_OK;
     for (int i = 0; i < FILES; i++) {
         if (lstat(w->paths[i], &about) != 0) continue;
-        return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and no phantom.json beside it; choose another folder",
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is there already and is no volume of an earlier phantom; choose another folder",
                         w->paths[i]);
+    }
+    return CRD_OK;
+}
+
+/* The volumes of an earlier phantom in another format: beside the new ones, and the new description, they would be
+ * taken for those. */
+static crd_status remove_earlier(const writer *w)
+{
+    if (w->earlier[0] == '\0' || strcmp(w->suffix, w->earlier) == 0) return CRD_OK;
+    for (int i = 0; i < FILES; i++) {
+        char *path = NULL;
+        CRD_PASS(crd_join_path(w->options->output, names[i], w->earlier, &path));
+        const crd_status status = crd_volume_remove(path);
+        crd_free(&path);
+        CRD_PASS(status);
     }
     return CRD_OK;
 }
@@ -112,7 +155,6 @@ done:
 static crd_status prepare(writer *w)
 {
     const crd_format *format = NULL;
-    char suffix[16];
     const char *folder = w->options->output;
     CRD_PASS(crd_phantom_check(w->kind, w->options));
     if (folder == NULL || folder[0] == '\0') {
@@ -120,11 +162,11 @@ static crd_status prepare(writer *w)
     }
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
     CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
-    CRD_PASS(crd_format_to_write(w->options->format, &format));
-    crd_format_suffix(format, suffix);
-    for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], suffix, &w->paths[i]));
+    CRD_PASS(crd_format_to_write(w->options->format, &format, w->suffix));
+    for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], w->suffix, &w->paths[i]));
     CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
     CRD_PASS(crd_make_folders(folder));
+    CRD_PASS(find_earlier(w));
     CRD_PASS(protect_others(w));
     CRD_PASS(open_volumes(w));
     CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));
@@ -154,6 +196,7 @@ crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *o
     CRD_TRY(prepare(&w));
     CRD_TRY(write_slabs(&w));
     crd_score_finish(w.score, kind, w.types[SCAN], &result);
+    CRD_TRY(remove_earlier(&w)); /* first, so that there are never two phantoms */
     for (int i = 0; i < FILES; i++) CRD_TRY(crd_volume_commit(w.volumes[i]));
     CRD_TRY(write_about(&w, &result));
     const double fraction = share(result.foreground, result.voxels);

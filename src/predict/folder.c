@@ -14,8 +14,6 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "predict/output.h"
-#include "volume/sidecar.h"
-#include "volume/zarr.h"
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
@@ -118,28 +116,18 @@ static crd_status remove_file(const char *folder, const char *name)
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(crd_join_path(folder, name, "", &path));
-    struct stat about;
-    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        CRD_TRY(crd_zarr_remove(path));
-    } else if (unlink(path) != 0 && errno != ENOENT) {
-        status = crd_fail_errno("can't remove %s", path);
-    }
+    if (unlink(path) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", path);
 done:
     crd_free(&path);
     return status;
 }
 
-/* A listed volume, with the description that npy and raw files have beside them. */
+/* With what lies beside it. */
 static crd_status remove_volume(const char *folder, const char *name)
 {
-    crd_status status = CRD_OK;
     char *path = NULL;
-    const char *suffix = strrchr(name, '.');
-    CRD_TRY(remove_file(folder, name));
-    if (suffix == NULL || (strcmp(suffix, ".npy") != 0 && strcmp(suffix, ".raw") != 0)) goto done;
-    CRD_TRY(crd_join_path(folder, name, "", &path));
-    CRD_TRY(crd_sidecar_remove(path));
-done:
+    CRD_PASS(crd_join_path(folder, name, "", &path));
+    const crd_status status = crd_volume_remove(path);
     crd_free(&path);
     return status;
 }

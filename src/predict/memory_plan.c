@@ -1,5 +1,6 @@
 #include "predict/memory_plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/several.h"
@@ -62,35 +63,77 @@ static int64_t cache_for(int64_t limit)
     return share < least_cache ? least_cache : share > most_cache ? most_cache : share;
 }
 
-/* The run can't be done within the limit: says so, and which chunk would do. */
-static crd_status refuse(const crd_request *request, int64_t limit, int64_t needed)
+typedef struct division {
+    int64_t depth;  /* slices of the slab */
+    int64_t all;    /* bytes of all tiles of the slab's sums */
+    int64_t least;  /* of those that must be in memory */
+    int64_t beside; /* of caches, and what the slab needs to know where its tiles are */
+} division;
+
+static crd_status divide(const crd_request *request, int64_t limit, division *out)
 {
-    int64_t chunk[3] = {0}, bytes = 0;
-    bool fits = false;
-    for (int sixteenths = 15; sixteenths > 0 && !fits; sixteenths--) {
+    crd_slab_shape shape;
+    crd_slab_tiles tiles;
+    crd_accumulator_shape(request, &shape);
+    CRD_PASS(crd_slab_divide(&shape, &tiles));
+    out->depth = shape.depth;
+    out->all = tiles.total * tiles.bytes;
+    out->least = CRD_SLAB_LEAST_TILES * tiles.bytes;
+    if (out->least > out->all) out->least = out->all;
+    out->beside = 2 * cache_for(limit) + crd_slab_overhead(&tiles);
+    return CRD_OK;
+}
+
+/* What the run can't do with less than. */
+static crd_status least_bytes(const crd_request *request, int64_t limit, int64_t *out)
+{
+    division sums;
+    const crd_axis_plan *axes = request->plan.axes;
+    CRD_PASS(divide(request, limit, &sums));
+    CRD_PASS(fixed_bytes(request, (int64_t[]){axes[0].window, axes[1].window, axes[2].window}, CRD_THRIFT_MOST, out));
+    *out += sums.beside + sums.least;
+    return CRD_OK;
+}
+
+/* The largest of some smaller chunks that fits the limit, else the one that needs least. */
+static crd_status find_smaller(const crd_request *request, int64_t limit, int64_t chunk[3], int64_t *bytes)
+{
+    crd_request other;
+    *bytes = INT64_MAX;
+    for (int sixteenths = 15; sixteenths > 0 && *bytes > limit; sixteenths--) {
+        int64_t edges[3], needed;
         for (int axis = 0; axis < 3; axis++) {
             const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / 8 * 8;
-            chunk[axis] = edge < 8 ? 8 : edge;
+            edges[axis] = edge < 8 ? 8 : edge;
         }
-        CRD_PASS(fixed_bytes(request, chunk, CRD_THRIFT_MOST, &bytes));
-        bytes += 2 * cache_for(limit) + 16 * mebibyte;
-        fits = bytes <= limit;
+        CRD_PASS(crd_request_with_chunk(request, edges, &other));
+        if (other.plan.count > UINT32_MAX) break; /* more than a run can have */
+        CRD_PASS(least_bytes(&other, limit, &needed));
+        if (needed >= *bytes) continue;
+        *bytes = needed;
+        memcpy(chunk, edges, sizeof edges);
     }
+    return CRD_OK;
+}
+
+/* The run can't be done within the limit: says so, and which chunk would do. */
+static crd_status refuse(const crd_request *request, int64_t limit)
+{
+    int64_t needed, chunk[3] = {0}, bytes;
+    char smaller[96] = "no smaller chunk needs less";
     const crd_axis_plan *axes = request->plan.axes;
-    if (!fits) {
-        return crd_fail(CRD_ERR_MEMORY,
-                        "the run needs %lld MiB of memory and max-memory allows %lld MiB; no chunk is small enough for "
-                        "that, %lld MiB would do with chunk %lld,%lld,%lld",
-                        (long long)(needed / mebibyte + 1), (long long)(limit / mebibyte),
-                        (long long)(bytes / mebibyte + 1), (long long)chunk[0], (long long)chunk[1],
-                        (long long)chunk[2]);
+    CRD_PASS(least_bytes(request, limit, &needed));
+    CRD_PASS(find_smaller(request, limit, chunk, &bytes));
+    if (bytes < needed) {
+        snprintf(smaller, sizeof smaller, "%s %lld,%lld,%lld would need %lld MiB",
+                 bytes <= limit ? "chunk" : "no chunk is small enough for that, even", (long long)chunk[0],
+                 (long long)chunk[1], (long long)chunk[2], (long long)(bytes / mebibyte + 1));
     }
     return crd_fail(CRD_ERR_MEMORY,
-                    "the run needs %lld MiB of memory with chunk %lld,%lld,%lld and max-memory allows %lld MiB; chunk "
-                    "%lld,%lld,%lld would need %lld MiB",
+                    "the run needs %lld MiB of memory with chunk %lld,%lld,%lld (z,y,x) and max-memory allows %lld "
+                    "MiB; %s",
                     (long long)(needed / mebibyte + 1), (long long)axes[0].window, (long long)axes[1].window,
-                    (long long)axes[2].window, (long long)(limit / mebibyte), (long long)chunk[0], (long long)chunk[1],
-                    (long long)chunk[2], (long long)(bytes / mebibyte + 1));
+                    (long long)axes[2].window, (long long)(limit / mebibyte), smaller);
 }
 
 /* Sums that processes leave for each other: as many rows deep at a time as each may have around its bands. */
@@ -128,23 +171,19 @@ static crd_status choose_thrift(const crd_request *request, const int64_t chunk[
 
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
-    crd_slab_shape shape;
-    crd_slab_tiles tiles;
+    division sums;
     int64_t fixed, voxels, edges;
     int64_t chunk[3];
     memset(out, 0, sizeof *out);
     CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
     if (automatic(request->options->max_memory)) out->limit /= place->local_size;
     for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
-    crd_accumulator_shape(request, &shape);
-    CRD_PASS(crd_slab_divide(&shape, &tiles));
+    CRD_PASS(divide(request, out->limit, &sums));
     out->cache_bytes = cache_for(out->limit);
-    const int64_t all = tiles.total * tiles.bytes, beside = 2 * out->cache_bytes + crd_slab_overhead(&tiles);
-    CRD_PASS(choose_thrift(request, chunk, beside + all, out, &fixed));
-    fixed += beside;
-    int64_t least = CRD_SLAB_LEAST_TILES * tiles.bytes;
-    if (least > all) least = all;
-    if (fixed + least > out->limit) return refuse(request, out->limit, fixed + least);
+    const int64_t all = sums.all;
+    CRD_PASS(choose_thrift(request, chunk, sums.beside + all, out, &fixed));
+    fixed += sums.beside;
+    if (fixed + sums.least > out->limit) return refuse(request, out->limit);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
     const int64_t kept = crd_reader_kept_bytes(request);
     if (out->slab_bytes == all && kept <= out->limit - fixed - all) out->kept_bytes = kept;
@@ -163,7 +202,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     out->partial_bytes += probes;
     out->result_bytes += probes;
     out->scratch_bytes *= place->size;
-    CRD_PASS(edge_bytes(request, shape.depth, place->size, &edges));
+    CRD_PASS(edge_bytes(request, sums.depth, place->size, &edges));
     out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes + edges;
     return CRD_OK;
 }

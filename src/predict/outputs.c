@@ -149,20 +149,24 @@ static crd_status list_outputs(crd_request *request, const crd_percent_pair *pai
     return CRD_OK;
 }
 
-/* "dir/scan.nii.gz" and "scan.ome.zarr/0" -> "scan"; "slices/" -> "slices"; "slices/a_*.tif" -> "a_";
- * "file.h5:/entry/data" -> "file". */
-static crd_status name_of_scan(const char *path, char **out)
+/* The scan's file without dataset, level or final slashes: "file.h5:/entry/data" -> "file.h5", "scan.zarr/0" ->
+ * "scan.zarr", "slices/" -> "slices". */
+static crd_status file_of_scan(const char *path, char **file)
 {
-    crd_status status = CRD_OK;
-    char *file = NULL;
     const char *dataset = NULL;
-    CRD_TRY(crd_split_dataset(path, false, &file, &dataset));
-    char *level = strstr(file, ".zarr/");
+    CRD_PASS(crd_split_dataset(path, false, file, &dataset));
+    char *level = strstr(*file, ".zarr/");
     if (level != NULL) level[sizeof ".zarr" - 1] = '\0';
-    size_t end = strlen(file);
-    while (end > 1 && file[end - 1] == '/') file[--end] = '\0';
+    size_t end = strlen(*file);
+    while (end > 1 && (*file)[end - 1] == '/') (*file)[--end] = '\0';
+    return CRD_OK;
+}
+
+/* "dir/scan.nii.gz" and "scan.ome.zarr" -> "scan"; "slices/a_*.tif" -> "a_". */
+static crd_status name_of_scan(const char *file, char **out)
+{
     const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
-    CRD_TRY(crd_alloc((int64_t)strlen(name) + 8, 1, "a name", out));
+    CRD_PASS(crd_alloc((int64_t)strlen(name) + 8, 1, "a name", out));
     size_t length = 0;
     for (; *name != '\0'; name++) {
         if (strchr("*?[]", *name) == NULL) (*out)[length++] = *name;
@@ -176,20 +180,19 @@ static crd_status name_of_scan(const char *path, char **out)
     dot = strrchr(*out, '.');
     if (dot != NULL && dot != *out && strcmp(dot, ".ome") == 0) *dot = '\0';
     if ((*out)[0] == '\0' || strcmp(*out, ".") == 0 || strcmp(*out, "..") == 0) strcpy(*out, "scan");
-done:
-    crd_free(&file);
-    return status;
+    return CRD_OK;
 }
 
-static crd_status choose_format(crd_request *request)
+/* The one asked for; else the scan's own, packed or with its header apart as the scan is. */
+static crd_status choose_format(crd_request *request, const char *file)
 {
     const char *wanted = request->options->format, *own = request->scan.format;
     const bool replaced = strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
-    const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : replaced ? "tiff" : own;
+    const bool chosen = wanted != NULL && wanted[0] != '\0';
     const crd_format *format = NULL;
-    CRD_PASS(crd_format_to_write(name, &format));
+    CRD_PASS(crd_format_to_write(chosen ? wanted : replaced ? "tiff" : own, &format, request->suffix));
     request->format = format->name;
-    crd_format_suffix(format, request->suffix);
+    if (!chosen && !replaced) crd_format_kind(format, file, request->suffix);
     return CRD_OK;
 }
 
@@ -200,6 +203,7 @@ crd_status crd_request_outputs(crd_request *request)
     const char *intervals = options->intervals != NULL && options->intervals[0] != '\0' ? options->intervals : "33-67";
     const bool bounded = options->bounds != NULL && options->bounds[0] != '\0';
     crd_percent_pair *pairs = NULL, bounds = {0};
+    char *file = NULL;
     int64_t one = 0;
     CRD_TRY(crd_alloc(crd_pairs_room(intervals), sizeof *pairs, "the intervals", &pairs));
     CRD_TRY(crd_parse_pairs("intervals", intervals, crd_pairs_room(intervals), pairs, &request->interval_count));
@@ -211,9 +215,11 @@ crd_status crd_request_outputs(crd_request *request)
     CRD_TRY(crd_alloc(most, sizeof *request->quantities, "the list of quantities", &request->quantities));
     CRD_TRY(crd_alloc(most, sizeof *request->outputs, "the list of volumes", &request->outputs));
     CRD_TRY(list_outputs(request, pairs, bounded ? &bounds : NULL));
-    CRD_TRY(name_of_scan(options->scan, &request->name));
-    CRD_TRY(choose_format(request));
+    CRD_TRY(file_of_scan(options->scan, &file));
+    CRD_TRY(name_of_scan(file, &request->name));
+    CRD_TRY(choose_format(request, file));
 done:
+    crd_free(&file);
     crd_free(&pairs);
     return status;
 }

@@ -58,8 +58,8 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
     CRD_PASS(crd_net_check_chunk(chunk));
     if (known && memcmp(chunk, info->chunk, sizeof info->chunk) != 0) {
         crd_warn(monitor,
-                 "the model was trained on chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " and sees %" PRId64 ",%" PRId64
-                 ",%" PRId64 " here; its norms run over the chunk, so that this is another network",
+                 "the model was trained on chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) and sees %" PRId64
+                 ",%" PRId64 ",%" PRId64 " here; its norms run over the chunk, so that this is another network",
                  info->chunk[0], info->chunk[1], info->chunk[2], chunk[0], chunk[1], chunk[2]);
     }
     return CRD_OK;
@@ -201,6 +201,14 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     if (options->preview && !given(options->bbox)) preview_box(out);
     find_windows(out);
     return crd_request_outputs(out);
+}
+
+crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out)
+{
+    *out = *request;
+    CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, out->options->trim, &out->plan));
+    find_windows(out);
+    return CRD_OK;
 }
 
 void crd_request_free(crd_request *request)

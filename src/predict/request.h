@@ -8,6 +8,7 @@
 #include "chunk/scan.h"
 #include "credence/predict.h"
 #include "net/model.h"
+#include "volume/format.h"
 
 /* A number per voxel that finished slices hold. */
 typedef enum crd_quantity_kind {
@@ -75,7 +76,7 @@ typedef struct crd_request {
     int64_t output_count;
     char *name; /* the scan's, without folder and extension */
     const char *format;
-    char suffix[16]; /* of the format: ".tif" */
+    char suffix[CRD_SUFFIX_BYTES]; /* of the volumes: ".tif" */
 } crd_request;
 
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */
@@ -87,6 +88,9 @@ crd_status crd_request_outputs(crd_request *request);
 
 /* The volume that says which voxels count; NULL where all do, or a cylinder. */
 const char *crd_request_mask_file(const crd_request *request);
+
+/* The same run with another chunk, to see what that would need. Borrows all from `request`: not to be freed. */
+crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out);
 
 /* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
 int64_t crd_request_chunk(const crd_request *request, int64_t index);

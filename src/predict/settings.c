@@ -3,6 +3,8 @@
 
 #include "base/bytes.h"
 #include "base/paper_keys.h"
+#include "chunk/scan.h"
+#include "credence/checks.h"
 #include "predict/settings.h"
 #include "predict/values.h"
 
@@ -78,6 +80,7 @@ static const crd_setting rows[] = {
     {.name = "norm",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(norm),
+     .check = crd_check_norm,
      .argument = "scan|none|MEAN,STD",
      .help = "normalisation of the scan, in place of the one the model was trained with"},
     {.name = "mask",
@@ -138,9 +141,10 @@ static const crd_setting rows[] = {
      .offset = AT(trim),
      .initial = "0.1",
      .low = 0,
-     .high = 0.499999,
+     .high = 1,
      .argument = "SHARE",
-     .help = "share of a chunk's edge that is dropped on each side inside the scan"},
+     .help = "share of a chunk's edge that is dropped on each side inside the scan; at most as much as leaves every "
+             "voxel in a chunk"},
     {.name = "estimator",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(estimator),
@@ -199,10 +203,11 @@ static const crd_setting rows[] = {
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(format),
+     .check = crd_check_format,
      .argument = "NAME",
-     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr. Without it: the scan's, but "
-             "TIFF for "
-             "raw and HDF5. zarr (OME-Zarr) can be looked at while it grows"},
+     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, or a suffix such as nii.gz, "
+             "mhd or ome.tif. Without it: the scan's, but TIFF for raw and HDF5. zarr (OME-Zarr) can be looked at "
+             "while it grows"},
     {.name = "dtype",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(dtype),
@@ -213,6 +218,7 @@ static const crd_setting rows[] = {
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(device),
+     .check = crd_check_device,
      .initial = "auto",
      .argument = "auto|cpu|cuda[:N]",
      .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks",
@@ -224,9 +230,10 @@ static const crd_setting rows[] = {
      .choices = "auto|f32|bf16|fp16",
      .help = "arithmetic of the network; auto: what suits the device"},
     {.name = "isa",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_CHOICE,
      .offset = AT(isa),
      .initial = "auto",
+     .choices = "auto|portable|avx2|avx512|sm80|sm90",
      .argument = "NAME",
      .help =
          "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
@@ -243,6 +250,7 @@ static const crd_setting rows[] = {
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "raw data: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order: u16le"},
     {.name = "offset",
@@ -256,6 +264,7 @@ static const crd_setting rows[] = {
     {.name = "spacing",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(spacing),
+     .check = crd_check_spacing,
      .argument = "z,y,x,UNIT",
      .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
 };

@@ -1,34 +1,22 @@
 #include "predict/values.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "credence/number.h"
 
-/* Commas between the axes, and a colon between the two numbers of a range. */
-static bool parse_axes(const char *text, int per_axis, int64_t *numbers)
-{
-    for (int i = 0; i < 3 * per_axis; i++) {
-        const bool last_of_axis = (i + 1) % per_axis == 0, last = i + 1 == 3 * per_axis;
-        const size_t length = strcspn(text, ":,");
-        if (!crd_parse_int(text, length, &numbers[i])) return false;
-        if (text[length] != (last ? '\0' : last_of_axis ? ',' : ':')) return false;
-        text += length + !last;
-    }
-    return true;
-}
-
-crd_status crd_parse_chunk(const char *name, const char *text, int64_t chunk[3])
-{
-    if (parse_axes(text, 1, chunk)) return CRD_OK;
-    return crd_fail(CRD_ERR_ARGUMENT, "%s must be z,y,x or auto, not '%s'", name, text);
-}
-
 crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
 {
-    if (parse_axes(text, 2, limits)) return CRD_OK;
-    return crd_fail(CRD_ERR_ARGUMENT, "%s must be z0:z1,y0:y1,x0:x1, not '%s'", name, text);
+    const char *at = text;
+    for (int i = 0; i < 6; i++) {
+        const size_t length = strcspn(at, ":,");
+        const char behind = i == 5 ? '\0' : i % 2 == 0 ? ':' : ',';
+        if (!crd_parse_int(at, length, &limits[i]) || at[length] != behind) {
+            return crd_fail(CRD_ERR_ARGUMENT, "%s must be z0:z1,y0:y1,x0:x1, not '%s'", name, text);
+        }
+        at += length + (i < 5);
+    }
+    return CRD_OK;
 }
 
 int64_t crd_pairs_room(const char *text)
@@ -71,12 +59,6 @@ crd_status crd_parse_pairs(const char *name, const char *text, int64_t room, crd
         if (*at == '\0') return CRD_OK;
     }
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be one pair of percentiles such as 33-67, not '%s'", name, text);
-}
-
-crd_status crd_check_chunk(const char *name, const char *text)
-{
-    int64_t chunk[3];
-    return strcmp(text, "auto") == 0 ? CRD_OK : crd_parse_chunk(name, text, chunk);
 }
 
 crd_status crd_check_bbox(const char *name, const char *text)

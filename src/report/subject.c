@@ -131,18 +131,28 @@ static void choose_greys(crd_subject *s)
     }
 }
 
+static int64_t whole_number(const cJSON *item)
+{
+    return cJSON_IsNumber(item) && item->valuedouble < 0x1p53 ? (int64_t)item->valuedouble : 0;
+}
+
+/* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
+static crd_volume_options scan_as_read(const crd_subject *s)
+{
+    crd_volume_options options = {.type = crd_manifest_text(s, "settings/type"),
+                                  .offset = whole_number(crd_manifest_item(s, "settings/offset"))};
+    const cJSON *shape = crd_manifest_item(s, "settings/shape");
+    for (int axis = 0; axis < 3; axis++) options.shape[axis] = whole_number(cJSON_GetArrayItem(shape, axis));
+    return options;
+}
+
 /* A scan that has moved away isn't the end of a report. */
 static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
 {
     const char *path = named != NULL ? named : crd_manifest_text(s, "scan/path");
     if (path == NULL)
         return add_warning(s, "The manifest doesn't name the scan: the probability is drawn in its place.");
-    crd_volume_options options = {.type = crd_manifest_text(s, "settings/type")};
-    const cJSON *shape = crd_manifest_item(s, "settings/shape");
-    for (int axis = 0; axis < 3; axis++) {
-        const cJSON *item = cJSON_GetArrayItem(shape, axis);
-        options.shape[axis] = cJSON_IsNumber(item) && item->valuedouble < 0x1p53 ? (int64_t)item->valuedouble : 0;
-    }
+    const crd_volume_options options = scan_as_read(s);
     if (crd_volume_open(path, &options, NULL, &s->scan) != CRD_OK) {
         if (named != NULL) return crd_last_error()->status;
         return add_warning(

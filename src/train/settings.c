@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/paper_keys.h"
+#include "chunk/scan.h"
+#include "credence/checks.h"
 #include "credence/train.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
@@ -54,6 +56,7 @@ static const crd_setting rows[] = {
     {.name = "norm",
      .kind = CRD_SETTING_TEXT,
      AT(norm),
+     .check = crd_check_norm,
      .initial = "scan",
      .argument = "scan|none|MEAN,STD",
      .help = "how grey values are normalised"},
@@ -67,11 +70,13 @@ static const crd_setting rows[] = {
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      AT(type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "type of raw scans, such as u16le"},
     {.name = "label-type",
      .kind = CRD_SETTING_TEXT,
      AT(label_type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "type of raw labels; without it u8"},
     {.name = "offset",
@@ -93,6 +98,7 @@ static const crd_setting rows[] = {
     {.name = "spacing",
      .kind = CRD_SETTING_TEXT,
      AT(spacing),
+     .check = crd_check_spacing,
      .argument = "z,y,x,UNIT",
      .help = "edges of a voxel in all scans, in place of those in the files: 0.65,0.65,0.65,um"},
 
@@ -170,6 +176,7 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
+     .check = crd_check_chunk,
      .initial = "16,32,32",
      .low = 8,
      .high = 1048576,
@@ -314,6 +321,7 @@ static const crd_setting rows[] = {
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      AT(device),
+     .check = crd_check_device,
      .initial = "auto",
      .argument = "auto|cpu|cuda[:N]",
      .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the examples of a mini-batch"},

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,21 @@ static void sort_maps(crd_run_files *files)
     }
 }
 
+/* "x_prob.raw" beside "x_prob.mhd" or "x_prob.nhdr": the voxels of that header, no volume of their own. */
+static bool is_voxels_of_header(int folder, const char *name)
+{
+    static const char *const headers[] = {".mhd", ".nhdr"};
+    char header[NAME_MAX + 8];
+    struct stat about;
+    const size_t length = strlen(name);
+    if (length < 4 || strcmp(name + length - 4, ".raw") != 0) return false;
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        snprintf(header, sizeof header, "%.*s%s", (int)length - 4, name, headers[i]);
+        if (fstatat(folder, header, &about, 0) == 0) return true;
+    }
+    return false;
+}
+
 static crd_status look_at_name(const char *folder, const char *name, crd_run_files *files)
 {
     const char *interval = after_role(name, "_unc", true);
@@ -119,6 +135,7 @@ crd_status crd_run_files_find(const char *folder, crd_run_files *files)
     DIR *entries = opendir(folder);
     if (entries == NULL) return crd_fail_errno("can't open the run folder %s", folder);
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (is_voxels_of_header(dirfd(entries), entry->d_name)) continue;
         CRD_TRY(look_at_name(folder, entry->d_name, files));
     }
     sort_maps(files);

@@ -48,13 +48,11 @@ static crd_status check_built(const crd_format *format, const char *path)
                     format->library);
 }
 
-static crd_status find_by_name(const char *path, const char *name, const crd_format **out)
+static crd_status find_by_name(const char *path, const char *name, const crd_format **out,
+                               char suffix[CRD_SUFFIX_BYTES])
 {
-    for (size_t i = 0; crd_formats[i] != NULL; i++) {
-        if (strcasecmp(crd_formats[i]->name, name) != 0) continue;
-        *out = crd_formats[i];
-        return check_built(*out, path);
-    }
+    *out = crd_format_meant(name, suffix);
+    if (*out != NULL) return check_built(*out, path);
     return crd_fail(CRD_ERR_ARGUMENT, "%s: '%.40s' is no format that credence knows", path, name);
 }
 
@@ -105,13 +103,14 @@ static crd_status read_head(const char *path, unsigned char head[HEAD_BYTES], si
 crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
 {
     unsigned char head[HEAD_BYTES];
+    char suffix[CRD_SUFFIX_BYTES];
     size_t count;
     bool is_pattern;
     const char *path = volume->file;
     const crd_format *format = NULL;
 
     CRD_PASS(read_head(path, head, &count, &is_pattern));
-    if (options->format != NULL) return find_by_name(path, options->format, out);
+    if (options->format != NULL) return find_by_name(path, options->format, out, suffix);
     if (options->type != NULL && crd_format_has_suffix(&crd_format_raw, path)) format = &crd_format_raw;
     for (size_t i = 0; format == NULL && crd_formats[i] != NULL; i++) {
         if (crd_formats[i]->sniff != NULL && crd_formats[i]->sniff(path, head, count)) format = crd_formats[i];
@@ -135,7 +134,7 @@ crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options 
 /* ".tif .h5 .npy": what this build writes. */
 static void list_suffixes(char *out, size_t room)
 {
-    char suffix[16];
+    char suffix[CRD_SUFFIX_BYTES];
     out[0] = '\0';
     for (size_t i = 0; crd_formats[i] != NULL; i++) {
         if (crd_formats[i]->create == NULL) continue;
@@ -150,7 +149,13 @@ crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options 
     const char *path = volume->file;
     struct stat about;
     if (options->format != NULL) {
-        CRD_PASS(find_by_name(path, options->format, out));
+        char suffix[CRD_SUFFIX_BYTES];
+        CRD_PASS(find_by_name(path, options->format, out, suffix));
+        if (crd_format_is_kind(*out, suffix) && !crd_path_ends_in(path, suffix)) { /* the name decides on the kind */
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: a file of the kind %s must be called so; choose a name that ends in %s", path, suffix,
+                            suffix);
+        }
     } else {
         *out = find_by_suffix(path);
         if (*out == NULL) {

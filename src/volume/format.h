@@ -32,10 +32,12 @@ struct crd_volume {
 };
 
 struct crd_format {
-    const char *name;     /* "tiff" */
-    const char *suffixes; /* ".tif .tiff": the first is the one we write; "" for none */
-    const char *library;  /* what a build without it lacks, or NULL */
-    bool any_order;       /* boxes may be written in any order, unless in_order is set */
+    const char *name;      /* "tiff" */
+    const char *suffixes;  /* ".tif .tiff": the first is the one we write; "" for none */
+    const char *kinds;     /* ".nii.gz": those whose files are written in another way; NULL: none */
+    const char *only_read; /* ".hdr .img": those that credence doesn't write; NULL: none */
+    const char *library;   /* what a build without it lacks, or NULL */
+    bool any_order;        /* boxes may be written in any order, unless in_order is set */
 
     bool folder; /* what is written is a folder */
 
@@ -83,6 +85,10 @@ bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b);
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out);
 
+/* Removes a volume that credence wrote, a file or an OME-Zarr folder, and what it wrote beside it: a description, or
+ * the voxels of a header. One that isn't there is no error. */
+crd_status crd_volume_remove(const char *path);
+
 /* How many slices from z on, at most to `end`, are best read in one go where a box's voxels are worked on as they come:
  * few enough for the processor's caches, of a file in blocks up to a block's end, and all where slices are slow. */
 int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t end, int64_t slice_voxels);
@@ -91,10 +97,20 @@ int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t e
 bool crd_format_has_suffix(const crd_format *format, const char *path);
 bool crd_path_ends_in(const char *path, const char *suffix);
 
-/* The format of that name, if this build can write it; the sentence otherwise says what there is. */
-crd_status crd_format_to_write(const char *name, const crd_format **out);
-/* The suffix that its files are given: ".tif". */
-void crd_format_suffix(const crd_format *format, char suffix[16]);
+/* Room for a suffix. */
+enum { CRD_SUFFIX_BYTES = 16 };
+
+/* The format that people mean by its name ("nifti") or by a suffix, with or without the dot, letters of any case
+ * ("nii.gz", ".TIF", "ome-zarr"); NULL: none. `suffix` is the one meant, or the first of the format that is named. */
+const crd_format *crd_format_meant(const char *text, char suffix[CRD_SUFFIX_BYTES]);
+/* The same, if this build can write it; the sentence otherwise says what there is. */
+crd_status crd_format_to_write(const char *text, const crd_format **out, char suffix[CRD_SUFFIX_BYTES]);
+/* The first suffix: ".tif". */
+void crd_format_suffix(const crd_format *format, char suffix[CRD_SUFFIX_BYTES]);
+/* The suffix of the path if its files are written in another way than the format's first; else that first one. */
+void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD_SUFFIX_BYTES]);
+/* Is the suffix one of the format's kinds? */
+bool crd_format_is_kind(const crd_format *format, const char *suffix);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw, crd_format_nrrd,
     crd_format_metaimage, crd_format_nifti, crd_format_zarr;

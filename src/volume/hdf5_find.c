@@ -196,7 +196,7 @@ static herr_t look_at(hid_t root, const char *name, const object_info *info, voi
         if (elsewhere) {
             snprintf(s->list + used, sizeof s->list - used, "%s/%s (in other files)", comma, name);
         } else {
-            snprintf(s->list + used, sizeof s->list - used, "%s/%s (%lld, %lld, %lld)", comma, name,
+            snprintf(s->list + used, sizeof s->list - used, "%s/%s (z %lld, y %lld, x %lld)", comma, name,
                      (long long)array.shape[0], (long long)array.shape[1], (long long)array.shape[2]);
         }
     }

@@ -121,6 +121,7 @@ done:
 const crd_format crd_format_metaimage = {
     .name = "metaimage",
     .suffixes = ".mha .mhd",
+    .kinds = ".mhd",
     .any_order = true,
     .sniff = metaimage_sniff,
     .open = metaimage_open,

@@ -231,6 +231,8 @@ static void nifti_close(crd_volume *volume)
 const crd_format crd_format_nifti = {
     .name = "nifti",
     .suffixes = ".nii .nii.gz .hdr .img",
+    .kinds = ".nii.gz",
+    .only_read = ".hdr .img",
     .library = "libnifti",
     .any_order = true,
     .sniff = nifti_sniff,

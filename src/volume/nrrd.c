@@ -145,6 +145,7 @@ done:
 const crd_format crd_format_nrrd = {
     .name = "nrrd",
     .suffixes = ".nrrd .nhdr",
+    .kinds = ".nhdr",
     .any_order = true,
     .sniff = nrrd_sniff,
     .open = nrrd_open,

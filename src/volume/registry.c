@@ -1,9 +1,12 @@
 /* The formats this version knows. One that was left out of the build keeps a row that recognises its files. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
 #include "build_config.h"
+#include "credence/checks.h"
 #include "volume/format.h"
 
 #if !CRD_HAVE_TIFF
@@ -14,8 +17,11 @@ static bool looks_like_tiff(const char *path, const unsigned char *head, size_t 
                           memcmp(head, "II+\0", 4) == 0 || memcmp(head, "MM\0+", 4) == 0);
 }
 
-const crd_format crd_format_tiff = {
-    .name = "tiff", .suffixes = ".tif .tiff", .library = "libtiff", .sniff = looks_like_tiff};
+const crd_format crd_format_tiff = {.name = "tiff",
+                                    .suffixes = ".tif .tiff",
+                                    .kinds = ".ome.tif .ome.tiff",
+                                    .library = "libtiff",
+                                    .sniff = looks_like_tiff};
 #endif
 
 #if !CRD_HAVE_NIFTI
@@ -26,8 +32,12 @@ static bool looks_like_nifti(const char *path, const unsigned char *head, size_t
            (count > 539 && (memcmp(head + 4, "n+2", 4) == 0 || memcmp(head + 4, "ni2", 4) == 0));
 }
 
-const crd_format crd_format_nifti = {
-    .name = "nifti", .suffixes = ".nii .nii.gz .hdr .img", .library = "libnifti", .sniff = looks_like_nifti};
+const crd_format crd_format_nifti = {.name = "nifti",
+                                     .suffixes = ".nii .nii.gz .hdr .img",
+                                     .kinds = ".nii.gz",
+                                     .only_read = ".hdr .img",
+                                     .library = "libnifti",
+                                     .sniff = looks_like_nifti};
 #endif
 
 /* Raw comes first: it claims only a file whose own description lies beside it, whatever its first bytes look like. */
@@ -55,27 +65,102 @@ bool crd_format_has_suffix(const crd_format *format, const char *path)
     return false;
 }
 
-crd_status crd_format_to_write(const char *name, const crd_format **out)
+/* Takes the first word off a list with blanks between; false at its end. */
+static bool next_suffix(const char **list, char suffix[CRD_SUFFIX_BYTES])
 {
-    char known[256] = "";
-    for (int i = 0; crd_formats[i] != NULL; i++) {
-        const crd_format *format = crd_formats[i];
-        if (strcmp(format->name, name) == 0) {
-            if (format->create == NULL) {
-                return crd_fail(CRD_ERR_UNSUPPORTED, "this build can't write %s%s%s; choose another --format", name,
-                                format->library != NULL ? ": it lacks " : "",
-                                format->library != NULL ? format->library : "");
-            }
-            *out = format;
-            return CRD_OK;
-        }
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", format->name);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "there is no format '%s'; choose one of %s", name, known);
+    if (*list == NULL || **list == '\0') return false;
+    const size_t length = strcspn(*list, " ");
+    memcpy(suffix, *list, length);
+    suffix[length] = '\0';
+    *list += length + ((*list)[length] == ' ');
+    return true;
 }
 
-void crd_format_suffix(const crd_format *format, char suffix[16])
+static bool lists(const char *list, const char *suffix)
 {
-    snprintf(suffix, 16, "%.*s", (int)strcspn(format->suffixes, " "), format->suffixes);
+    char one[CRD_SUFFIX_BYTES];
+    while (next_suffix(&list, one)) {
+        if (strcmp(one, suffix) == 0) return true;
+    }
+    return false;
+}
+
+/* "NII.GZ" -> ".nii.gz", "ome-zarr" -> ".ome.zarr"; false where it is longer than any suffix. */
+static bool as_suffix(const char *text, char suffix[CRD_SUFFIX_BYTES])
+{
+    size_t length = 0;
+    if (*text != '.') suffix[length++] = '.';
+    for (; *text != '\0'; text++) {
+        if (length == CRD_SUFFIX_BYTES - 1) return false;
+        suffix[length++] = *text == '-' ? '.' : (char)tolower((unsigned char)*text);
+    }
+    suffix[length] = '\0';
+    return true;
+}
+
+const crd_format *crd_format_meant(const char *text, char suffix[CRD_SUFFIX_BYTES])
+{
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        if (strcasecmp(crd_formats[i]->name, text) != 0) continue;
+        crd_format_suffix(crd_formats[i], suffix);
+        return crd_formats[i];
+    }
+    if (!as_suffix(text, suffix)) return NULL;
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        if (lists(crd_formats[i]->suffixes, suffix) || crd_format_is_kind(crd_formats[i], suffix)) {
+            return crd_formats[i];
+        }
+    }
+    return NULL;
+}
+
+crd_status crd_format_to_write(const char *text, const crd_format **out, char suffix[CRD_SUFFIX_BYTES])
+{
+    const crd_format *format = crd_format_meant(text, suffix);
+    if (format == NULL) return crd_check_format("format", text);
+    if (format->create == NULL) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "this build can't write %s%s%s; choose another --format", format->name,
+                        format->library != NULL ? ": it lacks " : "", format->library != NULL ? format->library : "");
+    }
+    if (lists(format->only_read, suffix)) {
+        char first[CRD_SUFFIX_BYTES];
+        crd_format_suffix(format, first);
+        return crd_fail(CRD_ERR_UNSUPPORTED, "credence reads %s files and doesn't write them; choose %s", suffix,
+                        first);
+    }
+    *out = format;
+    return CRD_OK;
+}
+
+crd_status crd_check_format(const char *name, const char *text)
+{
+    char suffix[CRD_SUFFIX_BYTES], known[256] = "";
+    if (crd_format_meant(text, suffix) != NULL) return CRD_OK;
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
+    }
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s must be a format (%s) or the suffix of its files, such as .nii.gz, not '%.40s'", name, known,
+                    text);
+}
+
+void crd_format_suffix(const crd_format *format, char suffix[CRD_SUFFIX_BYTES])
+{
+    const char *list = format->suffixes;
+    (void)next_suffix(&list, suffix);
+}
+
+bool crd_format_is_kind(const crd_format *format, const char *suffix)
+{
+    return lists(format->kinds, suffix);
+}
+
+void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD_SUFFIX_BYTES])
+{
+    const char *list = format->kinds;
+    while (next_suffix(&list, suffix)) {
+        if (crd_path_ends_in(path, suffix)) return;
+    }
+    crd_format_suffix(format, suffix);
 }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "credence/checks.h"
 #include "credence/number.h"
 #include "credence/volume.h"
 #include "volume/units.h"
@@ -21,4 +22,12 @@ crd_status crd_spacing_parse(const char *text, double spacing[3], char unit[CRD_
 bad:
     return crd_fail(CRD_ERR_ARGUMENT,
                     "a spacing is three positive numbers and a unit, such as 0.65,0.65,0.65,um, not '%s'", text);
+}
+
+crd_status crd_check_spacing(const char *name, const char *text)
+{
+    double spacing[3];
+    char unit[CRD_UNIT_BYTES];
+    if (crd_spacing_parse(text, spacing, unit) == CRD_OK) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s: %s", name, crd_last_error()->message);
 }

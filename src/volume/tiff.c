@@ -371,6 +371,7 @@ static void close_volume(crd_volume *volume)
 const crd_format crd_format_tiff = {
     .name = "tiff",
     .suffixes = ".tif .tiff",
+    .kinds = ".ome.tif .ome.tiff",
     .library = "libtiff",
     .any_order = false,
     .sniff = sniff,

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "credence/checks.h"
 
 static const struct type_row {
     const char *name;
@@ -74,6 +75,13 @@ crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian)
                     "'%.40s' is no voxel type; known are u8, i8, u16, i16, u32, i32, f32 and f64, with 'le' or 'be' "
                     "behind for the byte order (u16be)",
                     text);
+}
+
+crd_status crd_check_type(const char *name, const char *text)
+{
+    crd_type type;
+    if (crd_type_parse(text, &type, NULL) == CRD_OK) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s: %s", name, crd_last_error()->message);
 }
 
 size_t crd_stored_size(int stored)

@@ -307,7 +307,7 @@ crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volu
 
 const crd_format crd_format_zarr = {
     .name = "zarr",
-    .suffixes = ".zarr",
+    .suffixes = ".zarr .ome.zarr",
     .any_order = true,
     .folder = true,
     .sniff = zarr_sniff,

@@ -25,7 +25,7 @@ config '{"shape": [2, 2]}';               info; expect 2; err 'config\.json: sha
 config '{"shape": [2, 2, 2], "shape": 1}'; info; expect 2; err 'shape stands there twice'
 config '{"shape": [2, 2, 2],}';           info; expect 2; err 'config\.json is not valid JSON: line 1'
 config '[]';                              info; expect 2; err 'must hold a JSON object'
-config '{"device": "gpu"}';               info; expect 2; err '--device must be auto'
+config '{"device": "gpu"}';               info; expect 2; err 'config\.json: device must be auto'
 config '{"offset": -1}';                  info; expect 2; err 'offset must lie between 0'
 run info --config "$folder/absent.json" x; expect 1; err "can't open .*absent\.json"
 run info --config "$folder" x;             expect 1; err "can't read"

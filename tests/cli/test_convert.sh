@@ -32,6 +32,7 @@ run convert scan.raw again.npy; expect 0; holds "np.array_equal(np.load('again.n
 rm -f scan.raw.json big.raw.json
 run convert big.raw again.npy --shape 5,6,7 --type u16be; expect 0; holds "np.array_equal(np.load('again.npy'), scan)"
 run convert big.raw again.npy; expect 1; err '^credence: .*big\.raw.*--shape'
+run convert scan.npy odd.h --format .H5; expect 0; holds "np.array_equal(h5py.File('odd.h')['data'], scan)"
 run convert scan.npy odd.suffix --format raw; expect 0; holds "np.array_equal(np.fromfile('odd.suffix', '<u2').reshape(scan.shape), scan)"
 
 # Types: rounded and clamped. --type means the output where the input says its own.
@@ -66,7 +67,8 @@ ls -A >"$folder/before"
 run convert scan.npy "$folder/no/such/folder.npy"; expect 1; err '^credence: '
 run convert absent.npy out.npy; expect 1; err '^credence: absent\.npy'
 run convert scan.npy out.unknown; expect 1; err '^credence: .*out\.unknown'
-run convert scan.npy out.npy --format nonsense; expect 1
+run convert scan.npy out.npy --format nonsense; expect 2; err "--format must be a format \\(.*\\) or the suffix of its files, such as .nii.gz, not 'nonsense'"
+run convert scan.npy out.npy --format .mhd; expect 1; err 'out.npy: a file of the kind .mhd must be called so'
 ( ulimit -f 1; trap '' XFSZ; "$CREDENCE_PROGRAM" convert scan.npy out.npy --dtype f64 >out 2>err ); code=$?
 expect 1; err '^credence: .*out\.npy'
 ls -A >"$folder/after"; sed -i '/^after$/d' "$folder/after"

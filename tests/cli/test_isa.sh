@@ -61,7 +61,7 @@ elif has avx512; then
 fi
 run predict --model model.h5 --scan scan.npy --device cpu --precision fp16 -o no; expect 1; err 'f32 or bf16, not in fp16'
 run train --scan scan.npy --label label.npy -o no.h5 --precision bf16; expect 1; err 'training on the CPU is in f32'
-run predict --model model.h5 --scan scan.npy --device cpu --isa mmx -o no; expect 1; err 'no instruction path "mmx"'
+run predict --model model.h5 --scan scan.npy --device cpu --isa mmx -o no; expect 2; err "--isa must be auto, portable, .* not 'mmx'"
 
 /usr/bin/python3 - <<'PYTHON' || complain "the paths don't agree"
 import glob, json, sys

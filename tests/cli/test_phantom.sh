@@ -22,6 +22,31 @@ s = json.load(open(sys.argv[1]))["settings"]
 print(s["fraction"], s["contrast"], "grain-size" in s, "void-size" in s)' "$folder/weld/phantom.json")" '0.18 0.3 False True'
 run info --json "$folder/weld/truth.raw"; expect 0; same "$(json 'd["min"], d["max"], d["type"]')" '0 1 u8'
 
+# A suffix names the format as well, and is what the files get.
+for suffix in .TIF h5 nhdr mhd ome-zarr $("$CREDENCE_PROGRAM" --version | grep -q 'NIfTI volumes: yes' && echo nii.gz); do
+    name=$(echo "${suffix#.}" | tr 'A-Z-' 'a-z.')
+    run phantom weld -o "$folder/$name" "${shape[@]}" --format "$suffix" -q; expect 0
+    run convert "$folder/$name/truth.$name" "$folder/$name.raw"; expect 0
+done
+for name in h5 nhdr mhd nii.gz; do
+    [ ! -e "$folder/$name.raw" ] || cmp "$folder/tif.raw" "$folder/$name.raw" || complain "--format $name holds other voxels"
+done
+same "$(ls "$folder/mhd" | tr '\n' ' ')" 'label.mhd label.raw phantom.json scan.mhd scan.raw truth.mhd truth.raw '
+run phantom weld -o "$folder/x" --format hdr;    expect 1; err "reads .hdr files and doesn't write them; choose .nii"
+run phantom weld -o "$folder/x" --format tiffs;  expect 2; err "--format must be a format .* not 'tiffs'"
+
+# A phantom takes the place of an earlier one in any format, and of nothing else.
+for format in mhd npy raw tif; do
+    run phantom weld -o "$folder/one" "${shape[@]}" --format $format -q; expect 0
+done
+same "$(ls "$folder/one" | tr '\n' ' ')" 'label.tif phantom.json scan.tif truth.tif '
+echo mine >"$folder/one/truth.npy"
+run phantom weld -o "$folder/one" "${shape[@]}" --format npy -q; expect 1; err 'truth.npy is there already and is no volume of an earlier phantom'
+same "$(cat "$folder/one/truth.npy"; ls "$folder/one" | tr '\n' ' ')" "mine
+label.tif phantom.json scan.tif truth.npy truth.tif "
+mkdir "$folder/own"; echo '{}' >"$folder/own/phantom.json"
+run phantom weld -o "$folder/own" "${shape[@]}" -q; expect 1; err 'phantom.json is there already and describes no phantom'
+
 run phantom;                                     expect 2; err 'graphite\|weld'
 run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite or weld"
 run phantom graphite;                            expect 2; err '--output'

@@ -128,7 +128,11 @@ for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "abse
 done
 # shellcheck disable=SC2086
 run train --scan scan.npy --label nowhere.npy --ignore 255 -o no.h5 $small; expect 1; err '^credence: no chunk'
-run train --scan scan.npy --label label.npy -o no.h5 --chunk 12,16,16; expect 1; err '^credence: .*(8|16),16,16'
+run train --scan scan.npy --label label.npy -o no.h5 --chunk 12,16,16; expect 2; err '^credence: --chunk: .*use 8,16,16 or 16,16,16'
+run train --scan scan.npy --scan scan.npy --label label.npy -o no.h5; expect 2; err '^credence: give one --label for every --scan: scans there are 2, labels 1'
+run train --scan scan.npy --label label.npy --valid-scan scan.npy -o no.h5; expect 2; err '^credence: give one --valid-label for every --valid-scan'
+run train --scan scan.npy --label label.npy -o no.h5 --filters 6; expect 2; err '^credence: --filters must be a multiple of --groups: 6 isn.t one of 4'
+run train --scan scan.npy --label label.npy -o no.h5 --groups 3; expect 2; err '^credence: --filters must be a multiple of --groups: 16 isn.t one of 3'
 run train --scan scan.npy --label label.npy -o no.h5 --device cuda; expect 1; err '^credence: .*--device cpu'
 run train --scan scan.npy --label label.npy; expect 2; err '^credence: '
 run train --label label.npy -o no.h5; expect 2

@@ -53,6 +53,27 @@ run convert a b --compress;         expect 2; err '^credence: --compress needs a
 run convert a b --compress --quiet; expect 2; err '^credence: --compress needs a value'
 run predict --bbox 1,2,3;           expect 2; no_out; err "^credence: --bbox must be z0:z1,y0:y1,x0:x1, not '1,2,3'"; err "^try 'credence predict --help'"
 run predict --chunk 8,8;            expect 2; err "^credence: --chunk must be z,y,x or auto, not '8,8'"
+run predict --chunk 12,16,16;       expect 2; err "^credence: --chunk: a chunk of 12,16,16 voxels \\(z,y,x\\) doesn't fit the network"
+run train --chunk 12,16,16;         expect 2; err '^credence: --chunk: a chunk of 12,16,16 voxels'
+run bench predict --chunk 12,16,16; expect 2; err '^credence: --chunk: a chunk of 12,16,16 voxels'
+run bench ops --device cuda;        expect 2; no_out; err '^credence: ops measures the operations on the CPU; for a GPU there are bench predict'
+run bench ops --device cpu --only pool --seconds 0.001; expect 0; out "pool"
+run bench predict --filters 6;      expect 2; err '^credence: --filters must be a multiple of 4, not 6'
+for command in predict phantom 'convert a b'; do
+    # shellcheck disable=SC2086
+    run $command --format bogus;    expect 2; err "^credence: --format must be a format .* not 'bogus'"
+done
+for command in predict train; do
+    run $command --norm foo;        expect 2; err '^credence: --norm: the normalisation is scan, none or MEAN,STD'
+    run $command --type u7;         expect 2; err "^credence: --type: 'u7' is no voxel type"
+    run $command --device cuda:x;   expect 2; err "^credence: --device must be auto, cpu, cuda, .* not 'cuda:x'"
+done
+for command in predict train 'bench ops'; do
+    # shellcheck disable=SC2086
+    run $command --isa foo;         expect 2; err "^credence: --isa must be auto, portable, .* not 'foo'"
+done
+run predict --spacing 1,2;          expect 2; err '^credence: --spacing: a spacing is three positive numbers'
+run phantom --spacing 1,2;          expect 2; err '^credence: --spacing: a spacing is three positive numbers'
 run predict --intervals 67-33;      expect 2; err "^credence: --intervals must be pairs of percentiles .* not '67-33'"
 run predict --bounds 5-95,33-67;    expect 2; err '^credence: --bounds must be one pair of percentiles'
 run predict --max-gpu-memory much;  expect 2; err "^credence: --max-gpu-memory must be a size such as 4G"

@@ -132,6 +132,19 @@ before = open(path("one.html"), "rb").read()
 report("one.html", path("a"), "--label", truth)
 check(open(path("one.html"), "rb").read() == before, "the same run gives another page")
 
+# A raw scan is read as the run read it: a header to skip, the other byte order.
+manifest = json.load(open(path("a/manifest.json")))
+voxels = np.load(scan)
+with open(path("headed.raw"), "wb") as file:
+    file.write(bytes(7003) + voxels.astype(voxels.dtype.newbyteorder(">")).tobytes())
+shutil.copytree(path("a"), path("headed"))
+manifest["scan"]["path"] = path("headed.raw")
+manifest["settings"].update(shape=list(voxels.shape), type=f"{voxels.dtype.kind}{8 * voxels.itemsize}be", offset=7003)
+json.dump(manifest, open(path("headed/manifest.json"), "w"))
+headed = report("headed.html", path("headed"), "--label", truth)
+check("can't be opened" not in headed.text, "headed.html: the raw scan isn't found")
+check([p["src"] for p in headed.pictures] == [p["src"] for p in one.pictures], "a raw scan gives other pictures")
+
 # Half of the slices along z have no label, the middle one and the last quarter among them.
 part = np.load(truth)
 part[part.shape[0] // 2 :] = 9

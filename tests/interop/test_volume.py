@@ -216,7 +216,7 @@ def test_h5py_refused():
     with h5py.File(path("two.h5"), "w") as file:
         file["first"] = numbers("u1")
         file["group/second"] = numbers("u2")
-    refused(path("two.h5"), "/first (5, 7, 11)", "/group/second (5, 7, 11)")
+    refused(path("two.h5"), "/first (z 5, y 7, x 11)", "/group/second (z 5, y 7, x 11)")
     with h5py.File(path("lzf.h5"), "w") as file:
         file.create_dataset("x", data=numbers("u2"), chunks=True, compression="lzf")
     refused(path("lzf.h5"), "lzf.h5", "filter 32000")

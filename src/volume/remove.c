@@ -1,0 +1,45 @@
+/* Removing a volume with all that credence writes beside it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "volume/format.h"
+#include "volume/sidecar.h"
+#include "volume/zarr.h"
+
+static crd_status remove_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT) return crd_fail_errno("can't remove %s", path);
+    return CRD_OK;
+}
+
+/* "a.raw" of "a.mhd": the voxels of a header that stands apart. */
+static crd_status remove_voxels(const char *header)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    const int stem = (int)(strrchr(header, '.') - header);
+    const size_t bytes = strlen(header) + sizeof ".raw";
+    CRD_TRY(crd_alloc((int64_t)bytes, 1, "a file name", &path));
+    snprintf(path, bytes, "%.*s.raw", stem, header);
+    CRD_TRY(remove_file(path));
+done:
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_volume_remove(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't look at %s", path);
+    if (S_ISDIR(about.st_mode)) return crd_zarr_remove(path);
+    CRD_PASS(remove_file(path));
+    if (crd_path_ends_in(path, ".mhd") || crd_path_ends_in(path, ".nhdr")) return remove_voxels(path);
+    if (crd_format_has_suffix(&crd_format_npy, path) || crd_format_has_suffix(&crd_format_raw, path)) {
+        return crd_sidecar_remove(path);
+    }
+    return CRD_OK;
+}
