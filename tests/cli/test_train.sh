@@ -80,7 +80,7 @@ run train --scan headed.raw --label headed_label.raw --shape 16,32,48 --type u16
 next=$(grep '^  credence predict' out)
 grep -qE -- '--offset 100 --spacing 2,1,1,um' <<<"$next" || complain "the next command lacks what reading takes: $next"
 run info --json headed.h5; same "$(json 'd["training"]["spacing"], d["training"]["unit"]')" "[2, 1, 1] um"
-run train --scan headed.raw --label label.raw --shape 16,32,48 --type u16le --spacing 2,1 -o no.h5; expect 1; err 'a spacing is three'
+run train --scan headed.raw --label label.raw --shape 16,32,48 --type u16le --spacing 2,1 -o no.h5; expect 2; err 'a spacing is three'
 # shellcheck disable=SC2086
 run train --scan scan.npy --label label.npy --mask inside.npy -o i1.h5 --max-steps 2 --quiet $small; expect 0
 # shellcheck disable=SC2086
