@@ -1,6 +1,7 @@
 /* Predictions of odd scans and with odd options: what is refused, what is warned about, what each output is. */
 #include <cjson/cJSON.h>
 
+#include "comma_locale.h"
 #include "harness.h"
 #include "predict/likeness.h"
 #include "predict/memory_plan.h"
@@ -449,7 +450,38 @@ static void test_sizes(void)
     }
 }
 
+/* Names of files and every line of the log are the same in a locale with a decimal comma. */
+static void test_the_locale_does_not_matter(void)
+{
+    CHECK_OK(make_plain());
+    for (int comma = 0; comma < 2; comma++) {
+        if (comma && !set_comma_locale()) SKIP("no locale with a decimal comma is installed");
+        small(comma ? "comma" : "dot");
+        set("intervals", "33-67,2.5-97.5");
+        set("percentiles", "12.5");
+        set("norm", "100.25,3.5");
+        const crd_status status = crd_predict(&options, NULL, NULL);
+        setlocale(LC_ALL, "C");
+        CHECK_OK(status);
+    }
+    CHECK(same_file("dot", "comma", "scan_unc_2.5-97.5.npy") && same_file("dot", "comma", "scan_p12.5.npy"));
+    char *log = content("comma", "log.jsonl", NULL), *rest = NULL;
+    int lines = 0;
+    for (char *line = strtok_r(log, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest), lines++) {
+        cJSON *json = cJSON_Parse(line);
+        const cJSON *seconds =
+            cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "times"), "seconds");
+        CHECK(cJSON_IsNumber(seconds));
+        cJSON_Delete(json);
+    }
+    CHECK(lines > 2);
+    crd_free(&log);
+    char *manifest = content("comma", "manifest.json", NULL);
+    CHECK(strstr(manifest, "100.25,3.5") != NULL);
+    crd_free(&manifest);
+}
+
 TEST_MAIN(TEST(test_models_and_scans), TEST(test_constant_scan), TEST(test_not_numbers), TEST(test_mask),
           TEST(test_mask_that_changes), TEST(test_further_outputs), TEST(test_estimator_mean), TEST(test_calibration),
           TEST(test_preview), TEST(test_unlike_the_training_data), TEST(test_refusals),
-          TEST(test_folder_that_is_not_empty), TEST(test_sizes))
+          TEST(test_folder_that_is_not_empty), TEST(test_sizes), TEST(test_the_locale_does_not_matter))

@@ -114,7 +114,7 @@ static crd_status take_step(crd_run *r)
 
 static crd_status check(crd_run *r, crd_log_epoch *line)
 {
-    crd_validation v;
+    crd_check_result v;
     if (crd_dataset_count(r->validation) == 0) return CRD_OK;
     r->checker.done = r->progress.steps - 1; /* the epoch's last is done when it is checked */
     r->checker.total = r->end_step;

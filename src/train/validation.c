@@ -60,7 +60,7 @@ static crd_status check_part(crd_checker *checker, int64_t samples, check_chunk 
     return CRD_OK;
 }
 
-static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_validation *out)
+static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *check, crd_check_result *out)
 {
     crd_status status = CRD_OK;
     const int64_t chunks = crd_dataset_count(checker->dataset);
@@ -77,7 +77,7 @@ static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *
         total.labelled += losses[i].labelled;
         total.correct += losses[i].correct;
     }
-    *out = (crd_validation){.labelled = total.labelled};
+    *out = (crd_check_result){.labelled = total.labelled};
     if (total.labelled == 0) goto done;
     out->bce = total.bce_sum / (double)total.labelled;
     out->accuracy = (double)total.correct / (double)total.labelled;
@@ -111,12 +111,12 @@ static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_
     return CRD_OK;
 }
 
-crd_status crd_check_mean(crd_checker *checker, crd_validation *out)
+crd_status crd_check_mean(crd_checker *checker, crd_check_result *out)
 {
     return check_all(checker, 0, check_with_means, out);
 }
 
-crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out)
+crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_result *out)
 {
     CRD_PASS(crd_trainer_draw_samples(checker->trainer));
     return check_all(checker, samples, check_with_samples, out);

@@ -7,10 +7,10 @@
 #include "train/dataset.h"
 #include "train/trainer.h"
 
-typedef struct crd_validation {
+typedef struct crd_check_result {
     double bce, accuracy;
     int64_t labelled;
-} crd_validation;
+} crd_check_result;
 
 /* Where the work is done: room for one chunk each, taken once. */
 typedef struct crd_checker {
@@ -28,9 +28,9 @@ crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist
 void crd_checker_close(crd_checker *checker);
 
 /* All chunks, with the kernels at their means and no dropout. Collective, as the next. */
-crd_status crd_check_mean(crd_checker *checker, crd_validation *out);
+crd_status crd_check_mean(crd_checker *checker, crd_check_result *out);
 /* All chunks, with the mean probability over `samples` (at most those of the trainer's plan). */
-crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_validation *out);
+crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_result *out);
 
 enum { CRD_CALIBRATION_SAMPLES = 16 };
 /* Where the search ends: a network that needs as much is no longer being calibrated. */
