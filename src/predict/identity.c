@@ -214,15 +214,17 @@ static const char *text_at(const cJSON *object, const char *key, const char *inn
     return cJSON_GetStringValue(item);
 }
 
-crd_status crd_identity_repeats(const char *path, const crd_fingerprints *fingerprints, const crd_monitor *monitor)
+crd_status crd_identity_repeats(const crd_request *request, const char *path, const crd_fingerprints *fingerprints,
+                                const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    char *text = NULL;
+    char *text = NULL, own[256];
     cJSON *manifest = NULL;
     CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
     manifest = cJSON_Parse(text);
     const char *model = text_at(manifest, "model", "sha256"), *scan = text_at(manifest, "scan", "sha256");
     const char *mask = text_at(manifest, "mask", "sha256"), *program = text_at(manifest, "program", NULL);
+    const char *device = text_at(manifest, "device", NULL);
     if (model != NULL && strcmp(model, fingerprints->model) != 0) {
         crd_warn(monitor, "the model is not the one that %s was made with", path);
     }
@@ -234,6 +236,10 @@ crd_status crd_identity_repeats(const char *path, const crd_fingerprints *finger
     }
     if (program != NULL && strcmp(program, crd_version()) != 0) {
         crd_warn(monitor, "%s was made by credence %s and this is %s", path, program, crd_version());
+    }
+    CRD_TRY(request->backend->describe(&request->device, own, sizeof own));
+    if (device != NULL && strcmp(device, own) != 0) {
+        crd_warn(monitor, "%s was made on %s and this is %s: the last digits may differ", path, device, own);
     }
 done:
     cJSON_Delete(manifest);

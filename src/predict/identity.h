@@ -24,7 +24,8 @@ crd_status crd_identity_compare(const char *earlier, const char *now, const char
  * believed. */
 crd_status crd_identity_finished(const char *path, const char *now);
 
-/* Warns of each of scan, mask, model and program that isn't what the manifest at `path` says. */
-crd_status crd_identity_repeats(const char *path, const crd_fingerprints *fingerprints, const crd_monitor *monitor);
+/* Warns of each of scan, mask, model, program and device that isn't what the manifest at `path` says. */
+crd_status crd_identity_repeats(const crd_request *request, const char *path, const crd_fingerprints *fingerprints,
+                                const crd_monitor *monitor);
 
 #endif

@@ -57,7 +57,7 @@ static crd_status identify(crd_predict_run *r)
     const char *repeats = r->request.options->repeats;
     CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
     if (repeats != NULL && repeats[0] != '\0') {
-        CRD_PASS(crd_identity_repeats(repeats, &r->fingerprints, &r->notes.monitor));
+        CRD_PASS(crd_identity_repeats(&r->request, repeats, &r->fingerprints, &r->notes.monitor));
     }
     return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
 }

@@ -60,6 +60,7 @@ run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect
 # The same run again: from the manifest, from the same scan in another format, with other threads.
 run predict --config run/manifest.json -o again; expect 0
 same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"
+run predict --config run/manifest.json -o portable --isa portable; expect 0; err "warning: run/manifest.json was made on cpu \(.*\) and this is cpu \(portable\): the last digits may differ"
 same "$(events again)" "$(events run)"
 run "${base[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err_but "warning: --scan is given twice: scan.npy counts"
 same "$(json 'd["path"], d["chunks"], d["computed"], d["samples"]')" "npy 16 16 4"
