@@ -22,8 +22,7 @@ static crd_status check_shape(const crd_mask *mask)
                     (long long)shape[1], (long long)shape[2]);
 }
 
-/* Raw voxels of the scan's shape, one byte each, need no description. */
-static crd_volume_options reading_of(const char *path, const int64_t shape[3])
+crd_volume_options crd_mask_reading(const char *path, const int64_t shape[3])
 {
     crd_volume_options reading = {0};
     if (crd_raw_voxel_bytes(path, shape) != 1) return reading;
@@ -42,7 +41,7 @@ static crd_status open_mask(const char *text, const int64_t shape[3], const crd_
     CRD_TRY(crd_strdup(text, &mask->text));
     memcpy(mask->shape, shape, sizeof mask->shape);
     if (strcmp(text, "cylinder") != 0) {
-        mask->reading = other != NULL ? other->reading : reading_of(text, shape);
+        mask->reading = other != NULL ? other->reading : crd_mask_reading(text, shape);
         CRD_TRY(other != NULL ? crd_volume_open_again(other->volume, &mask->reading, &mask->volume)
                               : crd_volume_open(text, &mask->reading, NULL, &mask->volume));
         CRD_TRY(check_shape(mask));

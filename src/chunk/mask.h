@@ -14,6 +14,9 @@ crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **ou
 crd_status crd_mask_reopen(const crd_mask *mask, crd_mask **out);
 void crd_mask_close(crd_mask **mask);
 
+/* How a mask's file is opened: raw voxels of the scan's shape, one byte each, need no description. */
+crd_volume_options crd_mask_reading(const char *path, const int64_t shape[3]);
+
 /* 1 inside, 0 outside. */
 crd_status crd_mask_read(crd_mask *mask, const crd_box *box, uint8_t *inside);
 

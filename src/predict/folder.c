@@ -13,23 +13,25 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "predict/manifest.h"
 #include "predict/output.h"
-
-enum { MANIFEST_LIMIT = 256 << 20 };
 
 /* The volumes that are begun or will be, in the manifest's form. It is there from before the first of them until after
  * the last is removed, so that a run that was killed at any moment can still be cleared away. */
 static const char list_name[] = ".partial/" CRD_PARTIAL_LIST;
 
 typedef struct content {
-    bool anything, manifest, partial, list;
-    bool begun; /* a run got as far as making its folder for what is unfinished */
+    bool anything, manifest;
+    bool begun;   /* a run got as far as making its folder for what is unfinished */
+    bool partial; /* there is something to go on with in it */
 } content;
 
 /* What is there, apart from our lock. Leftovers of a writer that was killed are removed on the way. */
 static crd_status look(const crd_request *request, const char *path, content *out)
 {
     crd_status status = CRD_OK;
+    char *manifest = NULL;
+    cJSON *root = NULL;
     const size_t name_length = strlen(request->name);
     DIR *listing = opendir(path);
     memset(out, 0, sizeof *out);
@@ -47,13 +49,19 @@ static crd_status look(const crd_request *request, const char *path, content *ou
             continue;
         }
         out->anything = true;
-        if (strcmp(name, "manifest.json") == 0) out->manifest = true;
         if (strcmp(name, ".partial") == 0) out->begun = true;
     }
     struct stat about;
     out->partial = fstatat(dirfd(listing), ".partial/run.json", &about, 0) == 0;
-    out->list = fstatat(dirfd(listing), list_name, &about, 0) == 0;
     (void)closedir(listing);
+    CRD_TRY(status);
+    CRD_TRY(crd_join_path(path, "manifest.json", "", &manifest));
+    if (access(manifest, F_OK) != 0) goto done;
+    CRD_TRY(crd_manifest_parse(manifest, &root)); /* other programs have files of that name, too */
+    out->manifest = true;
+done:
+    cJSON_Delete(root);
+    crd_free(&manifest);
     return status;
 }
 
@@ -66,10 +74,85 @@ static crd_status not_empty(const char *path, const content *found)
             "with --overwrite";
     } else if (found->manifest) {
         what = ": it holds the result of an earlier run; choose another folder, or replace it with --overwrite";
-    } else if (found->list) {
+    } else if (found->begun) {
         what = ": it holds the rest of an earlier run; choose another folder, or replace it with --overwrite";
     }
     return crd_fail(CRD_ERR_ARGUMENT, "%s is not empty%s", path, what);
+}
+
+static crd_status is_output(const crd_request *request, const char *file, bool *out)
+{
+    *out = false;
+    for (int64_t i = 0; i < request->output_count && !*out; i++) {
+        char *name = NULL;
+        CRD_PASS(crd_output_name(request, &request->outputs[i], &name));
+        *out = strcmp(name, file) == 0;
+        crd_free(&name);
+    }
+    return CRD_OK;
+}
+
+/* What is done with the volumes that a manifest or list names, which may be anybody's. `own`: it is one of this run. */
+typedef crd_status visit_volume(const crd_request *request, const char *path, bool own);
+
+/* Only names of files in the folder itself are believed, and none of hidden ones. */
+static crd_status visit_named(const char *folder, const cJSON *manifest, const crd_request *request,
+                              visit_volume *visit)
+{
+    const cJSON *output = NULL;
+    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(manifest, "outputs"))
+    {
+        bool own = false;
+        char *path = NULL;
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(output, "file"));
+        if (name == NULL || name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL) continue;
+        if (request != NULL) CRD_PASS(is_output(request, name, &own));
+        CRD_PASS(crd_join_path(folder, name, "", &path));
+        const crd_status status = visit(request, path, own);
+        crd_free(&path);
+        CRD_PASS(status);
+    }
+    return CRD_OK;
+}
+
+/* The same of the file `list` of the folder, where there is one. */
+static crd_status visit_listed(const char *folder, const char *list, const crd_request *request, visit_volume *visit)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    cJSON *manifest = NULL;
+    CRD_TRY(crd_join_path(folder, list, "", &path));
+    if (access(path, F_OK) != 0) goto done;
+    CRD_TRY(crd_manifest_parse(path, &manifest));
+    CRD_TRY(visit_named(folder, manifest, request, visit));
+done:
+    cJSON_Delete(manifest);
+    crd_free(&path);
+    return status;
+}
+
+/* A volume of this run stays, but not what lies beside one that isn't there: it would be in the way of a new one. */
+static crd_status remove_others(const crd_request *request, const char *path, bool own)
+{
+    struct stat about;
+    (void)request;
+    return own && lstat(path, &about) == 0 ? CRD_OK : crd_volume_remove(path);
+}
+
+/* Nothing that this run reads may be among what it clears away. */
+static crd_status spare_inputs(const crd_request *request, const char *path, bool own)
+{
+    const crd_predict_options *o = request->options;
+    const char *const inputs[] = {o->scan, o->model, crd_request_mask_file(request)};
+    (void)own;
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        if (inputs[i] == NULL || !crd_same_file(inputs[i], path)) continue;
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is read by this run and belongs to the one that would be replaced; choose "
+                        "another folder",
+                        path);
+    }
+    return CRD_OK;
 }
 
 crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *monitor, crd_run_folder *out)
@@ -103,9 +186,14 @@ crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *mo
             crd_info(monitor, "%s holds no run to go on with: it begins anew", out->path);
     } else if (found.anything && !options->overwrite) {
         status = not_empty(out->path, &found);
-    } else if (found.anything && !found.partial && !found.manifest && !found.list) {
+    } else if (found.anything && !found.begun && !found.manifest) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s holds no run that --overwrite could replace; choose another folder", out->path);
     }
+    CRD_TRY(status);
+    out->occupied = found.anything;
+    if (out->complete) goto done;
+    CRD_TRY(visit_listed(out->path, list_name, request, spare_inputs));
+    CRD_TRY(visit_listed(out->path, "manifest.json", request, spare_inputs));
 done:
     crd_free(&lock);
     return status;
@@ -119,64 +207,6 @@ static crd_status remove_file(const char *folder, const char *name)
     if (unlink(path) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", path);
 done:
     crd_free(&path);
-    return status;
-}
-
-/* With what lies beside it. */
-static crd_status remove_volume(const char *folder, const char *name)
-{
-    char *path = NULL;
-    CRD_PASS(crd_join_path(folder, name, "", &path));
-    const crd_status status = crd_volume_remove(path);
-    crd_free(&path);
-    return status;
-}
-
-static crd_status is_output(const crd_request *request, const char *file, bool *out)
-{
-    *out = false;
-    for (int64_t i = 0; i < request->output_count && !*out; i++) {
-        char *name = NULL;
-        CRD_PASS(crd_output_name(request, &request->outputs[i], &name));
-        *out = strcmp(name, file) == 0;
-        crd_free(&name);
-    }
-    return CRD_OK;
-}
-
-/* The volumes that a manifest or list names but for those of `keep`, which may be NULL. Only names of files in the
- * folder itself are believed. */
-static crd_status remove_named(const char *folder, const cJSON *manifest, const crd_request *keep)
-{
-    const cJSON *output = NULL;
-    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(manifest, "format"));
-    if (format == NULL || strcmp(format, "credence-run") != 0) return CRD_OK;
-    cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(manifest, "outputs"))
-    {
-        bool kept = false;
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(output, "file"));
-        if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0) continue;
-        if (keep != NULL) CRD_PASS(is_output(keep, name, &kept));
-        if (!kept) CRD_PASS(remove_volume(folder, name));
-    }
-    return CRD_OK;
-}
-
-/* The same of the file `list` of the folder, where there is one. */
-static crd_status remove_listed(const char *folder, const char *list, const crd_request *keep)
-{
-    crd_status status = CRD_OK;
-    char *path = NULL, *text = NULL;
-    cJSON *manifest = NULL;
-    CRD_TRY(crd_join_path(folder, list, "", &path));
-    if (access(path, F_OK) != 0) goto done;
-    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
-    manifest = cJSON_Parse(text);
-    CRD_TRY(remove_named(folder, manifest, keep));
-done:
-    cJSON_Delete(manifest);
-    crd_free(&path);
-    crd_free(&text);
     return status;
 }
 
@@ -202,7 +232,7 @@ crd_status crd_run_folder_clear(const crd_run_folder *folder)
 {
     static const char *const others[] = {"log.jsonl", "probe.h5", "validation.json"};
     CRD_PASS(set_manifest_aside(folder->path));
-    CRD_PASS(remove_listed(folder->path, list_name, NULL));
+    CRD_PASS(visit_listed(folder->path, list_name, NULL, remove_others));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_PASS(remove_file(folder->path, others[i]));
     return crd_partial_remove(folder->path);
 }
@@ -242,9 +272,9 @@ done:
 
 crd_status crd_run_folder_list(const crd_run_folder *folder, const crd_request *request)
 {
-    CRD_PASS(remove_listed(folder->path, list_name, request));
+    CRD_PASS(visit_listed(folder->path, list_name, request, remove_others));
     /* A run that was killed between its manifest and its end: the manifest will be written anew. */
-    CRD_PASS(remove_listed(folder->path, "manifest.json", request));
+    CRD_PASS(visit_listed(folder->path, "manifest.json", request, remove_others));
     CRD_PASS(remove_file(folder->path, "manifest.json"));
     return write_list(folder->path, request);
 }

@@ -9,13 +9,15 @@ typedef struct crd_run_folder {
     const char *path; /* borrowed */
     crd_lock *lock;
     bool made;     /* by this run: removed again if nothing was written */
+    bool occupied; /* it holds something, which is a run's */
     bool resume;   /* finished slices are there to go on with */
     bool complete; /* a whole run is there, and --resume was asked for: nothing to do */
 } crd_run_folder;
 
 /* Makes and locks the folder, and refuses one that holds something unless --overwrite or --resume was given. */
 crd_status crd_run_folder_open(const crd_request *request, const crd_monitor *monitor, crd_run_folder *out);
-/* For --overwrite: removes the earlier run's files. To be called once nothing can be refused any more. Whatever ends
+/* For --overwrite: removes the earlier run's files. To be called once nothing can be refused any more; that no input is
+ * among them is known by then. Whatever ends
  * it, what is left is no complete run and can be cleared again. */
 crd_status crd_run_folder_clear(const crd_run_folder *folder);
 /* Once .partial is there and before the first volume is begun: notes which volumes the run writes, and removes those

@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "chunk/mask.h"
+#include "predict/manifest.h"
 #include "predict/settings.h"
-
-enum { MANIFEST_LIMIT = 256 << 20 };
 
 /* Beside "mask", which is a path: runs of earlier versions have only that. */
 static const char mask_key[] = "mask_sha256";
@@ -59,7 +59,9 @@ crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *
     CRD_PASS(
         hash_volume(request->options->scan, &request->reading, "taking the scan's fingerprint", monitor, out->scan));
     out->mask[0] = '\0';
-    return mask != NULL ? hash_volume(mask, NULL, "taking the mask's fingerprint", monitor, out->mask) : CRD_OK;
+    if (mask == NULL) return CRD_OK;
+    const crd_volume_options reading = crd_mask_reading(mask, request->scan.shape);
+    return hash_volume(mask, &reading, "taking the mask's fingerprint", monitor, out->mask);
 }
 
 static crd_status out_of_memory(void)
@@ -189,10 +191,8 @@ crd_status crd_identity_finished(const char *path, const char *now)
 {
     static const char *const harmless[] = {"program", "device"}; /* nothing will be computed */
     crd_status status = CRD_OK;
-    char *text = NULL;
     cJSON *manifest = NULL, *after = cJSON_Parse(now);
-    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
-    manifest = cJSON_Parse(text);
+    CRD_TRY(crd_manifest_parse(path, &manifest));
     cJSON *before = cJSON_GetObjectItemCaseSensitive(manifest, "identity");
     if (before == NULL || after == NULL) goto done;
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
@@ -203,7 +203,6 @@ crd_status crd_identity_finished(const char *path, const char *now)
 done:
     cJSON_Delete(manifest);
     cJSON_Delete(after);
-    crd_free(&text);
     return status;
 }
 
@@ -218,10 +217,9 @@ crd_status crd_identity_repeats(const crd_request *request, const char *path, co
                                 const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    char *text = NULL, own[256];
+    char own[256];
     cJSON *manifest = NULL;
-    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
-    manifest = cJSON_Parse(text);
+    CRD_TRY(crd_manifest_parse(path, &manifest));
     const char *model = text_at(manifest, "model", "sha256"), *scan = text_at(manifest, "scan", "sha256");
     const char *mask = text_at(manifest, "mask", "sha256"), *program = text_at(manifest, "program", NULL);
     const char *device = text_at(manifest, "device", NULL);
@@ -243,6 +241,5 @@ crd_status crd_identity_repeats(const crd_request *request, const char *path, co
     }
 done:
     cJSON_Delete(manifest);
-    crd_free(&text);
     return status;
 }

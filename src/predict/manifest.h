@@ -2,6 +2,8 @@
 #ifndef CRD_PREDICT_MANIFEST_H
 #define CRD_PREDICT_MANIFEST_H
 
+#include <cjson/cJSON.h>
+
 #include "predict/identity.h"
 #include "predict/memory_plan.h"
 #include "predict/notes.h"
@@ -34,7 +36,10 @@ typedef struct crd_manifest {
 
 /* Writes the file and fills the sums of the result. */
 crd_status crd_manifest_write(const crd_manifest *manifest, const char *path, crd_predict_result *result);
-/* manifest_read.c: fills the sums of the result, and its chunks and samples, with what the manifest at `path` says. */
+/* manifest_read.c: the content of a manifest, or of the list of volumes that an unfinished run keeps; free with
+ * cJSON_Delete. Fails where the file is none of ours. */
+crd_status crd_manifest_parse(const char *path, cJSON **out);
+/* Fills the sums of the result, and its chunks and samples, with what the manifest at `path` says. */
 crd_status crd_manifest_read(const char *path, crd_predict_result *result);
 
 #endif

@@ -1,6 +1,5 @@
-/* What a complete run found, from its manifest. */
-#include <cjson/cJSON.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -25,16 +24,23 @@ static int64_t count_at(const cJSON *root, const char *outer, const char *key)
     return number >= 0.0 && number <= 0x1p53 ? (int64_t)number : 0;
 }
 
+crd_status crd_manifest_parse(const char *path, cJSON **out)
+{
+    char *text = NULL;
+    CRD_PASS(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
+    *out = cJSON_Parse(text);
+    crd_free(&text);
+    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(*out, "format"));
+    if (format != NULL && strcmp(format, "credence-run") == 0) return CRD_OK;
+    cJSON_Delete(*out);
+    *out = NULL;
+    return crd_fail(CRD_ERR_FORMAT, "%s isn't the manifest of a run of credence", path);
+}
+
 crd_status crd_manifest_read(const char *path, crd_predict_result *result)
 {
-    crd_status status = CRD_OK;
-    char *text = NULL;
     cJSON *root = NULL;
-    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
-    root = cJSON_Parse(text);
-    if (!cJSON_IsObject(root)) {
-        CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read; do the run again with --overwrite", path);
-    }
+    CRD_PASS(crd_manifest_parse(path, &root));
     const cJSON *fraction = cJSON_GetObjectItemCaseSensitive(root, "volume_fraction");
     const cJSON *intervals = cJSON_GetObjectItemCaseSensitive(fraction, "intervals");
     const cJSON *first = intervals != NULL ? intervals->child : NULL;
@@ -44,8 +50,6 @@ crd_status crd_manifest_read(const char *path, crd_predict_result *result)
     result->fraction_low = number_of(cJSON_GetArrayItem(first, 0));
     result->fraction_high = number_of(cJSON_GetArrayItem(first, 1));
     result->mean_uncertainty = number_at(root, "uncertainty", "mean");
-done:
     cJSON_Delete(root);
-    crd_free(&text);
-    return status;
+    return CRD_OK;
 }

@@ -62,12 +62,13 @@ static crd_status identify(crd_predict_run *r)
     return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
 }
 
-/* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later. */
+/* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later,
+ * unless there is something to be cleared away for it: what can still be refused must be known then. */
 static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     char *log = NULL;
-    if (r->folder.resume || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
+    if (r->folder.occupied || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
     CRD_TRY(crd_partial_open(r->folder.path, &r->request, r->identity, r->folder.resume, &r->partial));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 
 static const char GROUP[] = "state";
@@ -62,14 +63,17 @@ static crd_status compare_settings(const char *path, const char *own, const char
     cJSON_ArrayForEach(item, b)
     {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(a, item->string);
-        if (other != NULL && cJSON_Compare(item, other, 1)) continue;
-        char *was = cJSON_PrintUnformatted(other), *is = cJSON_PrintUnformatted(item);
+        /* Settings that a checkpoint of an earlier version doesn't know weren't given. */
+        if (other != NULL ? cJSON_Compare(item, other, 1) : cJSON_IsNull(item)) continue;
+        char *was = NULL, *is = NULL;
+        const bool told = other != NULL && crd_json_print(other, true, &was) == CRD_OK;
+        const bool asked = crd_json_print(item, true, &is) == CRD_OK;
         status = crd_fail(CRD_ERR_MISMATCH,
                           "%s was made with --%s %s, now it is %s; resume with the same settings, or start anew "
                           "without --resume",
-                          path, item->string, was != NULL ? was : "unset", is != NULL ? is : "unset");
-        cJSON_free(was);
-        cJSON_free(is);
+                          path, item->string, told ? was : "unset", asked ? is : "unset");
+        crd_free(&was);
+        crd_free(&is);
         goto done;
     }
 done:

@@ -40,9 +40,9 @@ static crd_status beside(const char *output, const char *suffix, char **out)
 static crd_status shaping_settings(const crd_train_options *options, bool identity, char **out)
 {
     static const char *const others[] = {
-        "epochs",     "max-steps",        "scan",      "label",   "valid-scan", "valid-label",  "output", "log",
-        "preset",     "checkpoint-every", "resume",    "threads", "isa",        "init",         "shape",  "type",
-        "label-type", "device",           "precision", "readers", "offset",     "label-offset", "spacing"};
+        "epochs",     "max-steps",        "scan",      "label",   "valid-scan", "valid-label", "output", "log",
+        "preset",     "checkpoint-every", "resume",    "threads", "isa",        "init",        "shape",  "type",
+        "label-type", "device",           "precision", "readers", "offset",     "label-offset"};
     crd_status status = CRD_OK;
     char *all = NULL;
     cJSON *json = NULL;

@@ -34,12 +34,12 @@ done:
 crd_status crd_volume_remove(const char *path)
 {
     struct stat about;
-    if (lstat(path, &about) != 0) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't look at %s", path);
-    if (S_ISDIR(about.st_mode)) return crd_zarr_remove(path);
-    CRD_PASS(remove_file(path));
-    if (crd_path_ends_in(path, ".mhd") || crd_path_ends_in(path, ".nhdr")) return remove_voxels(path);
+    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) return crd_zarr_remove(path);
+    /* What lies beside it first: a kill in between leaves what the next call finds, and so does one while it was
+     * written, which may have left the one without the other. */
+    if (crd_path_ends_in(path, ".mhd") || crd_path_ends_in(path, ".nhdr")) CRD_PASS(remove_voxels(path));
     if (crd_format_has_suffix(&crd_format_npy, path) || crd_format_has_suffix(&crd_format_raw, path)) {
-        return crd_sidecar_remove(path);
+        CRD_PASS(crd_sidecar_remove(path));
     }
-    return CRD_OK;
+    return remove_file(path);
 }

@@ -75,6 +75,29 @@ run "${predict[@]}" --scan p1/scan.tif -o run --resume --seed 7; expect 1; err '
 "$model" other.h5 mcdn 8 8,8,8 || exit 1
 run predict --model other.h5 --samples 2 --step 1 --scan p1/scan.tif -o run --resume; expect 1; err 'the model is another one'
 
+# What --overwrite and --resume may take for a run of ours, and what they clear away.
+mkdir foreign; echo '{"name": "an app"}' >foreign/manifest.json; echo mine >foreign/log.jsonl
+for way in "" --overwrite --resume; do
+    run "${predict[@]}" --scan p1/scan.tif -o foreign $way; expect 1; err 'foreign/manifest.json isn.t the manifest of a run of credence'
+done
+same "$(cat foreign/log.jsonl)" mine
+cp -r run again; cp again/scan_prob.tif kept.tif
+run "${predict[@]}" --scan again/scan_prob.tif -o again --overwrite; expect 1; err 'again/scan_prob.tif is read by this run and belongs to the one that would be replaced'
+run "${predict[@]}" --scan p1/scan.tif --mask again/scan_seg.tif -o again --overwrite; expect 1; err 'again/scan_seg.tif is read by this run'
+cmp -s kept.tif again/scan_prob.tif && [ -e again/manifest.json ] || complain "the earlier run was touched"
+sed -i 's/"scan_prob.tif"/"."/' again/manifest.json; mkdir again/3; echo mine >again/3/4
+run "${predict[@]}" --scan p1/scan.tif -o again --overwrite; expect 0
+same "$(cat again/3/4)" mine
+mkdir -p begun/.partial # killed before anything was written
+run "${predict[@]}" --scan p1/scan.tif -o begun; expect 1; err 'begun is not empty: it holds the rest of an earlier run'
+run "${predict[@]}" --scan p1/scan.tif -o begun --overwrite; expect 0
+mkdir -p begun2/.partial
+run "${predict[@]}" --scan p1/scan.tif -o begun2 --resume; expect 0
+run "${predict[@]}" --scan p1/scan.tif -o pair --format mhd; expect 0; rm pair/scan_prob.mhd # killed between the two files
+run "${predict[@]}" --scan p1/scan.tif -o pair --format mhd --overwrite; expect 0
+mkdir pair/.partial; mv pair/manifest.json pair/.partial/outputs.json; rm pair/scan_prob.mhd
+run "${predict[@]}" --scan p1/scan.tif -o pair --format mhd --resume; expect 0
+
 # Validating, comparing, reporting.
 run validate run --label p1/truth.tif --csv; expect 0; out '^run,bcnn,4096,'
 run "${predict[@]}" --scan p1/scan.tif -o box --bbox 0:8,0:16,0:16; expect 0

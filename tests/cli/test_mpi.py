@@ -202,6 +202,10 @@ def prediction():
         done = run(3, predict(f"way{number}by3", *way))
         check(done.returncode == 0, f"{way}: {done.err}")
         same_run(f"way{number}", f"way{number}by3", f"{way}, 3 ranks")
+    # What a run repeats is read before it is cleared away.
+    done = run(2, ["predict", "--config", "by2/manifest.json", "-o", "by2", "--overwrite"])
+    check(done.returncode == 0, f"a run that repeats the one it replaces: {done.err}")
+    same_run("whole", "by2", "repeated in its own place")
 
 
 def killed_prediction():

@@ -93,6 +93,14 @@ run "${base[@]}" -o bad --format tiffs; expect 2; err "--format must be a format
 run predict --config run/manifest.json -o changed; expect 0; err '^credence: warning: the model is not the one that run/manifest.json was made with'
 cp kept.h5 model.h5
 
+# A raw mask of one byte a voxel needs no description, here either.
+/usr/bin/python3 -c "
+import numpy
+mask = (numpy.load('scan.npy') > 900).astype('u1')
+numpy.save('inside.npy', mask); mask.tofile('inside.raw')"
+for mask in npy raw; do run "${base[@]}" -o "by_$mask" --mask "inside.$mask" --quiet; expect 0; done
+same "$(cat by_raw/*.tif by_raw/probe.h5 | sha256sum)" "$(cat by_npy/*.tif by_npy/probe.h5 | sha256sum)"
+
 # What would be done.
 run "${base[@]}" --dry-run --json; expect 0; [ ! -e undefined ] || complain "a dry run wrote something"
 same "$(json 'd["shape"], d["chunk"], d["step"], d["trim"], len(d["chunks"]), d["min_coverage"], d["max_coverage"]')" "[20, 24, 40] [16, 16, 16] 2 0.1 16 1 8"

@@ -143,7 +143,7 @@ def longer():
 
 def refused():
     """Settings by name, other data, files that aren't checkpoints."""
-    for more, words in (({"lr": 0.002}, "--lr"), ({"batch": 2}, "--batch"), ({"seed": 5}, "--seed"), ({"kind": "mcdn"}, "--kind"),
+    for more, words in (({"lr": 0.002}, "--lr"), ({"batch": 2}, "--batch"), ({"seed": 5}, "--seed"), ({"spacing": "2,2,2,um"}, "--spacing"), ({"kind": "mcdn"}, "--kind"),
                         ({"scan": path("other.npy")}, "other scans")):
         run = train("bcnn.h5", resume=True, **more)
         check(run.returncode == 1 and words in run.stderr, f"{more} is not refused: {run.stderr}")
