@@ -32,7 +32,7 @@ for name in h5 nhdr mhd nii.gz; do
     [ ! -e "$folder/$name.raw" ] || cmp "$folder/tif.raw" "$folder/$name.raw" || complain "--format $name holds other voxels"
 done
 same "$(ls "$folder/mhd" | tr '\n' ' ')" 'label.mhd label.raw phantom.json scan.mhd scan.raw truth.mhd truth.raw '
-run phantom weld -o "$folder/x" --format hdr;    expect 1; err "reads .hdr files and doesn't write them; choose .nii"
+run phantom weld -o "$folder/x" --format hdr;    expect 2; err "--format can't be .hdr: credence reads .hdr files and doesn't write them; choose .nii"
 run phantom weld -o "$folder/x" --format tiffs;  expect 2; err "--format must be a format .* not 'tiffs'"
 
 # A phantom takes the place of an earlier one in any format, and of nothing else.
