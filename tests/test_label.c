@@ -149,6 +149,13 @@ static void test_one_value_alone(void)
     crd_label_counts(labels[1], counts);
     CHECK(counts[0] == 0 && counts[1] == VOXELS / 2);
     CHECK(h.warnings == 1 && strstr(h.warning, "taken for the foreground") != NULL);
+    CHECK(strstr(h.warning, "in the label ") != NULL);
+    crd_label *const same[] = {labels[1], labels[1], labels[1]};
+    CHECK_OK(crd_label_decide(same, 2, &options, &monitor));
+    CHECK(strstr(h.warning, "in the labels (") != NULL && strstr(h.warning, " and 1 other), apart") != NULL);
+    CHECK_OK(crd_label_decide(same, 3, &options, &monitor));
+    CHECK(strstr(h.warning, " and 2 others), apart") != NULL);
+    h.warnings = 0;
     options.foreground = two;
     options.foreground_count = 1;
     CHECK_OK(crd_label_decide(labels + 1, 1, &options, &monitor));

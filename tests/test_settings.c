@@ -202,6 +202,15 @@ static void test_json_may_use_other_names(void)
     CHECK(o.scan != NULL && strcmp(o.scan, "33-66.5") == 0);
     CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"low\": 33, \"high\": \"x\"}", "c", NULL),
                 CRD_ERR_ARGUMENT, "low and high must be two numbers");
+    CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"low\": 33}", "c", NULL), CRD_ERR_ARGUMENT,
+                "low and high must be two numbers");
+    CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"high\": 67}", "c", NULL), CRD_ERR_ARGUMENT,
+                "low and high must be two numbers");
+    /* Where the range is given already, a flag say, the file's ends don't count, whichever are there. */
+    memset(given, 1, sizeof given);
+    CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"high\": 67}", "c", given));
+    CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"low\": 33}", "c", given));
+    CHECK(strcmp(o.scan, "33-66.5") == 0);
     crd_settings_clear(&table, &o);
 }
 

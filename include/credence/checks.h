@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* A volume's format: its name ("nifti"), or a suffix with or without the dot ("nii.gz", ".TIF"). */
+/* A format to write volumes in: its name ("nifti"), or a suffix with or without the dot ("nii.gz", ".TIF"), but none
+ * that credence only reads (".hdr"). */
 CRD_API crd_status crd_check_format(const char *name, const char *text);
 /* A voxel type, with or without a byte order: "u16", "f32be". */
 CRD_API crd_status crd_check_type(const char *name, const char *text);

@@ -34,3 +34,6 @@ const crd_setting_alias crd_paper_keys[] = {
     {.key = "ensemble"},
     {.key = "*_dir"},
 };
+
+_Static_assert(sizeof crd_paper_keys / sizeof crd_paper_keys[0] == CRD_PAPER_KEY_COUNT,
+               "CRD_PAPER_KEY_COUNT must be the number of rows");

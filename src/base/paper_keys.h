@@ -6,6 +6,6 @@
 #include "credence/settings.h"
 
 enum { CRD_PAPER_KEY_COUNT = 27 };
-extern const crd_setting_alias crd_paper_keys[CRD_PAPER_KEY_COUNT];
+extern const crd_setting_alias crd_paper_keys[];
 
 #endif

@@ -164,27 +164,50 @@ static bool set_before(const crd_settings *table, const cJSON *object, const cJS
     return false;
 }
 
+static const cJSON *find_member(const cJSON *object, const char *key)
+{
+    const cJSON *found = NULL, *item = NULL;
+    cJSON_ArrayForEach(item, object)
+    {
+        if (crd_setting_same_name(item->string, key)) found = item;
+    }
+    return found;
+}
+
+static crd_status wrong_range(const crd_setting_alias *alias)
+{
+    return crd_fail(CRD_ERR_ARGUMENT, "%s and %s must be two numbers", alias->key, alias->upper);
+}
+
 /* 33 and, at the other key, 67 become "33-67". */
 static crd_status assign_range(const target *found, void *options, const cJSON *object, const cJSON *item)
 {
-    const cJSON *upper = NULL, *other = NULL;
+    const cJSON *upper = find_member(object, found->alias->upper);
     char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES], text[2 * CRD_NUMBER_BYTES];
-    cJSON_ArrayForEach(other, object)
-    {
-        if (crd_setting_same_name(other->string, found->alias->upper)) upper = other;
-    }
-    if (!cJSON_IsNumber(item) || !cJSON_IsNumber(upper)) {
-        return crd_fail(CRD_ERR_ARGUMENT, "%s and %s must be two numbers", found->alias->key, found->alias->upper);
-    }
+    if (!cJSON_IsNumber(item) || !cJSON_IsNumber(upper)) return wrong_range(found->alias);
     snprintf(text, sizeof text, "%s-%s", number_text(item->valuedouble, low), number_text(upper->valuedouble, high));
     return crd_setting_assign(found->row, options, text);
+}
+
+/* The upper end of a range is read with the lower one: alone it would be dropped without a word. */
+static crd_status check_upper_end(const crd_settings *table, const cJSON *object, const cJSON *item,
+                                  const unsigned char *given)
+{
+    for (size_t i = 0; i < table->alias_count; i++) {
+        const crd_setting_alias *alias = &table->aliases[i];
+        if (alias->upper == NULL || !crd_setting_same_name(alias->upper, item->string)) continue;
+        const crd_setting *row = crd_settings_find(table, alias->name);
+        if (row == NULL || (given != NULL && given[row - table->rows] != 0)) continue;
+        if (find_member(object, alias->key) == NULL) return wrong_range(alias);
+    }
+    return CRD_OK;
 }
 
 static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
 {
     const target found = find_target(table, item);
     if (!found.known) return crd_settings_set(table, options, item->string, NULL);
-    if (found.row == NULL) return CRD_OK;
+    if (found.row == NULL) return check_upper_end(table, object, item, given);
     if (set_before(table, object, item, found.row)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
     }

@@ -179,21 +179,27 @@ static crd_status join_values(const crd_label *label, const crd_label_options *o
                     label->path, text, own > 2 ? "" : " together with the labels before it");
 }
 
+static void warn_of_one_value(crd_label *const *labels, int64_t count, double value, const crd_monitor *monitor)
+{
+    char number[CRD_NUMBER_BYTES], others[64] = "";
+    if (count > 1) {
+        snprintf(others, sizeof others, " and %lld other%s)", (long long)(count - 1), count > 2 ? "s" : "");
+    }
+    crd_warn(monitor,
+             "the only value in the label%s%s%s, apart from what is ignored, is %s: it is taken for the foreground; "
+             "if it is the background, give --foreground with the value that would be the foreground",
+             count > 1 ? "s (" : " ", labels[0]->path, others, crd_format_real(value, number));
+}
+
 /* The larger of two values in all labels together: a file of one value can't say what that one means. */
 static crd_status find_foreground(crd_label *const *labels, int64_t count, const crd_label_options *options,
                                   const crd_monitor *monitor, value_set *foreground)
 {
     value_set all = {0};
-    char number[CRD_NUMBER_BYTES];
     for (int64_t i = 0; i < count; i++) CRD_PASS(join_values(labels[i], options, &all));
     if (all.count == 0 || (all.count == 1 && all.values[0] == 0.0)) return CRD_OK;
     insert_value(foreground, 0, all.values[all.count - 1]);
-    if (all.count == 1) {
-        crd_warn(monitor,
-                 "the only value in the label %s, apart from what is ignored, is %s: it is taken for the foreground; "
-                 "if it is the background, give --foreground with the value that would be the foreground",
-                 labels[0]->path, crd_format_real(all.values[0], number));
-    }
+    if (all.count == 1) warn_of_one_value(labels, count, all.values[0], monitor);
     return CRD_OK;
 }
 

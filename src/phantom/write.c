@@ -1,12 +1,15 @@
 /* A phantom as files: three volumes and what is known about them. */
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "credence/checks.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
@@ -15,6 +18,8 @@
 
 enum { SCAN, LABEL, TRUTH, FILES };
 enum { ABOUT_LIMIT = 1 << 20 };
+enum { EARLIER_MOST = 2 };                         /* a phantom, and the one it was about to replace */
+enum { FILE_SUFFIX_BYTES = CRD_SUFFIX_BYTES + 8 }; /* ".npy.json" */
 static const char *const names[FILES] = {"scan", "label", "truth"};
 
 typedef struct writer {
@@ -23,7 +28,9 @@ typedef struct writer {
     const crd_monitor *monitor;
     char *paths[FILES], *about; /* about: phantom.json */
     char suffix[CRD_SUFFIX_BYTES];
-    char earlier[CRD_SUFFIX_BYTES]; /* that of the phantom that is there already, or "" */
+    char earlier[EARLIER_MOST][CRD_SUFFIX_BYTES]; /* those of the phantom that is there already */
+    int earlier_count;
+    bool unfinished; /* that phantom was interrupted: some of its volumes are there */
     crd_volume *volumes[FILES];
     void *voxels[FILES]; /* one slab */
     crd_type types[FILES];
@@ -32,6 +39,12 @@ typedef struct writer {
     crd_score *score;
 } writer;
 
+static void add_earlier(writer *w, const char *format)
+{
+    if (format == NULL || w->earlier_count == EARLIER_MOST || crd_check_format("format", format) != CRD_OK) return;
+    (void)crd_format_meant(format, w->earlier[w->earlier_count++]);
+}
+
 /* Which volumes the phantom.json in the folder speaks of. */
 static crd_status find_earlier(writer *w)
 {
@@ -39,48 +52,114 @@ static crd_status find_earlier(writer *w)
     struct stat about;
     char *text = NULL;
     cJSON *json = NULL;
+    const cJSON *item = NULL;
     if (stat(w->about, &about) != 0) return CRD_OK;
     CRD_TRY(crd_read_file(w->about, ABOUT_LIMIT, &text, NULL));
     json = cJSON_Parse(text);
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "format"));
     const cJSON *settings = cJSON_GetObjectItemCaseSensitive(json, "settings");
-    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(settings, "format"));
+    const cJSON *unfinished = cJSON_GetObjectItemCaseSensitive(json, "unfinished");
     if (kind == NULL || strcmp(kind, "credence-phantom") != 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is there already and describes no phantom; choose another folder", w->about);
     }
-    if (format == NULL || crd_format_meant(format, w->earlier) == NULL) w->earlier[0] = '\0';
+    w->unfinished = cJSON_IsArray(unfinished);
+    cJSON_ArrayForEach(item, unfinished) add_earlier(w, cJSON_GetStringValue(item));
+    if (!w->unfinished) {
+        add_earlier(w, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(settings, "format")));
+    }
 done:
     cJSON_Delete(json);
     crd_free(&text);
     return status;
 }
 
+/* The suffix of the file that may lie beside a volume: the voxels of a header, or a description; "": there is none. */
+static void suffix_beside(const char *suffix, char beside[FILE_SUFFIX_BYTES])
+{
+    char path[FILE_SUFFIX_BYTES];
+    beside[0] = '\0';
+    snprintf(path, sizeof path, "x%s", suffix);
+    if (strcmp(suffix, ".mhd") == 0 || strcmp(suffix, ".nhdr") == 0) {
+        snprintf(beside, FILE_SUFFIX_BYTES, ".raw");
+    } else if (crd_format_has_suffix(&crd_format_npy, path) || crd_format_has_suffix(&crd_format_raw, path)) {
+        snprintf(beside, FILE_SUFFIX_BYTES, "%s.json", suffix);
+    }
+}
+
+/* Is a file of this suffix one of the earlier phantom's? scan.raw is one of scan.raw and of scan.mhd. */
+static bool is_earlier(const writer *w, const char *suffix)
+{
+    char beside[FILE_SUFFIX_BYTES];
+    for (int k = 0; k < w->earlier_count; k++) {
+        suffix_beside(w->earlier[k], beside);
+        if (strcmp(suffix, w->earlier[k]) == 0 || strcmp(suffix, beside) == 0) return true;
+    }
+    return false;
+}
+
+static crd_status protect_file(const writer *w, const char *name, const char *suffix)
+{
+    crd_status status = CRD_OK;
+    struct stat about;
+    char *path = NULL;
+    if (suffix[0] == '\0' || is_earlier(w, suffix)) return CRD_OK;
+    CRD_TRY(crd_join_path(w->options->output, name, suffix, &path));
+    if (lstat(path, &about) == 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is there already and is no file of an earlier phantom; choose another folder",
+                 path);
+    }
+done:
+    crd_free(&path);
+    return status;
+}
+
 /* A phantom may replace an earlier phantom, never somebody's own scan. */
 static crd_status protect_others(const writer *w)
 {
-    struct stat about;
-    if (strcmp(w->suffix, w->earlier) == 0) return CRD_OK;
+    char beside[FILE_SUFFIX_BYTES];
+    suffix_beside(w->suffix, beside);
     for (int i = 0; i < FILES; i++) {
-        if (lstat(w->paths[i], &about) != 0) continue;
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is there already and is no volume of an earlier phantom; choose another folder",
-                        w->paths[i]);
+        CRD_PASS(protect_file(w, names[i], w->suffix));
+        CRD_PASS(protect_file(w, names[i], beside));
     }
     return CRD_OK;
 }
 
+/* Also what lies beside a volume that isn't there: an interruption may have left the voxels without their header. */
+static crd_status remove_volume(const writer *w, const char *name, const char *suffix)
+{
+    crd_status status = CRD_OK;
+    char beside[FILE_SUFFIX_BYTES];
+    char *path = NULL, *other = NULL;
+    suffix_beside(suffix, beside);
+    CRD_TRY(crd_join_path(w->options->output, name, suffix, &path));
+    CRD_TRY(crd_volume_remove(path));
+    if (beside[0] == '\0') goto done;
+    CRD_TRY(crd_join_path(w->options->output, name, beside, &other));
+    if (unlink(other) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", other);
+done:
+    crd_free(&other);
+    crd_free(&path);
+    return status;
+}
+
 /* The volumes of an earlier phantom in another format: beside the new ones, and the new description, they would be
- * taken for those. */
+ * taken for those. Of an interrupted one all go: nothing says which of them belong together. */
 static crd_status remove_earlier(const writer *w)
 {
-    if (w->earlier[0] == '\0' || strcmp(w->suffix, w->earlier) == 0) return CRD_OK;
-    for (int i = 0; i < FILES; i++) {
-        char *path = NULL;
-        CRD_PASS(crd_join_path(w->options->output, names[i], w->earlier, &path));
-        const crd_status status = crd_volume_remove(path);
-        crd_free(&path);
-        CRD_PASS(status);
+    for (int k = 0; k < w->earlier_count; k++) {
+        if (!w->unfinished && strcmp(w->suffix, w->earlier[k]) == 0) continue;
+        for (int i = 0; i < FILES; i++) CRD_PASS(remove_volume(w, names[i], w->earlier[k]));
     }
+    return CRD_OK;
+}
+
+/* At once, so that what is left over is in nobody's way. */
+static crd_status remove_unfinished(writer *w)
+{
+    if (!w->unfinished) return CRD_OK;
+    CRD_PASS(remove_earlier(w));
+    w->earlier_count = 0;
     return CRD_OK;
 }
 
@@ -93,7 +172,7 @@ static crd_status open_volumes(writer *w)
     const crd_volume_options options = {.format = o->format};
     for (int i = 0; i < FILES; i++) {
         info.type = w->types[i];
-        CRD_PASS(crd_volume_create(w->paths[i], &info, &options, &w->volumes[i]));
+        CRD_PASS(crd_volume_create_over(w->paths[i], &info, &options, &w->volumes[i]));
     }
     return CRD_OK;
 }
@@ -124,22 +203,34 @@ static double share(int64_t part, int64_t whole)
     return (double)part / (double)whole;
 }
 
-static crd_status write_about(const writer *w, const crd_phantom_result *r)
+/* "unfinished": the suffixes of all volumes that may be there until the last of the new ones is. */
+static void list_unfinished(const writer *w, char *out, size_t room)
+{
+    int used = snprintf(out, room, "\"unfinished\": [\"%s\"", w->suffix);
+    for (int k = 0; k < w->earlier_count; k++) {
+        if (strcmp(w->suffix, w->earlier[k]) == 0) continue;
+        used += snprintf(out + used, room - (size_t)used, ", \"%s\"", w->earlier[k]);
+    }
+    snprintf(out + used, room - (size_t)used, "],\n");
+}
+
+static crd_status write_about(const writer *w, const crd_phantom_result *r, bool finished)
 {
     crd_status status = CRD_OK;
     char *settings = NULL, *text = NULL;
-    char number[5][CRD_NUMBER_BYTES];
+    char number[5][CRD_NUMBER_BYTES], unfinished[128] = "";
+    if (!finished) list_unfinished(w, unfinished, sizeof unfinished);
     CRD_TRY(crd_settings_to_json(crd_phantom_recorded(w->kind), w->options, &settings));
     const size_t bytes = strlen(settings) + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
     snprintf(
         text, bytes,
         "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
-        "\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
+        "%s\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
         "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n"
         "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
         "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
-        crd_version(), crd_phantom_kind_name(w->kind), (long long)r->voxels, (long long)r->foreground,
+        crd_version(), crd_phantom_kind_name(w->kind), unfinished, (long long)r->voxels, (long long)r->foreground,
         crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
         w->kind == CRD_PHANTOM_GRAPHITE ? "<" : ">=", (long long)r->threshold_errors,
         crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
@@ -168,6 +259,7 @@ static crd_status prepare(writer *w)
     CRD_PASS(crd_make_folders(folder));
     CRD_PASS(find_earlier(w));
     CRD_PASS(protect_others(w));
+    CRD_PASS(remove_unfinished(w));
     CRD_PASS(open_volumes(w));
     CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));
     CRD_PASS(crd_generator_create(w->kind, w->options, 0, w->pool, &w->generator));
@@ -196,9 +288,11 @@ crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *o
     CRD_TRY(prepare(&w));
     CRD_TRY(write_slabs(&w));
     crd_score_finish(w.score, kind, w.types[SCAN], &result);
-    CRD_TRY(remove_earlier(&w)); /* first, so that there are never two phantoms */
+    CRD_TRY(protect_others(&w));              /* again: what is there by now would be taken for the phantom's */
+    CRD_TRY(write_about(&w, &result, false)); /* first, so that the next run knows what an interruption leaves */
+    CRD_TRY(remove_earlier(&w));              /* then this, so that there are never two phantoms */
     for (int i = 0; i < FILES; i++) CRD_TRY(crd_volume_commit(w.volumes[i]));
-    CRD_TRY(write_about(&w, &result));
+    CRD_TRY(write_about(&w, &result, true));
     const double fraction = share(result.foreground, result.voxels);
     if (fraction < options->fraction - 0.02 || fraction > options->fraction + 0.02) {
         crd_warn(monitor,

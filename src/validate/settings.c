@@ -1,5 +1,6 @@
 #include <stddef.h>
 
+#include "credence/checks.h"
 #include "validate/sweep.h"
 
 #define AT(FIELD) offsetof(crd_validate_options, FIELD)
@@ -131,6 +132,7 @@ static const crd_setting rows[] = {
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
      .offset = AT(type),
+     .check = crd_check_type,
      .argument = "TYPE",
      .help = "a raw label: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order; without it u8"},
     {.name = "offset",

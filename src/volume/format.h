@@ -26,6 +26,7 @@ struct crd_volume {
     bool read_once;         /* set while all of it is read once, in order: what a box holds whole isn't worth keeping */
     bool in_order;          /* while writing: whole slices in rising z, whatever the format can elsewhere */
     bool in_place;          /* while writing: under its own name from the beginning, and stays without a commit */
+    bool over;              /* while writing: see crd_volume_create_over */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
@@ -80,6 +81,11 @@ int64_t crd_raw_voxel_bytes(const char *path, const int64_t shape[3]);
 
 /* Is there a file that both consist of? Writing the one would then destroy the other. */
 bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b);
+
+/* As crd_volume_create, for a caller who knows that every file in the way is its own: "a.mhd" may put its voxels over
+ * an "a.raw" that stands alone. */
+crd_status crd_volume_create_over(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                                  crd_volume **out);
 
 /* A volume of that format under its own name: `begin` fills state and write_path. */
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,

@@ -168,7 +168,7 @@ static crd_status make_data_path(const char *header, const char *data_suffix, ch
 static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_headed *headed)
 {
     CRD_PASS(make_data_path(volume->file, data_suffix, &headed->data_path));
-    if (access(headed->data_path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
+    if (!volume->over && access(headed->data_path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "%s would keep its voxels in %s, and there is such a file already; choose another name",
                         volume->file, headed->data_path);

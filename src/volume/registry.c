@@ -116,17 +116,11 @@ const crd_format *crd_format_meant(const char *text, char suffix[CRD_SUFFIX_BYTE
 
 crd_status crd_format_to_write(const char *text, const crd_format **out, char suffix[CRD_SUFFIX_BYTES])
 {
+    CRD_PASS(crd_check_format("format", text));
     const crd_format *format = crd_format_meant(text, suffix);
-    if (format == NULL) return crd_check_format("format", text);
     if (format->create == NULL) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "this build can't write %s%s%s; choose another --format", format->name,
                         format->library != NULL ? ": it lacks " : "", format->library != NULL ? format->library : "");
-    }
-    if (lists(format->only_read, suffix)) {
-        char first[CRD_SUFFIX_BYTES];
-        crd_format_suffix(format, first);
-        return crd_fail(CRD_ERR_UNSUPPORTED, "credence reads %s files and doesn't write them; choose %s", suffix,
-                        first);
     }
     *out = format;
     return CRD_OK;
@@ -134,8 +128,14 @@ crd_status crd_format_to_write(const char *text, const crd_format **out, char su
 
 crd_status crd_check_format(const char *name, const char *text)
 {
-    char suffix[CRD_SUFFIX_BYTES], known[256] = "";
-    if (crd_format_meant(text, suffix) != NULL) return CRD_OK;
+    char suffix[CRD_SUFFIX_BYTES], first[CRD_SUFFIX_BYTES], known[256] = "";
+    const crd_format *format = crd_format_meant(text, suffix);
+    if (format != NULL) {
+        if (!lists(format->only_read, suffix)) return CRD_OK;
+        crd_format_suffix(format, first);
+        return crd_fail(CRD_ERR_ARGUMENT, "%s can't be %s: credence reads %s files and doesn't write them; choose %s",
+                        name, suffix, suffix, first);
+    }
     for (size_t i = 0; crd_formats[i] != NULL; i++) {
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);

@@ -133,8 +133,8 @@ static crd_status name_temporary(crd_volume *volume)
     return crd_temporary_name(volume->file, &volume->write_path);
 }
 
-crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
-                             crd_volume **out)
+static crd_status create_volume(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                                bool over, crd_volume **out)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
@@ -143,6 +143,7 @@ crd_status crd_volume_create(const char *path, const crd_volume_info *info, cons
     CRD_TRY(volume_new(path, true, options, &volume));
     CRD_TRY(crd_choose_writer(volume, options, &volume->format));
     CRD_TRY(name_temporary(volume));
+    volume->over = over;
     volume->info = *info;
     CRD_TRY(settle_info(volume, options, NULL));
     CRD_TRY(volume->format->create(volume, options));
@@ -151,6 +152,18 @@ crd_status crd_volume_create(const char *path, const crd_volume_info *info, cons
 done:
     crd_volume_close(&volume);
     return status;
+}
+
+crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                             crd_volume **out)
+{
+    return create_volume(path, info, options, false, out);
+}
+
+crd_status crd_volume_create_over(const char *path, const crd_volume_info *info, const crd_volume_options *options,
+                                  crd_volume **out)
+{
+    return create_volume(path, info, options, true, out);
 }
 
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,

@@ -68,6 +68,7 @@ run convert scan.npy "$folder/no/such/folder.npy"; expect 1; err '^credence: '
 run convert absent.npy out.npy; expect 1; err '^credence: absent\.npy'
 run convert scan.npy out.unknown; expect 1; err '^credence: .*out\.unknown'
 run convert scan.npy out.npy --format nonsense; expect 2; err "--format must be a format \\(.*\\) or the suffix of its files, such as .nii.gz, not 'nonsense'"
+run convert scan.npy out.nii --format .IMG; expect 2; err "--format can.t be .img: credence reads .img files and doesn.t write them; choose .nii"
 run convert scan.npy out.npy --format .mhd; expect 1; err 'out.npy: a file of the kind .mhd must be called so'
 ( ulimit -f 1; trap '' XFSZ; "$CREDENCE_PROGRAM" convert scan.npy out.npy --dtype f64 >out 2>err ); code=$?
 expect 1; err '^credence: .*out\.npy'

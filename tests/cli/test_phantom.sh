@@ -32,18 +32,26 @@ for name in h5 nhdr mhd nii.gz; do
     [ ! -e "$folder/$name.raw" ] || cmp "$folder/tif.raw" "$folder/$name.raw" || complain "--format $name holds other voxels"
 done
 same "$(ls "$folder/mhd" | tr '\n' ' ')" 'label.mhd label.raw phantom.json scan.mhd scan.raw truth.mhd truth.raw '
-run phantom weld -o "$folder/x" --format hdr;    expect 1; err "reads .hdr files and doesn't write them; choose .nii"
+run phantom weld -o "$folder/x" --format hdr;    expect 2; err "--format can't be .hdr: credence reads .hdr files and doesn't write them; choose .nii"
 run phantom weld -o "$folder/x" --format tiffs;  expect 2; err "--format must be a format .* not 'tiffs'"
 
 # A phantom takes the place of an earlier one in any format, and of nothing else.
-for format in mhd npy raw tif; do
+for format in mhd raw nhdr npy mhd tif; do
     run phantom weld -o "$folder/one" "${shape[@]}" --format $format -q; expect 0
+    run convert "$folder/one/truth.$format" "$folder/again.raw"; expect 0
+    cmp "$folder/tif.raw" "$folder/again.raw" || complain "--format $format over another holds other voxels"
 done
 same "$(ls "$folder/one" | tr '\n' ' ')" 'label.tif phantom.json scan.tif truth.tif '
 echo mine >"$folder/one/truth.npy"
-run phantom weld -o "$folder/one" "${shape[@]}" --format npy -q; expect 1; err 'truth.npy is there already and is no volume of an earlier phantom'
+run phantom weld -o "$folder/one" "${shape[@]}" --format npy -q; expect 1; err 'truth.npy is there already and is no file of an earlier phantom'
 same "$(cat "$folder/one/truth.npy"; ls "$folder/one" | tr '\n' ' ')" "mine
 label.tif phantom.json scan.tif truth.npy truth.tif "
+rm "$folder/one/truth.npy"; echo mine >"$folder/one/label.raw"; echo mine >"$folder/one/scan.npy.json"
+for format in raw mhd nhdr; do
+    run phantom weld -o "$folder/one" "${shape[@]}" --format $format -q; expect 1; err 'label.raw is there already and is no file of an earlier phantom'
+done
+run phantom weld -o "$folder/one" "${shape[@]}" --format npy -q; expect 1; err 'scan.npy.json is there already'
+same "$(sort -u "$folder/one/label.raw" "$folder/one/scan.npy.json")" mine
 mkdir "$folder/own"; echo '{}' >"$folder/own/phantom.json"
 run phantom weld -o "$folder/own" "${shape[@]}" -q; expect 1; err 'phantom.json is there already and describes no phantom'
 

@@ -52,8 +52,10 @@ same "$(json '[d["settings"][k] for k in ("chunk", "step", "samples", "trim", "i
 run predict --config paper.json --scan scan.npy -o flags --samples 2 --intervals 20-80 --dry-run; expect 0; out '^samples +2'
 printf '{"weights_path": null, "mc_samples": 2}' >paper.json
 run predict --config paper.json --scan scan.npy -o none; [ "$code" -ne 0 ] || complain "no model"; err '^credence: .*model'
-printf '{"lower_percentile": 30}' >paper.json
-run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect 2; err 'lower_percentile and upper_percentile must be two numbers'
+for key in lower_percentile upper_percentile; do
+    printf '{"%s": 30}' $key >paper.json
+    run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect 2; err 'lower_percentile and upper_percentile must be two numbers'
+done
 printf '{"mc_sample": 2}' >paper.json
 run predict --config paper.json --model model.h5 --scan scan.npy -o none; expect 2; err "there is no setting 'mc_sample'"
 

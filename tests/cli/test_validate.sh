@@ -72,6 +72,7 @@ raw=(validate --prob "$folder/prob.raw" --seg "$folder/seg.raw" --unc "$folder/u
     --shape 9,12,15 -q --json)
 run "${raw[@]}" --label "$folder/label.raw"; expect 0; cmp -s "$folder/out" "$folder/figures" || complain "raw files gave other figures"
 run "${raw[@]}" --label "$folder/label16.raw" --type i16be; expect 0; cmp -s "$folder/out" "$folder/figures" || complain "a raw label of i16be gave other figures"
+run "${raw[@]}" --label "$folder/label16.raw" --type foo; expect 2; err "--type: 'foo' is no voxel type"
 
 # One value is no proof of what it means: said, and --foreground says otherwise.
 run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 -q --json
