@@ -72,7 +72,8 @@ bool crd_hdf5_heap_is_broken(const crd_hdf5_layout *file, uint64_t address, cons
 {
     const size_t local_head = 8 + 2 * file->length_size + file->offset_size;
     if (count < HEAD) return false;
-    if (memcmp(bytes, "GCOL\1\0\0", 8) == 0) return global_is_broken(file, address, bytes);
-    if (memcmp(bytes, "HEAP\0\0\0", 8) == 0) return count < local_head || local_is_broken(file, bytes);
+    /* Name and version; the three bytes that follow are reserved, and libhdf5 passes over them. */
+    if (memcmp(bytes, "GCOL\1", 5) == 0) return global_is_broken(file, address, bytes);
+    if (memcmp(bytes, "HEAP\0", 5) == 0) return count < local_head || local_is_broken(file, bytes);
     return false;
 }
