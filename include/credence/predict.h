@@ -67,7 +67,7 @@ typedef struct crd_predict_options {
     crd_real_list percentiles; /* volumes of their own */
     int std;
     char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
-    char *save_samples; /* "none", "u8" or "u16" */
+    char *save_samples; /* "none", "u8", "u16" or "f32" */
     char *format;       /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
     char *dtype;        /* "f32", "u8" or "u16" */
 

@@ -108,7 +108,8 @@ static void add_intervals(crd_request *request, const crd_percent_pair *pairs, c
 
 static void add_samples(crd_request *request)
 {
-    const crd_type type = strcmp(request->options->save_samples, "u16") == 0 ? CRD_U16 : CRD_U8;
+    const char *asked = request->options->save_samples;
+    const crd_type type = strcmp(asked, "f32") == 0 ? CRD_F32 : strcmp(asked, "u16") == 0 ? CRD_U16 : CRD_U8;
     for (int64_t s = 0; s < request->samples; s++) {
         char suffix[48];
         snprintf(suffix, sizeof suffix, "_sample_%lld", (long long)(request->first_sample + s));

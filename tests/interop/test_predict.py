@@ -62,6 +62,12 @@ def overlap():
     near(volume("samples", "prob"), samples.mean(0), step)
     near(volume("samples", "std"), samples.std(0), step)
     near(volume("samples", "unc"), np.subtract(*np.percentile(samples, [67, 33], axis=0)), 2 * step)
+    predict("floats", "--chunk", "16,16,16", "--samples", "6", "--save-samples", "f32", "--aggregate", "samples", "--std")
+    floats = np.stack([volume("floats", f"sample_{s}") for s in range(6)])
+    assert floats.dtype == np.float32 and not os.path.exists("floats/scan_sample_0.npy.json")
+    near(floats, samples, 0.5001 * step)
+    near(volume("floats", "prob"), floats.astype(float).mean(0), 2.0**-23)
+    near(volume("floats", "unc"), np.subtract(*np.percentile(floats.astype(float), [67, 33], axis=0)), 2.0**-22)
     scale = json.load(open("samples/scan_sample_0.npy.json"))["scale"]
     near(scale, step, 1e-15)
 
