@@ -120,8 +120,7 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = cli_require(context, "scan");
     if (code == CLI_DONE && options->resume && options->overwrite) {
         return cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them, "
-                                           "and --resume=false where a config "
-                                           "file says the other");
+                                           "and --resume=false where a config file says the other");
     }
     if (code == CLI_DONE && options->dry_run) return dry_run(context);
     if (code == CLI_DONE) code = cli_require(context, "output");

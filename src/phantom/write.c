@@ -1,10 +1,8 @@
 /* A phantom as files: three volumes and what is known about them. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -125,20 +123,11 @@ static crd_status protect_others(const writer *w)
     return CRD_OK;
 }
 
-/* Also what lies beside a volume that isn't there: an interruption may have left the voxels without their header. */
 static crd_status remove_volume(const writer *w, const char *name, const char *suffix)
 {
-    crd_status status = CRD_OK;
-    char beside[FILE_SUFFIX_BYTES];
-    char *path = NULL, *other = NULL;
-    suffix_beside(suffix, beside);
-    CRD_TRY(crd_join_path(w->options->output, name, suffix, &path));
-    CRD_TRY(crd_volume_remove(path));
-    if (beside[0] == '\0') goto done;
-    CRD_TRY(crd_join_path(w->options->output, name, beside, &other));
-    if (unlink(other) != 0 && errno != ENOENT) status = crd_fail_errno("can't remove %s", other);
-done:
-    crd_free(&other);
+    char *path = NULL;
+    CRD_PASS(crd_join_path(w->options->output, name, suffix, &path));
+    const crd_status status = crd_volume_remove(path);
     crd_free(&path);
     return status;
 }

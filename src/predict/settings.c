@@ -64,7 +64,8 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(repeats),
      .argument = "MANIFEST",
-     .help = "manifest of an earlier run, as --config sets it: a changed scan, model or program is warned about"},
+     .help = "manifest of an earlier run, as --config sets it: another scan, mask, model, program or device is warned "
+             "about"},
 
     {.name = "model",
      .kind = CRD_SETTING_TEXT,

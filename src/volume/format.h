@@ -92,7 +92,8 @@ crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *i
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out);
 
 /* Removes a volume that credence wrote, a file or an OME-Zarr folder, and what it wrote beside it: a description, or
- * the voxels of a header. One that isn't there is no error. */
+ * the voxels of a header. One that isn't there is no error, and what lies beside it goes all the same: an interruption
+ * may have left it alone. */
 crd_status crd_volume_remove(const char *path);
 
 /* How many slices from z on, at most to `end`, are best read in one go where a box's voxels are worked on as they come:
