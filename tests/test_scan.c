@@ -40,6 +40,10 @@ static void test_norm_text(void)
     CHECK(norm.mode == CRD_NORM_SCAN);
     CHECK_OK(crd_norm_parse("none", &norm));
     CHECK(norm.mode == CRD_NORM_NONE);
+    CHECK_OK(crd_norm_parse("levels", &norm));
+    CHECK(norm.mode == CRD_NORM_LEVELS);
+    crd_norm_format(&norm, text, sizeof text);
+    CHECK(strcmp(text, "levels") == 0);
     CHECK_OK(crd_norm_parse("0.1,3.3", &norm));
     CHECK(norm.mode == CRD_NORM_FIXED && norm.mean == 0.1 && norm.std == 3.3);
     crd_norm_format(&norm, text, sizeof text);
@@ -48,6 +52,26 @@ static void test_norm_text(void)
     static const char *const bad[] = {"", "mean", "1", "1,", ",1", "1,0", "1,-2", "1,2,3", "nan,1", "scan "};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK_FAILS(crd_norm_parse(bad[i], &norm), CRD_ERR_ARGUMENT, "normalisation");
+    }
+}
+
+/* Two grey values become -1 and 1, in whatever shares they occur. */
+static void test_levels(void)
+{
+    uint16_t voxels[COUNT];
+    float seen[COUNT];
+    double middle, half;
+    for (int share = 2; share < 10; share++) {
+        crd_scan *scan = NULL;
+        for (int i = 0; i < COUNT; i++) voxels[i] = i % 10 < share ? 300 : 700;
+        CHECK_OK(save(scratch("levels.npy"), CRD_U16, voxels));
+        const crd_scan_options options = {.norm = {CRD_NORM_LEVELS, 0, 0}};
+        CHECK_OK(crd_scan_open(scratch("levels.npy"), &options, NULL, &scan));
+        crd_scan_normalisation(scan, &middle, &half);
+        CHECK(middle == 500.0 && half == 200.0);
+        CHECK_OK(crd_scan_read(scan, &whole, seen));
+        for (int i = 0; i < COUNT; i++) CHECK(seen[i] == (i % 10 < share ? -1.0f : 1.0f));
+        crd_scan_close(&scan);
     }
 }
 
@@ -380,7 +404,7 @@ static void test_normalising(void)
     }
 }
 
-TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
+TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
           TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_mask_of_another_shape),
           TEST(test_kept_slices_are_read_once))

@@ -116,6 +116,7 @@ typedef struct crd_volume_statistics {
     int64_t nonfinite;                       /* NaN and Inf */
     double histogram_low, histogram_high;    /* outer edges */
     int64_t histogram[CRD_HISTOGRAM_BINS];
+    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers */
 } crd_volume_statistics;
 
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);

@@ -33,6 +33,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
     const char *comma = strchr(text, ',');
     memset(out, 0, sizeof *out);
     if (strcmp(text, "scan") == 0) return CRD_OK;
+    out->mode = CRD_NORM_LEVELS;
+    if (strcmp(text, "levels") == 0) return CRD_OK;
     out->mode = CRD_NORM_NONE;
     if (strcmp(text, "none") == 0) return CRD_OK;
     out->mode = CRD_NORM_FIXED;
@@ -40,7 +42,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
         crd_parse_real(comma + 1, strlen(comma + 1), &out->std) && out->std > 0.0) {
         return CRD_OK;
     }
-    return crd_fail(CRD_ERR_ARGUMENT, "the normalisation is scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "the normalisation is levels, scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
 }
 
 crd_status crd_check_norm(const char *name, const char *text)
@@ -56,7 +59,9 @@ void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
         char mean[CRD_NUMBER_BYTES], std[CRD_NUMBER_BYTES];
         snprintf(text, size, "%s,%s", crd_short_number(norm->mean, 17, mean), crd_short_number(norm->std, 17, std));
     } else {
-        snprintf(text, size, "%s", norm->mode == CRD_NORM_SCAN ? "scan" : "none");
+        static const char *const names[] = {
+            [CRD_NORM_SCAN] = "scan", [CRD_NORM_NONE] = "none", [CRD_NORM_LEVELS] = "levels"};
+        snprintf(text, size, "%s", names[norm->mode]);
     }
 }
 
@@ -135,8 +140,10 @@ static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm
         scan->mean = norm->mean;
         scan->std = norm->std;
     } else {
-        scan->mean = statistics->mean;
-        scan->std = sqrt(statistics->variance);
+        const bool levels = norm->mode == CRD_NORM_LEVELS;
+        const double dark = statistics->levels[0], light = statistics->levels[1];
+        scan->mean = levels ? dark / 2.0 + light / 2.0 : statistics->mean;
+        scan->std = levels ? light / 2.0 - dark / 2.0 : sqrt(statistics->variance);
         if (!(scan->std > 0.0)) {
             scan->std = 1.0; /* every voxel becomes 0 */
             crd_warn(monitor, "%s is constant: every voxel is %g", scan->path, statistics->mean);

@@ -8,13 +8,18 @@
 
 #include "credence/volume.h"
 
-typedef enum crd_norm_mode { CRD_NORM_SCAN = 0, CRD_NORM_NONE = 1, CRD_NORM_FIXED = 2 } crd_norm_mode;
+typedef enum crd_norm_mode {
+    CRD_NORM_SCAN = 0,  /* mean 0, deviation 1 over the scan */
+    CRD_NORM_NONE = 1,
+    CRD_NORM_FIXED = 2,
+    CRD_NORM_LEVELS = 3 /* the scan's two grey levels (crd_volume_statistics) become -1 and 1 */
+} crd_norm_mode;
 typedef struct crd_norm_setting {
     crd_norm_mode mode;
     double mean, std; /* CRD_NORM_FIXED */
 } crd_norm_setting;
 
-/* "scan", "none" or "MEAN,STD". */
+/* "levels", "scan", "none" or "MEAN,STD". */
 crd_status crd_norm_parse(const char *text, crd_norm_setting *out);
 /* The same as the check of a setting. */
 crd_status crd_check_norm(const char *name, const char *text);
@@ -43,7 +48,8 @@ crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth);
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan);
 const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);
-/* The mean and standard deviation that are in force (0 and 1 for CRD_NORM_NONE). */
+/* What is taken off every voxel, and what it is then divided by: the mean and standard deviation (0 and 1 for
+ * CRD_NORM_NONE), or the middle of the levels and half their distance. */
 void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
 
 /* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean (0 in the default

@@ -11,7 +11,8 @@
 
 static const char format_name[] = "credence-model";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
-enum { FORMAT_VERSION = 1, CHECKSUM_TEXT = 32 };
+/* A model that a program of the first version would compute otherwise is of the second. */
+enum { FIRST_VERSION = 1, NEWEST_VERSION = 2, CHECKSUM_TEXT = 32 };
 
 static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
 {
@@ -108,13 +109,18 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
     return crd_store_put_numbers(store, "", name, 1, &value);
 }
 
+static int version_of(const crd_model_info *info)
+{
+    return strcmp(info->norm, "levels") == 0 ? 2 : FIRST_VERSION;
+}
+
 static crd_status write_model(crd_store *store, const crd_model *model)
 {
     const crd_model_info *info = &model->info;
     char checksum[CHECKSUM_TEXT];
     checksum_of(model, checksum);
     CRD_PASS(crd_store_put_text(store, "", "format", format_name));
-    CRD_PASS(put_integer(store, "version", FORMAT_VERSION));
+    CRD_PASS(put_integer(store, "version", version_of(info)));
     CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
     CRD_PASS(put_integer(store, "filters", info->filters));
     CRD_PASS(put_integer(store, "groups", info->groups));
@@ -165,10 +171,11 @@ static crd_status check_format(crd_store *store)
         CRD_FAIL(CRD_ERR_FORMAT, "%s is no model of credence: its format is '%s' instead of '%s'",
                  crd_store_path(store), format, format_name);
     CRD_TRY(get_integer(store, "version", &version));
-    if (version != FORMAT_VERSION)
+    if (version < FIRST_VERSION || version > NEWEST_VERSION)
         CRD_FAIL(CRD_ERR_UNSUPPORTED,
-                 "the model %s is of version %" PRId64 ", and this program knows version %d; use a newer credence",
-                 crd_store_path(store), version, (int)FORMAT_VERSION);
+                 "the model %s is of version %" PRId64
+                 ", and this program knows versions %d to %d; use a newer credence",
+                 crd_store_path(store), version, (int)FIRST_VERSION, (int)NEWEST_VERSION);
 done:
     crd_free(&format);
     return status;

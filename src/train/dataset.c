@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "train/augment.h"
+#include "train/grey.h"
 #include "train/hold_back.h"
 #include "train/label_map.h"
 #include "train/record.h"
@@ -36,6 +37,7 @@ struct crd_dataset {
     float *input;
     uint8_t *label, *inside;
     int64_t slab_voxels; /* room for so many */
+    float *grey_room;    /* for changes of grey values; NULL before the first */
 };
 
 static void free_slab(crd_dataset *dataset)
@@ -71,6 +73,7 @@ void crd_dataset_close(crd_dataset **pointer)
     crd_free(&dataset->pairs);
     if (!dataset->lent) crd_free(&dataset->numbers);
     free_slab(dataset);
+    crd_free(&dataset->grey_room);
     crd_free(pointer);
 }
 
@@ -376,14 +379,30 @@ uint64_t crd_dataset_digest(const crd_dataset *dataset)
     return digest(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
 }
 
+static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t number, int64_t epoch, const int64_t size[3],
+                              float *input)
+{
+    double middle, unit;
+    crd_scan_normalisation(p->scan, &middle, &unit);
+    const double deviation = sqrt(crd_scan_statistics(p->scan)->variance) / unit;
+    const uint64_t seed = dataset->options.seed;
+    const crd_grey_change change = crd_grey_draw(seed, epoch, number, size, deviation);
+    if (dataset->grey_room == NULL) {
+        CRD_PASS(crd_alloc(crd_grey_room(size), sizeof(float), "changing grey values", &dataset->grey_room));
+    }
+    crd_grey_apply(&change, seed, epoch, number, size, input, dataset->grey_room);
+    return CRD_OK;
+}
+
 crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
                             int64_t *labelled)
 {
     const pair *p = dataset->pairs;
     while (number >= p->end) p++;
     const crd_box box = chunk_box(p, dataset->numbers[number]);
-    const crd_turn turn =
-        dataset->options.augment ? crd_turn_draw(dataset->options.seed, epoch, number, box.size) : (crd_turn){0};
+    const crd_turn turn = dataset->options.augment != CRD_AUGMENT_NONE
+                              ? crd_turn_draw(dataset->options.seed, epoch, number, box.size)
+                              : (crd_turn){0};
     crd_box slab;
     *labelled = 0;
     for (int64_t z = box.origin[0]; z < box.origin[0] + box.size[0]; z += slab.size[0]) {
@@ -394,5 +413,6 @@ crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch,
         crd_turn_apply(&turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
         *labelled += some;
     }
-    return CRD_OK;
+    return dataset->options.augment == CRD_AUGMENT_FULL ? change_grey(dataset, p, number, epoch, box.size, input)
+                                                        : CRD_OK;
 }

@@ -12,6 +12,12 @@
 
 typedef struct crd_dataset crd_dataset;
 
+typedef enum crd_augment {
+    CRD_AUGMENT_NONE = 0,
+    CRD_AUGMENT_FLIPS = 1, /* flips, and turns about z */
+    CRD_AUGMENT_FULL = 2   /* other grey values, too (train/grey.h) */
+} crd_augment;
+
 typedef struct crd_dataset_options {
     int64_t chunk[3];
     int64_t step;
@@ -19,7 +25,7 @@ typedef struct crd_dataset_options {
     const char *mask;
     crd_label_options label;
     const crd_volume_options *volume; /* raw scans; may be NULL */
-    int augment;                      /* flips and turns about z, drawn from seed */
+    crd_augment augment;              /* drawn from seed */
     uint64_t seed;
 } crd_dataset_options;
 

@@ -58,7 +58,7 @@ static const crd_setting rows[] = {
      AT(norm),
      .check = crd_check_norm,
      .initial = "scan",
-     .argument = "scan|none|MEAN,STD",
+     .argument = "levels|scan|none|MEAN,STD",
      .help = "how grey values are normalised"},
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
@@ -280,9 +280,11 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_CHOICE,
      AT(augment),
      .initial = "none",
-     .choices = "none|flips",
-     .help = "flips: mirror pieces at random, and turn them by 90 degrees about z; the preset small does, unless "
-             "--no-shuffle or --estimator mean is given"},
+     .choices = "none|flips|full",
+     .help =
+         "flips: mirror pieces at random, and turn them by 90 degrees about z; full: change their grey values, too "
+         "(noise, blur, sharpness, brightness, contrast, drift). The preset small has flips, unless --no-shuffle or "
+         "--estimator mean is given"},
     {.name = "valid-samples",
      .kind = CRD_SETTING_INT,
      AT(valid_samples),

@@ -181,6 +181,13 @@ static crd_status describe_files(crd_run *r)
     return CRD_OK;
 }
 
+static crd_augment augment_of(const char *name)
+{
+    return strcmp(name, "full") == 0    ? CRD_AUGMENT_FULL
+           : strcmp(name, "flips") == 0 ? CRD_AUGMENT_FLIPS
+                                        : CRD_AUGMENT_NONE;
+}
+
 static crd_status open_data(crd_run *r)
 {
     const crd_train_options *o = r->options;
@@ -195,7 +202,7 @@ static crd_status open_data(crd_run *r)
                                           .ignore = o->ignore.items,
                                           .ignore_count = o->ignore.count},
                                 .volume = &r->scan_reading,
-                                .augment = strcmp(o->augment, "flips") == 0,
+                                .augment = augment_of(o->augment),
                                 .seed = (uint64_t)o->seed};
     CRD_PASS(crd_norm_parse(o->norm, &data.norm));
     CRD_PASS(crd_dataset_create(&data, &r->training));
@@ -203,7 +210,7 @@ static crd_status open_data(crd_run *r)
     for (int64_t i = 0; i < o->scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], held_back, r->monitor));
     }
-    data.augment = 0;
+    data.augment = CRD_AUGMENT_NONE;
     data.step = 1;
     CRD_PASS(crd_dataset_create(&data, &r->validation));
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
