@@ -57,6 +57,8 @@ typedef struct crd_model_info {
     const char *config;       /* the settings it was trained with, as JSON text; NULL where not known */
     crd_training_record training;
     int64_t parameters; /* trainable values; ignored by crd_model_create */
+    int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
+    int64_t piece[3];   /* their size */
 } crd_model_info;
 
 typedef struct crd_model crd_model;

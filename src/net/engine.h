@@ -9,6 +9,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 #include "net/norm.h"
+#include "net/pieces.h"
 #include "ops/ops.h"
 
 typedef struct crd_engine crd_engine;
@@ -31,7 +32,6 @@ crd_status crd_engine_bytes(const crd_engine_plan *plan, int64_t *bytes);
  * that an output depends on its neighbourhood alone. NULL: from the chunk again. */
 void crd_engine_freeze(crd_engine *engine, const crd_moments *moments);
 
-enum { CRD_PIECES_MAX = 64 };
 /* The moments that norms are frozen at, over several pieces together, one engine each, of the same plan. A layer's
  * are those under the frozen moments of the layers before it. First the encoder's, once; then, for every sample, the
  * decoder's, which stand behind them. The engines stay frozen at `moments`. */
