@@ -1,6 +1,6 @@
 /* A scan as the network sees it: normalisation, voxels that are no numbers, masks. */
-#include "chunk/kept.h"
 #include "chunk/mask.h"
+#include "chunk/recent_slices.h"
 #include "chunk/scan.h"
 #include "harness.h"
 #include "volume/format.h"
@@ -275,11 +275,11 @@ static crd_status counted_read(crd_volume *volume, const crd_box *box, void *vox
     return CRD_OK;
 }
 
-static bool kept_gives(crd_kept *kept, const crd_box *box)
+static bool recent_gives(crd_recent_slices *recent, const crd_box *box)
 {
     float seen[COUNT];
     int64_t i = 0;
-    if (crd_kept_read(kept, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
+    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
             for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
@@ -290,32 +290,32 @@ static bool kept_gives(crd_kept *kept, const crd_box *box)
     return true;
 }
 
-static void test_kept_slices_are_read_once(void)
+static void test_recent_slices_are_read_once(void)
 {
     static const crd_format format = {.name = "counted", .read = counted_read};
     static char path[] = "counted";
     crd_volume volume = {.format = &format, .path = path, .info = {.shape = {Z, Y, X}, .type = CRD_U16, .scale = 1.0}};
     const crd_box region = {{0, 1, 2}, {3, 5, 7}};
-    crd_kept *kept = NULL;
-    CHECK_OK(crd_kept_create(&volume, &region, 3, &kept));
-    CHECK(crd_kept_bytes(&volume.info, &region, 3) == 3 * 5 * 7 * 2);
+    crd_recent_slices *recent = NULL;
+    CHECK_OK(crd_recent_slices_create(&volume, &region, 3, &recent));
+    CHECK(crd_recent_slices_bytes(&volume.info, &region, 3) == 3 * 5 * 7 * 2);
     memset(reads, 0, sizeof reads);
     for (int64_t z = 0; z + 3 <= Z; z++) {
         for (int64_t y = 1; y + 3 <= 6; y++) {
-            for (int64_t x = 2; x + 4 <= 9; x++) CHECK(kept_gives(kept, &(crd_box){{z, y, x}, {3, 3, 4}}));
+            for (int64_t x = 2; x + 4 <= 9; x++) CHECK(recent_gives(recent, &(crd_box){{z, y, x}, {3, 3, 4}}));
         }
     }
     for (int z = 0; z < Z; z++) CHECK(reads[z] == 1);
-    CHECK(crd_kept_covers(kept, &(crd_box){{1, 1, 2}, {3, 5, 7}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{1, 0, 2}, {2, 3, 4}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{1, 1, 6}, {2, 3, 4}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{0, 1, 2}, {5, 3, 4}}));
+    CHECK(crd_recent_slices_covers(recent, &(crd_box){{1, 1, 2}, {3, 5, 7}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{1, 0, 2}, {2, 3, 4}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{1, 1, 6}, {2, 3, 4}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{0, 1, 2}, {5, 3, 4}}));
     /* A failure is passed on, and leaves nothing wrong behind. */
     broken = true;
-    CHECK(!kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    CHECK(!recent_gives(recent, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
     broken = false;
-    CHECK(kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
-    crd_kept_free(&kept);
+    CHECK(recent_gives(recent, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    crd_recent_slices_free(&recent);
 }
 
 /* Value i of a type's own kind as a double, and in place. */
@@ -383,4 +383,4 @@ static void test_normalising(void)
 TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
           TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_mask_of_another_shape),
-          TEST(test_kept_slices_are_read_once))
+          TEST(test_recent_slices_are_read_once))

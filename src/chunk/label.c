@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "credence/number.h"
 #include "volume/format.h"
 #include "volume/sidecar.h"

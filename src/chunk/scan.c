@@ -6,19 +6,19 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "base/text.h"
-#include "chunk/kept.h"
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
+#include "chunk/recent_slices.h"
 #include "credence/number.h"
 #include "volume/format.h"
 
 struct crd_scan {
     char *path;
     crd_volume *volume;
-    crd_mask *mask; /* NULL for none */
-    crd_kept *kept; /* NULL: boxes are read from the volume directly */
+    crd_mask *mask;            /* NULL for none */
+    crd_recent_slices *recent; /* NULL: boxes are read from the volume directly */
     crd_volume_statistics statistics;
     double mean, std;
     float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
@@ -209,7 +209,7 @@ void crd_scan_close(crd_scan **pointer)
 {
     crd_scan *scan = *pointer;
     if (scan == NULL) return;
-    crd_kept_free(&scan->kept);
+    crd_recent_slices_free(&scan->recent);
     crd_volume_close(&scan->volume);
     crd_mask_close(&scan->mask);
     crd_free(&scan->path);
@@ -222,8 +222,8 @@ void crd_scan_close(crd_scan **pointer)
 
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth)
 {
-    crd_kept_free(&scan->kept);
-    return crd_kept_create(scan->volume, region, depth, &scan->kept);
+    crd_recent_slices_free(&scan->recent);
+    return crd_recent_slices_create(scan->volume, region, depth, &scan->recent);
 }
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan)
@@ -291,8 +291,8 @@ crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
     uint8_t *inside = NULL;
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     const crd_normaliser n = {scan->mean, 1.0 / scan->std, scan->fill};
-    if (scan->kept != NULL && crd_kept_covers(scan->kept, box)) {
-        CRD_TRY(crd_kept_read(scan->kept, &n, box, voxels));
+    if (scan->recent != NULL && crd_recent_slices_covers(scan->recent, box)) {
+        CRD_TRY(crd_recent_slices_read(scan->recent, &n, box, voxels));
     } else {
         CRD_TRY(read_slabs(scan, &n, box, voxels));
     }

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "volume/choose.h"
 #include "volume/format.h"
 #include "volume/types.h"
