@@ -229,24 +229,42 @@ static void test_mask_of_fortran_order(void)
 /* One byte a voxel: read as what it must be. Anything else needs a word beside it. */
 static void test_raw_mask(void)
 {
-    crd_mask *mask = NULL, *again = NULL;
+    crd_volume *mask = NULL, *again = NULL;
     uint8_t voxels[COUNT], inside[COUNT];
     const int64_t deeper[3] = {Z + 1, Y, X};
     for (int i = 0; i < COUNT; i++) voxels[i] = (uint8_t)(i % 3);
     FILE *file = fopen(scratch("mask.raw"), "wb");
     CHECK(file != NULL && fwrite(voxels, sizeof voxels, 1, file) == 1 && fclose(file) == 0);
     CHECK_OK(crd_mask_open(scratch("mask.raw"), shape, &mask));
-    CHECK_OK(crd_mask_reopen(mask, &again));
-    crd_mask_close(&mask);
-    CHECK_OK(crd_mask_read(again, &whole, inside));
+    CHECK_OK(crd_volume_open_again(mask, &again));
+    crd_volume_close(&mask);
+    CHECK_OK(crd_volume_read(again, &whole, CRD_U8, inside));
     for (int i = 0; i < COUNT; i++) CHECK(inside[i] == (voxels[i] != 0));
-    crd_mask_close(&again);
+    crd_volume_close(&again);
     CHECK_FAILS(crd_mask_open(scratch("mask.raw"), deeper, &mask), CRD_ERR_ARGUMENT, "mask.raw.json");
+}
+
+static void test_cylinder(void)
+{
+    crd_volume *mask = NULL, *again = NULL;
+    uint8_t inside[COUNT], part[2 * 3];
+    CHECK_OK(crd_mask_open("cylinder", shape, &mask));
+    CHECK_OK(crd_volume_read(mask, &whole, CRD_U8, inside));
+    for (int i = 0; i < COUNT; i++) {
+        const double y = i / X % Y + 0.5 - Y / 2.0, x = i % X + 0.5 - X / 2.0;
+        CHECK(inside[i] == (y * y + x * x <= Y * Y / 4.0));
+    }
+    CHECK_OK(crd_volume_open_again(mask, &again));
+    crd_volume_close(&mask);
+    CHECK_OK(crd_volume_read(again, &(crd_box){{1, 0, 2}, {1, 2, 3}}, CRD_U8, part));
+    for (int i = 0; i < 6; i++) CHECK(part[i] == inside[Y * X + i / 3 * X + 2 + i % 3]);
+    CHECK_FAILS(crd_volume_read(again, &(crd_box){{Z, 0, 0}, {1, 1, 1}}, CRD_U8, part), CRD_ERR_ARGUMENT, "cylinder");
+    crd_volume_close(&again);
 }
 
 static void test_mask_of_another_shape(void)
 {
-    crd_mask *mask = NULL;
+    crd_volume *mask = NULL;
     const int64_t other[3] = {Z, Y, X + 1};
     uint8_t voxels[COUNT] = {0};
     CHECK_OK(save(scratch("mask.npy"), CRD_U8, voxels));
@@ -382,5 +400,5 @@ static void test_normalising(void)
 
 TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_mask_of_another_shape),
+          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_cylinder), TEST(test_mask_of_another_shape),
           TEST(test_recent_slices_are_read_once))
