@@ -27,7 +27,7 @@ static crd_status view_open_again(const crd_volume *volume, crd_volume **out)
     crd_status status = CRD_OK;
     view copy = *(const view *)volume->state;
     const crd_volume *of = copy.of, *mask = copy.mask;
-    copy.of = copy.mask = NULL;
+    *out = copy.of = copy.mask = NULL;
     copy.owned = true;
     CRD_TRY(crd_volume_open_again(of, &copy.of));
     if (mask != NULL) CRD_TRY(crd_volume_open_again(mask, &copy.mask));
