@@ -265,7 +265,7 @@ def perform(run, threads):
     done = execute(run, threads)
     after = snapshot()
     prefix = "".join(f"{key}={value} " for key in ("isa", "ranks", "limit") if (value := getattr(run, key)))
-    text = f"$ {prefix}credence {shlex.join(run.words)}\nexit {done.returncode}\n"
+    text = f"$ {prefix}{shlex.join(['credence'] + run.words)}\nexit {done.returncode}\n"
     text += kept("stdout", normalised(done.stdout.decode())) + kept("stderr", normalised(done.stderr.decode()))
     hashes = []
     packed = "--compress" in run.words
@@ -276,7 +276,9 @@ def perform(run, threads):
             level = name.split(".zarr/")[0] + ".zarr/" + name.split(".zarr/")[1].split("/")[0]
             line = f"{run.name} {level} {sha256(voxels(level))}"
             hashes += [line] if line not in hashes else []
-        elif "/.partial/" not in name:  # how far a run came that was stopped
+        elif "/.partial/" in name:  # how far a run came that was stopped: what is in them is a matter of time
+            hashes.append(f"{run.name} {name} unfinished")
+        else:
             data, content = artefact(name, packed)
             if run.ranks and name.endswith("log.jsonl"):  # who computed which row is a matter of time
                 content = re.sub('{"event": "row".*\n', "", content)
