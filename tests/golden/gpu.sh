@@ -10,31 +10,39 @@ program=$(realpath "${CREDENCE_PROGRAM:-$(dirname "$0")/../../build/credence}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-credence() {
-    "$program" "$@" --quiet </dev/null >out 2>err || { echo "credence $*: $(cat err)" >&2; exit 1; }
+failed=0
+credence() { # NAME WORDS...
+    local name=$1
+    shift
+    if "$program" "$@" --quiet </dev/null >out 2>err; then return 0; fi
+    echo "$name: credence $*: $(cat err)" >&2
+    echo "$name failed" >>hashes
+    failed=1
+    return 1
+}
+hash() { # NAME FILES...
+    echo "$1 $(cat -- "${@:2}" | sha256sum | cut -d ' ' -f 1)" >>hashes
 }
 if ! "$program" bench train --device cuda --chunk 8,8,8 --batch 1 --seconds 0.01 --json >out 2>err </dev/null; then
     echo "skipped: $(cat err)" >&2
     exit 77
 fi
 
-credence phantom graphite -o made --shape 40,64,72 --seed 3 --format npy
+credence phantom phantom graphite -o made --shape 40,64,72 --seed 3 --format npy
 train() { # NAME OPTIONS...
     local name=$1
     shift
-    credence train --scan made/scan.npy --label made/label.npy -o "$name.h5" --chunk 16,32,32 --batch 3 --step 2 --max-steps 20 \
-        --device cuda "$@"
+    credence "train-$name" train --scan made/scan.npy --label made/label.npy -o "$name.h5" --chunk 16,32,32 --batch 3 --step 2 \
+        --max-steps 20 --device cuda "$@" || return 0
     sed -E 's/"(seconds|examples_per_second)":[^,}]*//' "$name.log.jsonl" >"$name.log"
     hash "train-$name" "$name.h5" "$name.best.h5" "$name.log"
 }
 predict() { # NAME OPTIONS...
     local name=$1
     shift
-    credence predict --scan made/scan.npy -o "$name" --samples 20 --step 2 --format npy --device cuda "$@"
+    credence "predict-$name" predict --scan made/scan.npy -o "$name" --samples 20 --step 2 --format npy --device cuda "$@" ||
+        return 0
     hash "predict-$name" "$name"/scan_*.npy "$name/probe.h5"
-}
-hash() { # NAME FILES...
-    echo "$1 $(cat -- "${@:2}" | sha256sum | cut -d ' ' -f 1)" >>hashes
 }
 
 train bcnn-bf16
@@ -49,3 +57,4 @@ predict mcdn --model mcdn-bf16.h5 --aggregate samples --save-samples u8 --std
 predict mcdn-sm80 --model mcdn-bf16.h5 --isa sm80 --draws per-chunk
 predict workers --model bcnn-bf16.h5 --device cuda:0,0 --intervals 33-67,5-95 --mask cylinder
 LC_ALL=C sort hashes
+exit $failed
