@@ -321,7 +321,8 @@ static bool recent_gives(crd_recent_slices *recent, const crd_box *box)
 {
     float seen[COUNT];
     int64_t i = 0;
-    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
+    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0, .reach = HUGE_VALF}, box, seen) != CRD_OK)
+        return false;
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
             for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
@@ -403,7 +404,7 @@ static double put(crd_type type, int i, void *voxels)
 static void test_normalising(void)
 {
     enum { MOST = 150 };
-    const crd_normaliser n = {.mean = 1234.5678, .factor = 1.0 / 0.37, .fill = -7.0f};
+    const crd_normaliser n = {.mean = 1234.5678, .factor = 1.0 / 0.37, .fill = -7.0f, .reach = 2500.0f};
     double room[MOST], values[MOST];
     float seen[MOST];
     for (int type = 0; type < CRD_TYPE_COUNT; type++) {
@@ -413,16 +414,57 @@ static void test_normalising(void)
                 if (!crd_normalise_by(path, &n, (crd_type)type, room, count, seen)) continue;
                 for (int i = 0; i < count; i++) {
                     const float expected = (float)(((double)(float)values[i] - n.mean) * n.factor);
-                    CHECK(seen[i] == (isfinite(expected) ? expected : n.fill));
+                    const float finite = isfinite(expected) ? expected : n.fill;
+                    CHECK(seen[i] == fmaxf(-n.reach, fminf(n.reach, finite)));
                 }
             }
         }
         crd_normalise(&n, (crd_type)type, room, 3, seen);
-        CHECK(seen[2] == (float)(((double)(float)values[2] - n.mean) * n.factor));
+        CHECK(seen[2] == fmaxf(-n.reach, (float)(((double)(float)values[2] - n.mean) * n.factor)));
     }
 }
 
-TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
-          TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_cylinder), TEST(test_mask_of_another_shape),
-          TEST(test_recent_slices_are_read_once))
+/* Beyond its far ends a scan goes on as numpy's "reflect" has it; a grain of dust counts as far as the reach. */
+static void test_extended(void)
+{
+    uint16_t voxels[COUNT];
+    crd_scan *scan = NULL, *again = NULL;
+    const int64_t extent[3] = {8, 8, 16};
+    const crd_box box = {{1, 2, 3}, {7, 6, 13}};
+    float plain[COUNT], seen[7 * 6 * 13], twice[7 * 6 * 13];
+    uint8_t inside[7 * 6 * 13];
+    for (int i = 0; i < COUNT; i++) voxels[i] = (uint16_t)(1000 + (i * 37) % 100 + (i % 2) * 1000);
+    voxels[5] = 65535;
+    CHECK_OK(save(scratch("ends.npy"), CRD_U16, voxels));
+    const crd_scan_options options = {.norm = {CRD_NORM_LEVELS, 0, 0}, .mask = "cylinder"};
+    CHECK_OK(crd_scan_open(scratch("ends.npy"), &options, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, plain));
+    CHECK_OK(crd_scan_extend(scan, extent));
+    CHECK(memcmp(crd_scan_info(scan)->shape, shape, sizeof shape) == 0);
+    CHECK_OK(crd_scan_read(scan, &box, seen));
+    CHECK_OK(crd_scan_read_mask(scan, &box, inside));
+    CHECK_OK(crd_scan_reopen(scan, &again));
+    CHECK_OK(crd_scan_keep(again, &(crd_box){{0, 0, 0}, {8, 8, 16}}, 8));
+    CHECK_OK(crd_scan_read(again, &box, twice));
+    CHECK(memcmp(seen, twice, sizeof seen) == 0);
+    for (int i = 0; i < 7 * 6 * 13; i++) {
+        const int64_t place[3] = {1 + i / (6 * 13), 2 + i / 13 % 6, 3 + i % 13};
+        int64_t from[3];
+        for (int axis = 0; axis < 3; axis++) {
+            from[axis] = place[axis] < shape[axis] ? place[axis] : 2 * (shape[axis] - 1) - place[axis];
+        }
+        CHECK(seen[i] == plain[(from[0] * Y + from[1]) * X + from[2]]);
+    }
+    crd_scan_close(&again);
+    crd_scan_close(&scan);
+    const crd_scan_options unmasked = {.norm = {CRD_NORM_LEVELS, 0, 0}};
+    CHECK_OK(crd_scan_open(scratch("ends.npy"), &unmasked, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, plain));
+    CHECK(plain[5] == (float)CRD_LEVELS_REACH && fabsf(plain[6]) < 2.0f);
+    crd_scan_close(&scan);
+}
+
+TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_extended), TEST(test_normalising),
+          TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations), TEST(test_not_numbers),
+          TEST(test_constant), TEST(test_masks), TEST(test_mask_of_fortran_order), TEST(test_raw_mask),
+          TEST(test_cylinder), TEST(test_mask_of_another_shape), TEST(test_recent_slices_are_read_once))
