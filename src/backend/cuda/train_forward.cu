@@ -216,6 +216,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
 #define FOR_TYPE(T)                                                                                                    \
     template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
     template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
+    template typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int) const;                                           \
     template int TrainNet<T>::gradient_tiles(int, int) const;                                                          \
     template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, float, bool, int);
 FOR_TYPE(float)
