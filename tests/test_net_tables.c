@@ -4,31 +4,7 @@
 #include "harness.h"
 #include "net/engine.h"
 #include "net/reference_net.h"
-
-enum {
-    ENCODER = CRD_LAYER_NORM,
-    DECODER = CRD_LAYER_NORM | CRD_LAYER_SAMPLED,
-    HEAD = CRD_LAYER_SAMPLED,
-    DROPOUT = CRD_LAYER_DROPOUT
-};
-
-/* Three levels: two poolings. */
-static const crd_layer_row three_levels[] = {
-    {"encoder/1/a", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
-    {"encoder/1/b", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
-    {"encoder/2/a", CRD_LAYER_DOWN, 2, ENCODER, NULL, NULL},
-    {"encoder/2/b", CRD_LAYER_CONV, 2, ENCODER, NULL, NULL},
-    {"encoder/3/a", CRD_LAYER_DOWN, 4, ENCODER, NULL, NULL},
-    {"encoder/3/b", CRD_LAYER_CONV, 4, ENCODER | DROPOUT, NULL, NULL},
-    {"decoder/2/up", CRD_LAYER_UP, 2, DECODER, NULL, NULL},
-    {"decoder/2/a", CRD_LAYER_CONV, 2, DECODER, "encoder/2/b", "decoder/2/merge"},
-    {"decoder/2/b", CRD_LAYER_CONV, 2, DECODER | DROPOUT, NULL, NULL},
-    {"decoder/1/up", CRD_LAYER_UP, 1, DECODER, NULL, NULL},
-    {"decoder/1/a", CRD_LAYER_CONV, 1, DECODER, "encoder/1/b", "decoder/1/merge"},
-    {"decoder/1/b", CRD_LAYER_CONV, 1, DECODER | DROPOUT, NULL, NULL},
-    {"head/spatial", CRD_LAYER_CONV, 0, HEAD, NULL, NULL},
-    {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
-};
+#include "net_tables.h"
 
 /* No two stages alike, and channels that don't follow the levels. */
 static const crd_layer_row uneven[] = {
@@ -53,10 +29,6 @@ static const crd_layer_row flat[] = {
     {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
 };
 
-#define TABLE(rows)                                                                                                    \
-    {                                                                                                                  \
-        rows, sizeof rows / sizeof rows[0], 1                                                                          \
-    }
 static const crd_net_table tables[] = {TABLE(three_levels), TABLE(uneven), TABLE(flat)};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
@@ -283,12 +255,14 @@ static void test_refusals(void)
         {1, {"drops what is pooled", CRD_LAYER_CONV, 1, ENCODER | DROPOUT, NULL, NULL}},
         {2, {"doesn't pool what is skipped to", CRD_LAYER_CONV, 2, ENCODER, NULL, NULL}},
         {3, {"has no norm", CRD_LAYER_CONV, 2, 0, NULL, NULL}},
+        {3, {"is as narrow as the head", CRD_LAYER_CONV, 0, ENCODER, NULL, NULL}},
         {4, {"runs once a sample, but those below don't", CRD_LAYER_DOWN, 4, DECODER, NULL, NULL}},
         {6, {"isn't as wide as its skip", CRD_LAYER_UP, 4, DECODER, NULL, NULL}},
         {7, {"skips to what isn't there", CRD_LAYER_CONV, 2, DECODER, "encoder/4/b", "decoder/2/merge"}},
         {7, {"skips to another size", CRD_LAYER_CONV, 2, DECODER, "encoder/1/b", "decoder/2/merge"}},
         {7, {"merges nothing", CRD_LAYER_CONV, 2, DECODER, NULL, NULL}},
         {8, {"leads above the top", CRD_LAYER_UP, 2, DECODER, NULL, NULL}},
+        {12, {"the head's, with the filters' channels", CRD_LAYER_CONV, 1, HEAD, NULL, NULL}},
         {12, {"the head's, with a norm", CRD_LAYER_CONV, 0, DECODER, NULL, NULL}},
         {13, {"gives logits by 3x3x3", CRD_LAYER_CONV, 0, HEAD, NULL, NULL}},
     };

@@ -88,9 +88,9 @@ static void take_gradients(crd_arena *arena, crd_engine *engine)
         const crd_conv_layer *row = &net->layers[layer];
         const int64_t *size = engine->size[row->level];
         if (row->pools) engine->pooled_gradient[layer] = take_tensor(arena, size, row->channels_in);
-        if (owner[layer] == layer) engine->gradient[layer] = take_tensor(arena, size, row->channels_out);
+        engine->gradient[layer] =
+            owner[layer] != layer ? engine->gradient[owner[layer]] : take_tensor(arena, size, row->channels_out);
     }
-    for (int layer = 0; layer <= net->head; layer++) engine->gradient[layer] = engine->gradient[owner[layer]];
 }
 
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer)

@@ -148,25 +148,26 @@ static void add_layer(crd_net *net, const crd_layer_row *row, int head_channels)
 }
 
 /* What the walkers rely on. */
-static bool fits(const crd_net *net, int number)
+static bool fits(const crd_net *net, int number, const crd_layer_row *row)
 {
     const crd_conv_layer *layer = &net->layers[number];
     const crd_conv_layer *source = layer->source != CRD_SCAN ? &net->layers[layer->source] : NULL;
-    const bool sampled = number >= net->decoder, first = source == NULL, last = number == net->last;
+    const bool sampled = number >= net->decoder, in_head = number >= net->head;
     const bool plain = layer->kernel != 2 && !layer->pools && layer->merge == CRD_NONE;
-    if (layer->bayesian != sampled || layer->level < 1 || (layer->kernel == 1) != last) return false;
-    if (first && (sampled || !plain)) return false;
-    if (number >= net->head) return sampled && plain && !layer->norm && layer->level == 1 && layer->mask == CRD_NONE;
+    if (layer->bayesian != sampled || layer->level < 1 || (layer->kernel == 1) != (number == net->last)) return false;
+    if (source == NULL && (sampled || !plain)) return false;
+    if (layer->norm == in_head || (row->channels == 0) != in_head) return false;
+    if (in_head) return sampled && plain && layer->level == 1 && layer->mask == CRD_NONE;
 
     /* The encoder pools, what it pools is skipped to, and a mask at its end comes with the samples. */
     const crd_conv_layer *reader = &net->layers[layer->reader];
-    if (!layer->norm || (layer->pools && sampled) || reader->pools != (layer->skipper != CRD_NONE)) return false;
+    if ((layer->pools && sampled) || reader->pools != (layer->skipper != CRD_NONE)) return false;
     if (layer->mask != CRD_NONE && !sampled && layer->reader != net->decoder) return false;
     /* The decoder merges each `up` with a layer of the encoder of the same size. */
     if ((layer->kernel == 2) != (reader->merge != CRD_NONE) || (layer->kernel == 2 && !sampled)) return false;
     if (layer->merge == CRD_NONE) return true;
     const crd_conv_layer *skip = layer->skip != CRD_NONE ? &net->layers[layer->skip] : NULL;
-    return skip != NULL && !skip->bayesian && skip->level == source->level &&
+    return skip != NULL && skip->skipper == number && !skip->bayesian && skip->level == source->level &&
            skip->channels_out == source->channels_out;
 }
 
@@ -205,7 +206,7 @@ crd_status crd_net_describe_table(const crd_net_table *table, crd_kind kind, int
     out->last = out->layer_count - 1;
     out->head = out->layers[out->last].source;
     for (int i = 0; i < out->layer_count; i++) {
-        if (!fits(out, i))
+        if (!fits(out, i, &table->rows[i]))
             return crd_fail(CRD_ERR_INTERNAL, "the network's layer %s doesn't fit the others", out->layers[i].path);
     }
     lay_out(out, table, kind == CRD_BCNN, &out->model);

@@ -47,7 +47,7 @@ static inline void crd_share_gradients(const crd_net *net, int owner[CRD_LAYERS_
         const int made[] = {row->pools ? CRD_NONE : row->source, row->skip};
         for (int k = 0; k < 2; k++)
             for (int i = net->head; i >= 0 && made[k] >= 0; i--) crd_share_with(net, made[k], i, idle, owner);
-        idle[owner[layer]] = true;
+        idle[owner[layer]] = layer != net->head; /* whose gradient may be of another type */
     }
 }
 
