@@ -1,4 +1,5 @@
 /* Gradients on the GPU against those on the CPU: every estimator, kind and precision. Skipped where there is no GPU. */
+#include "ops/ops.h"
 #include "train_tools.h"
 
 typedef struct likeness {
