@@ -137,10 +137,10 @@ static int64_t device_bytes(const train_case *c, int64_t batch)
     int64_t host, device = 0;
     const crd_device_choice choice = {.device = "cuda", .precision = c->precision, .training = true};
     must(make_model(c, &model));
-    crd_trainer_plan plan = {.net = &model->net,
-                             .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                             .estimator = c->estimator,
-                             .batch = batch};
+    crd_trainer_plan plan = {.learner = {.net = &model->net,
+                                         .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                         .batch = batch,
+                                         .estimator = c->estimator}};
     must(crd_backend_choose(&choice, &plan.backend, &plan.device));
     must(crd_trainer_bytes(&plan, &host, &device));
     crd_model_free(&model);

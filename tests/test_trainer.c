@@ -14,13 +14,11 @@ static void check_adam_steps(crd_kind kind, const char *isa)
 {
     const reference_case *c = reference_load(kind);
     crd_trainer *trainer = NULL;
-    const crd_trainer_plan plan = {.net = &c->net,
-                                   .chunk = {16, 32, 24},
-                                   .estimator = CRD_MEAN,
-                                   .prior_std = 1.0,
-                                   .batch = REFERENCE_BATCH,
-                                   .backend = &crd_backend_cpu,
-                                   .device = {.threads = 2, .isa = isa}};
+    const crd_trainer_plan plan = {
+        .backend = &crd_backend_cpu,
+        .device = {.threads = 2, .isa = isa},
+        .learner = {
+            .net = &c->net, .chunk = {16, 32, 24}, .batch = REFERENCE_BATCH, .estimator = CRD_MEAN, .prior_std = 1.0}};
     const double voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
     CHECK_OK(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
@@ -73,20 +71,23 @@ static void must(crd_status status)
     exit(1);
 }
 
+enum { SAMPLES = 3 };
+
 static crd_trainer *new_trainer(const crd_backend *backend, const reference_case *c, crd_estimator estimator,
                                 int threads, int rank, int size)
 {
     crd_trainer *trainer = NULL;
-    const crd_trainer_plan plan = {.net = &c->net,
-                                   .chunk = {16, 32, 24},
-                                   .estimator = estimator,
-                                   .prior_std = 1.0,
-                                   .seed = 5,
-                                   .batch = REFERENCE_BATCH,
-                                   .backend = backend,
+    const crd_trainer_plan plan = {.backend = backend,
                                    .device = {.threads = threads},
-                                   .rank = rank,
-                                   .size = size};
+                                   .learner = {.net = &c->net,
+                                               .chunk = {16, 32, 24},
+                                               .batch = REFERENCE_BATCH,
+                                               .estimator = estimator,
+                                               .prior_std = 1.0,
+                                               .seed = 5,
+                                               .samples = SAMPLES,
+                                               .rank = rank,
+                                               .size = size}};
     must(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
     must(crd_trainer_parameters_changed(trainer));
@@ -161,6 +162,43 @@ static void test_same_bytes_from_examples_apart(void)
         CHECK(kl[0] == kl[1]);
         free(together);
         free(apart);
+    }
+}
+
+/* A learner's samples are those of a predictor that keeps nothing of the skips. */
+static void test_samples_are_a_predictors(void)
+{
+    enum { FIRST = 10 };
+    static const crd_kind kinds[] = {CRD_BCNN, CRD_MCDN};
+    static float probability[REFERENCE_VOXELS];
+    for (int k = 0; k < 2; k++) {
+        const reference_case *c = reference_load(kinds[k]);
+        const crd_device_settings device = {.threads = 2};
+        const crd_predictor_plan same = {.net = &c->net,
+                                         .parameters = c->model,
+                                         .chunk = {16, 32, 24},
+                                         .samples = SAMPLES,
+                                         .seed = 5,
+                                         .estimator = CRD_INDEPENDENT,
+                                         .inverse_temperature = 1.0f,
+                                         .keep_samples = true,
+                                         .first_sample = FIRST,
+                                         .thrift = CRD_THRIFT_MOST};
+        crd_trainer *trainer = new_trainer(&crd_backend_cpu, c, CRD_FLIPOUT, 2, 0, 0);
+        crd_learner *learner = crd_trainer_learner(trainer);
+        crd_predictor *predictor = NULL;
+        crd_chunk_result result;
+        CHECK_OK(crd_backend_cpu.predictor_create(&device, &same, &predictor));
+        CHECK_OK(crd_backend_cpu.predictor_submit(predictor, 0, c->input, NULL, 0));
+        CHECK_OK(crd_backend_cpu.predictor_collect(predictor, &result));
+        crd_backend_cpu.learner_draw(learner, FIRST);
+        crd_backend_cpu.learner_encode(learner, c->input);
+        for (int s = 0; s < SAMPLES; s++) {
+            crd_backend_cpu.learner_decode(learner, s, probability);
+            CHECK(memcmp(probability, result.samples + s * REFERENCE_VOXELS, sizeof probability) == 0);
+        }
+        crd_backend_cpu.predictor_free(&predictor);
+        crd_trainer_free(&trainer);
     }
 }
 
@@ -293,4 +331,4 @@ static void test_same_bytes_for_any_number_of_threads(void)
 
 TEST_MAIN(TEST(test_bcnn_steps), TEST(test_mcdn_steps), TEST(test_same_bytes_for_any_number_of_threads),
           TEST(test_same_bytes_for_any_number_of_parts), TEST(test_same_bytes_from_examples_apart),
-          TEST(test_examples_out_of_order))
+          TEST(test_samples_are_a_predictors), TEST(test_examples_out_of_order))

@@ -84,13 +84,13 @@ static inline crd_status make_trainer(const train_case *c, const crd_model *mode
                                       .precision = gpu ? c->precision : NULL,
                                       .isa = gpu ? NULL : device,
                                       .training = true};
-    crd_trainer_plan plan = {.net = &model->net,
-                             .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                             .estimator = c->estimator,
-                             .prior_std = 1.0,
-                             .seed = 5,
-                             .samples = 4,
-                             .batch = c->batch};
+    crd_trainer_plan plan = {.learner = {.net = &model->net,
+                                         .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                         .batch = c->batch,
+                                         .estimator = c->estimator,
+                                         .prior_std = 1.0,
+                                         .seed = 5,
+                                         .samples = 4}};
     CRD_PASS(crd_backend_choose(&choice, &plan.backend, &plan.device));
     plan.device.max_bytes = max_bytes;
     CRD_PASS(crd_trainer_create(&plan, trainer));

@@ -109,10 +109,10 @@ typedef struct crd_learner_step {
     float scale;    /* the loss is scale * (sum of BCE over the labelled voxels of the batch) + kl_scale * KL */
     double kl_scale, rate;
     bool gradient_only; /* no KL, and no change of the parameters */
-    /* Where nothing was staged, one of these; NULL otherwise: */
-    const float *gradient; /* model layout: the step follows this one */
-    const float *const
-        *parts; /* of the gradients of `count` examples (learner_example), in the own part: of their sum */
+    /* Where nothing was staged, what the step follows in place of that; else NULL: */
+    const float *gradient; /* model layout */
+    /* the gradients of `count` examples as learner_example gives them, in the own part of the parameters */
+    const float *const *parts;
 } crd_learner_step;
 
 /* What processes that divide the parameters among them tell each other about their parts, as flat floats. */

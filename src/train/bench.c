@@ -119,20 +119,20 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     const crd_device_choice choice = {
         .device = s->device, .precision = s->precision, .isa = s->isa, .threads = s->threads, .training = true};
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
-    crd_trainer_plan plan = {.prior_std = 1.0, .seed = 1};
+    crd_trainer_plan plan = {.learner = {.prior_std = 1.0, .seed = 1}};
     *result =
         (crd_bench_result){.precision = "f32",
                            .estimator = s->estimator != NULL ? s->estimator : "flipout",
                            .chunk = {usual ? 32 : s->chunk[0], usual ? 64 : s->chunk[1], usual ? 64 : s->chunk[2]},
                            .batch = s->batch > 0 ? s->batch : USUAL_BATCH};
     CRD_TRY(crd_backend_choose(&choice, &plan.backend, &plan.device));
-    plan.batch = result->batch;
+    plan.learner.batch = result->batch;
     (void)crd_backend_settle(plan.backend, info.filters, true, &plan.device);
     result->precision = precisions[plan.device.precision];
-    CRD_TRY(crd_estimator_parse(result->estimator, &plan.estimator));
+    CRD_TRY(crd_estimator_parse(result->estimator, &plan.learner.estimator));
     CRD_TRY(crd_model_create(&info, 1, &model));
-    plan.net = &model->net;
-    memcpy(plan.chunk, result->chunk, sizeof plan.chunk);
+    plan.learner.net = &model->net;
+    memcpy(plan.learner.chunk, result->chunk, sizeof plan.learner.chunk);
     CRD_TRY(plan.backend->describe(&plan.device, result->device, sizeof result->device));
     CRD_TRY(crd_trainer_create(&plan, &trainer));
     crd_trainer_state *state = crd_trainer_state_of(trainer);

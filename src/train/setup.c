@@ -322,17 +322,17 @@ static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
-    crd_trainer_plan plan = {.net = &r->model->net,
-                             .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
-                             .prior_std = o->prior_std,
-                             .seed = (uint64_t)o->seed,
-                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
-                             .batch = o->batch,
-                             .rank = crd_dist_rank(r->dist),
-                             .size = crd_dist_size(r->dist)};
+    crd_trainer_plan plan = {.learner = {.net = &r->model->net,
+                                         .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                         .batch = o->batch,
+                                         .prior_std = o->prior_std,
+                                         .seed = (uint64_t)o->seed,
+                                         .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
+                                         .rank = crd_dist_rank(r->dist),
+                                         .size = crd_dist_size(r->dist)}};
     char device[256];
     CRD_PASS(choose_device(r, &plan));
-    CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(crd_estimator_parse(o->estimator, &plan.learner.estimator));
     CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
     crd_info(r->monitor, "training on %s", device);
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));

@@ -27,17 +27,20 @@ static bool divides(const crd_spread *spread)
 }
 
 /* Where everybody's part lies in a gradient, and in what is exchanged. */
-static void divide(crd_spread *spread, int64_t parameters)
+static void find_bounds(crd_spread *spread)
 {
     const int size = crd_dist_size(spread->dist);
-    for (int rank = 0; rank < size; rank++) {
-        for (int e = 0; divides(spread) && e < CRD_EXCHANGE_COUNT; e++) {
-            int64_t *bounds = spread->bounds[e];
-            bounds[rank + 1] =
-                bounds[rank] + spread->backend->learner_part_values(spread->learner, (crd_exchange)e, rank);
+    const int64_t parameters = crd_trainer_state_of(spread->trainer)->count;
+    for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
+        int64_t *bounds = spread->bounds[e];
+        for (int rank = 0; rank < size; rank++) {
+            if (divides(spread)) {
+                const int64_t values = spread->backend->learner_part_values(spread->learner, (crd_exchange)e, rank);
+                bounds[rank + 1] = bounds[rank] + values;
+            } else if (e == CRD_EXCHANGE_GRADIENT) {
+                crd_dist_part(parameters, size, rank, &bounds[rank], &bounds[rank + 1]);
+            }
         }
-        int64_t *bounds = spread->bounds[CRD_EXCHANGE_GRADIENT];
-        if (!divides(spread)) crd_dist_part(parameters, size, rank, &bounds[rank], &bounds[rank + 1]);
     }
 }
 
@@ -57,7 +60,7 @@ crd_status crd_spread_create(crd_dist *dist, int64_t batch, crd_trainer *trainer
     for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
         CRD_TRY(crd_alloc(size + 1, sizeof *spread->bounds[e], "the parts", &spread->bounds[e]));
     }
-    divide(spread, crd_trainer_state_of(trainer)->count);
+    find_bounds(spread);
     for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
         if (spread->bounds[e][size] > length) length = spread->bounds[e][size];
     }

@@ -36,31 +36,19 @@ crd_status crd_estimator_parse(const char *name, crd_estimator *out)
                     name != NULL ? name : "");
 }
 
-static crd_learner_plan learner_plan(const crd_trainer_plan *plan, const crd_trainer_state *state)
-{
-    return (crd_learner_plan){.net = plan->net,
-                              .state = {state->parameters, state->m, state->v},
-                              .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
-                              .batch = plan->batch,
-                              .estimator = plan->estimator,
-                              .prior_std = plan->prior_std,
-                              .seed = plan->seed,
-                              .samples = plan->samples,
-                              .rank = plan->rank,
-                              .size = plan->size};
-}
-
 static crd_status allocate(crd_trainer *trainer)
 {
-    const int64_t count = trainer->plan.net->model.total, batch = trainer->plan.batch;
+    crd_learner_plan *plan = &trainer->plan.learner;
     crd_trainer_state *state = &trainer->state;
+    const int64_t count = plan->net->model.total;
     state->count = count;
     CRD_PASS(crd_alloc(count, sizeof(float), "the parameters", &state->parameters));
     CRD_PASS(crd_alloc(count, sizeof(float), "Adam's moments", &state->m));
     CRD_PASS(crd_alloc(count, sizeof(float), "Adam's moments", &state->v));
-    CRD_PASS(crd_alloc(batch, sizeof *trainer->losses, "the losses", &trainer->losses));
-    CRD_PASS(crd_alloc(batch, sizeof *trainer->wanted, "the losses", &trainer->wanted));
-    return crd_alloc(batch, sizeof *trainer->next, "the losses", &trainer->next);
+    plan->state = (crd_learner_state){state->parameters, state->m, state->v};
+    CRD_PASS(crd_alloc(plan->batch, sizeof *trainer->losses, "the losses", &trainer->losses));
+    CRD_PASS(crd_alloc(plan->batch, sizeof *trainer->wanted, "the losses", &trainer->wanted));
+    return crd_alloc(plan->batch, sizeof *trainer->next, "the losses", &trainer->next);
 }
 
 crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
@@ -72,8 +60,7 @@ crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
     trainer->plan = *plan;
     trainer->backend = plan->backend;
     CRD_TRY(allocate(trainer));
-    const crd_learner_plan learner = learner_plan(plan, &trainer->state);
-    CRD_TRY(plan->backend->learner_create(&plan->device, &learner, &trainer->learner));
+    CRD_TRY(plan->backend->learner_create(&plan->device, &trainer->plan.learner, &trainer->learner));
     CRD_TRY(plan->backend->learner_path(&plan->device, trainer->path, sizeof trainer->path));
     *out = trainer;
     trainer = NULL;
@@ -99,9 +86,8 @@ void crd_trainer_free(crd_trainer **pointer)
 
 crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes, int64_t *device_bytes)
 {
-    const crd_learner_plan learner = learner_plan(plan, &(crd_trainer_state){0});
-    CRD_PASS(plan->backend->learner_bytes(&plan->device, &learner, bytes, device_bytes));
-    *bytes += 3 * plan->net->model.total * (int64_t)sizeof(float);
+    CRD_PASS(plan->backend->learner_bytes(&plan->device, &plan->learner, bytes, device_bytes));
+    *bytes += 3 * plan->learner.net->model.total * (int64_t)sizeof(float);
     return CRD_OK;
 }
 
@@ -122,7 +108,8 @@ crd_learner *crd_trainer_learner(const crd_trainer *trainer)
 
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
 {
-    return trainer->plan.chunk[0] * trainer->plan.chunk[1] * trainer->plan.chunk[2];
+    const int64_t *chunk = trainer->plan.learner.chunk;
+    return chunk[0] * chunk[1] * chunk[2];
 }
 
 const char *crd_trainer_isa(const crd_trainer *trainer)
@@ -146,7 +133,7 @@ crd_status crd_trainer_fetch(crd_trainer *trainer)
 crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
                            float scale, crd_loss *loss)
 {
-    if ((int64_t)example != trainer->added || trainer->added >= trainer->plan.batch) {
+    if ((int64_t)example != trainer->added || trainer->added >= trainer->plan.learner.batch) {
         return crd_fail(CRD_ERR_INTERNAL, "example %u is out of order", (unsigned)example);
     }
     CRD_PASS(trainer->backend->learner_stage(trainer->learner, trainer->added, input, label));
@@ -230,7 +217,7 @@ crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summa
     crd_pool *pool = NULL;
     crd_posterior *posterior = NULL;
     CRD_TRY(crd_pool_create(trainer->plan.device.threads, &pool));
-    CRD_TRY(crd_posterior_create(trainer->plan.net, &posterior));
+    CRD_TRY(crd_posterior_create(trainer->plan.learner.net, &posterior));
     crd_posterior_update(posterior, pool, NULL, trainer->state.parameters);
     crd_posterior_summarise(posterior, pool, trainer->state.parameters, out);
 done:
@@ -241,7 +228,7 @@ done:
 
 static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
 {
-    const crd_trainer_plan *from = &trainer->plan;
+    const crd_learner_plan *from = &trainer->plan.learner;
     const crd_predictor_plan plan = {.net = from->net,
                                      .parameters = trainer->state.parameters,
                                      .chunk = {from->chunk[0], from->chunk[1], from->chunk[2]},
@@ -253,12 +240,12 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
                                      .first_sample = first_sample};
     CRD_PASS(crd_trainer_fetch(trainer));
     trainer->backend->predictor_free(&trainer->predictor);
-    return trainer->backend->predictor_create(&from->device, &plan, &trainer->predictor);
+    return trainer->backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
 }
 
 crd_status crd_trainer_draw_samples(crd_trainer *trainer)
 {
-    const int64_t first = (int64_t)LAST_STEP - (trainer->plan.samples - 1);
+    const int64_t first = (int64_t)LAST_STEP - (trainer->plan.learner.samples - 1);
     if (trainer->backend->learner_draw == NULL) return make_predictor(trainer, first);
     trainer->backend->learner_draw(trainer->learner, first);
     return CRD_OK;
@@ -280,7 +267,7 @@ crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(trainer);
-    const int64_t place = trainer->plan.samples - 1 - sample; /* in the rising order of their streams */
+    const int64_t place = trainer->plan.learner.samples - 1 - sample; /* in the rising order of their streams */
     if (trainer->predictor == NULL) {
         trainer->backend->learner_decode(trainer->learner, place, probability);
         return;

@@ -28,16 +28,9 @@
 typedef struct crd_trainer crd_trainer;
 
 typedef struct crd_trainer_plan {
-    const crd_net *net; /* borrowed */
-    int64_t chunk[3];
-    crd_estimator estimator;
-    double prior_std;
-    uint64_t seed;
-    int64_t samples; /* that crd_trainer_draw_samples keeps; 0: none */
     const crd_backend *backend;
     crd_device_settings device;
-    int64_t batch;  /* the most examples of a mini-batch */
-    int rank, size; /* which of the processes that share mini-batches, of how many, this one is; 0 of 0: alone */
+    crd_learner_plan learner; /* its state is made by the trainer; samples: those of crd_trainer_draw_samples */
 } crd_trainer_plan;
 
 /* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
@@ -98,7 +91,7 @@ crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summa
  *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
  *     for each chunk:
  *         crd_trainer_encode(trainer, input);
- *         for each sample below plan.samples: crd_trainer_decode(trainer, sample, probability); */
+ *         for each sample below plan.learner.samples: crd_trainer_decode(trainer, sample, probability); */
 crd_status crd_trainer_draw_samples(crd_trainer *trainer);
 crd_status crd_trainer_encode(crd_trainer *trainer, const float *input);
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
