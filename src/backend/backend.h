@@ -126,7 +126,7 @@ struct crd_backend {
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
-     * samples: milliseconds [CRD_CONV_COUNT + 1]. Nothing may be in the queue. NULL: the backend can't. */
+     * samples: milliseconds [net->layer_count + 1]. Nothing may be in the queue. NULL: the backend can't. */
     crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);
     /* NULL: the backend has no device of its own. */
     crd_status (*device_peak)(const crd_device_settings *settings, crd_device_peak *out);

@@ -30,21 +30,21 @@ static crd_status measure_device(const crd_backend *backend, const crd_device_se
 static crd_status time_layers(const crd_backend *backend, const crd_predictor_plan *plan, crd_predictor *predictor,
                               const float *input, crd_bench_result *result)
 {
-    double milliseconds[CRD_CONV_COUNT + 1];
+    const crd_net *net = plan->net;
+    double milliseconds[CRD_LAYERS_MAX + 1];
     if (backend->predictor_layers == NULL) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "the layers of a prediction are timed on one GPU; for the CPU there is "
                                              "`credence bench ops --layers`");
     }
     CRD_PASS(backend->predictor_layers(predictor, input, milliseconds));
-    for (int i = 0; i <= CRD_CONV_COUNT; i++) {
-        const bool summary = i == CRD_CONV_COUNT;
-        const double passes = i < CRD_D3UP ? 1.0 : (double)plan->samples;
-        if (i == CRD_POINT) continue; /* a part of the head's kernel */
+    for (int i = 0; i <= net->layer_count; i++) {
+        const bool summary = i == net->layer_count;
+        const double passes = i < net->decoder ? 1.0 : (double)plan->samples;
+        if (i == net->last) continue; /* a part of the head's kernel */
         result->layers[result->layer_count++] = (crd_bench_layer){
-            .path = summary ? "summary" : plan->net->layers[i].path,
+            .path = summary ? "summary" : net->layers[i].path,
             .milliseconds = milliseconds[i],
-            .gflops =
-                summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&plan->net->layers[i], plan->chunk) / milliseconds[i]};
+            .gflops = summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&net->layers[i], plan->chunk) / milliseconds[i]};
     }
     return CRD_OK;
 }

@@ -48,14 +48,15 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
     }
     if (!given(text) || strcmp(text, "auto") == 0) {
         const int64_t *largest = auto_chunk[strcmp(request->backend->name, "cpu") != 0];
+        const int64_t step = crd_net_step(&request->model->net);
         for (int axis = 0; axis < 3; axis++) {
-            const int64_t fits = request->scan.shape[axis] / 8 * 8;
-            chunk[axis] = fits < 8 ? 8 : fits < largest[axis] ? fits : largest[axis];
+            const int64_t fits = request->scan.shape[axis] / step * step;
+            chunk[axis] = fits < step ? step : fits < largest[axis] ? fits : largest[axis];
         }
     } else {
         CRD_PASS(crd_parse_chunk("chunk", text, chunk));
     }
-    CRD_PASS(crd_net_check_chunk(chunk));
+    CRD_PASS(crd_net_check_chunk(&request->model->net, chunk));
     if (known && memcmp(chunk, info->chunk, sizeof info->chunk) != 0) {
         crd_warn(monitor,
                  "the model was trained on chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) and sees %" PRId64

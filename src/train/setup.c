@@ -79,7 +79,7 @@ static crd_status check_options(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    return crd_net_check_chunk(o->chunk);
+    return crd_net_check_chunk(NULL, o->chunk);
 }
 
 /* No name that is written may be one that is read. `input` may be NULL. */

@@ -111,7 +111,7 @@ static crd_status check_plan(const crd_predictor_plan *plan)
             return crd_fail(CRD_ERR_ARGUMENT, "a percentile must lie in 0 .. 100, not %g", plan->percentiles[i]);
         }
     }
-    return crd_net_check_chunk(plan->chunk);
+    return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
 /* Bytes of everything but the engine. */
