@@ -238,11 +238,11 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    if (request->backend != &crd_backend_cpu) { /* fast, and its time is not a sum over samples: one whole chunk */
+    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(time_chunk(request, &plan, input, &one));
-        if (request->backend == &crd_backend_several) one /= crd_several_distinct(&request->device);
-        *seconds = (double)request->chunks * one;
+        const int devices = crd_several_distinct(&request->device);
+        *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
         goto done;
     }
     double scale = 1.0;

@@ -13,7 +13,6 @@
 enum { PREVIEW_SAMPLES = 4 };
 /* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
  * caches and lose little to overlap. */
-static const int64_t auto_chunk[2][3] = {{64, 128, 128}, {88, 176, 176}};
 
 static bool given(const char *text)
 {
@@ -47,7 +46,7 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
         return CRD_OK;
     }
     if (!given(text) || strcmp(text, "auto") == 0) {
-        const int64_t *largest = auto_chunk[strcmp(request->backend->name, "cpu") != 0];
+        const int64_t *largest = request->backend->auto_chunk;
         const int64_t step = crd_net_step(&request->model->net);
         for (int axis = 0; axis < 3; axis++) {
             const int64_t fits = request->scan.shape[axis] / step * step;

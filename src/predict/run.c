@@ -278,7 +278,7 @@ static crd_status prepare(crd_predict_run *r)
 static crd_status meet(crd_predict_run *r)
 {
     crd_device_settings *device = &r->request.device;
-    const bool cpu = strcmp(r->request.backend->name, "cpu") == 0;
+    const bool on_host = r->request.backend->on_host;
     char text[256];
     int64_t threads;
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
@@ -286,7 +286,7 @@ static crd_status meet(crd_predict_run *r)
     CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
     crd_info(&r->notes.monitor, "%s share the rows of chunks", text);
     CRD_PASS(crd_dist_agree(r->dist, "devices", r->request.backend->name));
-    if (cpu && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->notes.monitor, &device->isa));
+    if (on_host && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->notes.monitor, &device->isa));
     CRD_PASS(r->request.backend->describe(device, text, sizeof text));
     CRD_PASS(crd_dist_agree(r->dist, "devices", text));
     CRD_PASS(crd_dist_threads(r->dist, device->threads, &threads));
