@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "command.h"
+#include "credence/run.h"
 #include "figures.h"
 
 static void print_classes(const crd_validation *v)

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "run/lock.h"
 
 #include <dirent.h>
 #include <errno.h>

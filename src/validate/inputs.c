@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "validate/run_folder.h"
+#include "run/read.h"
 #include "volume/format.h"
 
 /* Raw maps have the shape that is given, and by their size the type that maps of that size have. */
@@ -98,24 +99,23 @@ done:
     return status;
 }
 
-/* The volumes of a run folder; what they are called moves from one struct to the other. */
-static crd_status take_files(const char *folder, const char *measure, crd_run_files *files, crd_inputs *inputs)
+/* The volumes of a run folder. */
+static crd_status take_volumes(const char *folder, const crd_manifest *run, bool deviation, crd_inputs *inputs)
 {
-    const bool deviation = measure != NULL && strcmp(measure, "std") == 0;
-    char **unc = deviation ? &files->std : &files->unc;
-    if (deviation && files->std == NULL) {
+    const crd_output *map = crd_run_next_map(run, NULL);
+    CRD_PASS(crd_run_volume(folder, run, CRD_OUTPUT_PROBABILITY, &inputs->prob));
+    CRD_PASS(crd_run_volume(folder, run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
+    CRD_PASS(crd_run_volume(folder, run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
+    if (deviation && inputs->unc == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "measure: the run %s has no map of the standard deviation; predict with --std", folder);
     }
-    inputs->prob = files->prob;
-    inputs->seg = files->seg;
-    inputs->unc = *unc;
-    files->prob = files->seg = *unc = NULL;
-    for (int64_t i = 0; !deviation && i < files->maps.count && i < CRD_MAPS_MAX; i++) {
-        inputs->maps[i] = files->maps.items[i];
-        inputs->map_names[i] = files->map_names.items[i];
-        files->maps.items[i] = files->map_names.items[i] = NULL;
-        inputs->map_count++;
+    while (!deviation && map != NULL && (map = crd_run_next_map(run, map)) != NULL &&
+           inputs->map_count < CRD_MAPS_MAX) {
+        char interval[CRD_INTERVAL_BYTES];
+        const int64_t i = inputs->map_count++;
+        CRD_PASS(crd_join_path(folder, map->file, "", &inputs->maps[i]));
+        CRD_PASS(crd_strdup(crd_interval_text(map->percents[0], map->percents[1], interval), &inputs->map_names[i]));
     }
     return CRD_OK;
 }
@@ -123,27 +123,21 @@ static crd_status take_files(const char *folder, const char *measure, crd_run_fi
 static crd_status find_run(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
 {
     crd_status status = CRD_OK;
-    crd_run_files files = {0};
-    crd_run_facts facts = {0};
+    crd_manifest run;
     const bool deviation = options->measure != NULL && strcmp(options->measure, "std") == 0;
-    CRD_TRY(crd_run_files_find(options->run, &files));
-    CRD_TRY(crd_run_facts_read(options->run, &facts));
-    CRD_TRY(take_files(options->run, options->measure, &files, inputs));
-    CRD_TRY(crd_strdup(deviation                   ? "std"
-                       : facts.interval[0] != '\0' ? facts.interval
-                                                   : "uncertainty",
-                       &inputs->unc_name));
-    if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = facts.mean;
-    inputs->boxed = facts.boxed;
-    memcpy(inputs->origin, facts.origin, sizeof inputs->origin);
-    if (options->mask == NULL && facts.mask != NULL) {
-        crd_info(monitor, "the run's mask is used: %s", facts.mask);
-        inputs->mask = facts.mask;
-        facts.mask = NULL;
+    CRD_PASS(crd_run_read(options->run, &run));
+    const char *interval = run.uncertainty.text[0] != '\0' ? run.uncertainty.text : "uncertainty";
+    CRD_TRY(take_volumes(options->run, &run, deviation, inputs));
+    CRD_TRY(crd_strdup(deviation ? "std" : interval, &inputs->unc_name));
+    if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = run.uncertainty.mean;
+    inputs->boxed = crd_manifest_boxed(&run);
+    memcpy(inputs->origin, run.plan.origin, sizeof inputs->origin);
+    if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
+        crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
+        CRD_TRY(crd_strdup(crd_manifest_mask(&run), &inputs->mask));
     }
 done:
-    crd_run_files_free(&files);
-    crd_run_facts_free(&facts);
+    crd_manifest_free(&run);
     return status;
 }
 

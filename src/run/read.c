@@ -1,0 +1,133 @@
+#include "run/read.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "credence/run.h"
+#include "run/by_name.h"
+#include "run/paths.h"
+
+static const crd_output *find(const crd_manifest *m, crd_output_role role)
+{
+    return crd_output_find(m->outputs, m->output_count, role);
+}
+
+static bool has_result(const crd_manifest *m)
+{
+    return find(m, CRD_OUTPUT_PROBABILITY) != NULL || find(m, CRD_OUTPUT_SEGMENTATION) != NULL;
+}
+
+/* Volumes may have been moved away since. Without the first uncertainty map the others aren't what the run goes by. */
+static crd_status keep_present(const char *folder, crd_manifest *m)
+{
+    int64_t kept = 0, maps = 0;
+    bool first_map = false;
+    for (int64_t i = 0; i < m->output_count; i++) {
+        crd_output output = m->outputs[i];
+        char *path = NULL;
+        CRD_PASS(crd_join_path(folder, output.file, "", &path));
+        bool keep = access(path, F_OK) == 0;
+        crd_free(&path);
+        if (output.role == CRD_OUTPUT_UNCERTAINTY && maps++ == 0) {
+            first_map = keep;
+        } else if (output.role == CRD_OUTPUT_UNCERTAINTY) {
+            keep &= first_map && !isnan(output.percents[0]);
+        }
+        m->outputs[i].file = NULL;
+        if (keep) m->outputs[kept++] = output;
+        if (!keep) crd_free(&output.file);
+    }
+    m->output_count = kept;
+    return CRD_OK;
+}
+
+static double width_of(const crd_output *map)
+{
+    return map->percents[1] - map->percents[0];
+}
+
+/* Narrow intervals first, behind the run's own; there are a handful. */
+static void sort_maps(crd_manifest *m)
+{
+    crd_output *const first = m->outputs + (find(m, CRD_OUTPUT_UNCERTAINTY) - m->outputs);
+    for (crd_output *map = first + 1; map < m->outputs + m->output_count; map++) {
+        if (map->role != CRD_OUTPUT_UNCERTAINTY) continue;
+        crd_output *later = map;
+        for (crd_output *earlier = map - 1; earlier > first; earlier--) {
+            if (earlier->role != CRD_OUTPUT_UNCERTAINTY) continue;
+            if (!(width_of(later) < width_of(earlier))) break;
+            const crd_output narrow = *later;
+            *later = *earlier;
+            *earlier = narrow;
+            later = earlier;
+        }
+    }
+}
+
+crd_status crd_run_read_manifest(const char *folder, crd_manifest *out)
+{
+    crd_status status = CRD_OK;
+    char *text = NULL, *path = NULL;
+    memset(out, 0, sizeof *out);
+    CRD_TRY(crd_run_path(folder, CRD_RUN_MANIFEST, &path));
+    CRD_TRY(crd_run_text(folder, CRD_RUN_MANIFEST, &text));
+    CRD_TRY(crd_manifest_parse(text, path, out));
+done:
+    crd_free(&text);
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_run_read(const char *folder, crd_manifest *out)
+{
+    crd_status status = CRD_OK;
+    DIR *there = opendir(folder);
+    memset(out, 0, sizeof *out);
+    if (there == NULL) return crd_fail_errno("can't open the run folder %s", folder);
+    (void)closedir(there);
+    if (crd_run_interrupted(folder)) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "the run in %s isn't complete; credence predict with --resume goes on with it",
+                 folder);
+    }
+    CRD_TRY(crd_run_read_manifest(folder, out));
+    CRD_TRY(keep_present(folder, out));
+    if (!has_result(out)) CRD_TRY(crd_run_look_by_name(folder, out));
+    if (!has_result(out)) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s is no run folder: it has no volume <name>_prob or <name>_seg", folder);
+    }
+    if (find(out, CRD_OUTPUT_UNCERTAINTY) != NULL) sort_maps(out);
+done:
+    if (status != CRD_OK) crd_manifest_free(out);
+    return status;
+}
+
+crd_status crd_run_volume(const char *folder, const crd_manifest *m, crd_output_role role, char **out)
+{
+    const crd_output *output = find(m, role);
+    *out = NULL;
+    return output != NULL ? crd_join_path(folder, output->file, "", out) : CRD_OK;
+}
+
+const crd_output *crd_run_next_map(const crd_manifest *m, const crd_output *map)
+{
+    const crd_output *end = m->outputs + m->output_count;
+    if (map == NULL) return find(m, CRD_OUTPUT_UNCERTAINTY);
+    do map++;
+    while (map < end && map->role != CRD_OUTPUT_UNCERTAINTY);
+    return map < end ? map : NULL;
+}
+
+crd_status crd_run_kind(const char *run, char kind[16])
+{
+    crd_manifest m;
+    kind[0] = '\0';
+    CRD_PASS(crd_run_read_manifest(run, &m));
+    snprintf(kind, 16, "%s", m.model.kind);
+    crd_manifest_free(&m);
+    return CRD_OK;
+}

@@ -1,0 +1,19 @@
+/* A run folder as those who read it see it. */
+#ifndef CRD_RUN_READ_H
+#define CRD_RUN_READ_H
+
+#include "run/manifest.h"
+
+/* What the folder's manifest says, and those of its volumes that are there: further uncertainty maps behind the first,
+ * narrow intervals before wide ones. Without a manifest (`document` is NULL then) volumes are known by their names. A
+ * run that isn't complete is an error, and so is a folder without probability and segmentation. */
+crd_status crd_run_read(const char *folder, crd_manifest *out);
+/* The manifest alone; nothing is known where there is none. */
+crd_status crd_run_read_manifest(const char *folder, crd_manifest *out);
+
+/* The file of the first volume of that role; *out stays NULL where there is none. Free with crd_free. */
+crd_status crd_run_volume(const char *folder, const crd_manifest *manifest, crd_output_role role, char **out);
+/* The uncertainty map behind `map`, the first for NULL; NULL at the end. */
+const crd_output *crd_run_next_map(const crd_manifest *manifest, const crd_output *map);
+
+#endif
