@@ -103,7 +103,7 @@ static crd_status add_intervals(crd_request *request, const crd_percent_pair *pa
         crd_interval *interval = &request->intervals[i];
         interval->low = row_of(request, pairs[i].low);
         interval->high = row_of(request, pairs[i].high);
-        crd_interval_text(pairs[i].low, pairs[i].high, interval->text);
+        crd_interval_text((const double[]){pairs[i].low, pairs[i].high}, interval->text);
         snprintf(name, sizeof name, "unc_%s", interval->text);
         const int64_t quantity = add_quantity(request, CRD_WIDTH, interval->low, interval->high, CRD_F32, name);
         CRD_PASS(add_output(request, CRD_OUTPUT_UNCERTAINTY, quantity, type, i == 0 ? "" : interval->text));

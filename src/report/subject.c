@@ -66,17 +66,15 @@ done:
 static crd_status open_maps(crd_subject *s)
 {
     const crd_manifest *run = &s->run;
-    const crd_output *map = crd_run_next_map(run, NULL);
-    CRD_PASS(open_map(s, crd_output_find(run->outputs, run->output_count, CRD_OUTPUT_PROBABILITY), &s->prob,
-                      &s->prob_scale));
-    CRD_PASS(open_map(s, crd_output_find(run->outputs, run->output_count, CRD_OUTPUT_SEGMENTATION), &s->seg, NULL));
-    if (map == NULL) return add_warning(s, "The run has no uncertainty map.");
-    CRD_PASS(open_map(s, map, &s->unc, &s->unc_scale));
-    while ((map = crd_run_next_map(run, map)) != NULL && s->map_count < 4) {
-        const int64_t i = s->map_count++;
-        CRD_PASS(open_map(s, map, &s->maps[i], &s->map_scales[i]));
-        crd_interval_text(map->percents[0], map->percents[1], s->map_names[i]);
+    const crd_output *map = NULL;
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_PROBABILITY, 0), &s->prob, &s->prob_scale));
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_SEGMENTATION, 0), &s->seg, NULL));
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, 0), &s->unc, &s->unc_scale));
+    while (s->map_count < 4 && (map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, s->map_count + 1)) != NULL) {
+        CRD_PASS(open_map(s, map, &s->maps[s->map_count], &s->map_scales[s->map_count]));
+        crd_interval_text(map->percents, s->map_names[s->map_count++]);
     }
+    if (s->unc == NULL) return add_warning(s, "The run has no uncertainty map.");
     return CRD_OK;
 }
 

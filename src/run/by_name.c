@@ -17,11 +17,11 @@ static const char digits[] = "0123456789", decimals[] = "0123456789.";
  * headers beside npy and raw data aren't volumes. */
 static const char *behind_tag(const char *file, crd_output_role role)
 {
-    const char *tag = crd_output_role_tag(role), *found = NULL;
+    const char *tag = crd_output_role_tag(role), *last = NULL;
     const size_t length = strlen(file);
     if (file[0] == '.' || (length > 5 && strcmp(file + length - 5, ".json") == 0)) return NULL;
-    for (const char *at = strstr(file, tag); at != NULL; at = strstr(at + 1, tag)) found = at;
-    return found != NULL && found != file ? found + strlen(tag) : NULL;
+    for (const char *at = strstr(file, tag); at != NULL; at = strstr(at + 1, tag)) last = at;
+    return last != NULL && last != file ? last + strlen(tag) : NULL;
 }
 
 /* "_2.5-97.5.tif": an interval, and whatever follows. */
@@ -68,31 +68,31 @@ static bool is_voxels_of_header(int folder, const char *name)
 }
 
 /* A run has one volume of a role, but for further intervals. */
-static crd_status check_single(const char *folder, const crd_manifest *m, const crd_output *new)
+static crd_status check_single(const char *folder, const crd_manifest *m, const crd_output *found)
 {
-    for (int64_t i = 0; isnan(new->percents[0]) && i < m->output_count; i++) {
+    for (int64_t i = 0; isnan(found->percents[0]) && i < m->output_count; i++) {
         const crd_output *other = &m->outputs[i];
-        if (other->role != new->role || !isnan(other->percents[0])) continue;
+        if (other->role != found->role || !isnan(other->percents[0])) continue;
         return crd_fail(CRD_ERR_ARGUMENT,
                         "the folder %s holds the volumes of more than one run (%s/%s and %s); name the files with "
                         "--prob, --seg and --unc",
-                        folder, folder, other->file, new->file);
+                        folder, folder, other->file, found->file);
     }
     return CRD_OK;
 }
 
 /* The map of a run's own interval, whose name doesn't say it, stands before the others. */
-static crd_status append(crd_manifest *m, crd_output *new)
+static crd_status append(crd_manifest *m, crd_output *found)
 {
     crd_output *longer = NULL;
-    const bool first = new->role == CRD_OUTPUT_UNCERTAINTY &&isnan(new->percents[0]);
+    const bool first = found->role == CRD_OUTPUT_UNCERTAINTY && isnan(found->percents[0]);
     CRD_PASS(crd_alloc(m->output_count + 1, sizeof *longer, "the list of volumes", &longer));
     if (m->output_count > 0) {
         memcpy(longer + first, m->outputs, (size_t)m->output_count * sizeof *longer);
     }
-    longer[first ? 0 : m->output_count++] = *new;
+    longer[first ? 0 : m->output_count++] = *found;
     m->output_count += first;
-    new->file = NULL;
+    found->file = NULL;
     crd_free(&m->outputs);
     m->outputs = longer;
     return CRD_OK;
@@ -101,26 +101,26 @@ static crd_status append(crd_manifest *m, crd_output *new)
 static crd_status look_at(const char *folder, const char *file, crd_manifest *m)
 {
     crd_status status = CRD_OK;
-    crd_output new = {.scale = (double)NAN};
-    new.role = role_of(file, new.percents);
-    if (new.role == CRD_OUTPUT_UNKNOWN) return CRD_OK;
-    CRD_TRY(crd_strdup(file, &new.file));
-    CRD_TRY(check_single(folder, m, &new));
-    if (new.role == CRD_OUTPUT_SEGMENTATION && m->scan.name == NULL) {
+    crd_output found = {.scale = (double)NAN};
+    found.role = role_of(file, found.percents);
+    if (found.role == CRD_OUTPUT_UNKNOWN) return CRD_OK;
+    CRD_TRY(crd_strdup(file, &found.file));
+    CRD_TRY(check_single(folder, m, &found));
+    if (found.role == CRD_OUTPUT_SEGMENTATION && m->scan.name == NULL) {
         const char *tag = crd_output_role_tag(CRD_OUTPUT_SEGMENTATION);
         CRD_TRY(crd_strdup(file, &m->name));
         m->name[behind_tag(file, CRD_OUTPUT_SEGMENTATION) - file - (ptrdiff_t)strlen(tag)] = '\0';
         m->scan.name = m->name;
     }
-    CRD_TRY(append(m, &new));
+    CRD_TRY(append(m, &found));
 done:
-    crd_free(&new.file);
+    crd_free(&found.file);
     return status;
 }
 
 static void drop_maps_without_first(crd_manifest *m)
 {
-    const crd_output *first = crd_output_find(m->outputs, m->output_count, CRD_OUTPUT_UNCERTAINTY);
+    const crd_output *first = crd_manifest_output(m, CRD_OUTPUT_UNCERTAINTY, 0);
     if (first == NULL || isnan(first->percents[0])) return;
     for (int64_t i = 0; i < m->output_count; i++) {
         if (m->outputs[i].role == CRD_OUTPUT_UNCERTAINTY) m->outputs[i].role = CRD_OUTPUT_UNKNOWN;

@@ -229,73 +229,75 @@ static crd_status read_warnings(const cJSON *list, crd_manifest *m)
     return CRD_OK;
 }
 
-#define FIELD(g, k, what, member, n)                                                                                   \
+/* Numbers and pointers have eight bytes. */
+#define WORDS(member) (int)(sizeof((crd_manifest *)NULL)->member / sizeof(int64_t))
+#define FIELD(g, k, what, member)                                                                                      \
     {                                                                                                                  \
-        .group = g, .key = k, .kind = FIELD_##what, .offset = offsetof(crd_manifest, member), .count = n               \
+        .group = g, .key = k, .kind = FIELD_##what, .offset = offsetof(crd_manifest, member), .count = WORDS(member)   \
     }
 #define OWN(what) .kind = FIELD_OWN, .write = write_##what, .read = read_##what
 /* The keys of a manifest in their order, for writing and for reading. */
 static const field fields[] = {
-    FIELD(NULL, "program", TEXT, program, 1),
-    FIELD(NULL, "device", TEXT, device, 1),
-    FIELD(NULL, "seed", REAL, seed, 1),
+    FIELD(NULL, "program", TEXT, program),
+    FIELD(NULL, "device", TEXT, device),
+    FIELD(NULL, "seed", REAL, seed),
 
-    FIELD("model", "path", PATH, model.path, 1),
-    FIELD("model", "sha256", TEXT, model.sha256, 1),
-    FIELD("model", "kind", TEXT, model.kind, 1),
-    FIELD("model", "filters", COUNT, model.filters, 1),
-    FIELD("model", "groups", COUNT, model.groups, 1),
-    FIELD("model", "calibration", REAL, model.calibration, 1),
+    FIELD("model", "path", PATH, model.path),
+    FIELD("model", "sha256", TEXT, model.sha256),
+    FIELD("model", "kind", TEXT, model.kind),
+    FIELD("model", "filters", COUNT, model.filters),
+    FIELD("model", "groups", COUNT, model.groups),
+    FIELD("model", "calibration", REAL, model.calibration),
 
-    FIELD("scan", "path", PATH, scan.path, 1),
-    FIELD("scan", "sha256", TEXT, scan.sha256, 1),
-    FIELD("scan", "shape", COUNT, scan.shape, 3),
-    FIELD("scan", "type", TEXT, scan.type, 1),
-    FIELD("scan", "spacing", REAL, scan.spacing, 3),
-    FIELD("scan", "unit", TEXT, scan.unit, 1),
-    FIELD("scan", "mean", REAL, scan.mean, 1),
-    FIELD("scan", "std", REAL, scan.std, 1),
-    FIELD("scan", "nonfinite", COUNT, scan.nonfinite, 1),
-    FIELD("scan", "normalised_by", REAL, scan.normalised_by, 2),
-    FIELD("scan", "name", TEXT, scan.name, 1),
+    FIELD("scan", "path", PATH, scan.path),
+    FIELD("scan", "sha256", TEXT, scan.sha256),
+    FIELD("scan", "shape", COUNT, scan.shape),
+    FIELD("scan", "type", TEXT, scan.type),
+    FIELD("scan", "spacing", REAL, scan.spacing),
+    FIELD("scan", "unit", TEXT, scan.unit),
+    FIELD("scan", "mean", REAL, scan.mean),
+    FIELD("scan", "std", REAL, scan.std),
+    FIELD("scan", "nonfinite", COUNT, scan.nonfinite),
+    FIELD("scan", "normalised_by", REAL, scan.normalised_by),
+    FIELD("scan", "name", TEXT, scan.name),
 
-    FIELD("mask", "path", PATH, mask.path, 1),
-    FIELD("mask", "sha256", TEXT, mask.sha256, 1),
+    FIELD("mask", "path", PATH, mask.path),
+    FIELD("mask", "sha256", TEXT, mask.sha256),
 
-    FIELD("plan", "chunk", COUNT, plan.chunk, 3),
-    FIELD("plan", "step", COUNT, plan.step, 1),
-    FIELD("plan", "trim", REAL, plan.trim, 1),
-    FIELD("plan", "origin", COUNT, plan.origin, 3),
-    FIELD("plan", "shape", COUNT, plan.shape, 3),
-    FIELD("plan", "chunks", COUNT, plan.chunks, 1),
-    FIELD("plan", "min_coverage", COUNT, plan.min_coverage, 1),
-    FIELD("plan", "max_coverage", COUNT, plan.max_coverage, 1),
-    FIELD("plan", "samples", COUNT, plan.samples, 1),
+    FIELD("plan", "chunk", COUNT, plan.chunk),
+    FIELD("plan", "step", COUNT, plan.step),
+    FIELD("plan", "trim", REAL, plan.trim),
+    FIELD("plan", "origin", COUNT, plan.origin),
+    FIELD("plan", "shape", COUNT, plan.shape),
+    FIELD("plan", "chunks", COUNT, plan.chunks),
+    FIELD("plan", "min_coverage", COUNT, plan.min_coverage),
+    FIELD("plan", "max_coverage", COUNT, plan.max_coverage),
+    FIELD("plan", "samples", COUNT, plan.samples),
 
     {.key = "outputs", OWN(outputs)},
     {.key = "uncertainty", OWN(uncertainty)},
     {.key = "volume_fraction", OWN(fraction)},
-    FIELD("seams", "mean_step_at_seams", REAL, seams.at, 1),
-    FIELD("seams", "mean_step_elsewhere", REAL, seams.elsewhere, 1),
-    FIELD("seams", "ratio", REAL, seams.ratio, 1),
+    FIELD("seams", "mean_step_at_seams", REAL, seams.at),
+    FIELD("seams", "mean_step_elsewhere", REAL, seams.elsewhere),
+    FIELD("seams", "ratio", REAL, seams.ratio),
 
     {.key = "warnings", OWN(warnings)},
-    FIELD(NULL, "settings", ITEM, settings, 1),
-    FIELD(NULL, "identity", ITEM, identity, 1),
+    FIELD(NULL, "settings", ITEM, settings),
+    FIELD(NULL, "identity", ITEM, identity),
 
-    FIELD("times", "finished", TEXT, finished, 1),
-    FIELD("times", "seconds", REAL, seconds, 1),
-    FIELD("times", "preparing", REAL, times.preparing, 1),
-    FIELD("times", "starting", REAL, times.starting, 1),
-    FIELD("times", "waiting_for_the_scan", REAL, times.waiting, 1),
-    FIELD("times", "network", REAL, times.network, 1),
-    FIELD("times", "summarising", REAL, times.summarising, 1),
-    FIELD("times", "adding", REAL, times.adding, 1),
-    FIELD("times", "finishing_slices", REAL, times.finishing, 1),
-    FIELD("times", "writing", REAL, times.writing, 1),
-    FIELD("times", "chunks_computed", COUNT, computed, 1),
-    FIELD("times", "memory_bytes", COUNT, memory_bytes, 1),
-    FIELD("times", "scratch_bytes", COUNT, scratch_bytes, 1),
+    FIELD("times", "finished", TEXT, finished),
+    FIELD("times", "seconds", REAL, seconds),
+    FIELD("times", "preparing", REAL, times.preparing),
+    FIELD("times", "starting", REAL, times.starting),
+    FIELD("times", "waiting_for_the_scan", REAL, times.waiting),
+    FIELD("times", "network", REAL, times.network),
+    FIELD("times", "summarising", REAL, times.summarising),
+    FIELD("times", "adding", REAL, times.adding),
+    FIELD("times", "finishing_slices", REAL, times.finishing),
+    FIELD("times", "writing", REAL, times.writing),
+    FIELD("times", "chunks_computed", COUNT, computed),
+    FIELD("times", "memory_bytes", COUNT, memory_bytes),
+    FIELD("times", "scratch_bytes", COUNT, scratch_bytes),
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -406,6 +408,7 @@ done:
 crd_status crd_manifest_read(const char *path, crd_manifest *m)
 {
     char *text = NULL;
+    memset(m, 0, sizeof *m);
     CRD_PASS(crd_read_file(path, MANIFEST_LIMIT, &text, NULL));
     const crd_status status = crd_manifest_parse(text, path, m);
     crd_free(&text);
@@ -425,6 +428,14 @@ void crd_manifest_free(crd_manifest *m)
     crd_free(&m->name);
     cJSON_Delete(m->document);
     memset(m, 0, sizeof *m);
+}
+
+const crd_output *crd_manifest_output(const crd_manifest *m, crd_output_role role, int64_t number)
+{
+    for (int64_t i = 0; i < m->output_count; i++) {
+        if (m->outputs[i].role == role && number-- == 0) return &m->outputs[i];
+    }
+    return NULL;
 }
 
 bool crd_manifest_boxed(const crd_manifest *m)

@@ -98,6 +98,8 @@ crd_status crd_manifest_parse(const char *text, const char *path, crd_manifest *
 /* Of one that was read. */
 void crd_manifest_free(crd_manifest *manifest);
 
+/* The volume of that role, of several the one of that number from 0 on; NULL where there is none. */
+const crd_output *crd_manifest_output(const crd_manifest *manifest, crd_output_role role, int64_t number);
 /* Is the run of a box in the scan? */
 bool crd_manifest_boxed(const crd_manifest *manifest);
 /* What says which voxels count: a file, or "cylinder"; NULL: all do. */

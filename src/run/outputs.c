@@ -45,10 +45,11 @@ bool crd_output_cut(const crd_output *output)
     return roles[output->role].cut;
 }
 
-char *crd_interval_text(double low, double high, char text[CRD_INTERVAL_BYTES])
+char *crd_interval_text(const double percents[2], char text[CRD_INTERVAL_BYTES])
 {
     char from[CRD_NUMBER_BYTES], to[CRD_NUMBER_BYTES];
-    snprintf(text, CRD_INTERVAL_BYTES, "%.19s-%.19s", crd_short_number(low, 6, from), crd_short_number(high, 6, to));
+    snprintf(text, CRD_INTERVAL_BYTES, "%.19s-%.19s", crd_short_number(percents[0], 6, from),
+             crd_short_number(percents[1], 6, to));
     return text;
 }
 
@@ -59,14 +60,6 @@ crd_status crd_output_name(const char *scan, crd_output_role role, const char *w
     CRD_PASS(crd_alloc((int64_t)bytes, 1, "a name", out));
     snprintf(*out, bytes, "%s%s%s%s%s", scan, roles[role].tag, join, which, suffix);
     return CRD_OK;
-}
-
-const crd_output *crd_output_find(const crd_output *outputs, int64_t count, crd_output_role role)
-{
-    for (int64_t i = 0; i < count; i++) {
-        if (outputs[i].role == role) return &outputs[i];
-    }
-    return NULL;
 }
 
 void crd_outputs_free(crd_output **outputs, int64_t count)

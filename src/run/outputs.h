@@ -40,14 +40,12 @@ bool crd_output_cut(const crd_output *output);
 
 /* "33-67" */
 enum { CRD_INTERVAL_BYTES = 40 };
-char *crd_interval_text(double low, double high, char text[CRD_INTERVAL_BYTES]);
+char *crd_interval_text(const double percents[2], char text[CRD_INTERVAL_BYTES]);
 
 /* The name of a volume's file: the scan's name, the role, `which` of several it is ("5-95", "7"; "" where that isn't
  * said), and the format's suffix. Free with crd_free. */
 crd_status crd_output_name(const char *scan, crd_output_role role, const char *which, const char *suffix, char **out);
 
-/* The first of that role, or NULL. */
-const crd_output *crd_output_find(const crd_output *outputs, int64_t count, crd_output_role role);
 void crd_outputs_free(crd_output **outputs, int64_t count);
 
 #endif

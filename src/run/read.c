@@ -12,14 +12,10 @@
 #include "run/by_name.h"
 #include "run/paths.h"
 
-static const crd_output *find(const crd_manifest *m, crd_output_role role)
-{
-    return crd_output_find(m->outputs, m->output_count, role);
-}
-
 static bool has_result(const crd_manifest *m)
 {
-    return find(m, CRD_OUTPUT_PROBABILITY) != NULL || find(m, CRD_OUTPUT_SEGMENTATION) != NULL;
+    return crd_manifest_output(m, CRD_OUTPUT_PROBABILITY, 0) != NULL ||
+           crd_manifest_output(m, CRD_OUTPUT_SEGMENTATION, 0) != NULL;
 }
 
 /* Volumes may have been moved away since. Without the first uncertainty map the others aren't what the run goes by. */
@@ -46,6 +42,12 @@ static crd_status keep_present(const char *folder, crd_manifest *m)
     return CRD_OK;
 }
 
+static crd_output *map_of(crd_manifest *m, int64_t number)
+{
+    const crd_output *map = crd_manifest_output(m, CRD_OUTPUT_UNCERTAINTY, number);
+    return map != NULL ? m->outputs + (map - m->outputs) : NULL;
+}
+
 static double width_of(const crd_output *map)
 {
     return map->percents[1] - map->percents[0];
@@ -54,17 +56,12 @@ static double width_of(const crd_output *map)
 /* Narrow intervals first, behind the run's own; there are a handful. */
 static void sort_maps(crd_manifest *m)
 {
-    crd_output *const first = m->outputs + (find(m, CRD_OUTPUT_UNCERTAINTY) - m->outputs);
-    for (crd_output *map = first + 1; map < m->outputs + m->output_count; map++) {
-        if (map->role != CRD_OUTPUT_UNCERTAINTY) continue;
-        crd_output *later = map;
-        for (crd_output *earlier = map - 1; earlier > first; earlier--) {
-            if (earlier->role != CRD_OUTPUT_UNCERTAINTY) continue;
-            if (!(width_of(later) < width_of(earlier))) break;
+    crd_output *later = NULL, *earlier = NULL;
+    for (int64_t last = 2; (later = map_of(m, last)) != NULL; last++) {
+        for (int64_t i = last - 1; i > 0 && width_of(later) < width_of(earlier = map_of(m, i)); i--, later = earlier) {
             const crd_output narrow = *later;
             *later = *earlier;
             *earlier = narrow;
-            later = earlier;
         }
     }
 }
@@ -100,26 +97,10 @@ crd_status crd_run_read(const char *folder, crd_manifest *out)
     if (!has_result(out)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is no run folder: it has no volume <name>_prob or <name>_seg", folder);
     }
-    if (find(out, CRD_OUTPUT_UNCERTAINTY) != NULL) sort_maps(out);
+    sort_maps(out);
 done:
     if (status != CRD_OK) crd_manifest_free(out);
     return status;
-}
-
-crd_status crd_run_volume(const char *folder, const crd_manifest *m, crd_output_role role, char **out)
-{
-    const crd_output *output = find(m, role);
-    *out = NULL;
-    return output != NULL ? crd_join_path(folder, output->file, "", out) : CRD_OK;
-}
-
-const crd_output *crd_run_next_map(const crd_manifest *m, const crd_output *map)
-{
-    const crd_output *end = m->outputs + m->output_count;
-    if (map == NULL) return find(m, CRD_OUTPUT_UNCERTAINTY);
-    do map++;
-    while (map < end && map->role != CRD_OUTPUT_UNCERTAINTY);
-    return map < end ? map : NULL;
 }
 
 crd_status crd_run_kind(const char *run, char kind[16])

@@ -11,9 +11,4 @@ crd_status crd_run_read(const char *folder, crd_manifest *out);
 /* The manifest alone; nothing is known where there is none. */
 crd_status crd_run_read_manifest(const char *folder, crd_manifest *out);
 
-/* The file of the first volume of that role; *out stays NULL where there is none. Free with crd_free. */
-crd_status crd_run_volume(const char *folder, const crd_manifest *manifest, crd_output_role role, char **out);
-/* The uncertainty map behind `map`, the first for NULL; NULL at the end. */
-const crd_output *crd_run_next_map(const crd_manifest *manifest, const crd_output *map);
-
 #endif

@@ -99,23 +99,22 @@ done:
     return status;
 }
 
-/* The volumes of a run folder. */
-static crd_status take_volumes(const char *folder, const crd_manifest *run, bool deviation, crd_inputs *inputs)
+static crd_status find_volume(const char *folder, const crd_manifest *run, crd_output_role role, char **out)
 {
-    const crd_output *map = crd_run_next_map(run, NULL);
-    CRD_PASS(crd_run_volume(folder, run, CRD_OUTPUT_PROBABILITY, &inputs->prob));
-    CRD_PASS(crd_run_volume(folder, run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
-    CRD_PASS(crd_run_volume(folder, run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
-    if (deviation && inputs->unc == NULL) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "measure: the run %s has no map of the standard deviation; predict with --std", folder);
-    }
-    while (!deviation && map != NULL && (map = crd_run_next_map(run, map)) != NULL &&
-           inputs->map_count < CRD_MAPS_MAX) {
+    const crd_output *output = crd_manifest_output(run, role, 0);
+    return output != NULL ? crd_join_path(folder, output->file, "", out) : CRD_OK;
+}
+
+/* Uncertainty maps of further intervals. */
+static crd_status find_maps(const char *folder, const crd_manifest *run, crd_inputs *inputs)
+{
+    const crd_output *map = NULL;
+    for (int64_t i = 0; i < CRD_MAPS_MAX; i++) {
         char interval[CRD_INTERVAL_BYTES];
-        const int64_t i = inputs->map_count++;
+        if ((map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, i + 1)) == NULL) break;
+        inputs->map_count++;
         CRD_PASS(crd_join_path(folder, map->file, "", &inputs->maps[i]));
-        CRD_PASS(crd_strdup(crd_interval_text(map->percents[0], map->percents[1], interval), &inputs->map_names[i]));
+        CRD_PASS(crd_strdup(crd_interval_text(map->percents, interval), &inputs->map_names[i]));
     }
     return CRD_OK;
 }
@@ -127,7 +126,14 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     const bool deviation = options->measure != NULL && strcmp(options->measure, "std") == 0;
     CRD_PASS(crd_run_read(options->run, &run));
     const char *interval = run.uncertainty.text[0] != '\0' ? run.uncertainty.text : "uncertainty";
-    CRD_TRY(take_volumes(options->run, &run, deviation, inputs));
+    CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_PROBABILITY, &inputs->prob));
+    CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
+    CRD_TRY(find_volume(options->run, &run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
+    if (deviation && inputs->unc == NULL) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "measure: the run %s has no map of the standard deviation; predict with --std",
+                 options->run);
+    }
+    if (!deviation) CRD_TRY(find_maps(options->run, &run, inputs));
     CRD_TRY(crd_strdup(deviation ? "std" : interval, &inputs->unc_name));
     if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = run.uncertainty.mean;
     inputs->boxed = crd_manifest_boxed(&run);
