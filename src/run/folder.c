@@ -34,7 +34,7 @@ static bool is_leftover(const crd_run_target *target, const char *file)
     return ours;
 }
 
-/* Goes through a manifest, or list of volumes, where there is one. */
+/* A manifest, or list of volumes, where there is one. */
 static crd_status read_if_there(const char *folder, crd_run_file file, bool *there, crd_manifest *out)
 {
     crd_status status = CRD_OK;
