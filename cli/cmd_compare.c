@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "credence/run.h"
 #include "figures.h"
 #include "progress.h"
 

@@ -5,7 +5,6 @@
 
 #include "command.h"
 #include "credence/predict.h"
-#include "credence/run.h"
 #include "json.h"
 
 static void print_plan_json(const crd_predict_plan *plan)
@@ -102,8 +101,11 @@ static void print_text(const crd_predict_options *options, const crd_predict_res
 /* A --config that is the manifest of a run repeats it: what has changed since is to be told. */
 static int note_repeated(cli_context *context)
 {
+    static const char name[] = "manifest.json";
     const char *config = context->common->config;
-    if (config == NULL || cli_given(context, "repeats") || !crd_run_manifest_named(config)) return CLI_DONE;
+    if (config == NULL || cli_given(context, "repeats")) return CLI_DONE;
+    const size_t length = strlen(config), tail = sizeof name - 1;
+    if (length < tail || strcmp(config + length - tail, name) != 0) return CLI_DONE;
     if (crd_settings_set(&crd_predict_settings, context->options, "repeats", config) != CRD_OK) {
         return cli_library_failed();
     }

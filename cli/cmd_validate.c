@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "command.h"
-#include "credence/run.h"
 #include "figures.h"
 
 static void print_classes(const crd_validation *v)

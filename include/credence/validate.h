@@ -138,6 +138,9 @@ typedef struct crd_compared_run {
 } crd_compared_run;
 CRD_API crd_status crd_compare_in_words(const crd_compared_run *runs, int64_t count, char **text);
 
+/* What a manifest says of a run, for tables of several: the kind of network ("bcnn"; "" where it isn't said). */
+CRD_API crd_status crd_run_kind(const char *run, char kind[16]);
+
 #ifdef __cplusplus
 }
 #endif

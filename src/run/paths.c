@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/run.h"
 
 enum { TEXT_LIMIT = 1 << 28 };
 
@@ -39,12 +38,6 @@ crd_status crd_run_partial_path(const char *folder, const char *name, char **out
 done:
     crd_free(&partial);
     return status;
-}
-
-bool crd_run_manifest_named(const char *path)
-{
-    const size_t length = strlen(path), tail = strlen(names[CRD_RUN_MANIFEST]);
-    return length >= tail && strcmp(path + length - tail, names[CRD_RUN_MANIFEST]) == 0;
 }
 
 crd_status crd_run_text(const char *folder, crd_run_file file, char **out)

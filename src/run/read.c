@@ -2,13 +2,11 @@
 
 #include <dirent.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/run.h"
 #include "run/by_name.h"
 #include "run/paths.h"
 
@@ -101,14 +99,4 @@ crd_status crd_run_read(const char *folder, crd_manifest *out)
 done:
     if (status != CRD_OK) crd_manifest_free(out);
     return status;
-}
-
-crd_status crd_run_kind(const char *run, char kind[16])
-{
-    crd_manifest m;
-    kind[0] = '\0';
-    CRD_PASS(crd_run_read_manifest(run, &m));
-    snprintf(kind, 16, "%s", m.model.kind);
-    crd_manifest_free(&m);
-    return CRD_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "run/paths.h"
+#include "run/read.h"
 #include "validate/figures.h"
 
 static crd_status find_threshold(const crd_validate_options *options, crd_sweep *sweep, bool *from_manifest)
@@ -121,4 +122,14 @@ done:
     crd_inputs_close(&inputs);
     crd_pool_free(&sweep.pool);
     return status;
+}
+
+crd_status crd_run_kind(const char *run, char kind[16])
+{
+    crd_manifest manifest;
+    kind[0] = '\0';
+    CRD_PASS(crd_run_read_manifest(run, &manifest));
+    snprintf(kind, 16, "%s", manifest.model.kind);
+    crd_manifest_free(&manifest);
+    return CRD_OK;
 }
