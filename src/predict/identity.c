@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "chunk/mask.h"
 #include "predict/settings.h"
 

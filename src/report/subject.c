@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 
 static crd_status add_warning(crd_subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static crd_status add_warning(crd_subject *subject, const char *format, ...)

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "run/manifest.h"
 #include "run/paths.h"
 #include "volume/format.h"

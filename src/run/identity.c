@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "run/paths.h"
 
 enum { IDENTITY_LIMIT = 1 << 20 };
