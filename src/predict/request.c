@@ -217,7 +217,7 @@ void crd_request_free(crd_request *request)
     crd_free(&request->percentiles);
     crd_free(&request->intervals);
     crd_free(&request->quantities);
-    crd_free(&request->outputs);
+    crd_outputs_free(&request->outputs, request->output_count);
     crd_free(&request->name);
 }
 
