@@ -158,7 +158,7 @@ void crd_dist_release(crd_dist *dist, void *pointer_to_pointer)
     const bool adrift = dist->adrift;
     pthread_mutex_unlock(&dist->lock);
     if (!dist->broken && !adrift) {
-        crd_free(pointer_to_pointer);
+        crd_free_untyped(pointer_to_pointer);
         return;
     }
     memcpy(&memory, pointer_to_pointer, sizeof memory);
