@@ -112,7 +112,8 @@ static void check_case(const chunk_case *c, const char *isa)
 {
     crd_model *model = NULL;
     outcome cpu = {0}, gpu = {0}, again = {0};
-    double mean = 0, largest = 0, mean_of_means = 0, percentile = 0;
+    comparison all = {0};
+    double mean = 0, mean_of_means = 0, percentile = 0;
     CHECK_OK(make_model(c, &model));
     float *input = make_input(c->chunk[0] * c->chunk[1] * c->chunk[2]);
     CHECK_OK(predict("cpu", "portable", c, model, input, &cpu));
@@ -121,17 +122,15 @@ static void check_case(const chunk_case *c, const char *isa)
     const size_t bytes = (size_t)(gpu.samples * gpu.voxels) * sizeof(float);
     CHECK(memcmp(gpu.values, again.values, bytes) == 0); /* the same bits twice */
     for (int64_t i = 0; i < cpu.samples * cpu.voxels; i++) {
-        const double difference = fabs((double)cpu.values[i] - (double)gpu.values[i]);
-        mean += difference / (double)(cpu.samples * cpu.voxels);
-        largest = fmax(largest, difference);
-        if (!isfinite(gpu.values[i])) largest = INFINITY;
+        compare(&all, (double)gpu.values[i], (double)cpu.values[i]);
+        mean += apart((double)gpu.values[i], (double)cpu.values[i]) / (double)(cpu.samples * cpu.voxels);
     }
     for (int64_t v = 0; v < cpu.voxels; v++) {
         double total = 0;
         for (int64_t s = 0; s < gpu.samples; s++) total += gpu.values[s * gpu.voxels + v] / (double)gpu.samples;
-        mean_of_means = fmax(mean_of_means, fabs(total - gpu.mean[v] * 0x1p-24));
+        mean_of_means = worse(mean_of_means, apart(gpu.mean[v] * 0x1p-24, total));
         percentile =
-            fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
+            worse(percentile, apart((double)gpu.first_percentile[v], (double)cpu.first_percentile[v]) * 0x1p-24);
         for (int64_t s = 0; s < gpu.samples && s < 64; s++) {
             CHECK(((gpu.above[v] >> s) & 1) == (gpu.values[s * gpu.voxels + v] > 0.5f));
         }
@@ -140,9 +139,9 @@ static void check_case(const chunk_case *c, const char *isa)
     printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
            (long long)c->samples, isa != NULL ? isa : "best path", c->precision,
-           c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
+           c->per_chunk ? ", draws per chunk" : "", mean, all.error, percentile);
     CHECK(mean <= c->mean_error);
-    CHECK(largest <= c->largest_error);
+    CHECK(all.error <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
     release(&cpu);
     release(&gpu);
@@ -360,8 +359,7 @@ static void check_reference(crd_kind kind)
         CHECK_OK(backend->predictor_submit(predictor, b, c->input + b * REFERENCE_VOXELS, NULL, 0));
         CHECK_OK(backend->predictor_collect(predictor, &result));
         for (int i = 0; i < REFERENCE_VOXELS; i++) {
-            const double difference = fabs((double)result.samples[i] - c->mean_probability[b * REFERENCE_VOXELS + i]);
-            largest = difference <= largest ? largest : difference;
+            largest = worse(largest, apart((double)result.samples[i], c->mean_probability[b * REFERENCE_VOXELS + i]));
         }
     }
     printf("       %s against the reference numbers: %.2e\n", crd_kind_name(kind), largest);

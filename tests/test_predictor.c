@@ -80,7 +80,7 @@ static void check_mean(crd_kind kind)
         double worst = 0.0;
         CHECK_OK(predict(&plan, 2, 3, c->input + b * VOXELS, got));
         for (int64_t i = 0; i < VOXELS; i++) {
-            worst = fmax(worst, fabs(got->mean[i] * 0x1p-24 - c->mean_probability[b * VOXELS + i]));
+            worst = worse(worst, apart(got->mean[i] * 0x1p-24, c->mean_probability[b * VOXELS + i]));
             CHECK(got->deviation[i] == 0 && got->percentiles[0][i] == got->mean[i]);
             CHECK(got->percentiles[PERCENTILES - 1][i] == got->mean[i]);
         }
@@ -121,7 +121,7 @@ static void check_summary(const crd_predictor_plan *plan, const float *input)
         CHECK_NEAR(got->mean[v] * 0x1p-24, mean, 1e-7);
         CHECK_NEAR(got->deviation[v] * 0x1p-24, sqrt(variance), 1e-7);
         CHECK(got->above[v] == bits);
-        spread = fmax(spread, sqrt(variance));
+        if (sqrt(variance) > spread) spread = sqrt(variance);
         for (int p = 0; p < PERCENTILES; p++) {
             const double at = percentiles[p] / 100 * (SAMPLES - 1);
             const int below = (int)at < SAMPLES - 1 ? (int)at : SAMPLES - 2;
