@@ -214,5 +214,10 @@ INLINE vec vec_zero(void)
 {
     return vec_all(0);
 }
+/* At least `floor`, which is 0 for a ReLU; NaN where `a` isn't finite (ops/ops.h says why). */
+INLINE vec vec_at_least(vec a, vec floor)
+{
+    return vec_fma(a, vec_zero(), vec_max(a, floor));
+}
 
 #endif
