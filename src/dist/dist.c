@@ -1,5 +1,6 @@
 /* Waiting, failing, and the collective operations, from single messages. */
 #include "dist/dist.h"
+#include "base/assert.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -332,6 +333,7 @@ done:
 
 void crd_dist_part(int64_t count, int size, int rank, int64_t *begin, int64_t *end)
 {
+    CRD_ASSERT(count >= 0 && size > 0 && rank >= 0 && rank < size);
     const int64_t each = count / size, more = count % size;
     *begin = rank * each + (rank < more ? rank : more);
     *end = *begin + each + (rank < more);

@@ -1,5 +1,7 @@
 #include "net/norm.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 static const double EPSILON = 1e-5;
@@ -8,6 +10,7 @@ void crd_norm_forward(crd_norm *norm, const float *gamma, const float *beta)
 {
     const int width = norm->channels / norm->groups;
     const double count = norm->voxels * width;
+    CRD_ASSERT(width > 0 && width * norm->groups == norm->channels && norm->voxels > 0);
     for (int group = 0; group < norm->groups; group++) {
         double sum = 0.0, square = 0.0;
         for (int c = group * width; c < (group + 1) * width; c++) {

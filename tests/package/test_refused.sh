@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What must not compile: memory freed through the wrong level of pointer, an assertion about nothing.
+# What must not compile: memory freed through the wrong level of pointer, an assertion about nothing. An assertion stops
+# a program in the builds that have them, and no other.
 . "$(dirname "$0")/common.sh"
 cd "$CREDENCE_SOURCE"
 flags="-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -Iinclude -Isrc -fsyntax-only"
@@ -37,6 +38,14 @@ for compiler in gcc clang; do
             fail "$compiler $asserting: $(cat "$folder/said")"
         compiles $compiler $asserting 'CRD_ASSERT(nothing > 0);' && fail "$compiler $asserting takes an unknown name"
         compiles $compiler $asserting 'CRD_ASSERT(*thing);' && fail "$compiler $asserting takes a struct for a condition"
+    done
+    for asserting in -UCREDENCE_ASSERTIONS -DCREDENCE_ASSERTIONS; do
+        printf '#include "base/assert.h"\nint main(int argc, char **argv) { (void)argv; CRD_ASSERT(argc > 1); return 0; }\n' >"$folder/stop.c"
+        $compiler -std=c11 -O2 -DNDEBUG $asserting -Isrc "$folder/stop.c" -o "$folder/stop"
+        "$folder/stop" word || fail "$compiler $asserting: an assertion that holds stops the program"
+        stopped=0
+        (ulimit -c 0; "$folder/stop") 2>/dev/null || stopped=1
+        [ $stopped = "$([ $asserting = -DCREDENCE_ASSERTIONS ] && echo 1 || echo 0)" ] || fail "$compiler $asserting: stopped is $stopped"
     done
 done
 exit 0

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
@@ -335,6 +336,7 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
         predictor->probe_capacity = 2 * count;
     }
     for (int64_t i = 0; i < count; i++) {
+        CRD_ASSERT(probe[i] >= 0 && probe[i] < predictor->voxels && (i == 0 || probe[i] > probe[i - 1]));
         for (int64_t s = 0; s < samples; s++) {
             predictor->probe[i * samples + s] = predictor->samples[s * predictor->voxels + probe[i]];
         }
