@@ -363,7 +363,7 @@ static void test_sample_alone(void)
     /* The mean commutes with the averaging over chunks, the width of an interval doesn't. */
     float *a = floats("whole", "scan_prob.npy", VOXELS), *b = floats("aggregated", "scan_prob.npy", VOXELS);
     double difference = 0.0;
-    for (int i = 0; i < VOXELS; i++) difference = fmax(difference, fabs((double)a[i] - (double)b[i]));
+    for (int i = 0; i < VOXELS; i++) difference = worse(difference, apart((double)a[i], (double)b[i]));
     CHECK(difference < 2e-7);
     CHECK(!same_file("whole", "aggregated", "scan_unc.npy"));
     free(a);

@@ -95,6 +95,20 @@ static crd_status advance(crd_predict_run *r, bool *over)
     return crd_advance(&r->log.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
 }
 
+/* A probability that isn't a number would end as certain background. */
+static crd_status check_values(const crd_request *request, const crd_chunk_result *result, const crd_box *window)
+{
+    if (result->nonfinite == 0) return CRD_OK;
+    return crd_fail(CRD_ERR_NUMERIC,
+                    "%" PRId64 " values of chunk %" PRId64 " (at z, y, x = %" PRId64 ", %" PRId64 ", %" PRId64
+                    ") aren't finite numbers, first in sample %" PRId64
+                    ": the network's numbers grew beyond what its arithmetic holds, as they do with grey values that "
+                    "aren't normalised in half precision, or with a broken model; try without --norm, or with --norm "
+                    "scan, then --precision f32, then another model",
+                    result->nonfinite, result->chunk_number, window->origin[0], window->origin[1], window->origin[2],
+                    request->first_sample + result->nonfinite_sample);
+}
+
 static crd_status collect(crd_predict_run *r)
 {
     crd_chunk_result result;
@@ -104,6 +118,7 @@ static crd_status collect(crd_predict_run *r)
     r->times.network -= result.summary_seconds;
     r->times.summarising += result.summary_seconds;
     crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
+    CRD_PASS(check_values(&r->request, &result, &window));
     if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &window, r->inside));
     TIMED(r->times.adding, crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
     TIMED(r->times.adding, crd_probes_keep(r->probes, &result, r->partial));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "run/identity.h"
@@ -238,6 +239,7 @@ static int64_t slice_bytes(const crd_partial *partial, int64_t quantity)
 crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
 {
     const crd_request *request = partial->request;
+    CRD_ASSERT(slice->z >= request->box.origin[0] && slice->z < request->box.origin[0] + request->box.size[0]);
     for (int64_t i = 0; i < request->quantity_count; i++) {
         const int64_t bytes = slice_bytes(partial, i);
         CRD_PASS(crd_write_at(partial->files[i], request->quantities[i].name,
@@ -264,6 +266,7 @@ crd_status crd_partial_note(crd_partial *partial, int64_t z, const uint64_t *sum
 {
     const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
     const int64_t slice = z - partial->request->box.origin[0];
+    CRD_ASSERT(slice >= 0 && slice < partial->request->box.size[0]);
     partial->record[0] = mark;
     partial->record[1] = (uint64_t)z;
     memcpy(partial->record + LEAD, sums, (size_t)partial->words * sizeof(uint64_t));
