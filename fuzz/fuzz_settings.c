@@ -40,7 +40,7 @@ static void read_again(const char *json)
     char *second = NULL;
     must(crd_settings_default(&table, &again) == CRD_OK);
     must(crd_settings_from_json(&table, &again, json, "again", NULL) == CRD_OK);
-    must(crd_settings_to_json(&table, &again, &second) == CRD_OK);
+    must(crd_settings_to_json(&table, &again, CRD_SCOPE_PROCESS, &second) == CRD_OK);
     must(strcmp(json, second) == 0);
     crd_settings_free_text(&second);
     crd_settings_clear(&table, &again);
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     text[size] = '\0';
     must(crd_settings_default(&table, &read) == CRD_OK);
     if (crd_settings_from_json(&table, &read, text, "input", NULL) == CRD_OK) {
-        must(crd_settings_to_json(&table, &read, &json) == CRD_OK);
+        must(crd_settings_to_json(&table, &read, CRD_SCOPE_PROCESS, &json) == CRD_OK);
         read_again(json);
         crd_settings_free_text(&json);
     }

@@ -1,6 +1,11 @@
 #include "comma_locale.h"
 #include "credence/number.h"
+#include "credence/phantom.h"
+#include "credence/predict.h"
+#include "credence/report.h"
 #include "credence/settings.h"
+#include "credence/train.h"
+#include "credence/validate.h"
 #include "harness.h"
 
 #include <float.h>
@@ -253,7 +258,7 @@ static void check_round_trip(const options *o)
 {
     options again;
     char *json = NULL, *second = NULL;
-    CHECK_OK(crd_settings_to_json(&table, o, &json));
+    CHECK_OK(crd_settings_to_json(&table, o, CRD_SCOPE_PROCESS, &json));
     CHECK_OK(crd_settings_default(&table, &again));
     CHECK_OK(crd_settings_from_json(&table, &again, json, "round trip", NULL));
     CHECK(again.seed == o->seed);
@@ -261,7 +266,7 @@ static void check_round_trip(const options *o)
     CHECK(again.percentiles.count == o->percentiles.count);
     for (int64_t i = 0; i < o->percentiles.count; i++) CHECK(again.percentiles.items[i] == o->percentiles.items[i]);
     CHECK(memcmp(again.chunk, o->chunk, sizeof o->chunk) == 0);
-    CHECK_OK(crd_settings_to_json(&table, &again, &second));
+    CHECK_OK(crd_settings_to_json(&table, &again, CRD_SCOPE_PROCESS, &second));
     CHECK(strcmp(json, second) == 0);
     crd_settings_free_text(&json);
     crd_settings_free_text(&second);
@@ -301,7 +306,7 @@ static void test_json_has_the_table_s_order(void)
     options o;
     char *json = NULL;
     CHECK_OK(crd_settings_default(&table, &o));
-    CHECK_OK(crd_settings_to_json(&table, &o, &json));
+    CHECK_OK(crd_settings_to_json(&table, &o, CRD_SCOPE_PROCESS, &json));
     const char *at = json;
     for (size_t i = 0; i < table.count; i++) {
         char key[64];
@@ -343,7 +348,7 @@ static void test_the_locale_does_not_matter(void)
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "kl-lr", "0.125"));
     CHECK(o.lr * 8 == 1);
-    CHECK_OK(crd_settings_to_json(&table, &o, &json));
+    CHECK_OK(crd_settings_to_json(&table, &o, CRD_SCOPE_PROCESS, &json));
     CHECK(strstr(json, "0.125") != NULL);
     CHECK_OK(crd_settings_from_json(&table, &o, "{\"kl-lr\": 0.5}", "c.json", NULL));
     CHECK(o.lr * 2 == 1);
@@ -373,8 +378,92 @@ static void test_nearest_names(void)
     CHECK(crd_nearest_name(endless, names, sizeof names / sizeof names[0]) == NULL);
 }
 
+enum { SCOPES = CRD_SCOPE_PROCESS + 1 };
+
+static const char predict_result[] =
+    "preview norm mask bbox samples first-sample seed chunk step trim estimator draws aggregate no-calibration "
+    "intervals percentiles std bounds save-samples dtype shape type offset";
+static const char train_result[] =
+    "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment valid-samples seed";
+
+/* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is
+ * inside: a row that joins a table must be given its place here. */
+static const struct {
+    const crd_settings *table; /* NULL: those of both kinds of phantom */
+    const char *names[SCOPES]; /* in table order; [CRD_SCOPE_RESULT] NULL: all others */
+} scopes[] = {
+    {&crd_predict_settings,
+     {predict_result, "format spacing", "model scan", "device precision isa",
+      "output overwrite resume dry-run max-memory max-gpu-memory repeats", "threads"}},
+    {&crd_train_settings,
+     {train_result, "epochs max-steps",
+      "scan label valid-scan valid-label shape type label-type offset label-offset preset init", "device precision isa",
+      "output log checkpoint-every resume", "threads readers"}},
+    {&crd_phantom_all_settings, {NULL, "", "", "", "output", "threads"}},
+    {NULL, {NULL, "", "", "", "output", "threads"}},
+    {&crd_validate_settings, {NULL, "", "run prob seg unc intervals label shape type offset", "", "csv", "threads"}},
+    {&crd_report_settings, {NULL, "", "run second scan label", "", "output", "threads"}},
+};
+
+static void check_scopes(const crd_settings *settings, const char *const names[SCOPES])
+{
+    static char text[SCOPES][2048];
+    memset(text, 0, sizeof text);
+    for (size_t i = 0; i < settings->count; i++) {
+        char *own = text[settings->rows[i].scope];
+        if (own[0] != '\0') strcat(own, " ");
+        strcat(own, settings->rows[i].name);
+    }
+    for (int scope = 0; scope < SCOPES; scope++) {
+        if (names[scope] == NULL || strcmp(text[scope], names[scope]) == 0) continue;
+        printf("%s, scope %d: %s\n", settings->title, scope, text[scope]);
+        CHECK(false);
+    }
+}
+
+static void test_every_setting_has_its_scope(void)
+{
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
+        if (scopes[i].table != NULL) {
+            check_scopes(scopes[i].table, scopes[i].names);
+            continue;
+        }
+        check_scopes(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), scopes[i].names);
+        check_scopes(crd_phantom_settings(CRD_PHANTOM_WELD), scopes[i].names);
+    }
+}
+
+static void test_json_goes_up_to_a_scope(void)
+{
+    static const crd_setting own[] = {
+        {.name = "seed", .kind = CRD_SETTING_INT, .scope = CRD_SCOPE_PROCESS, .offset = AT(seed)},
+        {.name = "scan", .kind = CRD_SETTING_TEXT, .scope = CRD_SCOPE_INPUT, .offset = AT(scan)},
+        {.name = "samples", .kind = CRD_SETTING_INT, .offset = AT(samples), .initial = "3"}};
+    const crd_settings scoped = {.title = "scoped", .rows = own, .count = 3};
+    static const struct {
+        crd_setting_scope widest;
+        bool scan, seed;
+    } cases[] = {{CRD_SCOPE_RESULT, false, false},
+                 {CRD_SCOPE_FINISH, false, false},
+                 {CRD_SCOPE_INPUT, true, false},
+                 {CRD_SCOPE_PLACE, true, false},
+                 {CRD_SCOPE_PROCESS, true, true}};
+    options o;
+    CHECK_OK(crd_settings_default(&scoped, &o));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *json = NULL;
+        CHECK_OK(crd_settings_to_json(&scoped, &o, cases[i].widest, &json));
+        CHECK(strstr(json, "\"samples\"") != NULL);
+        CHECK((strstr(json, "\"scan\"") != NULL) == cases[i].scan);
+        CHECK((strstr(json, "\"seed\"") != NULL) == cases[i].seed);
+        crd_settings_free_text(&json);
+    }
+    crd_settings_clear(&scoped, &o);
+}
+
 TEST_MAIN(TEST(test_defaults), TEST(test_a_default_outside_its_range_is_refused), TEST(test_values_from_text),
           TEST(test_wrong_values_keep_the_old_ones), TEST(test_json_sets_what_flags_did_not),
           TEST(test_json_may_use_other_names), TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact),
           TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text), TEST(test_the_locale_does_not_matter),
-          TEST(test_nearest_names))
+          TEST(test_nearest_names), TEST(test_every_setting_has_its_scope), TEST(test_json_goes_up_to_a_scope))

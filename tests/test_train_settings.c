@@ -117,7 +117,7 @@ static char *setting_json(const crd_train_options *o, const char *name)
     static char value[256];
     char *all = NULL, key[64];
     value[0] = '\0';
-    if (crd_settings_to_json(&crd_train_settings, o, &all) != CRD_OK) return value;
+    if (crd_settings_to_json(&crd_train_settings, o, CRD_SCOPE_PROCESS, &all) != CRD_OK) return value;
     snprintf(key, sizeof key, "\"%s\":\t", name);
     const char *at = strstr(all, key);
     if (at != NULL) snprintf(value, sizeof value, "%.*s", (int)strcspn(at + strlen(key), "\n"), at + strlen(key));

@@ -44,6 +44,18 @@ typedef enum crd_setting_kind {
     CRD_SETTING_REALS = 7   /* comma-separated numbers; JSON array */
 } crd_setting_kind;
 
+/* What a setting has to do with the result, from everything to nothing. What is recorded of a run, what it must share
+ * with one that resumes it, and what may differ between its processes follows from it: each takes the scopes up to
+ * one of these. */
+typedef enum crd_setting_scope {
+    CRD_SCOPE_RESULT = 0,  /* shapes the result: a resumed run must have the same */
+    CRD_SCOPE_FINISH = 1,  /* how far a run goes, or the form of what it writes last: a resumed run may have another */
+    CRD_SCOPE_INPUT = 2,   /* which files are read, and how: what they hold counts, not where they lie */
+    CRD_SCOPE_MACHINE = 3, /* what computes: the last digits may depend on it */
+    CRD_SCOPE_PLACE = 4,   /* where the result goes, and how the run is done */
+    CRD_SCOPE_PROCESS = 5  /* the same, and may differ between the processes of a job */
+} crd_setting_scope;
+
 typedef struct crd_text_list {
     char **items;
     int64_t count;
@@ -57,6 +69,7 @@ typedef struct crd_real_list {
 typedef struct crd_setting {
     const char *name; /* without dashes: "kl-temperature" */
     crd_setting_kind kind;
+    crd_setting_scope scope;
     size_t offset;        /* offsetof in the options struct */
     const char *initial;  /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
     double low, high;     /* INT, REAL, and each number of TRIPLE and REALS: allowed range; ignored when both are 0 */
@@ -104,9 +117,10 @@ CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, co
  * failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,
                                           const char *source, unsigned char *given);
-/* All settings as a JSON object, in table order, names with '-'; free with crd_settings_free_text. Numbers come back
- * exactly: integers from 2^53 on are written as strings. */
-CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *options, char **json);
+/* The settings up to a scope as a JSON object, in table order, names with '-'; CRD_SCOPE_PROCESS: all of them. Free it
+ * with crd_settings_free_text. Numbers come back exactly: integers from 2^53 on are written as strings. */
+CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *options, crd_setting_scope widest,
+                                        char **json);
 CRD_API void crd_settings_free_text(char **json);
 
 /* The row of that name, or NULL. */

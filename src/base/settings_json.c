@@ -313,12 +313,13 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     return NULL;
 }
 
-crd_status crd_settings_to_json(const crd_settings *table, const void *options, char **json)
+crd_status crd_settings_to_json(const crd_settings *table, const void *options, crd_setting_scope widest, char **json)
 {
     crd_status status = CRD_OK;
     cJSON *root = cJSON_CreateObject();
     *json = NULL;
     for (size_t i = 0; i < table->count && root != NULL; i++) {
+        if (table->rows[i].scope > widest) continue;
         cJSON *value = value_json(&table->rows[i], options);
         if (value != NULL && cJSON_AddItemToObject(root, table->rows[i].name, value)) continue;
         cJSON_Delete(value);

@@ -293,10 +293,8 @@ static void add_plan(json *j, const crd_request *request)
 /* Settings as they were given, with inputs that also hold from another folder. */
 static crd_status add_settings(json *j, const crd_request *request)
 {
-    char *settings = NULL;
-    CRD_PASS(crd_settings_to_json(&crd_predict_recorded, request->options, &settings));
-    cJSON *o = cJSON_Parse(settings);
-    crd_settings_free_text(&settings);
+    cJSON *o = NULL;
+    CRD_PASS(crd_predict_record(request->options, CRD_SCOPE_MACHINE, &o));
     const cJSON *item = NULL;
     const char *empty[64];
     int count = 0;
@@ -315,7 +313,6 @@ static crd_status add_settings(json *j, const crd_request *request)
         cJSON_DeleteItemFromObject(o, "mask");
         add_path(j, o, "mask", request->options->mask);
     }
-    if (request->options->preview) j->failed |= cJSON_AddTrueToObject(o, "preview") == NULL;
     if (!cJSON_AddItemToObject(j->root, "settings", o)) j->failed = true;
     return CRD_OK;
 }
