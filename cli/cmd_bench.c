@@ -12,7 +12,7 @@ typedef struct bench_options {
     double seconds;
     char *kind, *estimator, *only, *max_gpu_memory, *scan, *label;
     int64_t readers;
-    int layers, unturned;
+    bool layers, unturned;
 } bench_options;
 
 #define AT(FIELD) .offset = offsetof(bench_options, FIELD)

@@ -12,7 +12,7 @@
 
 typedef struct info_options {
     cli_reading reading;
-    int header;
+    bool header;
 } info_options;
 
 static const crd_setting rows[] = {

@@ -146,8 +146,8 @@ int cli_options_open(const cli_command *command, cli_options *options)
     memset(options, 0, sizeof *options);
     options->command = command;
     options->rows = calloc(own + COMMON_COUNT, sizeof *options->rows);
-    options->given = calloc(own + COMMON_COUNT, 1);
-    options->hidden = calloc(own + COMMON_COUNT, 1);
+    options->given = calloc(own + COMMON_COUNT, sizeof *options->given);
+    options->hidden = calloc(own + COMMON_COUNT, sizeof *options->hidden);
     options->block = calloc(1, OWN_OFFSET + command->options_size);
     if (options->rows == NULL || options->given == NULL || options->hidden == NULL || options->block == NULL) {
         return out_of_memory();
@@ -214,12 +214,12 @@ static int set_option(cli_options *options, const crd_setting *row, const char *
         return cli_usage(options->command, "--%s", crd_last_error()->message);
     }
     /* A later word may correct an earlier one; but of two files one isn't left out without a word. */
-    if (row->kind == CRD_SETTING_TEXT && options->given[row - options->rows] != 0) {
+    if (row->kind == CRD_SETTING_TEXT && options->given[row - options->rows]) {
         char text[512];
         snprintf(text, sizeof text, "--%s is given twice: %s counts", row->name, value);
         cli_progress_line(CLI_WARNING, text);
     }
-    options->given[row - options->rows] = 1;
+    options->given[row - options->rows] = true;
     return CLI_DONE;
 }
 
@@ -295,8 +295,8 @@ static int apply_config(cli_options *options)
     const int code = read_config(path, &text);
     if (code != CLI_DONE) return code;
     /* A file can't name another file, or ask for help. */
-    options->given[find_long(options, "config", 6) - options->rows] = 1;
-    options->given[find_long(options, "help", 4) - options->rows] = 1;
+    options->given[find_long(options, "config", 6) - options->rows] = true;
+    options->given[find_long(options, "help", 4) - options->rows] = true;
     const crd_status status = crd_settings_from_json(&options->table, options->block, text, path, options->given);
     free(text);
     return status == CRD_OK ? CLI_DONE : cli_usage(options->command, "%s", crd_last_error()->message);

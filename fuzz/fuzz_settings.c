@@ -5,7 +5,7 @@
 #include "credence/settings.h"
 
 typedef struct options {
-    int flag;
+    bool flag;
     int64_t whole;
     double real;
     char *text, *choice;

@@ -11,7 +11,7 @@
 #include <float.h>
 
 typedef struct options {
-    int std;
+    bool std;
     int64_t samples;
     int64_t seed;
     double lr;
@@ -54,7 +54,7 @@ static void test_defaults(void)
     options o;
     memset(&o, 0xa5, sizeof o);
     CHECK_OK(crd_settings_default(&table, &o));
-    CHECK(o.std == 0 && o.samples == 48 && o.seed == 0 && o.lr == 1e-4 && o.scan == NULL);
+    CHECK(!o.std && o.samples == 48 && o.seed == 0 && o.lr == 1e-4 && o.scan == NULL);
     CHECK(strcmp(o.kind, "bcnn") == 0 && o.labels.count == 0 && o.labels.items == NULL);
     CHECK(o.chunk[0] == 0 && o.chunk[1] == 0 && o.chunk[2] == 0);
     CHECK(o.percentiles.count == 2 && o.percentiles.items[0] == 33 && o.percentiles.items[1] == 67);
@@ -79,9 +79,9 @@ static void test_values_from_text(void)
     options o;
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "std", NULL));
-    CHECK(o.std == 1);
+    CHECK(o.std);
     CHECK_OK(crd_settings_set(&table, &o, "std", "false"));
-    CHECK(o.std == 0);
+    CHECK(!o.std);
     CHECK_OK(crd_settings_set(&table, &o, "samples", "7"));
     CHECK_OK(crd_settings_set(&table, &o, "seed", "-9223372036854775808"));
     CHECK(o.samples == 7 && o.seed == INT64_MIN);
@@ -157,12 +157,12 @@ static void test_json_sets_what_flags_did_not(void)
         "{\"samples\": 12, \"kl_lr\": 0.25, \"std\": true, \"scan\": \"s.tif\", \"label\": [\"a\", \"b,c\"],\n"
         " \"chunk\": [48, 96, 96], \"shape\": \"1,2,3\", \"percentiles\": [5, 95], \"seed\": 9007199254740991}";
     options o;
-    unsigned char given[sizeof rows / sizeof rows[0]] = {0};
-    given[1] = 1;
+    bool given[sizeof rows / sizeof rows[0]] = {0};
+    given[1] = true;
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "label", "replaced"));
     CHECK_OK(crd_settings_from_json(&table, &o, json, "c.json", given));
-    CHECK(o.samples == 48 && o.lr == 0.25 && o.std == 1 && strcmp(o.scan, "s.tif") == 0);
+    CHECK(o.samples == 48 && o.lr == 0.25 && o.std && strcmp(o.scan, "s.tif") == 0);
     CHECK(o.labels.count == 2 && strcmp(o.labels.items[1], "b,c") == 0);
     CHECK(o.chunk[0] == 48 && o.shape[2] == 3 && o.percentiles.items[1] == 95 && o.seed == 9007199254740991);
     CHECK_OK(crd_settings_from_json(&table, &o, json, "c.json", NULL));
@@ -193,14 +193,14 @@ static void test_json_may_use_other_names(void)
     options o;
     with_aliases.aliases = aliases;
     with_aliases.alias_count = sizeof aliases / sizeof aliases[0];
-    unsigned char given[sizeof rows / sizeof rows[0]] = {0};
+    bool given[sizeof rows / sizeof rows[0]] = {0};
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"mc-samples\": 5, \"first_seed\": 2, \"gpus\": [0, 1]}", "c",
                                     given));
     CHECK(o.samples == 5 && o.seed == 1);
     for (size_t i = 0; i < table.count; i++) CHECK(given[i] == (i == 1 || i == 2));
     CHECK_OK(crd_settings_from_json(&table, &o, "{\"samples\": 7, \"kl-lr\": 1}", "preset", given));
-    CHECK(o.samples == 5 && o.lr == 1 && given[3] == 1);
+    CHECK(o.samples == 5 && o.lr == 1 && given[3]);
     CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"mc_samples\": 5, \"samples\": 5}", "c", NULL),
                 CRD_ERR_ARGUMENT, "samples stands there twice");
     CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"draws\": 9, \"high\": 66.5, \"low\": 33}", "c", NULL));

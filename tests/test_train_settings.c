@@ -224,7 +224,7 @@ static void test_preset_small(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         crd_train_options o;
-        unsigned char given[128] = {0};
+        bool given[128] = {0};
         CHECK_OK(crd_settings_default(&crd_train_settings, &o));
         CHECK_OK(crd_settings_from_json(&crd_train_settings, &o, cases[i].json, "c", given));
         CHECK_OK(crd_train_apply_preset(&o, given));

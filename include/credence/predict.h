@@ -38,10 +38,9 @@ extern "C" {
 typedef struct crd_predict_options {
     /* How and where, without an effect on the volumes. */
     char *output;         /* the run folder */
-    int overwrite;        /* the folder may hold an earlier run */
-    int resume;           /* go on with the run that was begun there */
-    int dry_run;          /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
-    int preview;          /* a quick look: 4 samples, step 1, one slab in the middle */
+    bool overwrite;       /* the folder may hold an earlier run */
+    bool resume;          /* go on with the run that was begun there */
+    bool dry_run;         /* for programs: crd_predict itself refuses it, call crd_predict_plan_make instead */
     char *max_memory;     /* "4G"; "auto": three quarters of what is free */
     char *max_gpu_memory; /* of each GPU: "20G"; "auto": nine tenths of what is free */
     int64_t threads;      /* 0: one per core */
@@ -57,15 +56,16 @@ typedef struct crd_predict_options {
     char *estimator; /* "independent" or "mean" */
     char *draws;     /* "shared" or "per-chunk" */
     char *aggregate; /* "chunks" or "samples" */
-    int no_calibration;
-    char *norm; /* "scan", "none", "MEAN,STD", or NULL: the model's */
-    char *mask; /* a file, "cylinder", or NULL */
-    char *bbox; /* "z0:z1,y0:y1,x0:x1", or NULL */
+    bool no_calibration;
+    char *norm;   /* "scan", "none", "MEAN,STD", or NULL: the model's */
+    char *mask;   /* a file, "cylinder", or NULL */
+    char *bbox;   /* "z0:z1,y0:y1,x0:x1", or NULL */
+    bool preview; /* a quick look: 4 samples at most, step 1, one slab in the middle unless bbox says another */
 
     /* What is written. */
     char *intervals;           /* "33-67,20-80": the first is `_unc` */
     crd_real_list percentiles; /* volumes of their own */
-    int std;
+    bool std;
     char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
     char *save_samples; /* "none", "u8", "u16" or "f32" */
     char *format;       /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */

@@ -1,7 +1,7 @@
 /* Settings as data: one table row per setting serves the flag on the command line, its line in --help and in the man
  * page, the key in a JSON file, and the entry in a manifest.
  *
- * A table describes a plain struct of options. Fields are: FLAG -> int, INT -> int64_t, REAL -> double, TEXT and
+ * A table describes a plain struct of options. Fields are: FLAG -> bool, INT -> int64_t, REAL -> double, TEXT and
  * CHOICE -> char *, LIST -> crd_text_list, TRIPLE -> int64_t[3], REALS -> crd_real_list. Strings and lists are owned
  * by the struct: crd_settings_clear frees them.
  *
@@ -24,6 +24,7 @@
 #ifndef CREDENCE_SETTINGS_H
 #define CREDENCE_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +35,7 @@ extern "C" {
 #endif
 
 typedef enum crd_setting_kind {
-    CRD_SETTING_FLAG = 0, /* no value on the command line: present = 1; JSON true/false */
+    CRD_SETTING_FLAG = 0, /* no value on the command line: present is true; JSON true/false */
     CRD_SETTING_INT = 1,
     CRD_SETTING_REAL = 2, /* finite */
     CRD_SETTING_TEXT = 3,
@@ -106,17 +107,17 @@ typedef struct crd_settings {
 CRD_API crd_status crd_settings_default(const crd_settings *table, void *options);
 /* Frees the strings and lists of the struct and zeroes every field the table names. */
 CRD_API void crd_settings_clear(const crd_settings *table, void *options);
-/* Sets one by its name ('-' and '_' are the same) from text; LIST appends; NULL or "" for a FLAG means 1. On failure
+/* Sets one by its name ('-' and '_' are the same) from text; LIST appends; NULL or "" for a FLAG means true. On failure
  * the old value stays. Unknown names are an error that suggests the nearest. */
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
 /* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
  * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is
- * replaced; null is the default of what isn't a number or a FLAG. `given[i]` != 0 keeps row i untouched (a flag that
+ * replaced; null is the default of what isn't a number or a FLAG. `given[i]` keeps row i untouched (a flag that
  * wins over the file); rows that the file sets are marked there, so that a preset can follow as another JSON object;
  * NULL: no marks. Unknown keys are an error that names the key. `source` is the file's name for the sentence. After a
  * failure some may be set. */
 CRD_API crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json,
-                                          const char *source, unsigned char *given);
+                                          const char *source, bool *given);
 /* The settings up to a scope as a JSON object, in table order, names with '-'; CRD_SCOPE_PROCESS: all of them. Free it
  * with crd_settings_free_text. Numbers come back exactly: integers from 2^53 on are written as strings. */
 CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *options, crd_setting_scope widest,

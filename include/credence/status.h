@@ -4,6 +4,8 @@
  * last parameters. On failure the calling thread's error record holds one sentence that says what, which file, why
  * and what to do about it. The record is thread-local: read it on the thread that saw the failure, before the next
  * call into the library. The library never prints, exits or aborts.
+ *
+ * Pointers that a function is given must not be NULL, results among them, unless its description says that they may be.
  */
 #ifndef CREDENCE_STATUS_H
 #define CREDENCE_STATUS_H

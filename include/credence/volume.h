@@ -17,6 +17,7 @@
 #ifndef CREDENCE_VOLUME_H
 #define CREDENCE_VOLUME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,7 +43,7 @@ typedef enum crd_type {
 CRD_API size_t crd_type_size(crd_type type);
 CRD_API const char *crd_type_name(crd_type type); /* "u16" */
 /* "u16", "u16le", "u16be", "float32", "uint8", ...; *big_endian may be NULL. */
-CRD_API crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian);
+CRD_API crd_status crd_type_parse(const char *text, crd_type *type, bool *big_endian);
 
 /* "0.65,0.65,0.65,um": three positive edges along z, y, x and a unit, which may be missing; normalised as in
  * crd_volume_info. On failure nothing is changed. */

@@ -37,17 +37,17 @@ static crd_status check_range(const crd_setting *row, double value, const char *
     return crd_fail(CRD_ERR_ARGUMENT, "%s must lie between %s and %s, not be %s", row->name, low, high, text);
 }
 
-static crd_status assign_flag(const crd_setting *row, int *field, const char *text)
+static crd_status assign_flag(const crd_setting *row, bool *field, const char *text)
 {
     static const char *const on[] = {"", "1", "true", "yes", "on"}, *const off[] = {"0", "false", "no", "off"};
     for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
         if (text != NULL && strcmp(text, on[i]) != 0) continue;
-        *field = 1;
+        *field = true;
         return CRD_OK;
     }
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
         if (strcmp(text, off[i]) != 0) continue;
-        *field = 0;
+        *field = false;
         return CRD_OK;
     }
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be true or false, not '%s'", row->name, text);
@@ -209,7 +209,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
     crd_text_list *list = NULL;
     switch (row->kind) {
     case CRD_SETTING_FLAG:
-        *(int *)field = 0;
+        *(bool *)field = false;
         break;
     case CRD_SETTING_INT:
         *(int64_t *)field = 0;
@@ -240,7 +240,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
 static size_t field_bytes(crd_setting_kind kind)
 {
     static const size_t bytes[] = {
-        [CRD_SETTING_FLAG] = sizeof(int),           [CRD_SETTING_INT] = sizeof(int64_t),
+        [CRD_SETTING_FLAG] = sizeof(bool),          [CRD_SETTING_INT] = sizeof(int64_t),
         [CRD_SETTING_REAL] = sizeof(double),        [CRD_SETTING_TEXT] = sizeof(char *),
         [CRD_SETTING_CHOICE] = sizeof(char *),      [CRD_SETTING_LIST] = sizeof(crd_text_list),
         [CRD_SETTING_TRIPLE] = 3 * sizeof(int64_t), [CRD_SETTING_REALS] = sizeof(crd_real_list),

@@ -190,20 +190,19 @@ static crd_status assign_range(const target *found, void *options, const cJSON *
 }
 
 /* The upper end of a range is read with the lower one: alone it would be dropped without a word. */
-static crd_status check_upper_end(const crd_settings *table, const cJSON *object, const cJSON *item,
-                                  const unsigned char *given)
+static crd_status check_upper_end(const crd_settings *table, const cJSON *object, const cJSON *item, const bool *given)
 {
     for (size_t i = 0; i < table->alias_count; i++) {
         const crd_setting_alias *alias = &table->aliases[i];
         if (alias->upper == NULL || !crd_setting_same_name(alias->upper, item->string)) continue;
         const crd_setting *row = crd_settings_find(table, alias->name);
-        if (row == NULL || (given != NULL && given[row - table->rows] != 0)) continue;
+        if (row == NULL || (given != NULL && given[row - table->rows])) continue;
         if (find_member(object, alias->key) == NULL) return wrong_range(alias);
     }
     return CRD_OK;
 }
 
-static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
+static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, bool *given)
 {
     const target found = find_target(table, item);
     if (!found.known) return crd_settings_set(table, options, item->string, NULL);
@@ -211,7 +210,7 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     if (set_before(table, object, item, found.row)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
     }
-    if (given != NULL && given[found.row - table->rows] != 0) return CRD_OK;
+    if (given != NULL && given[found.row - table->rows]) return CRD_OK;
     if (found.alias != NULL && cJSON_IsNumber(item)) {
         cJSON_SetNumberHelper(item, item->valuedouble + found.alias->add);
     }
@@ -222,12 +221,12 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     } else {
         CRD_PASS(assign_json(found.row, options, item));
     }
-    if (given != NULL) given[found.row - table->rows] = 1;
+    if (given != NULL) given[found.row - table->rows] = true;
     return CRD_OK;
 }
 
 crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json, const char *source,
-                                  unsigned char *given)
+                                  bool *given)
 {
     crd_status status = CRD_OK;
     cJSON *root = NULL, *item = NULL;
@@ -291,7 +290,7 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     const int64_t *triple = NULL;
     switch (row->kind) {
     case CRD_SETTING_FLAG:
-        return cJSON_CreateBool(*(const int *)field != 0);
+        return cJSON_CreateBool(*(const bool *)field);
     case CRD_SETTING_INT:
         return int_json(*(const int64_t *)field);
     case CRD_SETTING_REAL:

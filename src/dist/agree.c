@@ -1,11 +1,9 @@
 #include "dist/agree.h"
 
-#include <cjson/cJSON.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/sha256.h"

@@ -403,16 +403,16 @@ static const group groups[] = {
     {"{\"augment\": \"flips\"}", {"augment", "no-shuffle", NULL}},
 };
 
-static bool any_given(const unsigned char *given, const char *const *names)
+static bool any_given(const bool *given, const char *const *names)
 {
     for (; given != NULL && *names != NULL; names++) {
         const crd_setting *row = crd_settings_find(&crd_train_settings, *names);
-        if (row != NULL && given[row - rows] != 0) return true;
+        if (row != NULL && given[row - rows]) return true;
     }
     return false;
 }
 
-static crd_status apply_groups(crd_train_options *options, unsigned char *given)
+static crd_status apply_groups(crd_train_options *options, bool *given)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if (any_given(given, groups[i].names)) continue;
@@ -422,7 +422,7 @@ static crd_status apply_groups(crd_train_options *options, unsigned char *given)
     return CRD_OK;
 }
 
-crd_status crd_train_apply_preset(crd_train_options *options, unsigned char *given)
+crd_status crd_train_apply_preset(crd_train_options *options, bool *given)
 {
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         if (options->preset == NULL || strcmp(presets[i].name, options->preset) != 0) continue;
