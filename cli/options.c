@@ -214,7 +214,7 @@ static int set_option(cli_options *options, const crd_setting *row, const char *
         return cli_usage(options->command, "--%s", crd_last_error()->message);
     }
     /* A later word may correct an earlier one; but of two files one isn't left out without a word. */
-    if (row->kind == CRD_SETTING_TEXT && options->given[row - options->rows]) {
+    if ((row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_PAIRS) && options->given[row - options->rows]) {
         char text[512];
         snprintf(text, sizeof text, "--%s is given twice: %s counts", row->name, value);
         cli_progress_line(CLI_WARNING, text);

@@ -12,6 +12,7 @@ typedef struct options {
     crd_text_list list;
     int64_t triple[3];
     crd_real_list reals;
+    crd_pair_list pairs;
 } options;
 
 #define AT(field) offsetof(options, field)
@@ -23,6 +24,7 @@ static const crd_setting rows[] = {
     {.name = "choice", .kind = CRD_SETTING_CHOICE, .offset = AT(choice), .initial = "a", .choices = "a|bc|def"},
     {.name = "list", .kind = CRD_SETTING_LIST, .offset = AT(list)},
     {.name = "triple", .kind = CRD_SETTING_TRIPLE, .offset = AT(triple), .choices = "auto"},
+    {.name = "pairs", .kind = CRD_SETTING_PAIRS, .offset = AT(pairs), .initial = "1-2", .low = 0, .high = 1e9},
     {.name = "reals", .kind = CRD_SETTING_REALS, .offset = AT(reals), .initial = "1,2"},
 };
 static const crd_setting_alias aliases[] = {{.key = "other", .name = "whole-number", .add = -1}, {.key = "unused"}};

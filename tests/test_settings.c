@@ -21,6 +21,7 @@ typedef struct options {
     int64_t chunk[3];
     int64_t shape[3];
     crd_real_list percentiles;
+    crd_pair_list intervals;
 } options;
 
 #define AT(field) offsetof(options, field)
@@ -46,6 +47,12 @@ static const crd_setting rows[] = {
      .initial = "33,67",
      .low = 0,
      .high = 100},
+    {.name = "intervals",
+     .kind = CRD_SETTING_PAIRS,
+     .offset = AT(intervals),
+     .initial = "33-67",
+     .low = 0,
+     .high = 100},
 };
 static const crd_settings table = {.title = "test", .rows = rows, .count = sizeof rows / sizeof rows[0]};
 
@@ -58,8 +65,9 @@ static void test_defaults(void)
     CHECK(strcmp(o.kind, "bcnn") == 0 && o.labels.count == 0 && o.labels.items == NULL);
     CHECK(o.chunk[0] == 0 && o.chunk[1] == 0 && o.chunk[2] == 0);
     CHECK(o.percentiles.count == 2 && o.percentiles.items[0] == 33 && o.percentiles.items[1] == 67);
+    CHECK(o.intervals.count == 1 && o.intervals.items[0].low == 33 && o.intervals.items[0].high == 67);
     crd_settings_clear(&table, &o);
-    CHECK(o.kind == NULL && o.percentiles.items == NULL && o.samples == 0 && o.lr == 0);
+    CHECK(o.kind == NULL && o.percentiles.items == NULL && o.intervals.items == NULL && o.samples == 0 && o.lr == 0);
     crd_settings_clear(&table, &o);
 }
 
@@ -102,6 +110,10 @@ static void test_values_from_text(void)
     CHECK(o.percentiles.count == 3 && o.percentiles.items[1] == 20.5 && o.percentiles.items[2] == 10);
     CHECK_OK(crd_settings_set(&table, &o, "percentiles", ""));
     CHECK(o.percentiles.count == 0);
+    CHECK_OK(crd_settings_set(&table, &o, "intervals", "20-80, 2.5 - 97.5"));
+    CHECK(o.intervals.count == 2 && o.intervals.items[0].high == 80 && o.intervals.items[1].low == 2.5);
+    CHECK_OK(crd_settings_set(&table, &o, "intervals", ""));
+    CHECK(o.intervals.count == 0 && o.intervals.items == NULL);
     crd_settings_clear(&table, &o);
 }
 
@@ -135,6 +147,10 @@ static void test_wrong_values_keep_the_old_ones(void)
         {"percentiles", "5,,7", "percentiles must be numbers with commas"},
         {"percentiles", "5,101", "between 0 and 100"},
         {"percentiles", "5,", "numbers with commas"},
+        {"intervals", "33", "intervals must be pairs of numbers such as 33-67, not '33'"},
+        {"intervals", "33-67,", "pairs of numbers"},
+        {"intervals", "-5-67", "between 0 and 100"},
+        {"intervals", "33-101", "intervals must lie between 0 and 100, not be 33-101"},
         {"sample", "5", "no setting 'sample'; did you mean 'samples'?"},
         {"kl_lt", "5", "did you mean 'kl-lr'?"},
         {"percent", "5", "did you mean 'percentiles'?"},
@@ -265,6 +281,7 @@ static void check_round_trip(const options *o)
     CHECK(memcmp(&again.lr, &o->lr, sizeof o->lr) == 0);
     CHECK(again.percentiles.count == o->percentiles.count);
     for (int64_t i = 0; i < o->percentiles.count; i++) CHECK(again.percentiles.items[i] == o->percentiles.items[i]);
+    CHECK(again.intervals.count == o->intervals.count && again.intervals.items[0].low == o->intervals.items[0].low);
     CHECK(memcmp(again.chunk, o->chunk, sizeof o->chunk) == 0);
     CHECK_OK(crd_settings_to_json(&table, &again, CRD_SCOPE_PROCESS, &second));
     CHECK(strcmp(json, second) == 0);
@@ -293,6 +310,7 @@ static void test_json_round_trip_is_exact(void)
         o.lr = (double)(state >> 11) / 9007199254740992.0;
         o.percentiles.items[0] = o.lr * 100;
         o.percentiles.items[1] = i % 101;
+        o.intervals.items[0] = (crd_pair){o.lr * 1e-9, i % 101};
         check_round_trip(&o);
         if (harness_failed) return;
     }

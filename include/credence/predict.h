@@ -63,13 +63,13 @@ typedef struct crd_predict_options {
     bool preview; /* a quick look: 4 samples at most, step 1, one slab in the middle unless bbox says another */
 
     /* What is written. */
-    char *intervals;           /* "33-67,20-80": the first is `_unc` */
+    crd_pair_list intervals;   /* of percentiles: the first is `_unc`; none: 33-67 */
     crd_real_list percentiles; /* volumes of their own */
     bool std;
-    char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
-    char *save_samples; /* "none", "u8", "u16" or "f32" */
-    char *format;       /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
-    char *dtype;        /* "f32", "u8" or "u16" */
+    crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
+    char *save_samples;   /* "none", "u8", "u16" or "f32" */
+    char *format;         /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
+    char *dtype;          /* "f32", "u8" or "u16" */
 
     /* The machine. */
     char *device, *precision, *isa;

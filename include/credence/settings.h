@@ -2,8 +2,8 @@
  * page, the key in a JSON file, and the entry in a manifest.
  *
  * A table describes a plain struct of options. Fields are: FLAG -> bool, INT -> int64_t, REAL -> double, TEXT and
- * CHOICE -> char *, LIST -> crd_text_list, TRIPLE -> int64_t[3], REALS -> crd_real_list. Strings and lists are owned
- * by the struct: crd_settings_clear frees them.
+ * CHOICE -> char *, LIST -> crd_text_list, TRIPLE -> int64_t[3], REALS -> crd_real_list, PAIRS -> crd_pair_list.
+ * Strings and lists are owned by the struct: crd_settings_clear frees them.
  *
  *     typedef struct options { int64_t epochs; char *kind; } options;
  *     static const crd_setting rows[] = {
@@ -42,7 +42,8 @@ typedef enum crd_setting_kind {
     CRD_SETTING_CHOICE = 4, /* one of `choices` */
     CRD_SETTING_LIST = 5,   /* text, repeatable; JSON array of strings */
     CRD_SETTING_TRIPLE = 6, /* z,y,x; JSON array of three integers, or the text */
-    CRD_SETTING_REALS = 7   /* comma-separated numbers; JSON array */
+    CRD_SETTING_REALS = 7,  /* comma-separated numbers; JSON array */
+    CRD_SETTING_PAIRS = 8   /* 33-67,5-95: comma-separated pairs of numbers; JSON: the text */
 } crd_setting_kind;
 
 /* What a setting has to do with the result, from everything to nothing. What is recorded of a run, what it must share
@@ -67,19 +68,29 @@ typedef struct crd_real_list {
     int64_t count;
 } crd_real_list;
 
+typedef struct crd_pair {
+    double low, high;
+} crd_pair;
+
+typedef struct crd_pair_list {
+    crd_pair *items;
+    int64_t count;
+} crd_pair_list;
+
 typedef struct crd_setting {
     const char *name; /* without dashes: "kl-temperature" */
     crd_setting_kind kind;
     crd_setting_scope scope;
-    size_t offset;        /* offsetof in the options struct */
-    const char *initial;  /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
-    double low, high;     /* INT, REAL, and each number of TRIPLE and REALS: allowed range; ignored when both are 0 */
+    size_t offset;       /* offsetof in the options struct */
+    const char *initial; /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
+    double low,
+        high; /* INT, REAL, and each number of TRIPLE, REALS and PAIRS: allowed range; ignored when both are 0 */
     const char *choices;  /* CHOICE: "a|b|c". TRIPLE: a word that stands for 0,0,0 ("auto"), or NULL */
     const char *argument; /* what --help calls the value: "FILE", "z,y,x" */
     const char *help;     /* one sentence without the final dot */
     char short_name;      /* 'o' for -o, or 0 */
     const char *group;    /* heading in --help from this row on; NULL: that of the row before */
-    /* TEXT with a form of its own, such as 33-67, or a TRIPLE of which a range doesn't say all: fails with a sentence
+    /* TEXT with a form of its own, or a TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
      * that begins with `name` (credence/checks.h has some). Empty text isn't asked about; NULL: any value will do. */
     crd_status (*check)(const char *name, const char *text);
 } crd_setting;

@@ -42,6 +42,7 @@ static crd_status wrong_kind(const crd_setting *row)
         [CRD_SETTING_LIST] = "a string or an array of strings",
         [CRD_SETTING_TRIPLE] = "an array of three whole numbers",
         [CRD_SETTING_REALS] = "an array of numbers",
+        [CRD_SETTING_PAIRS] = "a string of pairs such as 33-67",
     };
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be %s", row->name, wanted[row->kind]);
 }
@@ -94,7 +95,8 @@ static crd_status assign_list(const crd_setting *row, void *options, const cJSON
 static crd_status assign_json(const crd_setting *row, void *options, const cJSON *item)
 {
     const bool may_be_empty = row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE ||
-                              row->kind == CRD_SETTING_LIST || row->kind == CRD_SETTING_REALS;
+                              row->kind == CRD_SETTING_LIST || row->kind == CRD_SETTING_REALS ||
+                              row->kind == CRD_SETTING_PAIRS;
     if (cJSON_IsNull(item) && may_be_empty) {
         if (row->initial != NULL) return crd_setting_assign(row, options, row->initial);
         crd_setting_clear(row, options);
@@ -283,6 +285,24 @@ static cJSON *array_json(const crd_setting *row, const void *field)
     return NULL;
 }
 
+/* "33-67,5-95", or null for none. */
+static cJSON *pairs_json(const crd_pair_list *list)
+{
+    enum { ROOM = 2 * CRD_NUMBER_BYTES + 2 };
+    char *text = NULL;
+    size_t used = 0;
+    if (list->count == 0) return cJSON_CreateNull();
+    if (crd_alloc(list->count, ROOM, "pairs as text", &text) != CRD_OK) return NULL;
+    for (int64_t i = 0; i < list->count; i++) {
+        char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+        used += (size_t)snprintf(text + used, ROOM, "%s%s-%s", i > 0 ? "," : "", number_text(list->items[i].low, low),
+                                 number_text(list->items[i].high, high));
+    }
+    cJSON *json = cJSON_CreateString(text);
+    crd_free(&text);
+    return json;
+}
+
 static cJSON *value_json(const crd_setting *row, const void *options)
 {
     const void *field = crd_setting_value(row, options);
@@ -308,6 +328,8 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     case CRD_SETTING_LIST:
     case CRD_SETTING_REALS:
         return array_json(row, field);
+    case CRD_SETTING_PAIRS:
+        return pairs_json(field);
     }
     return NULL;
 }

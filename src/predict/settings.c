@@ -180,7 +180,7 @@ static const crd_setting rows[] = {
      .help = "leave out the model's calibration"},
 
     {.name = "intervals",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_PAIRS,
      .offset = AT(intervals),
      .check = crd_check_pairs,
      .initial = "33-67",
@@ -199,7 +199,7 @@ static const crd_setting rows[] = {
      .offset = AT(std),
      .help = "write the standard deviation of the samples, too: _std"},
     {.name = "bounds",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_PAIRS,
      .offset = AT(bounds),
      .check = crd_check_pair,
      .argument = "A-B",
