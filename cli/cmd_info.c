@@ -5,7 +5,6 @@
 
 #include "command.h"
 #include "credence/model.h"
-#include "credence/number.h"
 #include "describe.h"
 #include "info_model.h"
 #include "reading.h"

@@ -57,6 +57,9 @@ struct cli_context {
     const bool *given;         /* rows set by a flag or by the config file */
 };
 
+/* The check of an option (crd_setting.check) that `predict` has by the same name. */
+crd_status cli_check_as_predict(const char *name, const char *text);
+
 /* Whether an option was set, by a flag or by the config file. */
 bool cli_given(const cli_context *context, const char *name);
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "credence/checks.h"
-#include "credence/number.h"
+#include "credence/predict.h"
 #include "progress.h"
 
 #define AT(field) offsetof(cli_common, field)
@@ -22,7 +21,7 @@ static const common_row common_rows[] = {
              .kind = CRD_SETTING_TEXT,
              .scope = CRD_SCOPE_MACHINE,
              .offset = AT(device),
-             .check = crd_check_device,
+             .check = cli_check_as_predict,
              .initial = "auto",
              .argument = "auto|cpu|cuda[:N]",
              .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction, or "
@@ -109,6 +108,11 @@ enum {
     OWN_OFFSET = (sizeof(cli_common) + 15) / 16 * 16,
     CONFIG_LIMIT = 16 << 20
 };
+
+crd_status cli_check_as_predict(const char *name, const char *text)
+{
+    return crd_settings_find(&crd_predict_settings, name)->check(name, text);
+}
 
 static int out_of_memory(void)
 {

@@ -1,4 +1,5 @@
-/* How fast this machine runs the network: whole chunks, whole training steps, and each operation alone.
+/* Benchmarks: how fast this machine runs the network, in whole chunks, whole training steps, and operation by
+ * operation.
  *
  * The floating-point peak is measured in the same run, so that the figures mean something on a machine that others use,
  * too. Times are those of the fastest repetition.
@@ -7,6 +8,11 @@
  *     crd_bench_result result;
  *     if (crd_bench_predict(&settings, NULL, &result) != CRD_OK) fail(crd_last_error()->message);
  *     printf("%.0f ms a chunk\n", result.milliseconds);
+ *
+ * Settings that are 0 or NULL get the values named beside them. Names in results are static; nothing has to be freed. A
+ * monitor may be NULL, and stops a measurement as it stops anything else.
+ *
+ * Threads: calls may run at once, but what they measure is then each other.
  */
 #ifndef CREDENCE_BENCH_H
 #define CREDENCE_BENCH_H

@@ -1,5 +1,5 @@
 /* Numbers as text, the same in every locale: what a host program does with setlocale must not change what is read from
- * files and flags or written to them. */
+ * files and flags or written to them. Any thread may call these at any time. */
 #ifndef CREDENCE_NUMBER_H
 #define CREDENCE_NUMBER_H
 

@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-/* Every option; crd_predict_settings describes and fills it. Strings are owned by the struct. */
+/* Every option; crd_predict_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_predict_options {
-    /* How and where, without an effect on the volumes. */
+    /* Where and how, without an effect on the volumes. */
     char *output;         /* the run folder */
     bool overwrite;       /* the folder may hold an earlier run */
     bool resume;          /* go on with the run that was begun there */
@@ -120,8 +120,10 @@ typedef struct crd_predict_needs {
     double eta_seconds;
 } crd_predict_needs;
 
+/* `monitor` may be NULL. Free the plan with crd_predict_plan_free. */
 CRD_API crd_status crd_predict_plan_make(const crd_predict_options *options, const crd_monitor *monitor,
                                          crd_predict_plan **out);
+/* Borrowed from the plan. */
 CRD_API const crd_predict_needs *crd_predict_plan_needs(const crd_predict_plan *plan);
 /* Chunk number `index` of the run: where it begins, and the box [begin, end) that trimming leaves, both in the scan's
  * coordinates. */

@@ -7,8 +7,8 @@
  *
  *     typedef struct options { int64_t epochs; char *kind; } options;
  *     static const crd_setting rows[] = {
- *         {.name = "epochs", .kind = CRD_SETTING_INT, .offset = offsetof(options, epochs), .initial = "5",
- *          .low = 1, .high = 100000, .argument = "N", .help = "how often the data is gone through"},
+ *         {.name = "epochs", .kind = CRD_SETTING_INT, .scope = CRD_SCOPE_FINISH, .offset = offsetof(options, epochs),
+ *          .initial = "5", .low = 1, .high = 100000, .argument = "N", .help = "how often the data is gone through"},
  *         {.name = "kind", .kind = CRD_SETTING_CHOICE, .offset = offsetof(options, kind), .initial = "bcnn",
  *          .choices = "bcnn|mcdn", .help = "the network's kind"}};
  *     static const crd_settings table = {.title = "train", .rows = rows, .count = 2};
@@ -20,6 +20,9 @@
  *
  * Text is read and written the same way in every locale. Where a sentence of the error record is about the value of a
  * setting, it begins with the setting's name.
+ *
+ * Threads: tables are constant and may be shared; a struct of options is used by one thread at a time while it is being
+ * filled or cleared, and may be read by several.
  */
 #ifndef CREDENCE_SETTINGS_H
 #define CREDENCE_SETTINGS_H
@@ -91,7 +94,7 @@ typedef struct crd_setting {
     char short_name;      /* 'o' for -o, or 0 */
     const char *group;    /* heading in --help from this row on; NULL: that of the row before */
     /* TEXT with a form of its own, or a TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
-     * that begins with `name` (credence/checks.h has some). Empty text isn't asked about; NULL: any value will do. */
+     * that begins with `name`. Empty text isn't asked about; NULL: any value will do. */
     crd_status (*check)(const char *name, const char *text);
 } crd_setting;
 
@@ -135,7 +138,7 @@ CRD_API crd_status crd_settings_to_json(const crd_settings *table, const void *o
                                         char **json);
 CRD_API void crd_settings_free_text(char **json);
 
-/* The row of that name, or NULL. */
+/* The row of that name, or NULL. It belongs to the table. */
 CRD_API const crd_setting *crd_settings_find(const crd_settings *table, const char *name);
 /* Of `count` names the one that `word` is most likely a misspelling of, or NULL when none is close. */
 CRD_API const char *crd_nearest_name(const char *word, const char *const *names, size_t count);

@@ -33,6 +33,7 @@
 extern "C" {
 #endif
 
+/* Every option; crd_train_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_train_options {
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* Every option; crd_validate_settings describes and fills it. Strings are owned by the struct. */
+/* Every option; crd_validate_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_validate_options {
     char *run;               /* a run folder of `predict`, or NULL: the files below */
     char *prob, *seg, *unc;  /* seg may be missing (prob > 0.5), or prob or unc: what needs them is NaN */
@@ -120,6 +120,7 @@ typedef struct crd_validation {
 /* Validates. For a run folder, validation.json is written into it. `monitor` may be NULL, and so may `out` where that
  * file is all that is wanted. */
 CRD_API crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out);
+/* Frees the figures and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_validation_free(crd_validation **validation);
 
 /* As JSON text, the form of validation.json; `run` becomes the first key where it isn't NULL. Free the text with

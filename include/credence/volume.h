@@ -85,7 +85,8 @@ typedef struct crd_volume_options {
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
 
-/* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored. */
+/* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored.
+ * `options` may be NULL. */
 CRD_API crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
                                      crd_volume **out);
 
@@ -119,11 +120,13 @@ typedef struct crd_volume_statistics {
     int64_t histogram[CRD_HISTOGRAM_BINS];
 } crd_volume_statistics;
 
+/* `monitor` may be NULL. */
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
 
 /* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing
  * and all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values
- * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts. */
+ * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts.
+ * `options` and `monitor` may be NULL. */
 CRD_API crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume_info *info,
                                       const crd_volume_options *options, const crd_monitor *monitor);
 

@@ -1,7 +1,6 @@
 /* The size of a chunk as text. */
 #include <string.h>
 
-#include "credence/checks.h"
 #include "credence/number.h"
 #include "net/net.h"
 

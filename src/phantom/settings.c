@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "credence/checks.h"
 #include "phantom/check.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) offsetof(crd_phantom_options, FIELD)
 

@@ -7,11 +7,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "credence/checks.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
 #include "phantom/score.h"
+#include "volume/checks.h"
 #include "volume/format.h"
 
 enum { SCAN, LABEL, TRUTH, FILES };

@@ -1,12 +1,14 @@
 /* The options of a prediction as a table. */
 #include <stddef.h>
 
+#include "backend/choose.h"
 #include "base/bytes.h"
 #include "base/paper_keys.h"
 #include "chunk/scan.h"
-#include "credence/checks.h"
+#include "net/net.h"
 #include "predict/settings.h"
 #include "predict/values.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 

@@ -3,11 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/choose.h"
 #include "base/error.h"
 #include "base/paper_keys.h"
 #include "chunk/scan.h"
-#include "credence/checks.h"
 #include "credence/train.h"
+#include "net/net.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
 #define SEED_MAX  9007199254740991.0

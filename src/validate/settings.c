@@ -1,7 +1,7 @@
 #include <stddef.h>
 
-#include "credence/checks.h"
 #include "validate/sweep.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) offsetof(crd_validate_options, FIELD)
 

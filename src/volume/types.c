@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "credence/checks.h"
+#include "volume/checks.h"
 
 static const struct type_row {
     const char *name;
