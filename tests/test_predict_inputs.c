@@ -1,7 +1,7 @@
 /* Predictions of odd scans and with odd options: what is refused, what is warned about, what each output is. */
 #include <cjson/cJSON.h>
 
-#include "base/settings_row.h"
+#include "base/settings/row.h"
 #include "comma_locale.h"
 #include "harness.h"
 #include "predict/likeness.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"

@@ -3,7 +3,7 @@
 
 #include "backend/choose.h"
 #include "base/bytes.h"
-#include "base/paper_keys.h"
+#include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
 #include "net/net.h"
 #include "predict/settings.h"

@@ -5,7 +5,7 @@
 
 #include "backend/choose.h"
 #include "base/error.h"
-#include "base/paper_keys.h"
+#include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
 #include "credence/train.h"
 #include "net/net.h"
