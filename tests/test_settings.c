@@ -1,5 +1,5 @@
+#include "base/number.h"
 #include "comma_locale.h"
-#include "credence/number.h"
 #include "credence/phantom.h"
 #include "credence/predict.h"
 #include "credence/report.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/settings/row.h"
-#include "credence/number.h"
 
 crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
 {

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "credence/volume.h"
 #include "volume/checks.h"
 #include "volume/units.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/settings/row.h"
-#include "credence/number.h"
 
 bool crd_setting_same_name(const char *a, const char *b)
 {
