@@ -387,7 +387,7 @@ static void check_huge(int layer, int path)
 
 static void test_huge_weights(void)
 {
-    static const int layers[] = {CRD_E1A, CRD_E1B, CRD_E1A + 5, CRD_D3UP, CRD_D3UP + 4};
+    static const int layers[] = {0, 1, 5, 8, 12}; /* of the encoder and the decoder */
     for (int path = 0; path < PATHS; path++) {
         if (!path_here(path)) continue;
         for (size_t i = 0; i < sizeof layers / sizeof layers[0] && !harness_failed; i++) check_huge(layers[i], path);

@@ -308,12 +308,12 @@ static crd_status fill_result(crd_run *r)
     return CRD_OK;
 }
 
-crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *result)
+crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
-    crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
-    memset(result, 0, sizeof *result);
+    crd_train_result result = {0};
+    crd_run r = {.options = options, .monitor = monitor, .result = &result, .dist = crd_dist_current()};
     r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
@@ -323,7 +323,8 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
 done:
     if (status != CRD_OK) crd_dist_fail(r.dist);
     (void)crd_dist_watch(r.dist, NULL);
-    result->seconds = crd_seconds() - begin;
+    result.seconds = crd_seconds() - begin;
+    if (out != NULL) *out = result;
     crd_run_close(&r);
     return status;
 }
