@@ -6,14 +6,13 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/png.h"
-#include "report/colour.h"
-#include "report/plot.h"
+#include "draw/colour.h"
+#include "draw/slice.h"
 
+enum { PREDICTED, LABELLED }; /* numbers of crd_class_colours */
 enum { EDGE = 448, CROP = 64, CROP_EDGE = 192, CHOICES = 5 };
 
 static const char *const axis_names[] = {"z", "y", "x"};
-static const uint8_t predicted_colour[3] = {0, 224, 255}, label_colour[3] = {255, 158, 27};
 
 typedef struct choice {
     int64_t index;
@@ -29,7 +28,7 @@ static crd_status add(crd_album *album, const crd_picture *picture, const char *
     int64_t count;
     char file[128], *path = NULL;
     crd_text *page = album->page;
-    CRD_TRY(crd_png_encode(picture->rgb, picture->width, picture->height, &bytes, &count));
+    CRD_TRY(crd_png_encode(picture, &bytes, &count));
     snprintf(file, sizeof file, "%03d_%s.png", ++album->count, name);
     CRD_TRY(crd_join_path(album->folder, file, "", &path));
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));
@@ -109,6 +108,25 @@ static int choose_slices(const crd_subject *s, int axis, choice *choices)
     return count;
 }
 
+/* Plane number `index` across `axis`, of the box `box` of the volume: rows and columns are the other two axes. Values
+ * are multiplied by `scale`; what is no number becomes 0. */
+static crd_status read_plane(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index,
+                             crd_plane *out)
+{
+    crd_box slice = *box;
+    slice.origin[axis] += index;
+    slice.size[axis] = 1;
+    out->rows = slice.size[axis == 0 ? 1 : 0];
+    out->columns = slice.size[axis == 2 ? 1 : 2];
+    CRD_PASS(crd_alloc(out->rows * out->columns, sizeof *out->values, "a picture", &out->values));
+    CRD_PASS(crd_volume_read(volume, &slice, CRD_F32, out->values));
+    const float factor = (float)scale;
+    for (int64_t i = 0; i < out->rows * out->columns; i++) {
+        out->values[i] = isfinite(out->values[i]) ? out->values[i] * factor : 0.0f;
+    }
+    return CRD_OK;
+}
+
 static crd_status read_label(crd_subject *s, int axis, int64_t index, crd_plane *out)
 {
     crd_status status = CRD_OK;
@@ -149,21 +167,21 @@ static crd_status read_planes(crd_subject *s, int axis, int64_t index, bool maps
     p->low = p->scan ? s->scan_low : 0.0;
     p->high = p->scan ? s->scan_high : 1.0;
     if (p->scan) {
-        CRD_PASS(crd_plane_read(s->scan, 1.0, &s->in_scan, axis, index, &p->back));
+        CRD_PASS(read_plane(s->scan, 1.0, &s->in_scan, axis, index, &p->back));
     } else if (s->prob != NULL) {
-        CRD_PASS(crd_plane_read(s->prob, s->prob_scale, &s->whole, axis, index, &p->back));
+        CRD_PASS(read_plane(s->prob, s->prob_scale, &s->whole, axis, index, &p->back));
     } else {
-        CRD_PASS(crd_plane_read(s->seg, 1.0, &s->whole, axis, index, &p->back));
+        CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->back));
     }
     if (s->seg != NULL) {
-        CRD_PASS(crd_plane_read(s->seg, 1.0, &s->whole, axis, index, &p->seg));
+        CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->seg));
     } else {
-        CRD_PASS(crd_plane_read(s->prob, s->prob_scale, &s->whole, axis, index, &p->seg));
+        CRD_PASS(read_plane(s->prob, s->prob_scale, &s->whole, axis, index, &p->seg));
     }
     if (s->label != NULL) CRD_PASS(read_label(s, axis, index, &p->label));
-    if (s->unc != NULL) CRD_PASS(crd_plane_read(s->unc, s->unc_scale, &s->whole, axis, index, &p->unc));
+    if (s->unc != NULL) CRD_PASS(read_plane(s->unc, s->unc_scale, &s->whole, axis, index, &p->unc));
     for (int64_t i = 0; maps && i < s->map_count; i++) {
-        CRD_PASS(crd_plane_read(s->maps[i], s->map_scales[i], &s->whole, axis, index, &p->maps[i]));
+        CRD_PASS(read_plane(s->maps[i], s->map_scales[i], &s->whole, axis, index, &p->maps[i]));
     }
     return CRD_OK;
 }
@@ -176,8 +194,9 @@ static crd_status add_grey(crd_album *album, const planes *p, int64_t width, int
     char alt[256];
     const char *back = p->scan ? "scan" : "probability";
     CRD_TRY(crd_picture_grey(&p->back, p->low, p->high, width, height, &picture));
-    if (contours && p->label.values != NULL) CRD_TRY(crd_picture_contour(&picture, &p->label, label_colour));
-    if (contours) CRD_TRY(crd_picture_contour(&picture, &p->seg, predicted_colour));
+    if (contours && p->label.values != NULL)
+        CRD_TRY(crd_picture_contour(&picture, &p->label, crd_class_colours[LABELLED]));
+    if (contours) CRD_TRY(crd_picture_contour(&picture, &p->seg, crd_class_colours[PREDICTED]));
     snprintf(alt, sizeof alt, contours ? "Outline of the segmentation over the %s, %s" : "The %s, %s", back, where);
     CRD_TRY(add(album, &picture, contours ? "contour" : back, alt, contours ? "segmentation" : back));
 done:

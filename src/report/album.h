@@ -2,6 +2,7 @@
 #ifndef CRD_REPORT_ALBUM_H
 #define CRD_REPORT_ALBUM_H
 
+#include "base/text.h"
 #include "report/subject.h"
 
 typedef struct crd_album {

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/plot.h"
 #include "report/style.h"
 
 static void add_warnings(crd_text *page, const crd_subject *subjects, int count)

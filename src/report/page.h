@@ -2,6 +2,7 @@
 #ifndef CRD_REPORT_PAGE_H
 #define CRD_REPORT_PAGE_H
 
+#include "base/text.h"
 #include "report/subject.h"
 
 /* Everything up to the first section: style sheet, heading, warnings. */

@@ -4,10 +4,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/png.h"
+#include "draw/picture.h"
 #include "report/album.h"
 #include "report/page.h"
-#include "report/plot.h"
 
 /* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
 static crd_status picture_folder(const char *output, char **out)

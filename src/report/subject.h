@@ -8,7 +8,6 @@
 #include "credence/model.h"
 #include "credence/report.h"
 #include "credence/validate.h"
-#include "report/picture.h"
 #include "validate/run_folder.h"
 
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };

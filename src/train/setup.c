@@ -14,11 +14,11 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "base/png.h"
+#include "draw/picture.h"
 #include "base/report.h"
 #include "dist/agree.h"
 #include "train/diagnosis.h"
-#include "train/picture.h"
+#include "train/progress_picture.h"
 #include "train/run.h"
 #include "volume/choose.h"
 

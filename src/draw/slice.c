@@ -1,26 +1,11 @@
-#include "report/picture.h"
+#include "draw/slice.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/colour.h"
-
-crd_status crd_plane_read(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index, crd_plane *out)
-{
-    crd_box slice = *box;
-    slice.origin[axis] += index;
-    slice.size[axis] = 1;
-    out->rows = slice.size[axis == 0 ? 1 : 0];
-    out->columns = slice.size[axis == 2 ? 1 : 2];
-    CRD_PASS(crd_alloc(out->rows * out->columns, sizeof *out->values, "a picture", &out->values));
-    CRD_PASS(crd_volume_read(volume, &slice, CRD_F32, out->values));
-    const float factor = (float)scale;
-    for (int64_t i = 0; i < out->rows * out->columns; i++) {
-        out->values[i] = isfinite(out->values[i]) ? out->values[i] * factor : 0.0f;
-    }
-    return CRD_OK;
-}
+#include "draw/colour.h"
 
 static int64_t within(int64_t x, int64_t count)
 {
@@ -75,15 +60,6 @@ static float sample(const crd_plane *plane, int64_t x, int64_t y, int64_t width,
     return (float)(sum / (double)count);
 }
 
-static crd_status begin(int64_t width, int64_t height, crd_picture *out)
-{
-    int64_t bytes;
-    CRD_PASS(crd_product(width, height, 3, &bytes));
-    out->width = width;
-    out->height = height;
-    return crd_alloc(bytes, 1, "a picture", &out->rgb);
-}
-
 static int64_t level(double value, double low, double high, int64_t count)
 {
     const double t = high > low ? (value - low) / (high - low) : 0.0;
@@ -93,7 +69,7 @@ static int64_t level(double value, double low, double high, int64_t count)
 crd_status crd_picture_grey(const crd_plane *plane, double low, double high, int64_t width, int64_t height,
                             crd_picture *out)
 {
-    CRD_PASS(begin(width, height, out));
+    CRD_PASS(crd_picture_create(width, height, out));
     for (int64_t i = 0; i < width * height; i++) {
         const double value = (double)sample(plane, i % width, i / width, width, height);
         memset(out->rgb + 3 * i, (int)level(value, low, high, 256), 3);
@@ -105,7 +81,7 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
 {
     uint8_t colours[CRD_COLOURS][3];
     crd_colour_map(colours);
-    CRD_PASS(begin(width, height, out));
+    CRD_PASS(crd_picture_create(width, height, out));
     for (int64_t i = 0; i < width * height; i++) {
         const double value = (double)sample(plane, i % width, i / width, width, height);
         memcpy(out->rgb + 3 * i, colours[level(value, 0.0, high, CRD_COLOURS)], 3);
@@ -113,10 +89,11 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
     return CRD_OK;
 }
 
-crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, const uint8_t colour[3])
+crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour)
 {
     crd_status status = CRD_OK;
     uint8_t *inside = NULL;
+    const uint8_t rgb[3] = {(uint8_t)(colour >> 16), (uint8_t)(colour >> 8), (uint8_t)colour};
     const int64_t width = picture->width, height = picture->height;
     CRD_TRY(crd_alloc(width * height, 1, "a picture", &inside));
     for (int64_t i = 0; i < width * height; i++) {
@@ -125,34 +102,9 @@ crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, con
     for (int64_t i = 0; i < width * height; i++) {
         const bool right = i % width + 1 < width && inside[i] != inside[i + 1];
         const bool below = i / width + 1 < height && inside[i] != inside[i + width];
-        if (right || below) memcpy(picture->rgb + 3 * i, colour, 3);
+        if (right || below) memcpy(picture->rgb + 3 * i, rgb, 3);
     }
 done:
     crd_free(&inside);
     return status;
-}
-
-void crd_picture_free(crd_picture *picture)
-{
-    crd_free(&picture->rgb);
-}
-
-void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char some[1024];
-    int64_t used = 0;
-    for (int64_t i = 0; i < count; i += 3) {
-        const int64_t left = count - i;
-        const uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-        some[used++] = letters[word >> 18];
-        some[used++] = letters[word >> 12 & 63];
-        some[used++] = left > 1 ? letters[word >> 6 & 63] : '=';
-        some[used++] = left > 2 ? letters[word & 63] : '=';
-        if (used == (int64_t)sizeof some || left <= 3) {
-            crd_text_add_bytes(text, some, used);
-            used = 0;
-        }
-    }
 }
