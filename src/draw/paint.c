@@ -21,11 +21,11 @@ static const struct {
     double width, opacity;
 } inks[] = {CRD_INKS(INK)};
 
-#define LETTERING(name, colour, size, weight) {CRD_COLOUR_##colour, size, weight > 500},
+#define LETTERING(name, colour, size, weight)                                                                          \
+    {CRD_COLOUR_##colour, size, size * (weight > 500 ? CRD_FONT_BOLD_PEN : CRD_FONT_PEN)},
 static const struct {
     int colour;
-    double size;
-    bool bold;
+    double size, pen;
 } letterings[] = {CRD_LETTERINGS(LETTERING)};
 
 double crd_lettering_width(crd_lettering lettering, const char *words)
@@ -107,7 +107,8 @@ static void text(crd_pen *pen, crd_lettering lettering, crd_anchor anchor, doubl
     const double before = 0.5 * (int)anchor * crd_lettering_width(lettering, words);
     x = rint((turned ? x : x - before) * p->scale);
     y = rint((turned ? y + before : y) * p->scale);
-    crd_raster_text(p->raster, x, y, letterings[lettering].size * p->scale, letterings[lettering].bold, turned, words);
+    crd_raster_text(p->raster, x, y, letterings[lettering].size * p->scale, letterings[lettering].pen * p->scale,
+                    turned, words);
     crd_raster_fill(p->raster, colours[letterings[lettering].colour], 1.0);
 }
 

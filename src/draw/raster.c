@@ -81,7 +81,7 @@ void crd_raster_pen(crd_raster *raster, bool draw, double x, double y, double wi
 
 typedef struct writing {
     crd_raster *raster;
-    double x, y, size, width;
+    double x, y, size, pen;
     bool turned;
 } writing;
 
@@ -89,12 +89,12 @@ static void write_stroke(void *context, bool draw, double x, double y)
 {
     const writing *w = context;
     crd_raster_pen(w->raster, draw, w->x + w->size * (w->turned ? -y : x), w->y - w->size * (w->turned ? x : y),
-                   w->width);
+                   w->pen);
 }
 
-void crd_raster_text(crd_raster *raster, double x, double y, double size, bool bold, bool turned, const char *words)
+void crd_raster_text(crd_raster *raster, double x, double y, double size, double pen, bool turned, const char *words)
 {
-    writing w = {raster, x, y, size, size * (bold ? CRD_FONT_BOLD_PEN : CRD_FONT_PEN), turned};
+    writing w = {raster, x, y, size, pen, turned};
     crd_font_draw(words, write_stroke, &w);
 }
 
@@ -148,9 +148,9 @@ static void cover_line(float *cover, int64_t width, const crossing *active, int6
     }
 }
 
-static void blend_row(uint8_t *rgb, const float *cover, int64_t width, uint32_t colour, double opacity)
+static void blend_row(uint8_t *rgb, const float *cover, int64_t left, int64_t right, uint32_t colour, double opacity)
 {
-    for (int64_t x = 0; x < width; x++) {
+    for (int64_t x = left; x < right; x++) {
         if (cover[x] == 0.0f) continue;
         const double share = opacity * fmin(1.0, (double)cover[x] / CRD_RASTER_LINES);
         for (int c = 0; c < 3; c++) {
@@ -160,20 +160,34 @@ static void blend_row(uint8_t *rgb, const float *cover, int64_t width, uint32_t 
     }
 }
 
+/* The columns that can be covered. */
+static void find_columns(const crd_raster *raster, int64_t *left, int64_t *right)
+{
+    const double width = (double)raster->picture->width;
+    double low = width, high = 0.0;
+    for (int64_t i = 0; i < raster->count; i++) {
+        low = fmin(low, fmin(raster->edges[i].x0, raster->edges[i].x1));
+        high = fmax(high, fmax(raster->edges[i].x0, raster->edges[i].x1));
+    }
+    *left = (int64_t)fmax(low, 0.0);
+    *right = (int64_t)fmin(high + 1.0, width);
+}
+
 void crd_raster_fill(crd_raster *raster, uint32_t colour, double opacity)
 {
     const crd_picture *p = raster->picture;
     crossing *active = NULL;
     float *cover = NULL;
-    int64_t next = 0, count = 0;
+    int64_t next = 0, count = 0, left, right;
     if (raster->status == CRD_OK) raster->status = crd_alloc(raster->count, sizeof *active, "a picture", &active);
     if (raster->status == CRD_OK) raster->status = crd_alloc(p->width + 1, sizeof *cover, "a picture", &cover);
     if (raster->status != CRD_OK || raster->count == 0) goto done;
     qsort(raster->edges, (size_t)raster->count, sizeof *raster->edges, by_top);
+    find_columns(raster, &left, &right);
     const double top = floor(raster->edges[0].y0);
     for (int64_t row = top > 0.0 ? (int64_t)fmin(top, (double)p->height) : 0; row < p->height; row++) {
         if (next == raster->count && count == 0) break;
-        memset(cover, 0, (size_t)(p->width + 1) * sizeof *cover);
+        if (right > left) memset(cover + left, 0, (size_t)(right - left) * sizeof *cover);
         for (int line = 0; line < CRD_RASTER_LINES; line++) {
             const double y = (double)row + (line + 0.5) / CRD_RASTER_LINES;
             for (; next < raster->count && raster->edges[next].y0 <= y; next++) {
@@ -189,7 +203,7 @@ void crd_raster_fill(crd_raster *raster, uint32_t colour, double opacity)
             sort_crossings(active, count);
             cover_line(cover, p->width, active, count);
         }
-        blend_row(p->rgb + 3 * row * p->width, cover, p->width, colour, opacity);
+        blend_row(p->rgb + 3 * row * p->width, cover, left, right, colour, opacity);
     }
 done:
     raster->count = 0;

@@ -36,8 +36,8 @@ void crd_raster_box(crd_raster *raster, double x, double y, double width, double
 void crd_raster_disc(crd_raster *raster, double x, double y, double radius);
 /* A round pen of that width is put down at a point, or drawn there from where it is. */
 void crd_raster_pen(crd_raster *raster, bool draw, double x, double y, double width);
-/* Text from the left end of its base line, `size` pixels high; `turned` text runs upwards. */
-void crd_raster_text(crd_raster *raster, double x, double y, double size, bool bold, bool turned, const char *words);
+/* Text from the left end of its base line, `size` pixels high, with a pen of that width; `turned` text runs upwards. */
+void crd_raster_text(crd_raster *raster, double x, double y, double size, double pen, bool turned, const char *words);
 
 /* Fills all that was collected with a colour 0xRRGGBB, and forgets it. */
 void crd_raster_fill(crd_raster *raster, uint32_t colour, double opacity);

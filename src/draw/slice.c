@@ -2,10 +2,14 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "draw/colour.h"
+#include "draw/font.h"
+#include "draw/raster.h"
+#include "draw/ticks.h"
 
 static int64_t within(int64_t x, int64_t count)
 {
@@ -40,7 +44,7 @@ void crd_picture_size(const crd_plane *plane, double row_spacing, double column_
     high /= least;
     wide /= least;
     double factor = (double)edge / fmax(high, wide);
-    if (factor > 1.0) factor = fmin(4.0, floor(factor)); /* enlarged by whole numbers: voxels stay square */
+    if (factor > 1.0) factor = fmin(16.0, floor(factor)); /* enlarged by whole numbers: voxels stay square */
     *width = (int64_t)fmax(1.0, rint(wide * fmax(factor, 1e-6)));
     *height = (int64_t)fmax(1.0, rint(high * fmax(factor, 1e-6)));
 }
@@ -100,11 +104,46 @@ crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uin
         inside[i] = sample(plane, i % width, i / width, width, height) > 0.5f;
     }
     for (int64_t i = 0; i < width * height; i++) {
-        const bool right = i % width + 1 < width && inside[i] != inside[i + 1];
-        const bool below = i / width + 1 < height && inside[i] != inside[i + width];
-        if (right || below) memcpy(picture->rgb + 3 * i, rgb, 3);
+        /* Both sides of the border. */
+        if (i % width + 1 < width && inside[i] != inside[i + 1]) {
+            memcpy(picture->rgb + 3 * i, rgb, 3);
+            memcpy(picture->rgb + 3 * (i + 1), rgb, 3);
+        }
+        if (i / width + 1 < height && inside[i] != inside[i + width]) {
+            memcpy(picture->rgb + 3 * i, rgb, 3);
+            memcpy(picture->rgb + 3 * (i + width), rgb, 3);
+        }
     }
 done:
     crd_free(&inside);
     return status;
+}
+
+/* Bar and words, `more` pixels larger all around. */
+static void fill_scale_bar(crd_raster *raster, double x, double y, double length, double size, const char *words,
+                           double more, uint32_t colour)
+{
+    const double thick = 0.22 * size, left = x + 0.5 * (length - size * crd_font_width(words));
+    crd_raster_box(raster, x - more, y - more, length + 2.0 * more, thick + 2.0 * more);
+    crd_raster_text(raster, left, y - 0.4 * size, size, size * CRD_FONT_PEN + 2.0 * more, false, words);
+    crd_raster_fill(raster, colour, 1.0);
+}
+
+crd_status crd_picture_scale_bar(crd_picture *picture, double pixel, const char *unit)
+{
+    const double width = (double)picture->width, size = fmin(24.0, fmax(11.0, rint(width / 19.0)));
+    double low = 0.0, high = 0.36 * width * pixel;
+    crd_raster raster = {.picture = picture};
+    crd_ticks ticks;
+    char words[CRD_TICK_BYTES + 32];
+    if (!(pixel > 0.0) || !isfinite(high) || width < 120.0 || (double)picture->height < 4.0 * size) return CRD_OK;
+    crd_ticks_choose(&low, &high, 3, false, false, &ticks);
+    if (ticks.count < 2) return CRD_OK;
+    snprintf(words, sizeof words, "%s %s", ticks.text[1], unit);
+    const double length = rint(ticks.value[1] / pixel), wide = fmax(length, size * crd_font_width(words));
+    const double x = rint(width - 0.8 * size - 0.5 * (wide + length)), y = rint((double)picture->height - 1.1 * size);
+    fill_scale_bar(&raster, x, y, length, size, words, 1.2, 0x000000);
+    fill_scale_bar(&raster, x, y, length, size, words, 0.0, 0xffffff);
+    crd_raster_free(&raster);
+    return raster.status;
 }

@@ -26,5 +26,8 @@ crd_status crd_picture_grey(const crd_plane *plane, double low, double high, int
 crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, int64_t height, crd_picture *out);
 /* Draws where the plane crosses one half, in a colour 0xRRGGBB. */
 crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour);
+/* Draws how long a round length is, at the bottom right, in white that black sets off; `pixel` is what one pixel
+ * measures, 0: not known, nothing is drawn. Nor is it in a picture that is too small. */
+crd_status crd_picture_scale_bar(crd_picture *picture, double pixel, const char *unit);
 
 #endif

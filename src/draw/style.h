@@ -15,8 +15,8 @@
     X(line, d5d9df, 3a414b)                                                                                            \
     X(a, 1f5fbf, 7fb0ff)                                                                                               \
     X(b, c2410c, ff9d5c)                                                                                               \
-    X(c, 0f766e, 4fd1c0)                                                                                               \
-    X(d, 7e22ce, cf9dff)
+    X(c, 009999, 99ffdd)                                                                                               \
+    X(d, 883377, cc3399)
 
 /* class of the SVG, colour, width of lines, opacity. The series come last: lines and dots, bars that let a line over
  * them be seen, faint lines. */
@@ -42,7 +42,7 @@
 #define CRD_LETTERINGS(X)                                                                                              \
     X(tick, soft, 12, 400)                                                                                             \
     X(label, soft, 13, 400)                                                                                            \
-    X(title, ink, 14, 1)
+    X(title, ink, 14, 600)
 
 #define CRD_NAME_COLOUR(name, light, dark)             CRD_COLOUR_##name,
 #define CRD_NAME_INK(name, colour, width, opacity)     CRD_INK_##name,

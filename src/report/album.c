@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "draw/colour.h"
 #include "draw/slice.h"
+#include "report/page.h"
 
 enum { PREDICTED, LABELLED }; /* numbers of crd_class_colours */
 enum { EDGE = 448, CROP = 64, CROP_EDGE = 192, CHOICES = 5 };
@@ -150,6 +151,8 @@ typedef struct planes {
     crd_plane back, seg, label, unc, maps[4];
     double low, high; /* greys */
     bool scan;
+    double edge; /* of a row's voxels, 0: not known */
+    const char *unit;
 } planes;
 
 static void free_planes(planes *p)
@@ -166,6 +169,8 @@ static crd_status read_planes(crd_subject *s, int axis, int64_t index, bool maps
     p->scan = s->scan != NULL;
     p->low = p->scan ? s->scan_low : 0.0;
     p->high = p->scan ? s->scan_high : 1.0;
+    p->edge = s->spacing[axis == 2 ? 1 : 2];
+    p->unit = crd_page_unit(s);
     if (p->scan) {
         CRD_PASS(read_plane(s->scan, 1.0, &s->in_scan, axis, index, &p->back));
     } else if (s->prob != NULL) {
@@ -197,6 +202,9 @@ static crd_status add_grey(crd_album *album, const planes *p, int64_t width, int
     if (contours && p->label.values != NULL)
         CRD_TRY(crd_picture_contour(&picture, &p->label, crd_class_colours[LABELLED]));
     if (contours) CRD_TRY(crd_picture_contour(&picture, &p->seg, crd_class_colours[PREDICTED]));
+    if (!contours) {
+        CRD_TRY(crd_picture_scale_bar(&picture, p->edge * (double)p->back.columns / (double)width, p->unit));
+    }
     snprintf(alt, sizeof alt, contours ? "Outline of the segmentation over the %s, %s" : "The %s, %s", back, where);
     CRD_TRY(add(album, &picture, contours ? "contour" : back, alt, contours ? "segmentation" : back));
 done:
@@ -313,9 +321,13 @@ crd_status crd_album_slices(crd_album *album, crd_subject *subjects, int count)
         high = fmax(high, subjects[i].survey.high);
         label |= subjects[i].label != NULL;
     }
-    crd_text_add(album->page, "<p class=\"key\"><span><i class=\"predicted\"></i>outline of the segmentation</span>");
+    crd_text_print(album->page,
+                   "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
+                   (unsigned)crd_class_colours[PREDICTED]);
     if (label) {
-        crd_text_add(album->page, "<span><i class=\"labelled\"></i>outline of the label, where they differ</span>");
+        crd_text_print(album->page,
+                       "<span><i style=\"background:#%06x\"></i>outline of the label, where they differ</span>",
+                       (unsigned)crd_class_colours[LABELLED]);
     }
     crd_text_add(album->page, "</p>");
     if (high > 0.0) crd_album_bar(album->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
@@ -386,7 +398,7 @@ crd_status crd_album_regions(crd_album *album, crd_subject *s)
             crd_text_add(page, ", ");
             crd_text_number(page, (double)r->voxels * s->spacing[0] * s->spacing[1] * s->spacing[2], 4, "");
             crd_text_add(page, " ");
-            crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
+            crd_text_html(page, crd_page_unit(s));
             crd_text_add(page, "\xc2\xb3");
         }
         crd_text_add(page, "</dd><dt>mean uncertainty</dt><dd>");

@@ -8,6 +8,11 @@
 #include "base/memory.h"
 #include "report/style.h"
 
+const char *crd_page_unit(const crd_subject *s)
+{
+    return strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit;
+}
+
 static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
 {
     int64_t all = 0;
@@ -56,7 +61,7 @@ static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
             crd_text_number(page, s->spacing[axis], 4, "");
         }
         crd_text_add(page, " ");
-        crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
+        crd_text_html(page, crd_page_unit(s));
     }
     if (kind[0] != '\0') {
         crd_text_add(page, strcmp(kind, "bcnn") == 0   ? " \xc2\xb7 Bayesian network (bcnn)"

@@ -16,4 +16,7 @@ crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count
 void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count);
 void crd_page_end(crd_text *page);
 
+/* The unit of the voxels' edges as people write it. */
+const char *crd_page_unit(const crd_subject *subject);
+
 #endif

@@ -38,12 +38,12 @@
     ".plot figcaption{color:var(--ink);font-weight:600;font-size:.92rem;min-height:2.6em}"                             \
     "svg{width:100%;height:auto;display:block;font-variant-numeric:tabular-nums}" CRD_SVG_STYLE                        \
     ".pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,160px),1fr));gap:.7rem;"             \
-    "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;image-rendering:pixelated;display:block;"     \
+    "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;display:block;"                               \
     "border-radius:3px;background:#000}"                                                                               \
     ".which{margin:.2rem 0;font-weight:600}"                                                                           \
     ".key{display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;color:var(--soft)}"                                             \
     ".key i{display:inline-block;width:1.4rem;height:.5rem;margin-right:.5rem;border:1px solid var(--soft)}"           \
-    ".predicted{background:#00e0ff}.labelled{background:#ff9e1b}.key i,.pictures img,.crops img{"                      \
+    ".key i,.pictures img,.crops img{"                                                                                 \
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
     ".bar{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem;margin:.4rem 0 1rem;color:var(--soft);"             \
     "font-variant-numeric:tabular-nums}.bar i{width:min(20rem,50vw);height:1rem;border:1px solid var(--line);"         \
