@@ -247,6 +247,12 @@ static void test_svg(void)
     CHECK_OK(crd_text_finish(&again, &second));
     CHECK(strstr(second, "bars &lt;&amp;&gt;") != NULL && strstr(second, "inf") == NULL);
     crd_free(&second);
+    const crd_plot endless = {.x = {.low = -(double)INFINITY, .high = (double)INFINITY}, .series = &line, .count = 1};
+    crd_text third = {0};
+    crd_plot_svg(&endless, 300, 200, "", &third);
+    CHECK_OK(crd_text_finish(&third, &second));
+    CHECK(strstr(second, "inf") == NULL && strstr(second, "nan") == NULL);
+    crd_free(&second);
 }
 
 /* Twice the same bytes; nothing leaves its box; the PNG says its size. */

@@ -52,14 +52,11 @@ static void include(const crd_axis *axis, const double *values, int64_t count, d
 static bool find_range(const crd_plot *plot, bool vertical, double *low, double *high)
 {
     const crd_axis *axis = vertical ? &plot->y : &plot->x;
-    *low = axis->low;
-    *high = axis->high;
-    if (*high > *low) return false;
-    *low = axis->zero && !axis->log ? 0.0 : (double)INFINITY;
-    *high = -*low;
-    for (int i = 0; i < plot->count; i++) {
+    const bool given = axis->high > axis->low;
+    *low = given ? axis->low : axis->zero && !axis->log ? 0.0 : (double)INFINITY;
+    *high = given ? axis->high : -*low;
+    for (int i = 0; !given && i < plot->count; i++) {
         const crd_series *s = &plot->series[i];
-        if (vertical && s->kind == CRD_SERIES_BAND) continue;
         include(axis, vertical ? s->y : s->x, s->count, low, high);
         if (!vertical) include(axis, s->x_end, s->count, low, high);
     }
@@ -69,7 +66,7 @@ static bool find_range(const crd_plot *plot, bool vertical, double *low, double 
     }
     *low = fmax(*low, -1e300);
     *high = fmin(*high, 1e300);
-    return vertical;
+    return vertical && !given;
 }
 
 /* Of a text as this pen writes it. */
