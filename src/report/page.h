@@ -11,6 +11,20 @@ void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjec
 crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int count);
 /* What the interval is, and what it isn't. */
 void crd_page_words(crd_text *page, const crd_subject *subject);
+
+/* Pictures go into the page, and as PNG files into a folder, which is made already. */
+typedef struct crd_page_pictures {
+    crd_text *page;
+    const char *folder;
+    const char *which; /* put before captions: "", or "Run A: " */
+    int count;
+} crd_page_pictures;
+
+/* Slices across all three axes, chosen where they matter; the same for both runs, chosen by the first. */
+crd_status crd_page_slices(crd_page_pictures *pictures, crd_subject *subjects, int count);
+/* The table of the most uncertain regions, each with a crop. */
+crd_status crd_page_regions(crd_page_pictures *pictures, crd_subject *subject);
+
 /* Every plot, of two runs side by side. */
 crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count);
 void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count);

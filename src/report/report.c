@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "draw/picture.h"
-#include "report/album.h"
 #include "report/page.h"
 
 /* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
@@ -36,13 +35,13 @@ static crd_status write_page(const crd_report_options *options, const char *fold
     crd_text page = {0};
     char *html = NULL;
     char title[512];
-    crd_album album = {.page = &page, .folder = folder, .which = ""};
+    crd_page_pictures pictures = {.page = &page, .folder = folder, .which = ""};
     snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&subjects[0]));
     crd_page_begin(&page, options->title != NULL ? options->title : title, subjects, count);
     CRD_TRY(crd_page_summary(&page, subjects, count));
     crd_page_words(&page, &subjects[0]);
     crd_text_add(&page, "<section id=\"slices\"><h2>Slices</h2>");
-    CRD_TRY(crd_album_slices(&album, subjects, count));
+    CRD_TRY(crd_page_slices(&pictures, subjects, count));
     crd_text_add(&page, "</section>");
     crd_text_add(&page, "<section id=\"plots\"><h2>Plots</h2>");
     CRD_TRY(crd_page_plots(&page, subjects, count));
@@ -58,7 +57,7 @@ static crd_status write_page(const crd_report_options *options, const char *fold
         crd_text_add(&page,
                      "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
                      "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
-        CRD_TRY(crd_album_regions(&album, &subjects[i]));
+        CRD_TRY(crd_page_regions(&pictures, &subjects[i]));
         crd_text_add(&page, "</section>");
     }
     crd_text_add(&page, "</div>");
