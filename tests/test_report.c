@@ -4,7 +4,7 @@
 #include "draw/colour.h"
 #include "draw/slice.h"
 #include "harness.h"
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 /* CIE lightness of an sRGB colour: another space than the one the map was made in. */
 static double lightness(const uint8_t rgb[3])

@@ -8,25 +8,25 @@
 #include "base/memory.h"
 #include "report/style.h"
 
-const char *crd_page_unit(const crd_subject *s)
+const char *crd_page_unit(const crd_reported_run *s)
 {
     return strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit;
 }
 
-static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
+static void add_warnings(crd_text *page, const crd_reported_run *runs, int count)
 {
     int64_t all = 0;
-    for (int i = 0; i < count; i++) all += subjects[i].warnings.count;
+    for (int i = 0; i < count; i++) all += runs[i].warnings.count;
     if (all == 0) return;
     crd_text_add(page, "<section class=\"warnings\" aria-label=\"Warnings\"><strong>Read this first</strong><ul>");
     for (int i = 0; i < count; i++) {
-        for (int64_t k = 0; k < subjects[i].warnings.count; k++) {
+        for (int64_t k = 0; k < runs[i].warnings.count; k++) {
             crd_text_add(page, "<li>");
             if (count > 1) {
-                crd_text_html(page, subjects[i].name);
+                crd_text_html(page, runs[i].name);
                 crd_text_add(page, ": ");
             }
-            crd_text_html(page, subjects[i].warnings.items[k]);
+            crd_text_html(page, runs[i].warnings.items[k]);
             crd_text_add(page, "</li>");
         }
     }
@@ -34,14 +34,14 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
 }
 
 /* Above what is said of one of two runs. */
-static void name_part(crd_text *page, const crd_subject *s)
+static void name_part(crd_text *page, const crd_reported_run *s)
 {
     crd_text_add(page, "<p class=\"which\">");
     crd_text_html(page, s->name);
     crd_text_add(page, "</p>");
 }
 
-static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
+static void name_run(crd_text *page, const crd_reported_run *s, bool with_scan)
 {
     const char *kind = s->facts.kind, *scan = crd_manifest_text(s, "scan/path");
     const double samples = crd_manifest_number(s, "plan/samples");
@@ -76,7 +76,7 @@ static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
     crd_text_add(page, "</p>");
 }
 
-void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjects, int count)
+void crd_page_begin(crd_text *page, const char *title, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
@@ -88,14 +88,14 @@ void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjec
     crd_text_html(page, title);
     crd_text_add(page, "</h1>");
     for (int i = 0; i < count; i++) {
-        const char *scan = crd_manifest_text(&subjects[i], "scan/path");
-        const char *next = i + 1 < count ? crd_manifest_text(&subjects[i + 1], "scan/path") : NULL;
-        name_run(page, &subjects[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
+        const char *scan = crd_manifest_text(&runs[i], "scan/path");
+        const char *next = i + 1 < count ? crd_manifest_text(&runs[i + 1], "scan/path") : NULL;
+        name_run(page, &runs[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
     }
     crd_text_add(page, "<nav><a href=\"#short\">In short</a> <a href=\"#meaning\">What it means</a> "
                        "<a href=\"#slices\">Slices</a> <a href=\"#plots\">Plots</a> <a href=\"#regions\">Where to look "
                        "first</a> <a href=\"#made\">How it was made</a></nav></header><main>");
-    add_warnings(page, subjects, count);
+    add_warnings(page, runs, count);
 }
 
 static void number_box(crd_text *page, double value, int digits, const char *unit, const char *words)
@@ -110,7 +110,7 @@ static void number_box(crd_text *page, double value, int digits, const char *uni
 }
 
 /* The range of the samples' volume fractions; false where the manifest has none. */
-static bool fraction_range(const crd_subject *s, double range[2])
+static bool fraction_range(const crd_reported_run *s, double range[2])
 {
     const cJSON *ends =
         cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
@@ -122,13 +122,13 @@ static bool fraction_range(const crd_subject *s, double range[2])
     return true;
 }
 
-static double fraction_of(const crd_subject *s)
+static double fraction_of(const crd_reported_run *s)
 {
     const double said = crd_manifest_number(s, "volume_fraction/segmentation"); /* inside the run's mask */
     return isfinite(said) ? said : s->survey.foreground;
 }
 
-static void fraction_box(crd_text *page, const crd_subject *s)
+static void fraction_box(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
     crd_text_add(page, "<div><b>");
@@ -152,7 +152,7 @@ static void fraction_box(crd_text *page, const crd_subject *s)
 }
 
 /* Why the segmentation's fraction can lie outside the samples' range. */
-static void explain_fraction(crd_text *page, const crd_subject *s)
+static void explain_fraction(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
     if (!fraction_range(s, range)) return;
@@ -171,7 +171,7 @@ typedef struct table_row {
     int better; /* 1: higher is, -1: lower, 0: neither */
 } table_row;
 
-static double figure_at(const crd_subject *s, size_t offset)
+static double figure_at(const crd_reported_run *s, size_t offset)
 {
     double value = (double)NAN;
     if (s->figures != NULL) memcpy(&value, (const char *)s->figures + offset, sizeof value);
@@ -184,14 +184,14 @@ static double rounded(double value)
     return rint(value * 1e4);
 }
 
-static void figure_row(crd_text *page, const table_row *row, const crd_subject *subjects, int count)
+static void figure_row(crd_text *page, const table_row *row, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<tr><th scope=\"row\">");
     crd_text_html(page, row->name);
     crd_text_add(page, "</th>");
     for (int i = 0; i < count; i++) {
-        const double value = figure_at(&subjects[i], row->offset);
-        const double other = count > 1 ? figure_at(&subjects[1 - i], row->offset) : (double)NAN;
+        const double value = figure_at(&runs[i], row->offset);
+        const double other = count > 1 ? figure_at(&runs[1 - i], row->offset) : (double)NAN;
         crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "<td><strong>" : "<td>");
         crd_text_fixed(page, value, 4, "n/a");
         crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "</strong></td>" : "</td>");
@@ -199,7 +199,7 @@ static void figure_row(crd_text *page, const table_row *row, const crd_subject *
     crd_text_add(page, "</tr>");
 }
 
-static void figure_table(crd_text *page, const crd_subject *subjects, int count)
+static void figure_table(crd_text *page, const crd_reported_run *runs, int count)
 {
 #define AT(MEMBER) offsetof(crd_validation, MEMBER)
     static const table_row rows[] = {
@@ -222,22 +222,22 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
     for (int i = 0; i < count; i++) {
         crd_text_add(page, "<th scope=\"col\">");
-        crd_text_html(page, subjects[i].name);
+        crd_text_html(page, runs[i].name);
         crd_text_add(page, "</th>");
     }
     crd_text_add(page, "</tr></thead><tbody>");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], subjects, count);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], runs, count);
     crd_text_add(page, "</tbody></table></div>");
     if (count > 1) crd_text_add(page, "<p class=\"note\">Bold: the better of the two, where one can be.</p>");
 }
 
 /* The comparison in words, line by line. */
-static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
+static crd_status compare_runs(crd_text *page, const crd_reported_run *runs)
 {
     char *words = NULL;
-    const crd_compared_run runs[2] = {{"Run A", subjects[0].facts.kind, subjects[0].figures},
-                                      {"Run B", subjects[1].facts.kind, subjects[1].figures}};
-    CRD_PASS(crd_compare_in_words(runs, 2, &words));
+    const crd_compared_run compared[2] = {{"Run A", runs[0].facts.kind, runs[0].figures},
+                                          {"Run B", runs[1].facts.kind, runs[1].figures}};
+    CRD_PASS(crd_compare_in_words(compared, 2, &words));
     crd_text_add(page, "<h3>The two runs in words</h3><ul>");
     for (char *line = words; *line != '\0';) {
         char *end = strchr(line, '\n');
@@ -252,12 +252,12 @@ static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
     return CRD_OK;
 }
 
-crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
+crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int count)
 {
     int validated = 0;
     crd_text_add(page, "<section id=\"short\"><h2>In short</h2>");
     for (int i = 0; i < count; i++) {
-        const crd_subject *s = &subjects[i];
+        const crd_reported_run *s = &runs[i];
         const crd_validation *v = s->figures;
         if (count > 1) name_part(page, s);
         crd_text_add(page, "<div class=\"numbers\">");
@@ -276,13 +276,13 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
         crd_text_add(page, "</div>");
         explain_fraction(page, s);
     }
-    if (validated > 0) figure_table(page, subjects, count);
-    if (validated > 1) CRD_PASS(compare_runs(page, subjects));
+    if (validated > 0) figure_table(page, runs, count);
+    if (validated > 1) CRD_PASS(compare_runs(page, runs));
     crd_text_add(page, "</section>");
     return CRD_OK;
 }
 
-void crd_page_words(crd_text *page, const crd_subject *s)
+void crd_page_words(crd_text *page, const crd_reported_run *s)
 {
     const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
     char low[sizeof s->facts.interval];
@@ -316,11 +316,11 @@ void crd_page_words(crd_text *page, const crd_subject *s)
         "is biased.</li></ul></section>");
 }
 
-void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
+void crd_page_manifest(crd_text *page, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<section id=\"made\"><h2>How the run was made</h2>");
     for (int i = 0; i < count; i++) {
-        const crd_subject *s = &subjects[i];
+        const crd_reported_run *s = &runs[i];
         char *text = NULL;
         if (count > 1) name_part(page, s);
         if (s->manifest == NULL || crd_json_print(s->manifest, false, &text) != CRD_OK) {

@@ -95,7 +95,7 @@ static void choose(choice *choices, int *count, int64_t index, const char *why)
 }
 
 /* The most uncertain, the most wrong, and some at even distances: more of those across z, the usual view. */
-static int choose_slices(const crd_subject *s, int axis, choice *choices)
+static int choose_slices(const crd_reported_run *s, int axis, choice *choices)
 {
     const int64_t n = s->whole.size[axis];
     int count = 0;
@@ -128,7 +128,7 @@ static crd_status read_plane(crd_volume *volume, double scale, const crd_box *bo
     return CRD_OK;
 }
 
-static crd_status read_label(crd_subject *s, int axis, int64_t index, crd_plane *out)
+static crd_status read_label(crd_reported_run *s, int axis, int64_t index, crd_plane *out)
 {
     crd_status status = CRD_OK;
     uint8_t *classes = NULL;
@@ -164,7 +164,7 @@ static void free_planes(planes *p)
     for (int i = 0; i < 4; i++) crd_plane_free(&p->maps[i]);
 }
 
-static crd_status read_planes(crd_subject *s, int axis, int64_t index, bool maps, planes *p)
+static crd_status read_planes(crd_reported_run *s, int axis, int64_t index, bool maps, planes *p)
 {
     p->scan = s->scan != NULL;
     p->low = p->scan ? s->scan_low : 0.0;
@@ -237,20 +237,20 @@ static double largest_of(const crd_plane *plane)
 }
 
 /* The maps of all intervals side by side, in one scale that suits the widest. */
-static crd_status add_intervals(crd_page_pictures *pictures, crd_subject *subjects, int count, const planes p[2],
+static crd_status add_intervals(crd_page_pictures *pictures, crd_reported_run *runs, int count, const planes p[2],
                                 const int64_t width[2], const int64_t height[2], const char *where)
 {
     double high = 0.0;
     for (int k = 0; k < count; k++) {
-        if (p[k].unc.values != NULL && subjects[k].map_count > 0) {
-            high = fmax(high, largest_of(&p[k].maps[subjects[k].map_count - 1]));
+        if (p[k].unc.values != NULL && runs[k].map_count > 0) {
+            high = fmax(high, largest_of(&p[k].maps[runs[k].map_count - 1]));
         }
     }
     if (high == 0.0) return CRD_OK;
     add_bar(pictures->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
     crd_text_add(pictures->page, "<div class=\"pictures\">");
     for (int k = 0; k < count; k++) {
-        const crd_subject *s = &subjects[k];
+        const crd_reported_run *s = &runs[k];
         if (p[k].unc.values == NULL || s->map_count == 0) continue;
         if (count > 1) pictures->which = run_names[k];
         CRD_PASS(add_map(pictures, &p[k].unc, high, width[k], height[k], s->facts.interval, where));
@@ -263,7 +263,7 @@ static crd_status add_intervals(crd_page_pictures *pictures, crd_subject *subjec
 }
 
 /* One slice of all runs in one row: the scan once, then segmentation and map of each. Further intervals follow. */
-static crd_status add_slice(crd_page_pictures *pictures, crd_subject *subjects, int count, int axis, const choice *c,
+static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs, int count, int axis, const choice *c,
                             bool maps, double high)
 {
     crd_status status = CRD_OK;
@@ -272,10 +272,10 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_subject *subjects, 
     int64_t width[2] = {0}, height[2] = {0};
     memset(p, 0, sizeof p);
     snprintf(where, sizeof where, "%s = %lld (%s)", axis_names[axis],
-             (long long)(c->index + subjects[0].in_scan.origin[axis]), c->why);
+             (long long)(c->index + runs[0].in_scan.origin[axis]), c->why);
     crd_text_add(pictures->page, "<div class=\"pictures\">");
     for (int i = 0; i < count; i++) {
-        crd_subject *s = &subjects[i];
+        crd_reported_run *s = &runs[i];
         if (c->index >= s->whole.size[axis]) continue; /* the second run is smaller */
         CRD_TRY(read_planes(s, axis, c->index, maps, &p[i]));
         crd_picture_size(&p[i].back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], EDGE, &width[i],
@@ -287,7 +287,7 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_subject *subjects, 
         if (s->unc != NULL) CRD_TRY(add_map(pictures, &p[i].unc, high, width[i], height[i], s->facts.interval, where));
     }
     crd_text_add(pictures->page, "</div>");
-    if (maps) CRD_TRY(add_intervals(pictures, subjects, count, p, width, height, where));
+    if (maps) CRD_TRY(add_intervals(pictures, runs, count, p, width, height, where));
 done:
     pictures->which = "";
     for (int i = 0; i < 2; i++) free_planes(&p[i]);
@@ -295,7 +295,7 @@ done:
 }
 
 /* `run` is whose figures they are, "" where there is one only. */
-static void name_slice(crd_text *page, const crd_subject *s, const char *run, int axis, const choice *c)
+static void name_slice(crd_text *page, const crd_reported_run *s, const char *run, int axis, const choice *c)
 {
     crd_text_print(page, "<h4>%s = %lld <small>", axis_names[axis], (long long)(c->index + s->in_scan.origin[axis]));
     crd_text_html(page, run);
@@ -313,13 +313,13 @@ static void name_slice(crd_text *page, const crd_subject *s, const char *run, in
     crd_text_add(page, "</small></h4>");
 }
 
-crd_status crd_page_slices(crd_page_pictures *pictures, crd_subject *subjects, int count)
+crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, int count)
 {
     double high = 0.0;
     bool label = false;
     for (int i = 0; i < count; i++) {
-        high = fmax(high, subjects[i].survey.high);
-        label |= subjects[i].label != NULL;
+        high = fmax(high, runs[i].survey.high);
+        label |= runs[i].label != NULL;
     }
     crd_text_print(pictures->page,
                    "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
@@ -333,11 +333,11 @@ crd_status crd_page_slices(crd_page_pictures *pictures, crd_subject *subjects, i
     if (high > 0.0) add_bar(pictures->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
     for (int axis = 0; axis < 3; axis++) {
         choice choices[CHOICES];
-        const int chosen = choose_slices(&subjects[0], axis, choices);
+        const int chosen = choose_slices(&runs[0], axis, choices);
         crd_text_print(pictures->page, "<h3>Slices across %s</h3>", axis_names[axis]);
         for (int c = 0; c < chosen; c++) {
-            name_slice(pictures->page, &subjects[0], count > 1 ? run_names[0] : "", axis, &choices[c]);
-            CRD_PASS(add_slice(pictures, subjects, count, axis, &choices[c], c == 0, high));
+            name_slice(pictures->page, &runs[0], count > 1 ? run_names[0] : "", axis, &choices[c]);
+            CRD_PASS(add_slice(pictures, runs, count, axis, &choices[c], c == 0, high));
         }
     }
     return pictures->page->status;
@@ -361,7 +361,7 @@ static crd_status cropped(crd_plane *plane, int64_t row, int64_t column)
     return CRD_OK;
 }
 
-static crd_status add_crop(crd_page_pictures *pictures, crd_subject *s, const crd_region *region, int number)
+static crd_status add_crop(crd_page_pictures *pictures, crd_reported_run *s, const crd_region *region, int number)
 {
     crd_status status = CRD_OK;
     planes p = {0};
@@ -377,7 +377,7 @@ done:
     return status;
 }
 
-crd_status crd_page_regions(crd_page_pictures *pictures, crd_subject *s)
+crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *s)
 {
     crd_text *page = pictures->page;
     const bool sized = s->spacing[0] > 0.0 && s->spacing[1] > 0.0 && s->spacing[2] > 0.0;

@@ -11,7 +11,8 @@
 enum { BARS = 64 };
 
 /* The plot in a figure; `words` say what can be seen and how it is read. */
-static void add_figure(crd_text *page, const crd_subject *s, const char *title, const char *words, const crd_plot *plot)
+static void add_figure(crd_text *page, const crd_reported_run *s, const char *title, const char *words,
+                       const crd_plot *plot)
 {
     const bool two = s->name[0] != '\0'; /* side by side */
     crd_text_add(page, "<figure class=\"plot\"><figcaption>");
@@ -46,7 +47,7 @@ static void edges(double high, double low_edges[BARS], double high_edges[BARS])
 }
 
 /* The uncertainty of all voxels; right and wrong ones apart where there is a label. */
-static crd_status plot_uncertainty(crd_text *page, const crd_subject *s)
+static crd_status plot_uncertainty(crd_text *page, const crd_reported_run *s)
 {
     const crd_validation *v = s->figures;
     if (s->unc == NULL) return CRD_OK;
@@ -104,7 +105,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The volume fraction of each realisation, and the interval. */
-static crd_status plot_fraction(crd_text *page, const crd_subject *s)
+static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
 {
     enum { BINS = 16 };
     crd_status status = CRD_OK;
@@ -155,7 +156,7 @@ done:
     return status;
 }
 
-static crd_status plot_reliability(crd_text *page, const crd_subject *s)
+static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
 {
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->reliability.accuracy.count : 0;
@@ -182,7 +183,7 @@ static crd_status plot_reliability(crd_text *page, const crd_subject *s)
     return CRD_OK;
 }
 
-static crd_status plot_risk(crd_text *page, const crd_subject *s)
+static crd_status plot_risk(crd_text *page, const crd_reported_run *s)
 {
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->risk_coverage.risk.count : 0;
@@ -200,7 +201,7 @@ static crd_status plot_risk(crd_text *page, const crd_subject *s)
     return CRD_OK;
 }
 
-static crd_status plot_pavpu(crd_text *page, const crd_subject *s)
+static crd_status plot_pavpu(crd_text *page, const crd_reported_run *s)
 {
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->pavpu_curve.threshold.count : 0;
@@ -230,7 +231,7 @@ static crd_status plot_pavpu(crd_text *page, const crd_subject *s)
     return CRD_OK;
 }
 
-static crd_status plot_distance(crd_text *page, const crd_subject *s)
+static crd_status plot_distance(crd_text *page, const crd_reported_run *s)
 {
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->distance.uncertainty.count : 0;
@@ -254,7 +255,7 @@ static crd_status plot_distance(crd_text *page, const crd_subject *s)
     return CRD_OK;
 }
 
-static crd_status plot_slices(crd_text *page, const crd_subject *s)
+static crd_status plot_slices(crd_text *page, const crd_reported_run *s)
 {
     crd_status status = CRD_OK;
     double *z = NULL;
@@ -274,7 +275,7 @@ done:
     return status;
 }
 
-static crd_status plot_convergence(crd_text *page, const crd_subject *s)
+static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
 {
     crd_convergence c;
     double low = 33.0, high = 67.0;
@@ -303,7 +304,7 @@ static crd_status plot_convergence(crd_text *page, const crd_subject *s)
 }
 
 /* Grey values of this scan and of those the model was trained on. */
-static crd_status plot_greys(crd_text *page, const crd_subject *s)
+static crd_status plot_greys(crd_text *page, const crd_reported_run *s)
 {
     const crd_training_record *t = &s->training;
     const crd_volume_statistics *h = &s->scan_statistics;
@@ -327,9 +328,9 @@ static crd_status plot_greys(crd_text *page, const crd_subject *s)
     return CRD_OK;
 }
 
-crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count)
+crd_status crd_page_plots(crd_text *page, const crd_reported_run *runs, int count)
 {
-    static crd_status (*const plots[])(crd_text * page, const crd_subject *s) = {
+    static crd_status (*const plots[])(crd_text * page, const crd_reported_run *s) = {
         plot_uncertainty, plot_fraction, plot_convergence, plot_slices, plot_reliability,
         plot_risk,        plot_pavpu,    plot_distance,    plot_greys};
     crd_text_add(page, count > 1 ? "<div class=\"plots two\">" : "<div class=\"plots\">");
@@ -337,7 +338,7 @@ crd_status crd_page_plots(crd_text *page, const crd_subject *subjects, int count
         const int64_t before = page->length;
         if (count > 1) crd_text_add(page, "<div class=\"pair\">");
         const int64_t opened = page->length;
-        for (int i = 0; i < count; i++) CRD_PASS(plots[k](page, &subjects[i]));
+        for (int i = 0; i < count; i++) CRD_PASS(plots[k](page, &runs[i]));
         if (page->length == opened) page->length = before; /* neither run has it */
         if (page->length > before && count > 1) crd_text_add(page, "</div>");
     }

@@ -1,4 +1,4 @@
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/report.h"
 
-const cJSON *crd_manifest_item(const crd_subject *subject, const char *path)
+const cJSON *crd_manifest_item(const crd_reported_run *run, const char *path)
 {
-    const cJSON *item = subject->manifest;
+    const cJSON *item = run->manifest;
     char key[64];
     while (item != NULL && *path != '\0') {
         const size_t length = strcspn(path, "/");
@@ -21,22 +21,22 @@ const cJSON *crd_manifest_item(const crd_subject *subject, const char *path)
     return item;
 }
 
-double crd_manifest_number(const crd_subject *subject, const char *path)
+double crd_manifest_number(const crd_reported_run *run, const char *path)
 {
-    const cJSON *item = crd_manifest_item(subject, path);
+    const cJSON *item = crd_manifest_item(run, path);
     return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
 }
 
-const char *crd_manifest_text(const crd_subject *subject, const char *path)
+const char *crd_manifest_text(const crd_reported_run *run, const char *path)
 {
-    const cJSON *item = crd_manifest_item(subject, path);
+    const cJSON *item = crd_manifest_item(run, path);
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-static crd_status add_warning(crd_subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static crd_status add_warning(crd_subject *subject, const char *format, ...)
+static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static crd_status add_warning(crd_reported_run *run, const char *format, ...)
 {
-    crd_text_list *list = &subject->warnings;
+    crd_text_list *list = &run->warnings;
     char text[1200], **items = NULL;
     va_list arguments;
     va_start(arguments, format);
@@ -51,7 +51,7 @@ static crd_status add_warning(crd_subject *subject, const char *format, ...)
     return CRD_OK;
 }
 
-static crd_status read_manifest(crd_subject *s)
+static crd_status read_manifest(crd_reported_run *s)
 {
     crd_status status = CRD_OK;
     char *text = NULL;
@@ -73,7 +73,7 @@ done:
     return status;
 }
 
-static crd_status open_map(crd_subject *s, const char *path, crd_volume **volume, double *scale)
+static crd_status open_map(crd_reported_run *s, const char *path, crd_volume **volume, double *scale)
 {
     if (path == NULL) return CRD_OK;
     CRD_PASS(crd_volume_open(path, NULL, NULL, volume));
@@ -94,7 +94,7 @@ static crd_status open_map(crd_subject *s, const char *path, crd_volume **volume
     return CRD_OK;
 }
 
-static crd_status open_maps(crd_subject *s)
+static crd_status open_maps(crd_reported_run *s)
 {
     CRD_PASS(open_map(s, s->files.prob, &s->prob, &s->prob_scale));
     CRD_PASS(open_map(s, s->files.seg, &s->seg, NULL));
@@ -116,7 +116,7 @@ static bool fits(const crd_box *box, const int64_t shape[3])
 }
 
 /* Half a percent of the voxels are darker than black, and half a percent lighter than white. */
-static void choose_greys(crd_subject *s)
+static void choose_greys(crd_reported_run *s)
 {
     const crd_volume_statistics *h = &s->scan_statistics;
     const double width = (h->histogram_high - h->histogram_low) / CRD_HISTOGRAM_BINS;
@@ -137,7 +137,7 @@ static int64_t whole_number(const cJSON *item)
 }
 
 /* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
-static crd_volume_options scan_as_read(const crd_subject *s)
+static crd_volume_options scan_as_read(const crd_reported_run *s)
 {
     crd_volume_options options = {.type = crd_manifest_text(s, "settings/type"),
                                   .offset = whole_number(crd_manifest_item(s, "settings/offset"))};
@@ -147,7 +147,7 @@ static crd_volume_options scan_as_read(const crd_subject *s)
 }
 
 /* A scan that has moved away isn't the end of a report. */
-static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
+static crd_status open_scan(crd_reported_run *s, const char *named, const crd_monitor *monitor)
 {
     const char *path = named != NULL ? named : crd_manifest_text(s, "scan/path");
     if (path == NULL)
@@ -173,7 +173,7 @@ static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor
 }
 
 /* For the pictures. What it is understood as has been said by the validation. */
-static crd_status open_label(crd_subject *s, const crd_report_options *options)
+static crd_status open_label(crd_reported_run *s, const crd_report_options *options)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
@@ -195,7 +195,7 @@ done:
     return status;
 }
 
-static crd_status find_figures(crd_subject *s, const crd_report_options *options, const crd_monitor *monitor)
+static crd_status find_figures(crd_reported_run *s, const crd_report_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_validate_options validate;
@@ -216,7 +216,7 @@ done:
 }
 
 /* What the model was trained on, where its file is still there. */
-static void find_training(crd_subject *s)
+static void find_training(crd_reported_run *s)
 {
     crd_model *model = NULL;
     const char *path = crd_manifest_text(s, "model/path");
@@ -225,8 +225,8 @@ static void find_training(crd_subject *s)
     crd_model_free(&model);
 }
 
-crd_status crd_subject_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
-                            crd_subject *s)
+crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                                 crd_reported_run *s)
 {
     s->folder = folder;
     CRD_PASS(crd_run_files_find(folder, &s->files));
@@ -239,7 +239,7 @@ crd_status crd_subject_open(const char *folder, const crd_report_options *option
     return crd_survey_make(s, monitor);
 }
 
-void crd_subject_close(crd_subject *s)
+void crd_reported_run_close(crd_reported_run *s)
 {
     crd_run_files_free(&s->files);
     crd_run_facts_free(&s->facts);

@@ -1,6 +1,6 @@
 /* A run as a report sees it: its volumes, its manifest, its figures, and a survey of its map. */
-#ifndef CRD_REPORT_SUBJECT_H
-#define CRD_REPORT_SUBJECT_H
+#ifndef CRD_REPORT_REPORTED_RUN_H
+#define CRD_REPORT_REPORTED_RUN_H
 
 #include <cjson/cJSON.h>
 
@@ -30,7 +30,7 @@ typedef struct crd_survey {
     int region_count;
 } crd_survey;
 
-typedef struct crd_subject {
+typedef struct crd_reported_run {
     const char *folder;
     char name[32]; /* "Run A (bcnn)" where there are two, else "" */
     crd_run_files files;
@@ -52,22 +52,22 @@ typedef struct crd_subject {
     crd_training_record training; /* voxels 0: not known */
     crd_text_list warnings;       /* of the run, then of the report */
     crd_survey survey;
-} crd_subject;
+} crd_reported_run;
 
-/* Opens, validates if need be, and surveys. `subject` is zeroed before, and closed whatever happens. */
-crd_status crd_subject_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
-                            crd_subject *subject);
-void crd_subject_close(crd_subject *subject);
+/* Opens, validates if need be, and surveys. `run` is zeroed before, and closed whatever happens. */
+crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                                 crd_reported_run *run);
+void crd_reported_run_close(crd_reported_run *run);
 
-crd_status crd_survey_make(crd_subject *subject, const crd_monitor *monitor);
+crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor);
 void crd_survey_free(crd_survey *survey);
 /* Finds the regions from means over blocks of edge `block`, `cells` of them along each axis. */
 crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
                             crd_survey *survey);
 
 /* A number at "a.b.c" of the manifest; NaN where there is none. An item, or NULL. */
-const cJSON *crd_manifest_item(const crd_subject *subject, const char *path);
-double crd_manifest_number(const crd_subject *subject, const char *path);
-const char *crd_manifest_text(const crd_subject *subject, const char *path);
+const cJSON *crd_manifest_item(const crd_reported_run *run, const char *path);
+double crd_manifest_number(const crd_reported_run *run, const char *path);
+const char *crd_manifest_text(const crd_reported_run *run, const char *path);
 
 #endif
