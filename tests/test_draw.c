@@ -50,6 +50,22 @@ static void test_rectangle_is_exact(void)
     crd_picture_free(&picture);
 }
 
+/* Straight edges are exact in whole rows, however slanted. */
+static void test_triangle_halves_its_diagonal(void)
+{
+    crd_picture picture = black(N, N);
+    crd_raster raster = {.picture = &picture};
+    const double corners[3][2] = {{0.0, 0.0}, {N, N}, {0.0, N}};
+    crd_raster_polygon(&raster, corners, 3);
+    crd_raster_fill(&raster, 0xffffff, 1.0);
+    for (int64_t i = 0; i < N * N; i++) {
+        const int64_t x = i % N, y = i / N;
+        CHECK_NEAR(picture.rgb[3 * i], x < y ? 255.0 : x > y ? 0.0 : 127.5, 0.51);
+    }
+    crd_raster_free(&raster);
+    crd_picture_free(&picture);
+}
+
 static void test_disc_and_slanted_line(void)
 {
     static const double radii[] = {0.6, 1.0, 3.3, 7.5, 25.0};
@@ -361,6 +377,6 @@ static void test_colours_differ_for_all_eyes(void)
     CHECK(nearest(dark + CRD_COLOUR_a, CRD_SERIES_COLOURS) > 0.1);
 }
 
-TEST_MAIN(TEST(test_rectangle_is_exact), TEST(test_disc_and_slanted_line), TEST(test_overlaps_count_once),
-          TEST(test_outside_is_left_out), TEST(test_typeface), TEST(test_ticks), TEST(test_svg),
-          TEST(test_painted_plot), TEST(test_scale_bar), TEST(test_colours_differ_for_all_eyes))
+TEST_MAIN(TEST(test_rectangle_is_exact), TEST(test_triangle_halves_its_diagonal), TEST(test_disc_and_slanted_line),
+          TEST(test_overlaps_count_once), TEST(test_outside_is_left_out), TEST(test_typeface), TEST(test_ticks),
+          TEST(test_svg), TEST(test_painted_plot), TEST(test_scale_bar), TEST(test_colours_differ_for_all_eyes))
