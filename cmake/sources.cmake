@@ -1,9 +1,9 @@
 # Parts that need an optional library drop out of the build here.
 if(NOT CRD_HAVE_TIFF)
-  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/tiff[^/]*\\.c$")
+  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/tiff/")
 endif()
 if(NOT CRD_HAVE_NIFTI)
-  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/nifti[^/]*\\.c$")
+  list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/volume/header/nifti[^/]*\\.c$")
 endif()
 # Kernels for instructions that the running CPU may not have live in files of their own, called after asking it.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

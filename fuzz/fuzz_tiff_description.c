@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "volume/tiff.h"
+#include "volume/tiff/tiff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include "volume_tools.h"
 
 #if CRD_HAVE_NIFTI
-#include "volume/nifti_header.h"
+#include "volume/header/nifti_header.h"
 
 static crd_volume *volume; /* stays NULL through every failure */
 static char said[1024];

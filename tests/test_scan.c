@@ -1,6 +1,6 @@
 /* A scan as the network sees it: normalisation, voxels that are no numbers, masks. */
-#include "chunk/kept.h"
 #include "chunk/mask.h"
+#include "chunk/recent_slices.h"
 #include "chunk/scan.h"
 #include "harness.h"
 #include "volume/format.h"
@@ -229,24 +229,42 @@ static void test_mask_of_fortran_order(void)
 /* One byte a voxel: read as what it must be. Anything else needs a word beside it. */
 static void test_raw_mask(void)
 {
-    crd_mask *mask = NULL, *again = NULL;
+    crd_volume *mask = NULL, *again = NULL;
     uint8_t voxels[COUNT], inside[COUNT];
     const int64_t deeper[3] = {Z + 1, Y, X};
     for (int i = 0; i < COUNT; i++) voxels[i] = (uint8_t)(i % 3);
     FILE *file = fopen(scratch("mask.raw"), "wb");
     CHECK(file != NULL && fwrite(voxels, sizeof voxels, 1, file) == 1 && fclose(file) == 0);
     CHECK_OK(crd_mask_open(scratch("mask.raw"), shape, &mask));
-    CHECK_OK(crd_mask_reopen(mask, &again));
-    crd_mask_close(&mask);
-    CHECK_OK(crd_mask_read(again, &whole, inside));
+    CHECK_OK(crd_volume_open_again(mask, &again));
+    crd_volume_close(&mask);
+    CHECK_OK(crd_volume_read(again, &whole, CRD_U8, inside));
     for (int i = 0; i < COUNT; i++) CHECK(inside[i] == (voxels[i] != 0));
-    crd_mask_close(&again);
+    crd_volume_close(&again);
     CHECK_FAILS(crd_mask_open(scratch("mask.raw"), deeper, &mask), CRD_ERR_ARGUMENT, "mask.raw.json");
+}
+
+static void test_cylinder(void)
+{
+    crd_volume *mask = NULL, *again = NULL;
+    uint8_t inside[COUNT], part[2 * 3];
+    CHECK_OK(crd_mask_open("cylinder", shape, &mask));
+    CHECK_OK(crd_volume_read(mask, &whole, CRD_U8, inside));
+    for (int i = 0; i < COUNT; i++) {
+        const double y = i / X % Y + 0.5 - Y / 2.0, x = i % X + 0.5 - X / 2.0;
+        CHECK(inside[i] == (y * y + x * x <= Y * Y / 4.0));
+    }
+    CHECK_OK(crd_volume_open_again(mask, &again));
+    crd_volume_close(&mask);
+    CHECK_OK(crd_volume_read(again, &(crd_box){{1, 0, 2}, {1, 2, 3}}, CRD_U8, part));
+    for (int i = 0; i < 6; i++) CHECK(part[i] == inside[Y * X + i / 3 * X + 2 + i % 3]);
+    CHECK_FAILS(crd_volume_read(again, &(crd_box){{Z, 0, 0}, {1, 1, 1}}, CRD_U8, part), CRD_ERR_ARGUMENT, "cylinder");
+    crd_volume_close(&again);
 }
 
 static void test_mask_of_another_shape(void)
 {
-    crd_mask *mask = NULL;
+    crd_volume *mask = NULL;
     const int64_t other[3] = {Z, Y, X + 1};
     uint8_t voxels[COUNT] = {0};
     CHECK_OK(save(scratch("mask.npy"), CRD_U8, voxels));
@@ -275,11 +293,11 @@ static crd_status counted_read(crd_volume *volume, const crd_box *box, void *vox
     return CRD_OK;
 }
 
-static bool kept_gives(crd_kept *kept, const crd_box *box)
+static bool recent_gives(crd_recent_slices *recent, const crd_box *box)
 {
     float seen[COUNT];
     int64_t i = 0;
-    if (crd_kept_read(kept, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
+    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
             for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
@@ -290,32 +308,32 @@ static bool kept_gives(crd_kept *kept, const crd_box *box)
     return true;
 }
 
-static void test_kept_slices_are_read_once(void)
+static void test_recent_slices_are_read_once(void)
 {
     static const crd_format format = {.name = "counted", .read = counted_read};
     static char path[] = "counted";
     crd_volume volume = {.format = &format, .path = path, .info = {.shape = {Z, Y, X}, .type = CRD_U16, .scale = 1.0}};
     const crd_box region = {{0, 1, 2}, {3, 5, 7}};
-    crd_kept *kept = NULL;
-    CHECK_OK(crd_kept_create(&volume, &region, 3, &kept));
-    CHECK(crd_kept_bytes(&volume.info, &region, 3) == 3 * 5 * 7 * 2);
+    crd_recent_slices *recent = NULL;
+    CHECK_OK(crd_recent_slices_create(&volume, &region, 3, &recent));
+    CHECK(crd_recent_slices_bytes(&volume.info, &region, 3) == 3 * 5 * 7 * 2);
     memset(reads, 0, sizeof reads);
     for (int64_t z = 0; z + 3 <= Z; z++) {
         for (int64_t y = 1; y + 3 <= 6; y++) {
-            for (int64_t x = 2; x + 4 <= 9; x++) CHECK(kept_gives(kept, &(crd_box){{z, y, x}, {3, 3, 4}}));
+            for (int64_t x = 2; x + 4 <= 9; x++) CHECK(recent_gives(recent, &(crd_box){{z, y, x}, {3, 3, 4}}));
         }
     }
     for (int z = 0; z < Z; z++) CHECK(reads[z] == 1);
-    CHECK(crd_kept_covers(kept, &(crd_box){{1, 1, 2}, {3, 5, 7}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{1, 0, 2}, {2, 3, 4}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{1, 1, 6}, {2, 3, 4}}));
-    CHECK(!crd_kept_covers(kept, &(crd_box){{0, 1, 2}, {5, 3, 4}}));
+    CHECK(crd_recent_slices_covers(recent, &(crd_box){{1, 1, 2}, {3, 5, 7}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{1, 0, 2}, {2, 3, 4}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{1, 1, 6}, {2, 3, 4}}));
+    CHECK(!crd_recent_slices_covers(recent, &(crd_box){{0, 1, 2}, {5, 3, 4}}));
     /* A failure is passed on, and leaves nothing wrong behind. */
     broken = true;
-    CHECK(!kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    CHECK(!recent_gives(recent, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
     broken = false;
-    CHECK(kept_gives(kept, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
-    crd_kept_free(&kept);
+    CHECK(recent_gives(recent, &(crd_box){{0, 1, 2}, {3, 3, 4}}));
+    crd_recent_slices_free(&recent);
 }
 
 /* Value i of a type's own kind as a double, and in place. */
@@ -382,5 +400,5 @@ static void test_normalising(void)
 
 TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
           TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_mask_of_another_shape),
-          TEST(test_kept_slices_are_read_once))
+          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_cylinder), TEST(test_mask_of_another_shape),
+          TEST(test_recent_slices_are_read_once))

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "tiff_tools.h"
-#include "volume/tiff.h"
+#include "volume/tiff/tiff.h"
 
 typedef struct said {
     const char *text;

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "harness.h"
 #include "tiff_tools.h"
-#include "volume/tiff.h"
+#include "volume/tiff/tiff.h"
 
 /* Writes in pieces of `step` slices. */
 static crd_status write_volume(const char *path, const crd_volume_info *info, int compress, int64_t step,

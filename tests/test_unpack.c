@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "harness.h"
-#include "volume/unpack.h"
+#include "volume/array/unpack.h"
 #include "volume_tools.h"
 
 enum { PLAIN = 24 << 20, HEAD = 13 };

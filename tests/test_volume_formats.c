@@ -3,7 +3,7 @@
 #include "harness.h"
 #include "volume/format.h"
 #include "volume/types.h"
-#include "volume/zarr.h"
+#include "volume/zarr/zarr.h"
 #include "volume_tools.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 7},    {1, 13, 1},  {11, 1, 1},

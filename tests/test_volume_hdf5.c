@@ -2,7 +2,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include "base/hdf5_lock.h"
+#include "base/hdf5/lock.h"
 #include "harness.h"
 #include "net/store.h"
 #include "volume_tools.h"

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "harness.h"
-#include "volume/npy_header.h"
+#include "volume/array/npy_header.h"
 #include "volume_tools.h"
 
 static crd_volume *volume; /* stays NULL through every failure */

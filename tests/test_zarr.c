@@ -6,7 +6,7 @@
 
 #include "build_config.h"
 #include "harness.h"
-#include "volume/zarr.h"
+#include "volume/zarr/zarr.h"
 #include "volume_tools.h"
 
 static crd_volume *volume; /* stays NULL through every failure */

@@ -5,7 +5,7 @@
 #include "backend/cpu/bench_peak.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "credence/bench.h"
 #include "net/cost.h"
 #include "net/model.h"

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 
 /* Two things together make the lock. flock() ends with its process, whatever kills it, and so tells a living holder
  * from a stale file without a race. The content, "host pid" or "host pid job restarts", names the holder and covers

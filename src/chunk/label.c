@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "credence/number.h"
 #include "volume/format.h"
 #include "volume/sidecar.h"
@@ -21,8 +21,6 @@ typedef struct value_set {
 struct crd_label {
     char *path;
     crd_volume *volume;
-    crd_volume_options options; /* its strings are copies */
-    char *type, *format;
     value_set met; /* in the file, those that are ignored among them */
     int64_t voxels[VALUES_MAX];
     uint8_t classes[VALUES_MAX];
@@ -271,25 +269,8 @@ const char *crd_label_type(const char *path, const crd_volume_options *options)
     return "u8";
 }
 
-/* `other`: the label that this one is the same as, for another thread; NULL: none. */
-static crd_status open_file(const char *path, const crd_volume_options *options, const crd_label *other,
-                            const crd_monitor *monitor, crd_label *label)
+static crd_status make_room(crd_label *label)
 {
-    CRD_PASS(crd_strdup(path, &label->path));
-    if (options != NULL) {
-        label->options = *options;
-        CRD_PASS(crd_strdup(options->type, &label->type));
-        CRD_PASS(crd_strdup(options->format, &label->format));
-        label->options.type = label->type;
-        label->options.format = label->format;
-        label->options.unit = NULL;
-    }
-    label->options.type = crd_label_type(path, &label->options);
-    if (other != NULL) {
-        CRD_PASS(crd_volume_open_again(other->volume, &label->options, &label->volume));
-    } else {
-        CRD_PASS(crd_volume_open(path, &label->options, monitor, &label->volume));
-    }
     const int64_t *shape = crd_volume_describe(label->volume)->shape;
     label->slice_voxels = shape[1] * shape[2];
     return crd_alloc(label->slice_voxels, sizeof *label->slice, "a slice of the label", &label->slice);
@@ -300,9 +281,15 @@ crd_status crd_label_learn(const char *path, const int64_t shape[3], const crd_v
 {
     crd_status status = CRD_OK;
     crd_label *label = NULL;
+    crd_volume_options reading = {0};
     *out = NULL;
+    if (options != NULL) reading = *options;
+    reading.unit = NULL;
+    reading.type = crd_label_type(path, &reading);
     CRD_TRY(crd_alloc(1, sizeof *label, "the label", &label));
-    CRD_TRY(open_file(path, options, NULL, monitor, label));
+    CRD_TRY(crd_strdup(path, &label->path));
+    CRD_TRY(crd_volume_open(path, &reading, monitor, &label->volume));
+    CRD_TRY(make_room(label));
     const int64_t *own = crd_volume_describe(label->volume)->shape;
     if (memcmp(own, shape, 3 * sizeof *shape) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH,
@@ -333,7 +320,9 @@ crd_status crd_label_reopen(const crd_label *label, crd_label **out)
     crd_label *copy = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *copy, "the label", &copy));
-    CRD_TRY(open_file(label->path, &label->options, label, NULL, copy));
+    CRD_TRY(crd_strdup(label->path, &copy->path));
+    CRD_TRY(crd_volume_open_again(label->volume, &copy->volume));
+    CRD_TRY(make_room(copy));
     copy->met = label->met;
     memcpy(copy->voxels, label->voxels, sizeof copy->voxels);
     memcpy(copy->classes, label->classes, sizeof copy->classes);
@@ -351,8 +340,6 @@ void crd_label_close(crd_label **pointer)
     if (label == NULL) return;
     crd_volume_close(&label->volume);
     crd_free(&label->path);
-    crd_free(&label->type);
-    crd_free(&label->format);
     crd_free(&label->slice);
     crd_free(pointer);
 }

@@ -5,22 +5,67 @@
 #include "base/memory.h"
 #include "volume/format.h"
 
-struct crd_mask {
-    char *text;
-    int64_t shape[3];
-    crd_volume *volume;         /* NULL for the cylinder */
-    crd_volume_options reading; /* of it */
-};
+/* ---- the cylinder ---- */
 
-static crd_status check_shape(const crd_mask *mask)
+/* A voxel counts when its centre lies in the circle of diameter min(height, width); in doubled coordinates, exactly. */
+static crd_status cylinder_read(crd_volume *volume, const crd_box *box, void *voxels)
 {
-    const int64_t *own = crd_volume_describe(mask->volume)->shape, *shape = mask->shape;
-    if (memcmp(own, shape, sizeof mask->shape) == 0) return CRD_OK;
-    return crd_fail(CRD_ERR_MISMATCH,
-                    "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal",
-                    mask->text, (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0],
-                    (long long)shape[1], (long long)shape[2]);
+    const int64_t *shape = volume->info.shape, diameter = shape[1] < shape[2] ? shape[1] : shape[2];
+    uint8_t *inside = voxels;
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            const int64_t dy = 2 * (box->origin[1] + y) + 1 - shape[1];
+            for (int64_t x = 0; x < box->size[2]; x++) {
+                const int64_t dx = 2 * (box->origin[2] + x) + 1 - shape[2];
+                *inside++ = dy * dy + dx * dx <= diameter * diameter;
+            }
+        }
+    }
+    return CRD_OK;
 }
+
+static crd_status cylinder_open_again(const crd_volume *volume, crd_volume **out)
+{
+    return crd_volume_create_view(volume->path, NULL, &volume->info, volume->format, 0, out);
+}
+
+static const crd_format cylinder = {.name = "cylinder", .read = cylinder_read, .open_again = cylinder_open_again};
+
+/* ---- a file, whose volume is the state ---- */
+
+static crd_status marks_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    crd_status status = CRD_OK;
+    float *values = NULL;
+    uint8_t *inside = voxels;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    CRD_TRY(crd_alloc(count, sizeof *values, "a part of the mask", &values));
+    CRD_TRY(crd_volume_read(volume->state, box, CRD_F32, values));
+    for (int64_t i = 0; i < count; i++) inside[i] = values[i] != 0.0f;
+done:
+    crd_free(&values);
+    return status;
+}
+
+static crd_status marks_open_again(const crd_volume *volume, crd_volume **out)
+{
+    CRD_PASS(crd_volume_create_view(volume->path, volume->file, &volume->info, volume->format, 0, out));
+    crd_volume *file = NULL;
+    const crd_status status = crd_volume_open_again(volume->state, &file);
+    (*out)->state = file;
+    if (status != CRD_OK) crd_volume_close(out);
+    return status;
+}
+
+static void marks_close(crd_volume *volume)
+{
+    crd_volume *file = volume->state;
+    crd_volume_close(&file);
+    volume->state = NULL;
+}
+
+static const crd_format marks = {
+    .name = "marks", .read = marks_read, .open_again = marks_open_again, .close = marks_close};
 
 crd_volume_options crd_mask_reading(const char *path, const int64_t shape[3])
 {
@@ -31,74 +76,30 @@ crd_volume_options crd_mask_reading(const char *path, const int64_t shape[3])
     return reading;
 }
 
-/* `other`: the mask that this one is the same as, for another thread; NULL: none. */
-static crd_status open_mask(const char *text, const int64_t shape[3], const crd_mask *other, crd_mask **out)
+static crd_status check_shape(const char *text, const int64_t own[3], const int64_t shape[3])
+{
+    if (memcmp(own, shape, 3 * sizeof *own) == 0) return CRD_OK;
+    return crd_fail(CRD_ERR_MISMATCH,
+                    "the mask %s has shape %lld,%lld,%lld (z,y,x) and the scan %lld,%lld,%lld; they must be equal",
+                    text, (long long)own[0], (long long)own[1], (long long)own[2], (long long)shape[0],
+                    (long long)shape[1], (long long)shape[2]);
+}
+
+crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_volume **out)
 {
     crd_status status = CRD_OK;
-    crd_mask *mask = NULL;
+    crd_volume *file = NULL;
+    crd_volume_info info = {.type = CRD_U8, .scale = 1.0};
+    memcpy(info.shape, shape, sizeof info.shape);
     *out = NULL;
-    CRD_TRY(crd_alloc(1, sizeof *mask, "the mask", &mask));
-    CRD_TRY(crd_strdup(text, &mask->text));
-    memcpy(mask->shape, shape, sizeof mask->shape);
-    if (strcmp(text, "cylinder") != 0) {
-        mask->reading = other != NULL ? other->reading : crd_mask_reading(text, shape);
-        CRD_TRY(other != NULL ? crd_volume_open_again(other->volume, &mask->reading, &mask->volume)
-                              : crd_volume_open(text, &mask->reading, NULL, &mask->volume));
-        CRD_TRY(check_shape(mask));
-    }
-    *out = mask;
-    mask = NULL;
+    if (strcmp(text, "cylinder") == 0) return crd_volume_create_view(text, NULL, &info, &cylinder, 0, out);
+    const crd_volume_options reading = crd_mask_reading(text, shape);
+    CRD_TRY(crd_volume_open(text, &reading, NULL, &file));
+    CRD_TRY(check_shape(text, crd_volume_describe(file)->shape, shape));
+    CRD_TRY(crd_volume_create_view(text, file->file, &info, &marks, 0, out));
+    (*out)->state = file;
+    file = NULL;
 done:
-    crd_mask_close(&mask);
-    return status;
-}
-
-crd_status crd_mask_open(const char *text, const int64_t shape[3], crd_mask **out)
-{
-    return open_mask(text, shape, NULL, out);
-}
-
-crd_status crd_mask_reopen(const crd_mask *mask, crd_mask **out)
-{
-    return open_mask(mask->text, mask->shape, mask, out);
-}
-
-void crd_mask_close(crd_mask **mask)
-{
-    if (*mask == NULL) return;
-    crd_volume_close(&(*mask)->volume);
-    crd_free(&(*mask)->text);
-    crd_free(mask);
-}
-
-/* A voxel counts when its centre lies in the circle of diameter min(height, width); in doubled coordinates, exactly. */
-static void read_cylinder(const int64_t shape[3], const crd_box *box, uint8_t *inside)
-{
-    const int64_t diameter = shape[1] < shape[2] ? shape[1] : shape[2];
-    for (int64_t z = 0; z < box->size[0]; z++) {
-        for (int64_t y = 0; y < box->size[1]; y++) {
-            const int64_t dy = 2 * (box->origin[1] + y) + 1 - shape[1];
-            for (int64_t x = 0; x < box->size[2]; x++) {
-                const int64_t dx = 2 * (box->origin[2] + x) + 1 - shape[2];
-                *inside++ = dy * dy + dx * dx <= diameter * diameter;
-            }
-        }
-    }
-}
-
-crd_status crd_mask_read(crd_mask *mask, const crd_box *box, uint8_t *inside)
-{
-    crd_status status = CRD_OK;
-    float *values = NULL;
-    const int64_t count = box->size[0] * box->size[1] * box->size[2];
-    if (mask->volume == NULL) {
-        read_cylinder(mask->shape, box, inside);
-        return CRD_OK;
-    }
-    CRD_TRY(crd_alloc(count, sizeof *values, "a part of the mask", &values));
-    CRD_TRY(crd_volume_read(mask->volume, box, CRD_F32, values));
-    for (int64_t i = 0; i < count; i++) inside[i] = values[i] != 0.0f;
-done:
-    crd_free(&values);
+    crd_volume_close(&file);
     return status;
 }

@@ -6,24 +6,23 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "base/text.h"
-#include "chunk/kept.h"
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
+#include "chunk/recent_slices.h"
 #include "credence/number.h"
 #include "volume/format.h"
+#include "volume/views/view.h"
 
 struct crd_scan {
     char *path;
     crd_volume *volume;
-    crd_mask *mask; /* NULL for none */
-    crd_kept *kept; /* NULL: boxes are read from the volume directly */
+    crd_volume *mask;          /* NULL for none; see chunk/mask.h */
+    crd_recent_slices *recent; /* NULL: boxes are read from the volume directly */
     crd_volume_statistics statistics;
     double mean, std;
     float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
-    crd_volume_options options; /* its strings are copies */
-    char *type, *unit, *format;
     void *slab; /* room for some slices as they are in the file */
     int64_t slab_bytes;
 };
@@ -60,39 +59,16 @@ void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
     }
 }
 
-/* The scan with everything outside the mask turned into NaN, as a volume: so that the one way of measuring a volume
- * serves here, too. */
-typedef struct masked_state {
-    crd_volume *inner;
-    crd_mask *mask;
-} masked_state;
-
-static crd_status read_masked(crd_volume *volume, const crd_box *box, void *voxels)
-{
-    crd_status status = CRD_OK;
-    masked_state *state = volume->state;
-    double *values = voxels;
-    uint8_t *inside = NULL;
-    const int64_t count = box->size[0] * box->size[1] * box->size[2];
-    CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
-    CRD_TRY(crd_volume_read(state->inner, box, CRD_F64, values));
-    CRD_TRY(crd_mask_read(state->mask, box, inside));
-    for (int64_t i = 0; i < count; i++) values[i] = inside[i] ? values[i] : (double)NAN;
-done:
-    crd_free(&inside);
-    return status;
-}
-
-static crd_status count_outside(crd_mask *mask, const int64_t shape[3], int64_t *outside)
+static crd_status count_outside(crd_volume *mask, int64_t *outside)
 {
     crd_status status = CRD_OK;
     uint8_t *inside = NULL;
-    const int64_t count = shape[1] * shape[2];
+    const int64_t *shape = crd_volume_describe(mask)->shape, count = shape[1] * shape[2];
     *outside = 0;
     CRD_TRY(crd_alloc(count, 1, "a slice of the mask", &inside));
     for (int64_t z = 0; z < shape[0]; z++) {
         const crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
-        CRD_TRY(crd_mask_read(mask, &slice, inside));
+        CRD_TRY(crd_volume_read(mask, &slice, CRD_U8, inside));
         for (int64_t i = 0; i < count; i++) *outside += !inside[i];
     }
 done:
@@ -102,19 +78,17 @@ done:
 
 static crd_status measure(crd_scan *scan, const crd_monitor *monitor)
 {
+    crd_status status = CRD_OK;
+    crd_volume *masked = NULL;
     int64_t outside;
     if (scan->mask == NULL) return crd_volume_measure(scan->volume, monitor, &scan->statistics);
-    const crd_format format = {.name = "masked", .read = read_masked};
-    masked_state state = {scan->volume, scan->mask};
-    crd_volume masked = *scan->volume;
-    masked.format = &format;
-    masked.info.type = CRD_F64;
-    masked.state = &state;
-    masked.z_fastest = false; /* the mask isn't kept in that order */
-    CRD_PASS(crd_volume_measure(&masked, monitor, &scan->statistics));
-    CRD_PASS(count_outside(scan->mask, masked.info.shape, &outside));
+    CRD_TRY(crd_view_masked(scan->volume, scan->mask, &masked));
+    CRD_TRY(crd_volume_measure(masked, monitor, &scan->statistics));
+    CRD_TRY(count_outside(scan->mask, &outside));
     scan->statistics.nonfinite -= outside;
-    return CRD_OK;
+done:
+    crd_volume_close(&masked);
+    return status;
 }
 
 static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm, const crd_monitor *monitor)
@@ -146,19 +120,6 @@ static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm
     return CRD_OK;
 }
 
-static crd_status copy_options(crd_scan *scan, const crd_volume_options *options)
-{
-    if (options == NULL) return CRD_OK;
-    scan->options = *options;
-    CRD_PASS(crd_strdup(options->type, &scan->type));
-    CRD_PASS(crd_strdup(options->unit, &scan->unit));
-    CRD_PASS(crd_strdup(options->format, &scan->format));
-    scan->options.type = scan->type;
-    scan->options.unit = scan->unit;
-    scan->options.format = scan->format;
-    return CRD_OK;
-}
-
 crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out)
 {
     crd_status status = CRD_OK;
@@ -166,8 +127,7 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
     CRD_TRY(crd_strdup(path, &scan->path));
-    CRD_TRY(copy_options(scan, options->volume));
-    CRD_TRY(crd_volume_open(path, &scan->options, monitor, &scan->volume));
+    CRD_TRY(crd_volume_open(path, options->volume, monitor, &scan->volume));
     if (options->mask != NULL) {
         CRD_TRY(crd_mask_open(options->mask, crd_volume_describe(scan->volume)->shape, &scan->mask));
     }
@@ -191,9 +151,8 @@ crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *copy, "the scan", &copy));
     CRD_TRY(crd_strdup(scan->path, &copy->path));
-    CRD_TRY(copy_options(copy, &scan->options));
-    CRD_TRY(crd_volume_open_again(scan->volume, &copy->options, &copy->volume));
-    if (scan->mask != NULL) CRD_TRY(crd_mask_reopen(scan->mask, &copy->mask));
+    CRD_TRY(crd_volume_open_again(scan->volume, &copy->volume));
+    if (scan->mask != NULL) CRD_TRY(crd_volume_open_again(scan->mask, &copy->mask));
     copy->statistics = scan->statistics;
     copy->mean = scan->mean;
     copy->std = scan->std;
@@ -209,21 +168,18 @@ void crd_scan_close(crd_scan **pointer)
 {
     crd_scan *scan = *pointer;
     if (scan == NULL) return;
-    crd_kept_free(&scan->kept);
+    crd_recent_slices_free(&scan->recent);
     crd_volume_close(&scan->volume);
-    crd_mask_close(&scan->mask);
+    crd_volume_close(&scan->mask);
     crd_free(&scan->path);
-    crd_free(&scan->type);
-    crd_free(&scan->unit);
-    crd_free(&scan->format);
     crd_free(&scan->slab);
     crd_free(pointer);
 }
 
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth)
 {
-    crd_kept_free(&scan->kept);
-    return crd_kept_create(scan->volume, region, depth, &scan->kept);
+    crd_recent_slices_free(&scan->recent);
+    return crd_recent_slices_create(scan->volume, region, depth, &scan->recent);
 }
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan)
@@ -249,7 +205,7 @@ bool crd_scan_masked(const crd_scan *scan)
 
 crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside)
 {
-    if (scan->mask != NULL) return crd_mask_read(scan->mask, box, inside);
+    if (scan->mask != NULL) return crd_volume_read(scan->mask, box, CRD_U8, inside);
     memset(inside, 1, (size_t)(box->size[0] * box->size[1] * box->size[2]));
     return CRD_OK;
 }
@@ -291,15 +247,15 @@ crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
     uint8_t *inside = NULL;
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     const crd_normaliser n = {scan->mean, 1.0 / scan->std, scan->fill};
-    if (scan->kept != NULL && crd_kept_covers(scan->kept, box)) {
-        CRD_TRY(crd_kept_read(scan->kept, &n, box, voxels));
+    if (scan->recent != NULL && crd_recent_slices_covers(scan->recent, box)) {
+        CRD_TRY(crd_recent_slices_read(scan->recent, &n, box, voxels));
     } else {
         CRD_TRY(read_slabs(scan, &n, box, voxels));
     }
     if (scan->mask != NULL) {
         const float fill = n.fill;
         CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
-        CRD_TRY(crd_mask_read(scan->mask, box, inside));
+        CRD_TRY(crd_volume_read(scan->mask, box, CRD_U8, inside));
         for (int64_t i = 0; i < count; i++) voxels[i] = inside[i] ? voxels[i] : fill;
     }
 done:

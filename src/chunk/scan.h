@@ -38,7 +38,7 @@ crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
 void crd_scan_close(crd_scan **scan);
 
 /* From now on keeps the last `depth` slices that were read, of each the part that `region` covers in y and x (see
- * chunk/kept.h). The floats are the same. */
+ * chunk/recent_slices.h). The floats are the same. */
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth);
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan);

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "base/sha256.h"
 #include "ops/ops.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hdf5_lock.h"
-#include "base/hdf5_source.h"
+#include "base/hdf5/lock.h"
+#include "base/hdf5/source.h"
 #include "base/memory.h"
 #include "net/store_file.h"
 

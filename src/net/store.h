@@ -1,6 +1,6 @@
 /* An HDF5 file of named arrays and attributes without times: what models and checkpoints are written with.
  *
- * A store holds libhdf5's lock (base/hdf5_lock.h) from open or create to close: one at a time, on one thread. Names are
+ * A store holds libhdf5's lock (base/hdf5/lock.h) from open or create to close: one at a time, on one thread. Names are
  * paths from the root ("decoder/3/a/bias"); groups in between are made as needed. An attribute belongs to a group, ""
  * being the root. Every failure's sentence names the file. */
 #ifndef CRD_NET_STORE_H

@@ -4,7 +4,7 @@
 
 #include <hdf5.h>
 
-#include "base/hdf5_sink.h"
+#include "base/hdf5/sink.h"
 #include "net/store.h"
 
 struct crd_store {

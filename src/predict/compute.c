@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/report.h"
+#include "base/monitor.h"
 #include "predict/edge.h"
 #include "predict/run.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "predict/manifest.h"
 #include "predict/output.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "predict/output.h"
-#include "volume/zarr.h"
+#include "volume/zarr/zarr.h"
 
 /* Rows that are carried over at a time: as many as a chunk has. */
 enum { ROWS = 128, DEPTH = 32 };

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "chunk/mask.h"
 #include "predict/manifest.h"
 #include "predict/settings.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/report.h"
+#include "base/monitor.h"
 #include "volume/units.h"
 
 /* A Kolmogorov distance, and a ratio of voxel edges, from which on a scan is pointed out: chosen, not derived. */

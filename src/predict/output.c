@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/monitor.h"
 #include "base/parallel.h"
-#include "base/report.h"
 #include "base/thread.h"
 
 enum {

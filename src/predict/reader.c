@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "chunk/kept.h"
+#include "chunk/recent_slices.h"
 
 struct crd_reader {
     const crd_request *request;
@@ -76,7 +76,7 @@ int64_t crd_reader_kept_bytes(const crd_request *request)
 {
     crd_box region;
     row_region(request, &region);
-    return crd_kept_bytes(&request->scan, &region, region.size[0]);
+    return crd_recent_slices_bytes(&request->scan, &region, region.size[0]);
 }
 
 crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *rows, int64_t row_count,

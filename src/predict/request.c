@@ -6,7 +6,7 @@
 
 #include "backend/choose.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "dist/dist.h"
 #include "predict/values.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "base/text.h"
 #include "dist/agree.h"
 #include "predict/likeness.h"

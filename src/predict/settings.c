@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
-#include "base/paper_keys.h"
+#include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
 #include "credence/checks.h"
 #include "predict/settings.h"

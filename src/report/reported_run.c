@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 
 const cJSON *crd_manifest_item(const crd_reported_run *run, const char *path)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "report/reported_run.h"
 
 enum { CELLS_MAX = 1 << 21, BLOCK_LEAST = 4 };

@@ -1,7 +1,7 @@
 /* Measuring the readers alone: what a training would get if its network took no time. */
 #include "backend/cpu/bench_peak.h"
 #include "base/clock.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "credence/bench.h"
 #include "train/feeder.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "train/augment.h"
 #include "train/hold_back.h"
 #include "train/label_map.h"

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/report.h"
+#include "base/monitor.h"
 #include "train/validation.h"
 
 enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };

@@ -3,7 +3,7 @@
 #ifndef CRD_TRAIN_LABEL_MAP_H
 #define CRD_TRAIN_LABEL_MAP_H
 
-#include "base/report.h"
+#include "base/monitor.h"
 #include "chunk/label.h"
 
 typedef struct crd_label_map crd_label_map;

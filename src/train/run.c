@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/monitor.h"
 #include "draw/picture.h"
-#include "base/report.h"
 #include "train/diagnosis.h"
 #include "train/progress_picture.h"
 #include "train/run.h"

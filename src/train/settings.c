@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/paper_keys.h"
+#include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
 #include "credence/checks.h"
 #include "credence/train.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/monitor.h"
 #include "base/portable_math.h"
-#include "base/report.h"
 #include "train/spread.h"
 
 /* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "validate/run_folder.h"
 #include "volume/format.h"
 
@@ -236,7 +236,7 @@ void crd_reader_close(crd_reader *reader)
     crd_volume_close(&reader->unc);
     for (int64_t i = 0; i < CRD_MAPS_MAX; i++) crd_volume_close(&reader->maps[i]);
     crd_label_close(&reader->label);
-    crd_mask_close(&reader->mask);
+    crd_volume_close(&reader->mask);
     crd_free(&reader->spare);
 }
 
@@ -281,5 +281,5 @@ crd_status crd_reader_label(crd_reader *reader, const crd_box *box, uint8_t *cla
 crd_status crd_reader_mask(crd_reader *reader, const crd_box *box, uint8_t *inside)
 {
     const crd_box there = moved(reader, box);
-    return crd_mask_read(reader->mask, &there, inside);
+    return crd_volume_read(reader->mask, &there, CRD_U8, inside);
 }

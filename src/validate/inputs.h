@@ -34,7 +34,7 @@ typedef struct crd_reader {
     const crd_inputs *inputs;
     crd_volume *prob, *seg, *unc, *maps[CRD_MAPS_MAX];
     crd_label *label;
-    crd_mask *mask;
+    crd_volume *mask;
     float *spare; /* room for one slice of a segmentation that isn't u8 */
     int64_t spare_count;
 } crd_reader;

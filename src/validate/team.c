@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "validate/sweep.h"
 
 typedef struct member {

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "validate/figures.h"
 #include "validate/run_folder.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "volume/zarr.h"
+#include "volume/zarr/zarr.h"
 
 enum { HEAD_BYTES = 4096 };
 

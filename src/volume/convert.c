@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "volume/format.h"
 #include "volume/stream.h"
 #include "volume/types.h"

@@ -30,6 +30,9 @@ struct crd_volume {
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
+
+    crd_volume_options options; /* that it was opened with */
+    char *option_texts[3];      /* what their strings point to */
 };
 
 struct crd_format {
@@ -50,6 +53,8 @@ struct crd_format {
     /* Fills volume->info and volume->state from volume->path. On failure nothing stays open. volume.c checks the shape,
      * normalises the unit and applies the options' spacing afterwards. */
     crd_status (*open)(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor);
+    /* Only for what isn't opened by its path: the same volume for another thread. */
+    crd_status (*open_again)(const crd_volume *volume, crd_volume **out);
     /* Reads a checked box in the volume's own type and the machine's byte order. */
     crd_status (*read)(crd_volume *volume, const crd_box *box, void *voxels);
     /* Starts writing volume->info to volume->write_path. */
@@ -72,8 +77,12 @@ struct crd_format {
     void (*close)(crd_volume *volume);
 };
 
-/* The same file for another thread, as crd_volume_open does; the two share their decoded data and its limit. */
-crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out);
+/* The same volume for another thread, with the options that it was opened with; the two share their decoded data and
+ * its limit. */
+crd_status crd_volume_open_again(const crd_volume *volume, crd_volume **out);
+
+/* CRD_ERR_ARGUMENT, and a sentence, where the box leaves the volume or is empty. */
+crd_status crd_volume_check_box(const crd_volume *volume, const crd_box *box);
 
 /* Bytes of each voxel if the file is raw voxels of this shape, with nothing around them and nothing that describes
  * them; else 0. */
@@ -90,6 +99,11 @@ crd_status crd_volume_create_over(const char *path, const crd_volume_info *info,
 /* A volume of that format under its own name: `begin` fills state and write_path. */
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out);
+
+/* A volume that is no file itself (volume/views/view.h), for reading, with a zeroed state for the caller to fill.
+ * `path` stands for it in sentences; `file`, which may be NULL, is where its voxels come from. */
+crd_status crd_volume_create_view(const char *path, const char *file, const crd_volume_info *info,
+                                  const crd_format *format, size_t state_bytes, crd_volume **out);
 
 /* Removes a volume that credence wrote, a file or an OME-Zarr folder, and what it wrote beside it: a description, or
  * the voxels of a header. One that isn't there is no error, and what lies beside it goes all the same: an interruption

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "volume/format.h"
 #include "volume/sidecar.h"
-#include "volume/zarr.h"
+#include "volume/zarr/zarr.h"
 
 static crd_status remove_file(const char *path)
 {

@@ -124,6 +124,24 @@ void crd_swap_bytes(void *data, int64_t count, size_t size)
     }
 }
 
+/* memcpy, since neither side need be aligned; of a known length it is one move. */
+#define GATHER_LOOP(BYTES)                                                                                             \
+    for (int64_t i = 0; i < count; i++) memcpy(out + i * (BYTES), from + offsets[i], BYTES)
+
+void crd_gather(size_t size, const char *from, const int64_t *offsets, int64_t count, void *to)
+{
+    char *out = to;
+    if (size == 1) {
+        GATHER_LOOP(1);
+    } else if (size == 2) {
+        GATHER_LOOP(2);
+    } else if (size == 4) {
+        GATHER_LOOP(4);
+    } else {
+        GATHER_LOOP(8);
+    }
+}
+
 static float half_to_float(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;

@@ -27,6 +27,9 @@ crd_type crd_stored_widened(int stored);
 /* Turns the byte order of `count` values of `size` bytes (1, 2, 4 or 8) around, in place. */
 void crd_swap_bytes(void *data, int64_t count, size_t size);
 
+/* `count` values of `size` bytes (1, 2, 4 or 8) to `to`, one after the other; value i lies at from + offsets[i]. */
+void crd_gather(size_t size, const char *from, const int64_t *offsets, int64_t count, void *to);
+
 /* `count` stored values to the type that crd_stored_widened gives; the two arrays don't overlap. */
 void crd_widen(int stored, const void *from, int64_t count, void *to);
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/report.h"
+#include "base/monitor.h"
 #include "volume/choose.h"
 #include "volume/format.h"
 #include "volume/types.h"
@@ -35,6 +35,18 @@ done:
     return status;
 }
 
+static crd_status keep_options(crd_volume *volume, const crd_volume_options *options)
+{
+    volume->options = *options;
+    CRD_PASS(crd_strdup(options->type, &volume->option_texts[0]));
+    CRD_PASS(crd_strdup(options->unit, &volume->option_texts[1]));
+    CRD_PASS(crd_strdup(options->format, &volume->option_texts[2]));
+    volume->options.type = volume->option_texts[0];
+    volume->options.unit = volume->option_texts[1];
+    volume->options.format = volume->option_texts[2];
+    return CRD_OK;
+}
+
 static bool all_positive(const double spacing[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -52,6 +64,7 @@ static bool all_zero(const double spacing[3])
 static crd_status settle_info(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_volume_info *info = &volume->info;
+    const bool read = volume->write_path == NULL && volume->format->open != NULL; /* a file says so, not a caller */
     int64_t voxels, bytes;
     char unit[CRD_UNIT_BYTES];
     if (!crd_type_valid(info->type)) {
@@ -60,7 +73,7 @@ static crd_status settle_info(crd_volume *volume, const crd_volume_options *opti
     if (info->shape[0] < 1 || info->shape[1] < 1 || info->shape[2] < 1 ||
         crd_product(info->shape[0], info->shape[1], info->shape[2], &voxels) != CRD_OK ||
         crd_product(voxels, (int64_t)crd_type_size(info->type), 1, &bytes) != CRD_OK) {
-        return crd_fail(volume->write_path == NULL ? CRD_ERR_FORMAT : CRD_ERR_ARGUMENT,
+        return crd_fail(read ? CRD_ERR_FORMAT : CRD_ERR_ARGUMENT,
                         "%s: a volume can't have the shape (z %lld, y %lld, x %lld)", volume->path,
                         (long long)info->shape[0], (long long)info->shape[1], (long long)info->shape[2]);
     }
@@ -94,6 +107,7 @@ static crd_status open_volume(const char *path, const crd_volume_options *option
     *out = NULL;
     if (options == NULL) options = &no_options;
     CRD_TRY(volume_new(path, false, options, &volume));
+    CRD_TRY(keep_options(volume, options));
     if (other != NULL) {
         volume->cache = crd_block_cache_share(other->cache);
         volume->again = true;
@@ -114,9 +128,10 @@ crd_status crd_volume_open(const char *path, const crd_volume_options *options, 
     return open_volume(path, options, NULL, monitor, out);
 }
 
-crd_status crd_volume_open_again(const crd_volume *volume, const crd_volume_options *options, crd_volume **out)
+crd_status crd_volume_open_again(const crd_volume *volume, crd_volume **out)
 {
-    return open_volume(volume->path, options, volume, NULL, out);
+    if (volume->format->open_again != NULL) return volume->format->open_again(volume, out);
+    return open_volume(volume->path, &volume->options, volume, NULL, out);
 }
 
 static crd_status name_temporary(crd_volume *volume)
@@ -185,6 +200,27 @@ done:
     return status;
 }
 
+crd_status crd_volume_create_view(const char *path, const char *file, const crd_volume_info *info,
+                                  const crd_format *format, size_t state_bytes, crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    *out = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *volume, "a volume", &volume));
+    CRD_TRY(crd_strdup(path, &volume->path));
+    CRD_TRY(crd_strdup(file, &volume->file));
+    volume->format = format;
+    volume->info = *info;
+    volume->cache_bytes = default_cache;
+    CRD_TRY(settle_info(volume, &no_options, NULL));
+    if (state_bytes > 0) CRD_TRY(crd_alloc(1, state_bytes, "a volume", &volume->state));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
 static const char *file_of(const crd_volume *volume, int64_t index)
 {
     if (index == 0) return volume->file;
@@ -212,7 +248,7 @@ const char *crd_volume_path(const crd_volume *volume)
     return volume->path;
 }
 
-static crd_status check_box(const crd_volume *volume, const crd_box *box)
+crd_status crd_volume_check_box(const crd_volume *volume, const crd_box *box)
 {
     const int64_t *shape = volume->info.shape;
     for (int i = 0; i < 3; i++) {
@@ -286,7 +322,7 @@ crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, 
         return crd_fail(CRD_ERR_ARGUMENT, "%s holds %s; it can be read as that, as f32 or as f64, not as %s",
                         volume->path, crd_type_name(type), crd_type_name(as));
     }
-    CRD_PASS(check_box(volume, box));
+    CRD_PASS(crd_volume_check_box(volume, box));
     if (as == type) return volume->format->read(volume, box, voxels);
     if (crd_type_size(as) < crd_type_size(type)) return read_narrowed(volume, box, voxels);
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
@@ -301,7 +337,7 @@ crd_status crd_volume_write(crd_volume *volume, const crd_box *box, const void *
     if (volume->write_path == NULL || volume->committed) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s is not open for writing", volume->path);
     }
-    CRD_PASS(check_box(volume, box));
+    CRD_PASS(crd_volume_check_box(volume, box));
     const crd_status status = volume->format->write(volume, box, voxels);
     if (status != CRD_OK) volume->failed = true;
     return status;
@@ -337,6 +373,7 @@ void crd_volume_close(crd_volume **volume)
         }
     }
     crd_block_cache_free(&v->cache);
+    for (int i = 0; i < 3; i++) crd_free(&v->option_texts[i]);
     crd_free(&v->write_path);
     crd_free(&v->file);
     crd_free(&v->path);

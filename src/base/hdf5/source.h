@@ -1,0 +1,25 @@
+/* HDF5 files that are read: a file driver of our own, because libhdf5's keeps a copy of what it read last and takes the
+ * sizes in a broken file at their word when it copies out of that. This one keeps nothing and stays within the file. It
+ * takes no file locks either, which cluster file systems often lack. */
+#ifndef CRD_BASE_HDF5_SOURCE_H
+#define CRD_BASE_HDF5_SOURCE_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/hdf5/superblock.h"
+
+/* Opens for reading, once its superblock is found to make sense; close it with H5Fclose. Needs the lock of
+ * base/hdf5/lock.h. */
+crd_status crd_hdf5_source_open(const char *path, hid_t *file);
+
+/* The file that `object`, a file or a dataset in one, was opened from: for as long as it is open. By its name another
+ * may be found by now. */
+const crd_hdf5_layout *crd_hdf5_source_layout(hid_t object);
+
+/* Are the dataset's values in its own file? Of others the driver opens none for libhdf5, be it for a link or a virtual
+ * dataset; but external storage goes past every driver, so this must be asked before reading. */
+bool crd_hdf5_is_inside(hid_t dataset);
+
+#endif

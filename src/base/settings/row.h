@@ -1,0 +1,30 @@
+/* One row of a settings table and its field in the options struct; shared by settings.c and json.c. */
+#ifndef CRD_BASE_SETTINGS_ROW_H
+#define CRD_BASE_SETTINGS_ROW_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "credence/settings.h"
+
+/* The field of the row; the kind says what type lies there. */
+static inline void *crd_setting_field(const crd_setting *row, void *options)
+{
+    return (char *)options + row->offset;
+}
+
+static inline const void *crd_setting_value(const crd_setting *row, const void *options)
+{
+    return (const char *)options + row->offset;
+}
+
+/* Sets the field from text; on failure the old value stays and the sentence begins with the row's name. */
+crd_status crd_setting_assign(const crd_setting *row, void *options, const char *text);
+
+/* Frees what the field owns and zeroes it. */
+void crd_setting_clear(const crd_setting *row, void *options);
+
+/* Equal, when '_' and '-' are. */
+bool crd_setting_same_name(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,185 @@
+#include "volume/header/data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/monitor.h"
+#include "volume/link.h"
+#include "volume/types.h"
+
+/* ---- the file beside a header ---- */
+
+static bool leads_outside(const char *name)
+{
+    if (name[0] == '/' || name[0] == '~' || strchr(name, '\\') != NULL) return true;
+    for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0')) return true;
+    }
+    return false;
+}
+
+crd_status crd_header_data_path(const char *header, const char *name, size_t length, const crd_monitor *monitor,
+                                char **out)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL, *copy = NULL, *path = NULL;
+    CRD_TRY(crd_alloc((int64_t)length + 1, 1, "a file name", &copy));
+    memcpy(copy, name, length);
+    if (length == 0 || strlen(copy) != length) CRD_FAIL(CRD_ERR_FORMAT, "%s names no file for its voxels", header);
+    if (leads_outside(copy)) {
+        CRD_FAIL(
+            CRD_ERR_FORMAT,
+            "%s wants to take its voxels from '%s', which isn't in its own folder; move that file beside the header "
+            "and write its bare name into it, or read it with --shape and --type",
+            header, copy);
+    }
+    CRD_TRY(crd_folder_of(header, &folder));
+    if (strchr(header, '/') != NULL) {
+        CRD_TRY(crd_join_path(folder, copy, "", &path));
+    } else {
+        CRD_TRY(crd_strdup(copy, &path));
+    }
+    if (access(path, R_OK) != 0) {
+        status = crd_fail_errno("%s takes its voxels from %s, which can't be opened", header, path);
+        goto done;
+    }
+    crd_tell_link(header, folder, path, monitor);
+    *out = path;
+    path = NULL;
+done:
+    crd_free(&folder);
+    crd_free(&copy);
+    crd_free(&path);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static crd_status make_data_path(const char *header, const char *data_suffix, char **out)
+{
+    const char *slash = strrchr(header, '/'), *dot = strrchr(header, '.');
+    const size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - header) : strlen(header);
+    const size_t bytes = stem + strlen(data_suffix) + 1;
+    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a file name", out));
+    snprintf(*out, bytes, "%.*s%s", (int)stem, header, data_suffix);
+    return CRD_OK;
+}
+
+static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_header_data *data)
+{
+    CRD_PASS(make_data_path(volume->file, data_suffix, &data->path));
+    if (!volume->over && access(data->path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s would keep its voxels in %s, and there is such a file already; choose another name",
+                        volume->file, data->path);
+    }
+    return crd_temporary_name(data->path, &data->temporary);
+}
+
+crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,
+                                  int level, crd_header_data **out)
+{
+    crd_status status = CRD_OK;
+    crd_header_data *data = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *data, "a volume", &data));
+    data->packing = packing;
+    if (head == NULL) CRD_TRY(name_data(volume, data_suffix, data));
+    const crd_array_plan plan = {
+        .temporary = head != NULL ? volume->write_path : data->temporary,
+        .shown = head != NULL ? volume->file : data->path,
+        .info = &volume->info,
+        .packing = packing,
+        .level = level,
+        .head = head,
+        .head_bytes = head != NULL ? strlen(head) : 0,
+    };
+    CRD_TRY(crd_array_create(&plan, &data->array));
+    volume->in_order = packing != CRD_PACKING_NONE;
+    *out = data;
+    data = NULL;
+done:
+    crd_header_data_close(&data);
+    return status;
+}
+
+const char *crd_header_data_name(const crd_header_data *data)
+{
+    if (data->path == NULL) return NULL;
+    const char *slash = strrchr(data->path, '/');
+    return slash != NULL ? slash + 1 : data->path;
+}
+
+crd_status crd_header_data_end(crd_header_data *data, int64_t *packed_bytes)
+{
+    return crd_array_end_stream(data->array, packed_bytes);
+}
+
+crd_status crd_header_data_finish(crd_volume *volume, crd_header_data *data, const char *head)
+{
+    if (data->path == NULL) {
+        CRD_PASS(crd_array_write_head(data->array, 0, head, strlen(head)));
+        return crd_array_finish(data->array);
+    }
+    CRD_PASS(crd_array_finish(data->array));
+    CRD_PASS(crd_write_file(volume->write_path, head, strlen(head)));
+    /* An earlier header must not describe the new voxels, whatever happens before its own takes its place. */
+    if (unlink(volume->file) != 0 && errno != ENOENT) return crd_fail_errno("%s can't be replaced", volume->file);
+    CRD_PASS(crd_replace_file(data->temporary, data->path));
+    crd_free(&data->temporary);
+    return CRD_OK;
+}
+
+void crd_header_data_close(crd_header_data **data)
+{
+    if (*data == NULL) return;
+    crd_array_close(&(*data)->array);
+    if ((*data)->temporary != NULL) (void)unlink((*data)->temporary);
+    crd_free(&(*data)->temporary);
+    crd_free(&(*data)->path);
+    crd_free(data);
+}
+
+crd_status crd_header_data_read(crd_volume *volume, const crd_box *box, void *voxels)
+{
+    return crd_array_read(((crd_header_data *)volume->state)->array, box, voxels);
+}
+
+crd_status crd_header_data_write(crd_volume *volume, const crd_box *box, const void *voxels)
+{
+    return crd_array_write(((crd_header_data *)volume->state)->array, box, voxels);
+}
+
+const char *crd_header_data_file(const crd_volume *volume, int64_t index)
+{
+    const crd_header_data *data = volume->state;
+    if (index > 0) return NULL;
+    return data->path != NULL ? data->path : crd_array_file(data->array);
+}
+
+void crd_header_data_close_volume(crd_volume *volume)
+{
+    crd_header_data *data = volume->state;
+    crd_header_data_close(&data);
+    volume->state = NULL;
+}
+
+void crd_header_data_tell(const crd_volume *volume, const crd_header_data *data, int64_t spare_bytes, bool turned,
+                          int stored, const char *data_path, const crd_monitor *monitor)
+{
+    crd_array_tell_packed(data->array, monitor);
+    if (spare_bytes > 0) {
+        crd_warn(monitor, "%s has %lld bytes behind its voxels; they are ignored", data_path, (long long)spare_bytes);
+    }
+    if (turned) {
+        crd_warn(monitor, "%s is turned or mirrored in its space; credence keeps the voxels' edges and not the turn",
+                 volume->file);
+    }
+    if (stored == CRD_STORED_I64 || stored == CRD_STORED_U64) {
+        crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
+    }
+}

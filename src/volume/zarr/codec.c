@@ -1,0 +1,121 @@
+#include "volume/zarr/codec.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "build_config.h"
+#if CRD_HAVE_BLOSC
+#include <blosc.h>
+#endif
+#if CRD_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+static crd_status damaged(const char *shown)
+{
+    return crd_fail(CRD_ERR_FORMAT, "%s is damaged: a chunk can't be unpacked to its size", shown);
+}
+
+crd_status crd_zarr_codec_find(const char *shown, const char *id, crd_zarr_codec *out)
+{
+    const char *lacks = NULL;
+    if (strcmp(id, "zlib") == 0) {
+        *out = CRD_ZARR_ZLIB;
+    } else if (strcmp(id, "gzip") == 0) {
+        *out = CRD_ZARR_GZIP;
+    } else if (strcmp(id, "blosc") == 0) {
+        *out = CRD_ZARR_BLOSC;
+        if (!CRD_HAVE_BLOSC) lacks = "c-blosc";
+    } else if (strcmp(id, "zstd") == 0) {
+        *out = CRD_ZARR_ZSTD;
+        if (!CRD_HAVE_ZSTD) lacks = "libzstd";
+    } else {
+        return crd_fail(CRD_ERR_UNSUPPORTED,
+                        "%s is packed with '%.40s'; credence reads zarr arrays that are raw, zlib, gzip, blosc or zstd",
+                        shown, id);
+    }
+    if (lacks == NULL) return CRD_OK;
+    return crd_fail(CRD_ERR_UNSUPPORTED, "%s is packed with '%s', but this credence was built without %s", shown, id,
+                    lacks);
+}
+
+crd_zarr_codec crd_zarr_codec_preferred(void)
+{
+    return CRD_HAVE_BLOSC ? CRD_ZARR_BLOSC : CRD_ZARR_ZLIB;
+}
+
+static bool inflate_exactly(const void *packed, size_t packed_bytes, void *out, size_t bytes)
+{
+    z_stream z;
+    memset(&z, 0, sizeof z);
+    if (packed_bytes > UINT32_MAX || bytes > UINT32_MAX || inflateInit2(&z, 15 + 32) != Z_OK) return false;
+    z.next_in = (z_const Bytef *)packed;
+    z.avail_in = (uInt)packed_bytes;
+    z.next_out = out;
+    z.avail_out = (uInt)bytes;
+    const int result = inflate(&z, Z_FINISH);
+    const bool good = result == Z_STREAM_END && z.avail_out == 0;
+    (void)inflateEnd(&z);
+    return good;
+}
+
+#if CRD_HAVE_BLOSC
+static bool blosc_exactly(const void *packed, size_t packed_bytes, void *out, size_t bytes)
+{
+    size_t claimed = 0;
+    if (packed_bytes < BLOSC_MIN_HEADER_LENGTH || bytes > BLOSC_MAX_BUFFERSIZE) return false;
+    if (blosc_cbuffer_validate(packed, packed_bytes, &claimed) != 0 || claimed != bytes) return false;
+    return blosc_decompress_ctx(packed, out, bytes, 1) == (int)bytes;
+}
+#endif
+
+crd_status crd_zarr_unpack(crd_zarr_codec codec, const char *shown, const void *packed, size_t packed_bytes, void *out,
+                           size_t bytes)
+{
+    bool good = false;
+    switch (codec) {
+    case CRD_ZARR_RAW:
+        good = packed_bytes == bytes;
+        if (good) memcpy(out, packed, bytes);
+        break;
+    case CRD_ZARR_ZLIB:
+    case CRD_ZARR_GZIP:
+        good = inflate_exactly(packed, packed_bytes, out, bytes);
+        break;
+    case CRD_ZARR_BLOSC:
+#if CRD_HAVE_BLOSC
+        good = blosc_exactly(packed, packed_bytes, out, bytes);
+#endif
+        break;
+    case CRD_ZARR_ZSTD:
+#if CRD_HAVE_ZSTD
+        good = ZSTD_decompress(out, bytes, packed, packed_bytes) == bytes;
+#endif
+        break;
+    }
+    return good ? CRD_OK : damaged(shown);
+}
+
+size_t crd_zarr_packed_bound(size_t bytes)
+{
+    return bytes + bytes / 64 + 4096; /* more than any of the libraries' own bounds */
+}
+
+crd_status crd_zarr_pack(crd_zarr_codec codec, const char *shown, int level, size_t value_bytes, const void *data,
+                         size_t bytes, void *out, size_t room, size_t *packed_bytes)
+{
+    *packed_bytes = 0;
+#if CRD_HAVE_BLOSC
+    if (codec == CRD_ZARR_BLOSC) {
+        const int made = blosc_compress_ctx(level, BLOSC_SHUFFLE, value_bytes, bytes, data, out, room, "zstd", 0, 1);
+        if (made > 0) *packed_bytes = (size_t)made;
+    }
+#endif
+    if (codec == CRD_ZARR_ZLIB) {
+        uLongf made = room;
+        if (compress2(out, &made, data, bytes, level) == Z_OK) *packed_bytes = made;
+    }
+    (void)value_bytes;
+    return *packed_bytes > 0 ? CRD_OK : crd_fail(CRD_ERR_INTERNAL, "%s: a chunk can't be packed", shown);
+}

@@ -1,0 +1,62 @@
+/* Removing a folder tree that holds a zarr group: only names that zarr uses, and never through links. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "volume/zarr/zarr.h"
+
+enum { DEEPEST = 16 };
+
+/* .zarray, .zattrs, ..., and chunks: numbers, with dots or a passing suffix. */
+static bool is_zarr_name(const char *name)
+{
+    static const char *const own[] = {".zarray", ".zattrs", ".zgroup", ".zmetadata"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        const size_t length = strlen(own[i]);
+        if (strcmp(name, own[i]) == 0) return true;
+        if (name[0] == '.' && strncmp(name + 1, own[i], length) == 0 && strncmp(name + 1 + length, ".tmp.", 5) == 0)
+            return true;
+    }
+    const size_t dot = name[0] == '.', digits = strspn(name + dot, "0123456789.");
+    const char *rest = name + dot + digits;
+    return isdigit((unsigned char)name[dot]) && (*rest == '\0' || strcmp(rest, "tmp") == 0);
+}
+
+static crd_status remove_content(int folder, const char *shown, int depth)
+{
+    crd_status status = CRD_OK;
+    DIR *listing = fdopendir(folder);
+    if (listing == NULL) {
+        (void)close(folder);
+        return crd_fail_errno("can't look into %s", shown);
+    }
+    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+        const char *name = entry->d_name;
+        struct stat about;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !is_zarr_name(name)) continue;
+        if (fstatat(dirfd(listing), name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        const bool is_folder = S_ISDIR(about.st_mode);
+        if (is_folder && depth < DEEPEST) {
+            const int child = openat(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (child >= 0) status = remove_content(child, shown, depth + 1);
+        }
+        if (status == CRD_OK && unlinkat(dirfd(listing), name, is_folder ? AT_REMOVEDIR : 0) != 0) {
+            status = crd_fail_errno("can't remove %s in %s", name, shown);
+        }
+    }
+    (void)closedir(listing);
+    return status;
+}
+
+crd_status crd_zarr_remove(const char *path)
+{
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't remove %s", path);
+    CRD_PASS(remove_content(folder, path, 0));
+    if (rmdir(path) != 0) return crd_fail_errno("%s holds more than a zarr volume and isn't removed", path);
+    return CRD_OK;
+}
