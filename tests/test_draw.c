@@ -366,11 +366,36 @@ static double nearest(const uint32_t *colours, int count)
     return least;
 }
 
-static void test_colours_differ_for_all_eyes(void)
-{
 #define LIGHT(name, light, dark) 0x##light,
 #define DARK(name, light, dark)  0x##dark,
-    static const uint32_t light[] = {CRD_COLOURS_OF_THEME(LIGHT)}, dark[] = {CRD_COLOURS_OF_THEME(DARK)};
+static const uint32_t light[] = {CRD_COLOURS_OF_THEME(LIGHT)}, dark[] = {CRD_COLOURS_OF_THEME(DARK)};
+
+/* As the accessibility guidelines for the web reckon it. */
+static double contrast(uint32_t a, uint32_t b)
+{
+    static const double weights[3] = {0.2126, 0.7152, 0.0722};
+    double y[2] = {0.05, 0.05};
+    for (int i = 0; i < 6; i++) {
+        const double c = (double)((i < 3 ? a : b) >> (16 - 8 * (i % 3)) & 255) / 255.0;
+        y[i / 3] += weights[i % 3] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    return fmax(y[0], y[1]) / fmin(y[0], y[1]);
+}
+
+static void test_contrasts(void)
+{
+    const uint32_t *const themes[2] = {light, dark};
+    for (int t = 0; t < 2; t++) {
+        const uint32_t *c = themes[t];
+        for (int back = CRD_COLOUR_back; back <= CRD_COLOUR_card; back++) {
+            CHECK(contrast(c[CRD_COLOUR_ink], c[back]) > 4.5 && contrast(c[CRD_COLOUR_soft], c[back]) > 4.5);
+            for (int i = 0; i < CRD_SERIES_COLOURS; i++) CHECK(contrast(c[CRD_COLOUR_a + i], c[back]) > 3.0);
+        }
+    }
+}
+
+static void test_colours_differ_for_all_eyes(void)
+{
     CHECK(nearest(crd_class_colours, CRD_CLASS_COLOURS) > 0.09); /* 0.02 is about what can just be told apart */
     CHECK(nearest(crd_class_colours, 4) > 0.2);
     CHECK(nearest(light + CRD_COLOUR_a, CRD_SERIES_COLOURS) > 0.1);
@@ -379,4 +404,5 @@ static void test_colours_differ_for_all_eyes(void)
 
 TEST_MAIN(TEST(test_rectangle_is_exact), TEST(test_triangle_halves_its_diagonal), TEST(test_disc_and_slanted_line),
           TEST(test_overlaps_count_once), TEST(test_outside_is_left_out), TEST(test_typeface), TEST(test_ticks),
-          TEST(test_svg), TEST(test_painted_plot), TEST(test_scale_bar), TEST(test_colours_differ_for_all_eyes))
+          TEST(test_svg), TEST(test_painted_plot), TEST(test_scale_bar), TEST(test_contrasts),
+          TEST(test_colours_differ_for_all_eyes))

@@ -28,6 +28,12 @@ static const struct {
     double size, pen;
 } letterings[] = {CRD_LETTERINGS(LETTERING)};
 
+#define PAIR(on, off)                                                                                                  \
+    {                                                                                                                  \
+        on, off                                                                                                        \
+    }
+static const double dashes[2] = CRD_DASHES(PAIR);
+
 double crd_lettering_width(crd_lettering lettering, const char *words)
 {
     return letterings[lettering].size * crd_font_width(words);
@@ -41,7 +47,7 @@ static void begin(crd_pen *pen, crd_ink ink)
 /* In pieces, over corners. */
 static void dash(paint_pen *p, double x, double y, double width)
 {
-    const double on = 4.0 * p->scale, off = 5.0 * p->scale, dx = x - p->last_x, dy = y - p->last_y;
+    const double on = dashes[0] * p->scale, off = dashes[1] * p->scale, dx = x - p->last_x, dy = y - p->last_y;
     const double length = sqrt(dx * dx + dy * dy);
     for (double at = 0.0; at < length;) {
         const double phase = fmod(p->walked, on + off);

@@ -38,6 +38,9 @@
     X(t2, c, 1, 0.35)                                                                                                  \
     X(t3, d, 1, 0.35)
 
+/* How long the dashes of marks are, and how far apart. */
+#define CRD_DASHES(X) X(4, 5)
+
 /* class of the SVG, colour, size, weight */
 #define CRD_LETTERINGS(X)                                                                                              \
     X(tick, soft, 12, 400)                                                                                             \
@@ -60,12 +63,14 @@ enum { CRD_SERIES_COLOURS = 4 };
 #define CRD_CSS_LETTERING(name, colour, size, weight)                                                                  \
     "." #name "{fill:var(--" #colour ");font-size:" #size "px;font-weight:" #weight "}"
 
+#define CRD_CSS_DASHES(on, off) ".mark{stroke-dasharray:" #on " " #off "}"
+
 #define CRD_LIGHT_COLOURS CRD_COLOURS_OF_THEME(CRD_CSS_LIGHT)
 #define CRD_DARK_COLOURS  CRD_COLOURS_OF_THEME(CRD_CSS_DARK)
 #define CRD_SVG_STYLE                                                                                                  \
     CRD_INKS(CRD_CSS_INK)                                                                                              \
     CRD_LETTERINGS(CRD_CSS_LETTERING)                                                                                  \
     "svg path{fill:none;stroke:var(--pen);stroke-width:var(--wide);stroke-linejoin:round;stroke-linecap:round}"        \
-    "svg rect,svg circle{fill:var(--pen)}.mark{stroke-dasharray:4 5}"
+    "svg rect,svg circle{fill:var(--pen)}" CRD_DASHES(CRD_CSS_DASHES)
 
 #endif

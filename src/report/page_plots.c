@@ -117,7 +117,8 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
     CRD_TRY(crd_alloc(count, sizeof *values, "the volume fractions", &values));
     cJSON_ArrayForEach(item, samples)
     {
-        if (cJSON_IsNumber(item)) values[n++] = item->valuedouble;
+        const bool fraction = cJSON_IsNumber(item) && item->valuedouble >= 0.0 && item->valuedouble <= 1.0;
+        if (fraction) values[n++] = item->valuedouble; /* the manifest may be anybody's */
     }
     if (n < 3) goto done;
     qsort(values, (size_t)n, sizeof *values, by_size);

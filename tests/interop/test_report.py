@@ -218,7 +218,7 @@ os.makedirs(path("flat"))
 np.save(path("flat/x_prob.npy"), np.full((1, 9, 7), 0.25, "f4"))
 np.save(path("flat/x_seg.npy"), np.zeros((1, 9, 7), "u1"))
 np.save(path("flat/x_unc.npy"), np.zeros((1, 9, 7), "f4"))
-json.dump({"volume_fraction": {"samples": [0.5, 0.5, 0.5, "x"], "intervals": []}, "warnings": [3], "scan": 7, "plan": {}},
+json.dump({"volume_fraction": {"samples": [0.5, 0.5, 0.5, "x", -1e308, 1e308], "intervals": []}, "warnings": [3], "scan": 7, "plan": {}},
           open(path("flat/manifest.json"), "w"))
 np.save(path("zeros.npy"), np.zeros((1, 9, 7), "u1"))
 report("flat.html", path("flat"), "--label", path("zeros.npy"))
