@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bayes/noise.h"
+#include "compare.h"
 #include "net/net.h"
 
 enum { REFERENCE_BATCH = 2, REFERENCE_VOXELS = 16 * 32 * 24, REFERENCE_ADAM_STEPS = 6 };
@@ -96,7 +97,7 @@ static inline reference_tensor reference_read_tensor(hid_t file, const char *pat
     for (int64_t i = 0; i < count; i++) {
         tensor.sum += tensor.values[i];
         tensor.norm += tensor.values[i] * tensor.values[i];
-        tensor.largest = fmax(tensor.largest, fabs(tensor.values[i]));
+        tensor.largest = worse(tensor.largest, fabs(tensor.values[i]));
     }
     tensor.norm = sqrt(tensor.norm);
     return tensor;
@@ -105,7 +106,7 @@ static inline reference_tensor reference_read_tensor(hid_t file, const char *pat
 static inline void reference_read_noise(hid_t file, reference_case *c)
 {
     char path[128];
-    for (int i = 0; i < CRD_CONV_COUNT; i++) {
+    for (int i = 0; i < c->net.layer_count; i++) {
         const crd_conv_layer *layer = &c->net.layers[i];
         if (!layer->bayesian) continue;
         const int64_t taps = layer->kernel * layer->kernel * layer->kernel;
@@ -126,9 +127,9 @@ static inline void reference_read_noise(hid_t file, reference_case *c)
 
 static inline void reference_read_masks(hid_t file, reference_case *c)
 {
-    static const char *const sites[CRD_MASK_COUNT] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
+    static const char *const sites[] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
     for (int b = 0; b < REFERENCE_BATCH; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
-    for (int i = 0; i < CRD_MASK_COUNT; i++) {
+    for (int i = 0; i < c->net.mask_count; i++) {
         char path[128];
         snprintf(path, sizeof path, "noisy/noise/%s/mask", sites[i]);
         const int64_t channels = c->net.mask_channels[i];
@@ -205,23 +206,19 @@ typedef struct reference_error {
 
 static inline reference_error reference_compare(const reference_tensor *tensor, const double *computed)
 {
-    double sum = 0, norm = 0, dot = 0, stored = 0, own = 0;
-    reference_error error = {0};
+    double sum = 0, norm = 0;
+    comparison stored = {0}; /* of the values that the file has */
     for (int64_t i = 0; i < tensor->count; i++) {
         sum += computed[i];
         norm += computed[i] * computed[i];
         if (i % tensor->stride != 0) continue;
-        const double expected = tensor->values[i / tensor->stride];
-        error.values = fmax(error.values, fabs(computed[i] - expected) / tensor->largest);
-        dot += computed[i] * expected;
-        stored += expected * expected;
-        own += computed[i] * computed[i];
-        if (!isfinite(computed[i])) error.values = INFINITY;
+        compare(&stored, computed[i], tensor->values[i / tensor->stride]);
     }
-    error.measure = fmax(fabs(sqrt(norm) - tensor->norm) / tensor->norm,
-                         fabs(sum - tensor->sum) / (tensor->largest * sqrt((double)tensor->count)));
-    error.cosine = dot / sqrt(stored * own);
-    return error;
+    return (reference_error){.values = worse(stored.error / tensor->largest, 0),
+                             .measure =
+                                 worse(apart(sqrt(norm), tensor->norm) / tensor->norm,
+                                       apart(sum, tensor->sum) / (tensor->largest * sqrt((double)tensor->count))),
+                             .cosine = cosine(&stored)};
 }
 
 #endif

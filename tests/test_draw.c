@@ -358,8 +358,9 @@ static double nearest(const uint32_t *colours, int count)
                 double a[3], b[3];
                 seen(colours[i], eyes, a);
                 seen(colours[k], eyes, b);
-                least = fmin(least, sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
-                                         (a[2] - b[2]) * (a[2] - b[2])));
+                const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+                const double apart = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+                if (!(apart >= least)) least = apart;
             }
         }
     }

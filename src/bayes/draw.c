@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/philox.h"
 
@@ -91,6 +92,7 @@ const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const 
     fill_eps(source, pool, crd_part_blocks(posterior, part), seed, step, estimator == CRD_FLIPOUT ? 0 : example);
     for (int i = 0; i < posterior->layer_count; i++) {
         const crd_bayes_layer *layer = &posterior->layers[i];
+        CRD_ASSERT(layer->number >= 0 && layer->number < CRD_LAYERS_MAX && layer->first >= 0);
         source->noise.eps[layer->number] = source->eps + layer->first;
         if (estimator != CRD_FLIPOUT) continue;
         float *in = source->sign_in + layer->first_in, *out = source->sign_out + layer->first_out;
@@ -236,9 +238,9 @@ void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd
 
 void crd_dropout_draw(const crd_net *net, uint64_t seed, uint32_t step, uint32_t example, float *masks)
 {
-    for (int site = 0; site < CRD_MASK_COUNT; site++) {
+    for (int site = 0; site < net->mask_count; site++) {
         float *mask = masks + net->mask_offset[site];
-        fill_signs(seed, CRD_CONV_COUNT + site, CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site], mask);
+        fill_signs(seed, crd_mask_stream(net, site), CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site], mask);
         for (int i = 0; i < net->mask_channels[site]; i++) mask[i] += 1; /* -1 or 1 becomes 0 or 2 */
     }
 }

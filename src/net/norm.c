@@ -1,5 +1,7 @@
 #include "net/norm.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 static const double EPSILON = 1e-5;
@@ -8,6 +10,7 @@ void crd_norm_forward(crd_norm *norm, const float *gamma, const float *beta)
 {
     const int width = norm->channels / norm->groups;
     const double count = norm->voxels * width;
+    CRD_ASSERT(width > 0 && width * norm->groups == norm->channels && norm->voxels > 0);
     for (int group = 0; group < norm->groups; group++) {
         double sum = 0.0, square = 0.0;
         for (int c = group * width; c < (group + 1) * width; c++) {
@@ -17,7 +20,8 @@ void crd_norm_forward(crd_norm *norm, const float *gamma, const float *beta)
         const double mean = sum / count;
         const double variance = square / count - mean * mean;
         norm->mean[group] = mean;
-        norm->rstd[group] = 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + EPSILON);
+        /* 0 * variance: NaN where it isn't finite, which must become neither 0 nor a scale of 0 */
+        norm->rstd[group] = 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + 0.0 * variance + EPSILON);
         for (int c = group * width; c < (group + 1) * width; c++) {
             const double scale = gamma[c] * norm->rstd[group];
             norm->scale[c] = (float)scale;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "ops/ops.h"
 #include "predict/fraction.h"
@@ -117,7 +118,7 @@ static crd_status prepare(crd_accumulator *a)
     if (!request->aggregate_samples) return CRD_OK;
     const int64_t voxels = tile_voxels(request);
     /* a GPU's instruction path is none of the CPU's */
-    CRD_PASS(crd_ops_select(request->backend == &crd_backend_cpu ? request->device.isa : NULL, &a->ops));
+    CRD_PASS(crd_ops_select(request->backend->on_host ? request->device.isa : NULL, &a->ops));
     CRD_PASS(crd_alloc(request->samples * voxels, sizeof(float), "the samples of a tile", &a->values));
     return crd_alloc((2 + request->percentile_count) * voxels, sizeof(float), "the samples of a tile", &a->summary);
 }
@@ -235,6 +236,8 @@ static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, 
         begin[axis] = keep->origin[axis + 1] - origin[axis + 1];
         end[axis] = begin[axis] + keep->size[axis + 1];
     }
+    CRD_ASSERT(z >= window->origin[0] && z < window->origin[0] + window->size[0]);
+    CRD_ASSERT(begin[0] >= 0 && end[0] <= request->box.size[1] && begin[1] >= 0 && end[1] <= request->box.size[2]);
     patch p = {.tile = {-1, -1}};
     while (next_patch(tiles, begin, end, &p)) {
         for (int64_t sum = 0; sum < a->shape.sums; sum++) {

@@ -253,9 +253,9 @@ static crd_status add_intervals(crd_page_pictures *pictures, crd_reported_run *r
         const crd_reported_run *s = &runs[k];
         if (p[k].unc.values == NULL || s->map_count == 0) continue;
         if (count > 1) pictures->which = run_names[k];
-        CRD_PASS(add_map(pictures, &p[k].unc, high, width[k], height[k], s->facts.interval, where));
+        CRD_PASS(add_map(pictures, &p[k].unc, high, width[k], height[k], s->run.uncertainty.text, where));
         for (int64_t i = 0; i < s->map_count; i++) {
-            CRD_PASS(add_map(pictures, &p[k].maps[i], high, width[k], height[k], s->files.map_names.items[i], where));
+            CRD_PASS(add_map(pictures, &p[k].maps[i], high, width[k], height[k], s->map_names[i], where));
         }
     }
     crd_text_add(pictures->page, "</div>");
@@ -284,7 +284,8 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs,
         if (i == 0) CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], false, where));
         if (count > 1) pictures->which = run_names[i];
         CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], true, where));
-        if (s->unc != NULL) CRD_TRY(add_map(pictures, &p[i].unc, high, width[i], height[i], s->facts.interval, where));
+        if (s->unc != NULL)
+            CRD_TRY(add_map(pictures, &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
     }
     crd_text_add(pictures->page, "</div>");
     if (maps) CRD_TRY(add_intervals(pictures, runs, count, p, width, height, where));
@@ -371,7 +372,7 @@ static crd_status add_crop(crd_page_pictures *pictures, crd_reported_run *s, con
     crd_plane *all[] = {&p.back, &p.seg, &p.label, &p.unc};
     for (int i = 0; i < 4; i++) CRD_TRY(cropped(all[i], region->centre[1], region->centre[2]));
     CRD_TRY(add_grey(pictures, &p, CROP_EDGE, CROP_EDGE, true, where));
-    CRD_TRY(add_map(pictures, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->facts.interval, where));
+    CRD_TRY(add_map(pictures, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->run.uncertainty.text, where));
 done:
     free_planes(&p);
     return status;

@@ -109,16 +109,15 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
 {
     enum { BINS = 16 };
     crd_status status = CRD_OK;
-    const cJSON *samples = crd_manifest_item(s, "volume_fraction/samples"), *item = NULL;
-    const int count = cJSON_GetArraySize(samples);
+    const int64_t count = s->run.fraction.samples.count;
+    const double *range = s->run.uncertainty.fractions, segmented = s->run.fraction.segmentation;
     double *values = NULL, low[BINS], high[BINS], share[BINS] = {0}, most = 0.0;
     int64_t n = 0;
     if (count < 3) return CRD_OK;
     CRD_TRY(crd_alloc(count, sizeof *values, "the volume fractions", &values));
-    cJSON_ArrayForEach(item, samples)
-    {
-        const bool fraction = cJSON_IsNumber(item) && item->valuedouble >= 0.0 && item->valuedouble <= 1.0;
-        if (fraction) values[n++] = item->valuedouble; /* the manifest may be anybody's */
+    for (int64_t i = 0; i < count; i++) { /* the manifest may be anybody's */
+        const double value = s->run.fraction.samples.items[i];
+        if (value >= 0.0 && value <= 1.0) values[n++] = value;
     }
     if (n < 3) goto done;
     qsort(values, (size_t)n, sizeof *values, by_size);
@@ -132,14 +131,8 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
         share[at < BINS ? at : BINS - 1] += 1.0;
     }
     for (int i = 0; i < BINS; i++) most = fmax(most, share[i]);
-    const cJSON *interval =
-        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
-    const cJSON *first = cJSON_GetArrayItem(interval, 0), *last = cJSON_GetArrayItem(interval, 1);
-    const bool known = cJSON_IsNumber(first) && cJSON_IsNumber(last);
-    const double band[2] = {known ? first->valuedouble : (double)NAN, known ? last->valuedouble : (double)NAN};
-    const double segmented = crd_manifest_number(s, "volume_fraction/segmentation");
     const double marked[2] = {segmented, segmented}, whole[2] = {0.0, 1.1 * most};
-    const crd_series series[] = {{.kind = CRD_SERIES_BAND, .x = &band[0], .x_end = &band[1], .count = 1},
+    const crd_series series[] = {{.kind = CRD_SERIES_BAND, .x = &range[0], .x_end = &range[1], .count = 1},
                                  {.kind = CRD_SERIES_BARS, .x = low, .x_end = high, .y = share, .count = BINS},
                                  {.kind = CRD_SERIES_DASHES, .x = marked, .y = whole, .count = 2}};
     const crd_plot plot = {.x = {.label = "volume fraction of the foreground",
@@ -280,9 +273,9 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
 {
     crd_convergence c;
     double low = 33.0, high = 67.0;
-    const char *dash = strchr(s->facts.interval, '-');
+    const char *dash = strchr(s->run.uncertainty.text, '-');
     if (dash != NULL) {
-        low = strtod(s->facts.interval, NULL);
+        low = strtod(s->run.uncertainty.text, NULL);
         high = strtod(dash + 1, NULL);
     }
     CRD_PASS(crd_convergence_read(s->folder, low, high, &c));

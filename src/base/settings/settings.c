@@ -219,7 +219,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
         break;
     case CRD_SETTING_TEXT:
     case CRD_SETTING_CHOICE:
-        crd_free(field);
+        crd_free((char **)field);
         break;
     case CRD_SETTING_LIST:
         list = field;

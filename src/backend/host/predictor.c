@@ -1,10 +1,11 @@
 /* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples.
  * The queue is one deep: a chunk is computed when it is submitted. */
+#include "backend/host/predictor.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
@@ -15,6 +16,10 @@ enum {
     BLOCK = 1 << 14, /* voxels of one work item */
     SUMMARY_ROWS = 2 /* mean and deviation, before the percentiles */
 };
+
+typedef struct unsound { /* sample values that aren't finite */
+    int64_t count, first_sample;
+} unsound;
 
 struct crd_predictor {
     crd_predictor_plan plan;
@@ -33,12 +38,13 @@ struct crd_predictor {
     uint32_t *fixed;               /* as summary */
     const uint32_t **percentile_rows;
     uint64_t *above;
+    unsound *unsound; /* of each BLOCK of voxels */
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
     double summary_seconds;
 };
 
-static crd_status select_ops(const crd_device_settings *settings, const crd_ops **out)
+crd_status crd_host_ops(const crd_device_settings *settings, const crd_ops **out)
 {
     return settings->precision == CRD_PRECISION_BF16 ? crd_ops_select_bf16(settings->isa, out)
                                                      : crd_ops_select(settings->isa, out);
@@ -111,7 +117,7 @@ static crd_status check_plan(const crd_predictor_plan *plan)
             return crd_fail(CRD_ERR_ARGUMENT, "a percentile must lie in 0 .. 100, not %g", plan->percentiles[i]);
         }
     }
-    return crd_net_check_chunk(plan->chunk);
+    return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
 /* Bytes of everything but the engine. */
@@ -123,17 +129,18 @@ static int64_t buffer_bytes(const crd_predictor_plan *plan)
                            (plan->keep_samples ? (plan->samples + rows) * TILE : 0) + plan->net->point.total * 3 +
                            plan->samples * plan->net->mask_total +
                            stored_draws(plan) * (plan->net->point.total - crd_decoder_offset(plan->net));
-    return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t);
+    return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t) +
+           (voxels + BLOCK - 1) / BLOCK * (int64_t)sizeof(unsound);
 }
 
-static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                  int64_t *host_bytes, int64_t *device_bytes)
+crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                    int64_t *host_bytes, int64_t *device_bytes)
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
     const crd_ops *ops;
     CRD_TRY(check_plan(plan));
-    CRD_TRY(select_ops(settings, &ops));
+    CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
@@ -163,10 +170,11 @@ static crd_status allocate(crd_predictor *predictor)
     for (int64_t i = 0; i < plan->percentile_count; i++) {
         predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * voxels;
     }
+    CRD_PASS(crd_alloc((voxels + BLOCK - 1) / BLOCK, sizeof(unsound), what, &predictor->unsound));
     return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
 }
 
-static void predictor_free(crd_predictor **pointer)
+void crd_host_predictor_free(crd_predictor **pointer)
 {
     crd_predictor *predictor = *pointer;
     if (predictor == NULL) return;
@@ -183,12 +191,13 @@ static void predictor_free(crd_predictor **pointer)
     crd_free(&predictor->fixed);
     crd_free(&predictor->percentile_rows);
     crd_free(&predictor->above);
+    crd_free(&predictor->unsound);
     crd_free(&predictor->probe);
     crd_free(pointer);
 }
 
-static crd_status predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                   crd_predictor **out)
+crd_status crd_host_predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                     crd_predictor **out)
 {
     crd_status status = CRD_OK;
     crd_predictor *predictor = NULL;
@@ -198,7 +207,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     predictor->plan = *plan;
     predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
-    CRD_TRY(select_ops(settings, &predictor->ops));
+    CRD_TRY(crd_host_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
@@ -209,11 +218,11 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     *out = predictor;
     predictor = NULL;
 done:
-    predictor_free(&predictor);
+    crd_host_predictor_free(&predictor);
     return status;
 }
 
-static int predictor_depth(const crd_predictor *predictor)
+int crd_host_predictor_depth(const crd_predictor *predictor)
 {
     (void)predictor;
     return 1;
@@ -242,21 +251,46 @@ static void decode(crd_predictor *predictor, int64_t sample)
                       predictor->samples + sample * predictor->voxels);
 }
 
-/* Which samples lie above one half, one bit each. */
+/* x - x is 0 for finite x only. */
+static int64_t count_nonfinite(const float *values, int64_t count)
+{
+    int32_t nonfinite = 0;
+    for (int64_t i = 0; i < count; i++) nonfinite += values[i] - values[i] != 0;
+    return nonfinite;
+}
+
+/* Which samples lie above one half, one bit each; how many of a block's values aren't finite. */
 static void mark_above(void *context, int64_t item, int worker)
 {
     (void)worker;
     crd_predictor *predictor = context;
     const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, first = item * BLOCK;
     const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels;
+    unsound found = {0, -1};
     for (int64_t word = 0; word < (samples + 63) / 64; word++) {
         uint64_t *bits = predictor->above + word * voxels;
         memset(bits + first, 0, (size_t)(end - first) * sizeof *bits);
         for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
             const float *values = predictor->samples + s * voxels;
             for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
+            found.count += count_nonfinite(values + first, end - first);
+            if (found.count > 0 && found.first_sample < 0) found.first_sample = s;
         }
     }
+    predictor->unsound[item] = found;
+}
+
+static unsound all_unsound(const crd_predictor *predictor)
+{
+    unsound all = {0, -1};
+    for (int64_t i = 0; i < (predictor->voxels + BLOCK - 1) / BLOCK; i++) {
+        const unsound *block = &predictor->unsound[i];
+        all.count += block->count;
+        if (block->count > 0 && (all.first_sample < 0 || block->first_sample < all.first_sample)) {
+            all.first_sample = block->first_sample;
+        }
+    }
+    return all;
 }
 
 static void to_fixed_point(void *context, int64_t item, int worker)
@@ -302,6 +336,7 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
         predictor->probe_capacity = 2 * count;
     }
     for (int64_t i = 0; i < count; i++) {
+        CRD_ASSERT(probe[i] >= 0 && probe[i] < predictor->voxels && (i == 0 || probe[i] > probe[i - 1]));
         for (int64_t s = 0; s < samples; s++) {
             predictor->probe[i * samples + s] = predictor->samples[s * predictor->voxels + probe[i]];
         }
@@ -310,8 +345,8 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
     return CRD_OK;
 }
 
-static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
-                                   const int64_t *probe, int64_t probe_count)
+crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
+                                     const int64_t *probe, int64_t probe_count)
 {
     const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
     predictor->chunk_number = chunk_number;
@@ -326,8 +361,9 @@ static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_numbe
     return CRD_OK;
 }
 
-static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
+crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
 {
+    const unsound all = all_unsound(predictor);
     *result = (crd_chunk_result){
         .chunk_number = predictor->chunk_number,
         .mean = predictor->fixed,
@@ -337,27 +373,9 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
         .probe = predictor->probe,
         .probe_count = predictor->probe_count,
+        .nonfinite = all.count,
+        .nonfinite_sample = all.first_sample,
         .summary_seconds = predictor->summary_seconds,
     };
     return CRD_OK;
 }
-
-static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
-{
-    const crd_ops *ops;
-    CRD_PASS(select_ops(settings, &ops));
-    snprintf(text, size, "cpu (%s)", ops->name);
-    return CRD_OK;
-}
-
-const crd_backend crd_backend_cpu = {
-    .version = CRD_BACKEND_VERSION,
-    .name = "cpu",
-    .describe = describe,
-    .predictor_bytes = predictor_bytes,
-    .predictor_create = predictor_create,
-    .predictor_depth = predictor_depth,
-    .predictor_submit = predictor_submit,
-    .predictor_collect = predictor_collect,
-    .predictor_free = predictor_free,
-};
