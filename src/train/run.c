@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/monitor.h"
-#include "base/png.h"
+#include "draw/picture.h"
 #include "train/diagnosis.h"
-#include "train/picture.h"
+#include "train/progress_picture.h"
 #include "train/run.h"
 #include "train/schedule.h"
 
@@ -186,7 +186,7 @@ static crd_status finish_epoch(crd_run *r)
     if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_run_first(r) && crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_run_first(r) && crd_png_possible() && crd_progress_picture(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;

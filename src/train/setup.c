@@ -15,10 +15,10 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/parallel.h"
-#include "base/png.h"
 #include "dist/agree.h"
+#include "draw/picture.h"
 #include "train/diagnosis.h"
-#include "train/picture.h"
+#include "train/progress_picture.h"
 #include "train/run.h"
 #include "volume/choose.h"
 
