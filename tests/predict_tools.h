@@ -8,10 +8,10 @@
  * the answers over (0, 1), so that segmentations and volume fractions have something to show. */
 static inline void tools_enliven(crd_model *model)
 {
-    const crd_layout *layout = &model->net.model;
-    model->parameters[layout->kernel[CRD_POINT]] = 6.0f;
-    model->parameters[layout->bias[CRD_POINT]] = -3.0f;
-    model->parameters[layout->bias[CRD_SPATIAL]] = 0.5f;
+    const crd_net *net = &model->net;
+    model->parameters[net->model.kernel[net->last]] = 6.0f;
+    model->parameters[net->model.bias[net->last]] = -3.0f;
+    model->parameters[net->model.bias[net->head]] = 0.5f;
 }
 
 static inline crd_status tools_save_model(const char *path, const crd_model_info *info, uint64_t seed)

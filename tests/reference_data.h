@@ -105,7 +105,7 @@ static inline reference_tensor reference_read_tensor(hid_t file, const char *pat
 static inline void reference_read_noise(hid_t file, reference_case *c)
 {
     char path[128];
-    for (int i = 0; i < CRD_CONV_COUNT; i++) {
+    for (int i = 0; i < c->net.layer_count; i++) {
         const crd_conv_layer *layer = &c->net.layers[i];
         if (!layer->bayesian) continue;
         const int64_t taps = layer->kernel * layer->kernel * layer->kernel;
@@ -126,9 +126,9 @@ static inline void reference_read_noise(hid_t file, reference_case *c)
 
 static inline void reference_read_masks(hid_t file, reference_case *c)
 {
-    static const char *const sites[CRD_MASK_COUNT] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
+    static const char *const sites[] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
     for (int b = 0; b < REFERENCE_BATCH; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
-    for (int i = 0; i < CRD_MASK_COUNT; i++) {
+    for (int i = 0; i < c->net.mask_count; i++) {
         char path[128];
         snprintf(path, sizeof path, "noisy/noise/%s/mask", sites[i]);
         const int64_t channels = c->net.mask_channels[i];

@@ -370,33 +370,34 @@ static void test_flipout_is_exact(void)
 /* The streams are part of the contract: seed, layer, purpose, step, example. */
 static void test_streams(void)
 {
+    enum { D3A = 9, POINT = 18 }; /* decoder/3/a, head/point */
     fixture f;
     CHECK_OK(set_up(CRD_BCNN, 4, 4, 2, &f));
     const crd_estimator estimators[2] = {CRD_FLIPOUT, CRD_INDEPENDENT};
     for (int n = 0; n < 2; n++) {
         const crd_noise *noise = crd_noise_draw(f.source, f.pool, NULL, estimators[n], 77, 12, 3);
-        for (int i = 0; i < CRD_CONV_COUNT; i++) {
+        for (int i = 0; i < f.net.layer_count; i++) {
             CHECK((noise->eps[i] != NULL) == f.net.layers[i].bayesian);
             CHECK((noise->sign_in[i] != NULL) == (f.net.layers[i].bayesian && estimators[n] == CRD_FLIPOUT));
         }
-        crd_stream stream = {.seed = 77, .layer = CRD_D3A, .purpose = CRD_PURPOSE_WEIGHT_NOISE, .step = 12};
+        crd_stream stream = {.seed = 77, .layer = D3A, .purpose = CRD_PURPOSE_WEIGHT_NOISE, .step = 12};
         stream.example = estimators[n] == CRD_FLIPOUT ? 0 : 3;
         const int64_t last = 27 * 32 * 16 - 1; /* in a later block than the first */
-        CHECK(noise->eps[CRD_D3A][0] == crd_random_normal(&stream, 0));
-        CHECK(noise->eps[CRD_D3A][last] == crd_random_normal(&stream, (uint64_t)last));
+        CHECK(noise->eps[D3A][0] == crd_random_normal(&stream, 0));
+        CHECK(noise->eps[D3A][last] == crd_random_normal(&stream, (uint64_t)last));
         if (estimators[n] != CRD_FLIPOUT) continue;
         stream.example = 3;
         stream.purpose = CRD_PURPOSE_SIGN_IN;
-        CHECK(noise->sign_in[CRD_D3A][5] == crd_random_sign(&stream, 5));
+        CHECK(noise->sign_in[D3A][5] == crd_random_sign(&stream, 5));
         stream.purpose = CRD_PURPOSE_SIGN_OUT;
-        CHECK(noise->sign_out[CRD_D3A][7] == crd_random_sign(&stream, 7));
+        CHECK(noise->sign_out[D3A][7] == crd_random_sign(&stream, 7));
     }
-    const float first = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 3)->eps[CRD_POINT][0];
-    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 4)->eps[CRD_POINT][0] == first);
-    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 13, 4)->eps[CRD_POINT][0] != first);
-    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 78, 12, 4)->eps[CRD_POINT][0] != first);
-    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_INDEPENDENT, 77, 12, 0)->eps[CRD_POINT][0] == first);
-    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_MEAN, 77, 12, 0)->eps[CRD_POINT] == NULL);
+    const float first = crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 3)->eps[POINT][0];
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 12, 4)->eps[POINT][0] == first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 77, 13, 4)->eps[POINT][0] != first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_FLIPOUT, 78, 12, 4)->eps[POINT][0] != first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_INDEPENDENT, 77, 12, 0)->eps[POINT][0] == first);
+    CHECK(crd_noise_draw(f.source, f.pool, NULL, CRD_MEAN, 77, 12, 0)->eps[POINT] == NULL);
     tear_down(&f);
 }
 
@@ -421,10 +422,11 @@ static void test_dropout(void)
     CHECK_NEAR((double)kept / count, 0.5, four_sigma);
     CHECK_NEAR((double)changed / count, 0.5, four_sigma);
     crd_dropout_draw(&net, 4, 9, 2, masks);
+    enum { SITE = 1, LAYERS = 19 }; /* behind decoder/3/b; the sites' streams follow the layers' */
     const crd_stream stream = {
-        .seed = 4, .layer = CRD_CONV_COUNT + CRD_MASK_D3, .purpose = CRD_PURPOSE_DROPOUT, .step = 9, .example = 2};
+        .seed = 4, .layer = LAYERS + SITE, .purpose = CRD_PURPOSE_DROPOUT, .step = 9, .example = 2};
     for (uint64_t i = 0; i < 64; i++)
-        CHECK(masks[net.mask_offset[CRD_MASK_D3] + (int64_t)i] == 1 + crd_random_sign(&stream, i));
+        CHECK(masks[net.mask_offset[SITE] + (int64_t)i] == 1 + crd_random_sign(&stream, i));
 }
 
 static void test_summary(void)

@@ -28,7 +28,7 @@ static crd_status make_model(const chunk_case *c, crd_model **model)
         for (int64_t k = 0; k < p->count; k++) {
             if (p->role == CRD_ROLE_GAMMA) values[k] = 1.0f + 0.3f * (float)((k * 7 + i) % 5 - 2) / 2.0f;
             if (p->role == CRD_ROLE_BETA) values[k] = 0.2f * (float)((k * 3 + i) % 7 - 3) / 3.0f;
-            if (p->layer == CRD_SPATIAL && p->role == CRD_ROLE_BIAS) values[k] = 0.5f;
+            if (p->layer == (*model)->net.head && p->role == CRD_ROLE_BIAS) values[k] = 0.5f;
         }
     }
     return CRD_OK;

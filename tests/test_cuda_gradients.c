@@ -1,4 +1,5 @@
 /* Gradients on the GPU against those on the CPU: every estimator, kind and precision. Skipped where there is no GPU. */
+#include "ops/ops.h"
 #include "train_tools.h"
 
 typedef struct likeness {
@@ -30,8 +31,7 @@ static float *gradient_of(const train_case *c, const crd_model *model, const cha
     if (gradient == NULL) exit(1);
     must(make_trainer(c, model, device, 0, &trainer));
     must(take_step(trainer, c, m, scale, kl_scale, 0.0, losses, kl));
-    must(crd_trainer_fetch_gradient(trainer));
-    memcpy(gradient, crd_trainer_gradient(trainer), bytes);
+    must(crd_trainer_gradient(trainer, gradient));
     must(crd_trainer_fetch(trainer));
     if (memcmp(crd_trainer_state_of(trainer)->parameters, model->parameters, bytes) != 0) {
         printf("a step at rate 0 changed the parameters\n");

@@ -108,22 +108,23 @@ static float *train_apart(const train_case *c)
     material m = make_material(c, 1);
     const int64_t count = model->net.model.total;
     float *result = malloc((size_t)count * sizeof *result), *sum = malloc((size_t)count * sizeof *sum);
-    if (result == NULL || sum == NULL) exit(1);
-    must(make_shared_trainer(c, model, "cuda", 0, true, &trainer));
+    float *gradient = malloc((size_t)count * sizeof *gradient);
+    if (result == NULL || sum == NULL || gradient == NULL) exit(1);
+    must(make_trainer(c, model, "cuda", 0, &trainer));
     for (int step = 0; step < 3; step++) {
         memset(sum, 0, (size_t)count * sizeof *sum);
         for (int64_t i = 0; i < c->batch; i++) {
-            crd_trainer_begin(trainer);
-            must(crd_trainer_add(trainer, (uint32_t)i, m.input + i * m.voxels, m.label + i * m.voxels,
-                                 (float)(1.0 / (double)m.labelled), &losses[i]));
-            for (int64_t k = 0; k < count; k++) sum[k] += crd_trainer_gradient(trainer)[k];
+            must(crd_trainer_example(trainer, (uint32_t)i, m.input + i * m.voxels, m.label + i * m.voxels,
+                                     (float)(1.0 / (double)m.labelled), gradient, &losses[i]));
+            for (int64_t k = 0; k < count; k++) sum[k] += gradient[k];
         }
-        memcpy(crd_trainer_gradient(trainer), sum, (size_t)count * sizeof *sum);
-        must(crd_trainer_finish(trainer, 1e-6, 1e-3, &kl));
+        must(crd_trainer_follow(trainer, sum, 1e-6, 1e-3));
+        must(crd_trainer_wait(trainer, &kl));
     }
     must(crd_trainer_fetch(trainer));
     memcpy(result, crd_trainer_state_of(trainer)->parameters, (size_t)count * sizeof *result);
     free(sum);
+    free(gradient);
     drop_material(&m);
     crd_trainer_free(&trainer);
     crd_model_free(&model);
@@ -136,10 +137,10 @@ static int64_t device_bytes(const train_case *c, int64_t batch)
     int64_t host, device = 0;
     const crd_device_choice choice = {.device = "cuda", .precision = c->precision, .training = true};
     must(make_model(c, &model));
-    crd_trainer_plan plan = {.net = &model->net,
-                             .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                             .estimator = c->estimator,
-                             .batch = batch};
+    crd_trainer_plan plan = {.learner = {.net = &model->net,
+                                         .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                         .batch = batch,
+                                         .estimator = c->estimator}};
     must(crd_backend_choose(&choice, &plan.backend, &plan.device));
     must(crd_trainer_bytes(&plan, &host, &device));
     crd_model_free(&model);
@@ -265,7 +266,6 @@ static void test_speed(void)
     for (int i = -1; i < 8 || crd_seconds() - begin < 2.0; i++) { /* the next mini-batch goes up while a step runs */
         if (i == 3) begin = crd_seconds();
         if (i >= 0) CHECK_OK(crd_trainer_start(trainer, 1e-6, 1e-4));
-        crd_trainer_begin(trainer);
         for (uint32_t e = 0; e < c.batch; e++) {
             CHECK_OK(crd_trainer_add(trainer, e, m.input + e * m.voxels, m.label + e * m.voxels,
                                      (float)(1.0 / (double)m.labelled), &losses[i & 1][e]));

@@ -271,7 +271,7 @@ static random_case make_case(int filters, int groups, int64_t depth, int64_t hei
             if (parameter->role == CRD_ROLE_GAMMA) *value += 1.0f;
         }
     }
-    c.weights[c.net.point.kernel[CRD_POINT]] = 0.7f;
+    c.weights[c.net.point.kernel[c.net.last]] = 0.7f;
     c.masks = room(c.net.mask_total, sizeof *c.masks);
     for (int64_t i = 0; i < c.net.mask_total; i++) c.masks[i] = i % 3 == 0 ? 0.0f : 2.0f;
     c.input = room(c.voxels, sizeof *c.input);

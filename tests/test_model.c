@@ -411,7 +411,7 @@ static void test_failed_saves(void)
     CHECK_OK(make_model(CRD_MCDN, &model));
     CHECK_OK(crd_model_save(model, path));
     const int before = scratch_count("");
-    model->parameters[model->net.model.bias[CRD_D1A]] = NAN;
+    model->parameters[model->net.model.bias[crd_net_find(&model->net, "decoder/1/a")]] = NAN;
     CHECK_FAILS(crd_model_save(model, path), CRD_ERR_NUMERIC, "decoder/1/a/bias");
     CHECK_OK(crd_model_load(path, &again));
     CHECK(scratch_count("") == before);

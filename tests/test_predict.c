@@ -2,8 +2,9 @@
 #include <cjson/cJSON.h>
 
 #include "harness.h"
-#include "predict/output.h"
+#include "predict/volumes.h"
 #include "predict_run.h"
+#include "run/paths.h"
 
 enum { Z = 34, Y = 21, X = 34, VOXELS = Z * Y * X };
 
@@ -231,9 +232,9 @@ static void test_stop_amid_a_volume(void)
     set("format", "npy");
     CHECK_OK(crd_request_make(&options, NULL, &request));
     CHECK_OK(open_large(&request, &partial));
-    CHECK_FAILS(crd_outputs_write(&request, partial, run_path("large"), &monitor, &seams), CRD_ERR_CANCELLED,
+    CHECK_FAILS(crd_volumes_write(&request, partial, run_path("large"), &monitor, &seams), CRD_ERR_CANCELLED,
                 "stopped while writing the volumes, at ");
-    CHECK_OK(crd_partial_remove(run_path("large")));
+    CHECK_OK(crd_run_partial_remove(run_path("large")));
     CHECK(!there("large", "large_prob.npy"));
     (void)unlink(run_path("large/large_seg.npy")); /* a quarter of the others, so it may be whole */
     CHECK(rmdir(run_path("large")) == 0);          /* and no part of a volume is left */

@@ -7,6 +7,7 @@
 #include "predict/likeness.h"
 #include "predict/memory_plan.h"
 #include "predict_run.h"
+#include "run/lock.h"
 
 enum { Z = 16, Y = 24, X = 24, VOXELS = Z * Y * X };
 static const int64_t shape[3] = {Z, Y, X};

@@ -14,6 +14,7 @@ enum { VOXELS = 8 * 8 * 8, BATCH = 7, STEPS = 6, BROKEN = 9 };
 struct crd_learner {
     int device;
     int64_t batch, values, steps;
+    crd_learner_state host;
     crd_learner_step step;
     float *parameters, *m, *v, *gradient, *inputs, *running;
     uint8_t *labels;
@@ -23,6 +24,12 @@ static crd_status fake_describe(const crd_device_settings *settings, char *text,
 {
     (void)settings;
     snprintf(text, size, "fake");
+    return CRD_OK;
+}
+
+static crd_status fake_path(const crd_device_settings *settings, char *text, size_t size)
+{
+    snprintf(text, size, "path of %d", settings->device);
     return CRD_OK;
 }
 
@@ -56,6 +63,7 @@ static crd_status fake_create(const crd_device_settings *settings, const crd_lea
     CRD_TRY(crd_alloc(1, sizeof *l, "a fake", &l));
     l->device = settings->device;
     l->batch = plan->batch;
+    l->host = plan->state;
     l->values = plan->net->model.total;
     CRD_TRY(crd_alloc(l->values, sizeof(float), "a fake", &l->parameters));
     CRD_TRY(crd_alloc(l->values, sizeof(float), "a fake", &l->m));
@@ -71,19 +79,19 @@ done:
     return status;
 }
 
-static crd_status fake_write(crd_learner *l, const float *parameters, const float *m, const float *v)
+static crd_status fake_write(crd_learner *l)
 {
-    memcpy(l->parameters, parameters, (size_t)l->values * sizeof(float));
-    memcpy(l->m, m, (size_t)l->values * sizeof(float));
-    memcpy(l->v, v, (size_t)l->values * sizeof(float));
+    memcpy(l->parameters, l->host.parameters, (size_t)l->values * sizeof(float));
+    memcpy(l->m, l->host.m, (size_t)l->values * sizeof(float));
+    memcpy(l->v, l->host.v, (size_t)l->values * sizeof(float));
     return CRD_OK;
 }
 
-static crd_status fake_read(crd_learner *l, float *parameters, float *m, float *v)
+static crd_status fake_read(crd_learner *l)
 {
-    memcpy(parameters, l->parameters, (size_t)l->values * sizeof(float));
-    memcpy(m, l->m, (size_t)l->values * sizeof(float));
-    memcpy(v, l->v, (size_t)l->values * sizeof(float));
+    memcpy(l->host.parameters, l->parameters, (size_t)l->values * sizeof(float));
+    memcpy(l->host.m, l->m, (size_t)l->values * sizeof(float));
+    memcpy(l->host.v, l->v, (size_t)l->values * sizeof(float));
     return CRD_OK;
 }
 
@@ -151,6 +159,7 @@ static const crd_backend fake = {.version = CRD_BACKEND_VERSION,
                                  .name = "fake",
                                  .describe = fake_describe,
                                  .learner_bytes = fake_bytes,
+                                 .learner_path = fake_path,
                                  .learner_create = fake_create,
                                  .learner_write = fake_write,
                                  .learner_read = fake_read,
@@ -202,7 +211,7 @@ static crd_status train(const crd_backend *backend, crd_learner *learner, const 
     for (int64_t j = 0; j < net->model.total; j++) t->parameters[j] = (float)(j % 97) / 97.0f - 0.5f;
     memset(t->m, 0, (size_t)net->model.total * sizeof(float));
     memset(t->v, 0, (size_t)net->model.total * sizeof(float));
-    CRD_PASS(backend->learner_write(learner, t->parameters, t->m, t->v));
+    CRD_PASS(backend->learner_write(learner));
     CRD_PASS(add_batch(backend, learner, 0));
     for (int64_t s = 0; s < STEPS; s++) {
         const crd_learner_step step = {
@@ -226,13 +235,14 @@ static crd_status train(const crd_backend *backend, crd_learner *learner, const 
     step = (crd_learner_step){.number = STEPS, .kl_scale = 0.02, .rate = 0.05, .gradient = t->only};
     CRD_PASS(backend->learner_start(learner, &step));
     CRD_PASS(backend->learner_finish(learner, losses, &kl));
-    return backend->learner_read(learner, t->parameters, t->m, t->v);
+    return backend->learner_read(learner);
 }
 
 static crd_status run(const crd_backend *backend, const crd_device_settings *settings, const crd_net *net, trace *t)
 {
     crd_learner *learner = NULL;
-    const crd_learner_plan plan = {.net = net, .chunk = {8, 8, 8}, .batch = BATCH};
+    const crd_learner_plan plan = {
+        .net = net, .state = {t->parameters, t->m, t->v}, .chunk = {8, 8, 8}, .batch = BATCH};
     crd_status status = backend->learner_create(settings, &plan, &learner);
     if (status == CRD_OK) status = train(backend, learner, net, t);
     backend->learner_free(&learner);
@@ -308,6 +318,14 @@ static void test_a_device_that_fails_ends_the_step(void)
     crd_model_free(&model);
 }
 
+static void test_path(void)
+{
+    const crd_device_settings several = {.each = &fake, .device_count = 3, .devices = {2, 1, 0}};
+    char text[32];
+    CHECK_OK(crd_backend_several.learner_path(&several, text, sizeof text));
+    CHECK(strcmp(text, "path of 2") == 0);
+}
+
 static void test_bytes(void)
 {
     const crd_model_info info = {.kind = CRD_BCNN, .filters = 4, .groups = 4};
@@ -321,4 +339,5 @@ static void test_bytes(void)
     crd_model_free(&model);
 }
 
-TEST_MAIN(TEST(test_several_give_the_bytes_of_one), TEST(test_a_device_that_fails_ends_the_step), TEST(test_bytes))
+TEST_MAIN(TEST(test_several_give_the_bytes_of_one), TEST(test_a_device_that_fails_ends_the_step), TEST(test_path),
+          TEST(test_bytes))

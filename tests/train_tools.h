@@ -69,28 +69,28 @@ static inline crd_status make_model(const train_case *c, crd_model **model)
         for (int64_t k = 0; k < p->count; k++) {
             if (p->role == CRD_ROLE_GAMMA) values[k] = 1.0f + 0.3f * (float)((k * 7 + i) % 5 - 2) / 2.0f;
             if (p->role == CRD_ROLE_BETA) values[k] = 0.2f * (float)((k * 3 + i) % 7 - 3) / 3.0f;
-            if (p->layer == CRD_SPATIAL && p->role == CRD_ROLE_BIAS) values[k] = 0.5f;
+            if (p->layer == (*model)->net.head && p->role == CRD_ROLE_BIAS) values[k] = 0.5f;
         }
     }
     return CRD_OK;
 }
 
 /* `device` is "cuda", or an instruction path of the CPU. */
-static inline crd_status make_shared_trainer(const train_case *c, const crd_model *model, const char *device,
-                                             int64_t max_bytes, bool shared, crd_trainer **trainer)
+static inline crd_status make_trainer(const train_case *c, const crd_model *model, const char *device,
+                                      int64_t max_bytes, crd_trainer **trainer)
 {
     const bool gpu = strcmp(device, "cuda") == 0;
-    const crd_device_choice choice = {
-        .device = gpu ? "cuda" : "cpu", .precision = gpu ? c->precision : NULL, .training = true};
-    crd_trainer_plan plan = {.net = &model->net,
-                             .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                             .estimator = c->estimator,
-                             .prior_std = 1.0,
-                             .seed = 5,
-                             .samples = 4,
-                             .isa = gpu ? NULL : device,
-                             .shared = shared,
-                             .batch = c->batch};
+    const crd_device_choice choice = {.device = gpu ? "cuda" : "cpu",
+                                      .precision = gpu ? c->precision : NULL,
+                                      .isa = gpu ? NULL : device,
+                                      .training = true};
+    crd_trainer_plan plan = {.learner = {.net = &model->net,
+                                         .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                         .batch = c->batch,
+                                         .estimator = c->estimator,
+                                         .prior_std = 1.0,
+                                         .seed = 5,
+                                         .samples = 4}};
     CRD_PASS(crd_backend_choose(&choice, &plan.backend, &plan.device));
     plan.device.max_bytes = max_bytes;
     CRD_PASS(crd_trainer_create(&plan, trainer));
@@ -99,16 +99,9 @@ static inline crd_status make_shared_trainer(const train_case *c, const crd_mode
     return crd_trainer_parameters_changed(*trainer);
 }
 
-static inline crd_status make_trainer(const train_case *c, const crd_model *model, const char *device,
-                                      int64_t max_bytes, crd_trainer **trainer)
-{
-    return make_shared_trainer(c, model, device, max_bytes, false, trainer);
-}
-
 static inline crd_status take_step(crd_trainer *trainer, const train_case *c, const material *m, double scale,
                                    double kl_scale, double rate, crd_loss *losses, double *kl)
 {
-    crd_trainer_begin(trainer);
     for (int64_t i = 0; i < c->batch; i++) {
         CRD_PASS(crd_trainer_add(trainer, (uint32_t)i, m->input + i * m->voxels, m->label + i * m->voxels, (float)scale,
                                  &losses[i]));

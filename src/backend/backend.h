@@ -5,8 +5,8 @@
  * overlap upload, compute and download. Results come back in the order of submission, as far as the plan insists on it
  * (any_order). Same plan, same chunk: same bits, whatever else is in the queue.
  *
- * A learner takes whole steps of training; the parameters and Adam's moments live with it between learner_write and
- * learner_read. A backend without one leaves those slots empty: src/train then does it with the engine. */
+ * A learner takes steps of training. The parameters and Adam's moments are the caller's (crd_learner_state): a learner
+ * on the host works in them, a device in a copy, which learner_write and learner_read keep in step with them. */
 #ifndef CRD_BACKEND_BACKEND_H
 #define CRD_BACKEND_BACKEND_H
 
@@ -16,7 +16,7 @@
 #include "net/loss.h"
 #include "net/net.h"
 
-enum { CRD_BACKEND_VERSION = 6 };
+enum { CRD_BACKEND_VERSION = 7 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -85,13 +85,21 @@ typedef struct crd_device_load { /* at this moment; 0 where it isn't known */
     double megahertz, watts;
 } crd_device_load;
 
+typedef struct crd_learner_state { /* net->model.total values each */
+    float *parameters, *m, *v;     /* m, v: Adam's moments */
+} crd_learner_state;
+
 typedef struct crd_learner_plan {
-    const crd_net *net; /* borrowed until the learner is freed */
+    const crd_net *net;      /* borrowed until the learner is freed */
+    crd_learner_state state; /* borrowed as well */
     int64_t chunk[3];
     int64_t batch; /* the most examples of a mini-batch */
     crd_estimator estimator;
     double prior_std;
     uint64_t seed;
+    int64_t samples; /* that learner_draw keeps */
+    int rank, size;  /* which of how many processes this is, where each takes the steps of a part of the parameters;
+                        0 of 0: alone */
 } crd_learner_plan;
 
 typedef struct crd_learner_step {
@@ -100,15 +108,32 @@ typedef struct crd_learner_step {
     int64_t count;  /* examples staged */
     float scale;    /* the loss is scale * (sum of BCE over the labelled voxels of the batch) + kl_scale * KL */
     double kl_scale, rate;
-    bool gradient_only;    /* no KL, and no change of the parameters */
-    const float *gradient; /* model layout: the step follows this one, and nothing was staged; NULL: its own */
+    bool gradient_only; /* no KL, and no change of the parameters */
+    /* Where nothing was staged, what the step follows in place of that; else NULL: */
+    const float *gradient; /* model layout */
+    /* the gradients of `count` examples as learner_example gives them, in the own part of the parameters */
+    const float *const *parts;
 } crd_learner_step;
+
+/* What processes that divide the parameters among them tell each other about their parts, as flat floats. */
+typedef enum crd_exchange {
+    CRD_EXCHANGE_GRADIENT,   /* of one example */
+    CRD_EXCHANGE_STEP,       /* what the next step's draws need, and the KL before the last: no rho, but sigma */
+    CRD_EXCHANGE_PARAMETERS, /* all of them */
+    CRD_EXCHANGE_M,          /* Adam's moments */
+    CRD_EXCHANGE_V,
+    CRD_EXCHANGE_COUNT
+} crd_exchange;
 
 typedef struct crd_learner crd_learner;
 
 struct crd_backend {
     uint32_t version;
     const char *name; /* "cpu", "cuda" */
+
+    bool on_host;  /* computes on the caller's cores, by one of the processor's instruction paths (settings.isa) */
+    bool overlaps; /* computes beside the caller, who can bring the next chunk or mini-batch meanwhile */
+    int64_t auto_chunk[3]; /* the largest chunk that a prediction takes by itself */
 
     /* A sentence for the manifest: the processor and the instruction path. */
     crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);
@@ -126,21 +151,26 @@ struct crd_backend {
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
-     * samples: milliseconds [CRD_CONV_COUNT + 1]. Nothing may be in the queue. NULL: the backend can't. */
+     * samples: milliseconds [net->layer_count + 1]. Nothing may be in the queue. NULL: the backend can't. */
     crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);
-    /* NULL: the backend has no device of its own. */
     crd_status (*device_peak)(const crd_device_settings *settings, crd_device_peak *out);
+    /* NULL: it doesn't know. */
     crd_status (*device_load)(const crd_device_settings *settings, crd_device_load *out);
 
+    /* Beside the caller's state. */
     crd_status (*learner_bytes)(const crd_device_settings *settings, const crd_learner_plan *plan, int64_t *host_bytes,
                                 int64_t *device_bytes);
+    /* "avx512", "sm80 bf16": what a checkpoint says of where its steps were taken. */
+    crd_status (*learner_path)(const crd_device_settings *settings, char *text, size_t size);
     crd_status (*learner_create)(const crd_device_settings *settings, const crd_learner_plan *plan, crd_learner **out);
-    /* Parameters and Adam's moments, net->model.total values each, to and from the device. */
-    crd_status (*learner_write)(crd_learner *learner, const float *parameters, const float *m, const float *v);
-    crd_status (*learner_read)(crd_learner *learner, float *parameters, float *m, float *v);
-    /* Example `place` of the next step, copied before the call returns: also while a step runs. */
+    /* After the caller has changed the state, and before the caller looks at it after steps. */
+    crd_status (*learner_write)(crd_learner *learner);
+    crd_status (*learner_read)(crd_learner *learner);
+    /* Example `place` of the next step. Where the backend overlaps, it is copied before the call returns, also while a
+     * step runs; else it is borrowed until learner_start returns. */
     crd_status (*learner_stage)(crd_learner *learner, int64_t place, const float *input, const uint8_t *label);
-    /* Starts a step on what was staged; returns at once. Gradients are summed in batch order. */
+    /* Starts a step on what was staged; where the backend overlaps, it returns at once. Gradients are summed in batch
+     * order. */
     crd_status (*learner_start)(crd_learner *learner, const crd_learner_step *step);
     /* Waits for it: the losses of its examples, and the KL before it. */
     crd_status (*learner_finish)(crd_learner *learner, crd_loss *losses, double *kl);
@@ -149,6 +179,22 @@ struct crd_backend {
     /* Loss of one example with the kernels at their means and no dropout. */
     crd_status (*learner_evaluate)(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
     void (*learner_free)(crd_learner **learner);
+
+    /* Samples first_sample .. first_sample + plan.samples - 1 of the parameters as they are, in the learner's own
+     * memory: drawn once, then a chunk encoded, then any of them, counted from 0, decoded. NULL, all three: a predictor
+     * is made for them. */
+    void (*learner_draw)(crd_learner *learner, int64_t first_sample);
+    void (*learner_encode)(crd_learner *learner, const float *input);
+    void (*learner_decode)(crd_learner *learner, int64_t sample, float *probability);
+
+    /* Steps that processes divide: each has the examples' gradients in its own part of the parameters (step.parts),
+     * and after learner_start, before learner_finish, gets the others' parts. NULL, all four: each takes whole steps.
+     * The gradient of the one example that `step` names (first, count 1), in the layout that is divided. */
+    crd_status (*learner_example)(crd_learner *learner, const crd_learner_step *step, const float *input,
+                                  const uint8_t *label, float *gradient, crd_loss *loss);
+    int64_t (*learner_part_values)(const crd_learner *learner, crd_exchange exchange, int rank);
+    void (*learner_pack_part)(const crd_learner *learner, crd_exchange exchange, float *values); /* the own one */
+    void (*learner_unpack_part)(crd_learner *learner, crd_exchange exchange, int rank, const float *values);
 };
 
 extern const crd_backend crd_backend_cpu;

@@ -10,17 +10,16 @@
 #include "net/cost.h"
 #include "net/model.h"
 
-static const int64_t usual_chunk[2][3] = {{48, 88, 88}, {88, 176, 176}}; /* CPU, GPU */
+static const int64_t usual_chunk[2][3] = {{48, 88, 88}, {88, 176, 176}}; /* on the host, on a device */
 enum { USUAL_SAMPLES = 48, USUAL_FILTERS = 16, USUAL_SECONDS = 5 };
 
-/* Memory, peak, and the layers one by one: what only a device of its own has. */
+/* The peak of the device, and what memory of it the predictor will take. */
 static crd_status measure_device(const crd_backend *backend, const crd_device_settings *device,
                                  const crd_predictor_plan *plan, crd_bench_result *result)
 {
     int64_t host;
-    crd_device_peak peak = {0};
+    crd_device_peak peak;
     CRD_PASS(backend->predictor_bytes(device, plan, &host, &result->device_memory_bytes));
-    if (backend->device_peak == NULL) return CRD_OK;
     CRD_PASS(backend->device_peak(device, &peak));
     result->peak_gflops = peak.matrix_gflops;
     result->copy_gigabytes = peak.copy_gigabytes;
@@ -30,21 +29,21 @@ static crd_status measure_device(const crd_backend *backend, const crd_device_se
 static crd_status time_layers(const crd_backend *backend, const crd_predictor_plan *plan, crd_predictor *predictor,
                               const float *input, crd_bench_result *result)
 {
-    double milliseconds[CRD_CONV_COUNT + 1];
+    const crd_net *net = plan->net;
+    double milliseconds[CRD_LAYERS_MAX + 1];
     if (backend->predictor_layers == NULL) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "the layers of a prediction are timed on one GPU; for the CPU there is "
                                              "`credence bench ops --layers`");
     }
     CRD_PASS(backend->predictor_layers(predictor, input, milliseconds));
-    for (int i = 0; i <= CRD_CONV_COUNT; i++) {
-        const bool summary = i == CRD_CONV_COUNT;
-        const double passes = i < CRD_D3UP ? 1.0 : (double)plan->samples;
-        if (i == CRD_POINT) continue; /* a part of the head's kernel */
+    for (int i = 0; i <= net->layer_count; i++) {
+        const bool summary = i == net->layer_count;
+        const double passes = i < net->decoder ? 1.0 : (double)plan->samples;
+        if (i == net->last) continue; /* a part of the head's kernel */
         result->layers[result->layer_count++] = (crd_bench_layer){
-            .path = summary ? "summary" : plan->net->layers[i].path,
+            .path = summary ? "summary" : net->layers[i].path,
             .milliseconds = milliseconds[i],
-            .gflops =
-                summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&plan->net->layers[i], plan->chunk) / milliseconds[i]};
+            .gflops = summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&net->layers[i], plan->chunk) / milliseconds[i]};
     }
     return CRD_OK;
 }
@@ -91,7 +90,7 @@ static crd_status time_chunks(const crd_backend *backend, const crd_device_setti
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
     for (int64_t i = 0; i < voxels; i++) input[i] = (float)(i * 7919 % 2048) / 1024.0f - 1.0f;
     CRD_TRY(backend->predictor_create(device, plan, &predictor));
-    if (backend != &crd_backend_cpu) {
+    if (backend->overlaps) {
         CRD_TRY(time_queue(backend, device, predictor, input, seconds, monitor, result));
         result->peak_memory_bytes = crd_bench_memory();
         if (layers) CRD_TRY(time_layers(backend, plan, predictor, input, result));
@@ -123,8 +122,6 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     static const double percentiles[] = {33.0, 67.0};
     crd_status status = CRD_OK;
     crd_model *model = NULL;
-    crd_pool *pool = NULL;
-    const crd_ops *ops;
     const bool usual = s->chunk[0] == 0;
     const crd_device_choice choice = {.device = s->device,
                                       .precision = s->precision,
@@ -139,7 +136,7 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                  .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
                                  .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
     CRD_TRY(crd_backend_choose(&choice, &backend, &device));
-    if (usual) memcpy(result->chunk, usual_chunk[backend != &crd_backend_cpu], sizeof result->chunk);
+    if (usual) memcpy(result->chunk, usual_chunk[!backend->on_host], sizeof result->chunk);
     (void)crd_backend_settle(backend, info.filters, false, &device);
     result->precision = device.precision == CRD_PRECISION_F32    ? "f32"
                         : device.precision == CRD_PRECISION_BF16 ? "bf16"
@@ -155,18 +152,12 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                      .percentiles = percentiles,
                                      .percentile_count = 2};
     CRD_TRY(backend->describe(&device, result->device, sizeof result->device));
-    /* before the predictor takes its memory */
-    if (backend != &crd_backend_cpu) CRD_TRY(measure_device(backend, &device, &plan, result));
+    CRD_TRY(measure_device(backend, &device, &plan, result));
     CRD_TRY(
         time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, s->layers, monitor, result));
     const crd_cost cost = crd_network_cost(&model->net, result->chunk);
     result->gflops = 1e-6 * (cost.encoder + (double)result->samples * cost.decoder) / result->milliseconds;
-    if (backend != &crd_backend_cpu) goto done;
-    CRD_TRY(crd_ops_select(s->isa, &ops));
-    CRD_TRY(crd_pool_create(s->threads, &pool));
-    result->peak_gflops = crd_bench_peak(ops, pool, 0.5);
 done:
-    crd_pool_free(&pool);
     crd_model_free(&model);
     return status;
 }

@@ -331,6 +331,8 @@ static crd_status device_load(const crd_device_settings *settings, crd_device_lo
 const crd_backend crd_backend_several = {
     .version = CRD_BACKEND_VERSION,
     .name = "several",
+    .overlaps = true,
+    .auto_chunk = {88, 176, 176},
     .describe = describe,
     .precision_of = precision_of,
     .predictor_bytes = predictor_bytes,
@@ -342,6 +344,7 @@ const crd_backend crd_backend_several = {
     .device_peak = device_peak,
     .device_load = device_load,
     .learner_bytes = crd_several_learner_bytes,
+    .learner_path = crd_several_learner_path,
     .learner_create = crd_several_learner_create,
     .learner_write = crd_several_learner_write,
     .learner_read = crd_several_learner_read,

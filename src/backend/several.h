@@ -17,7 +17,7 @@ void crd_several_join(const crd_backend *each, crd_device_settings *settings);
 /* Settings of one of the devices. Those that are named more than once share what memory they may take. */
 crd_device_settings crd_several_settings_of(const crd_device_settings *settings, int index);
 
-/* How many different devices are named: 2 workers on one GPU are 1. */
+/* How many different devices are named: 2 workers on one GPU are 1. 0: none is, and one is used. */
 int crd_several_distinct(const crd_device_settings *settings);
 
 #endif

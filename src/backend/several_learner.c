@@ -70,6 +70,12 @@ crd_status crd_several_learner_bytes(const crd_device_settings *settings, const 
     return CRD_OK;
 }
 
+crd_status crd_several_learner_path(const crd_device_settings *settings, char *text, size_t size)
+{
+    const crd_device_settings first = crd_several_settings_of(settings, 0);
+    return settings->each->learner_path(&first, text, size);
+}
+
 static void note(crd_learner *learner, crd_status status)
 {
     pthread_mutex_lock(&learner->mutex);
@@ -266,17 +272,17 @@ done:
     return status;
 }
 
-crd_status crd_several_learner_write(crd_learner *learner, const float *parameters, const float *m, const float *v)
+crd_status crd_several_learner_write(crd_learner *learner)
 {
     for (int i = 0; i < learner->count; i++) {
-        CRD_PASS(learner->each->learner_write(learner->workers[i].device, parameters, m, v));
+        CRD_PASS(learner->each->learner_write(learner->workers[i].device));
     }
     return CRD_OK;
 }
 
-crd_status crd_several_learner_read(crd_learner *learner, float *parameters, float *m, float *v)
+crd_status crd_several_learner_read(crd_learner *learner)
 {
-    return learner->each->learner_read(learner->workers[0].device, parameters, m, v);
+    return learner->each->learner_read(learner->workers[0].device);
 }
 
 crd_status crd_several_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label)

@@ -9,10 +9,11 @@
 /* These fill the slots of crd_backend_several. */
 crd_status crd_several_learner_bytes(const crd_device_settings *settings, const crd_learner_plan *plan,
                                      int64_t *host_bytes, int64_t *device_bytes);
+crd_status crd_several_learner_path(const crd_device_settings *settings, char *text, size_t size);
 crd_status crd_several_learner_create(const crd_device_settings *settings, const crd_learner_plan *plan,
                                       crd_learner **out);
-crd_status crd_several_learner_write(crd_learner *learner, const float *parameters, const float *m, const float *v);
-crd_status crd_several_learner_read(crd_learner *learner, float *parameters, float *m, float *v);
+crd_status crd_several_learner_write(crd_learner *learner);
+crd_status crd_several_learner_read(crd_learner *learner);
 crd_status crd_several_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label);
 crd_status crd_several_learner_start(crd_learner *learner, const crd_learner_step *step);
 crd_status crd_several_learner_finish(crd_learner *learner, crd_loss *losses, double *kl);

@@ -236,9 +236,9 @@ void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd
 
 void crd_dropout_draw(const crd_net *net, uint64_t seed, uint32_t step, uint32_t example, float *masks)
 {
-    for (int site = 0; site < CRD_MASK_COUNT; site++) {
+    for (int site = 0; site < net->mask_count; site++) {
         float *mask = masks + net->mask_offset[site];
-        fill_signs(seed, CRD_CONV_COUNT + site, CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site], mask);
+        fill_signs(seed, crd_mask_stream(net, site), CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site], mask);
         for (int i = 0; i < net->mask_channels[site]; i++) mask[i] += 1; /* -1 or 1 becomes 0 or 2 */
     }
 }

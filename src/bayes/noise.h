@@ -14,9 +14,9 @@ typedef enum crd_estimator {
 /* By convolution number (net/net.h). Plain pointers, so that noise can come from a random stream (bayes/draw.h) or from
  * a file. */
 typedef struct crd_noise {
-    const float *eps[CRD_CONV_COUNT];      /* one per weight, in the kernel's order; NULL: the kernel is its mean */
-    const float *sign_in[CRD_CONV_COUNT];  /* -1 or 1 per input channel; NULL: all 1 */
-    const float *sign_out[CRD_CONV_COUNT]; /* per output channel; NULL: all 1 */
+    const float *eps[CRD_LAYERS_MAX];      /* one per weight, in the kernel's order; NULL: the kernel is its mean */
+    const float *sign_in[CRD_LAYERS_MAX];  /* -1 or 1 per input channel; NULL: all 1 */
+    const float *sign_out[CRD_LAYERS_MAX]; /* per output channel; NULL: all 1 */
 } crd_noise;
 
 #endif

@@ -10,7 +10,7 @@ enum { BLOCK = 4096, POINT_BLOCK = 32768 };
 static void find_layers(crd_posterior *posterior)
 {
     const crd_net *net = posterior->net;
-    for (int i = 0; i < CRD_CONV_COUNT; i++) {
+    for (int i = 0; i < net->layer_count; i++) {
         if (net->model.rho[i] < 0) continue;
         const crd_conv_layer *layer = &net->layers[i];
         const int64_t taps = (int64_t)layer->kernel * layer->kernel * layer->kernel;

@@ -31,7 +31,7 @@ typedef struct crd_point_block { /* parameters that are points in both layouts *
 typedef struct crd_posterior {
     const crd_net *net; /* borrowed */
     int layer_count;
-    crd_bayes_layer layers[CRD_CONV_COUNT];
+    crd_bayes_layer layers[CRD_LAYERS_MAX];
     int64_t weights, channels_in, channels_out; /* of all Bayesian layers together */
     int64_t block_count, point_block_count;
     crd_bayes_block *blocks;
@@ -49,7 +49,7 @@ typedef struct crd_range {
     int64_t begin, end;
 } crd_range;
 
-enum { CRD_PART_RANGES = 2 * CRD_CONV_COUNT + 2 };
+enum { CRD_PART_RANGES = 2 * CRD_LAYERS_MAX + 2 };
 typedef struct crd_part {
     crd_range blocks, point_blocks;
     crd_range points;  /* in the point layout */

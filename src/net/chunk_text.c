@@ -22,6 +22,6 @@ crd_status crd_check_chunk(const char *name, const char *text)
     int64_t chunk[3];
     if (strcmp(text, "auto") == 0) return CRD_OK;
     CRD_PASS(crd_parse_chunk(name, text, chunk));
-    if (crd_net_check_chunk(chunk) == CRD_OK) return CRD_OK;
+    if (crd_net_check_chunk(NULL, chunk) == CRD_OK) return CRD_OK;
     return crd_fail(CRD_ERR_ARGUMENT, "%s: %s", name, crd_last_error()->message);
 }

@@ -11,8 +11,8 @@ double crd_layer_cost(const crd_conv_layer *layer, const int64_t chunk[3])
 crd_cost crd_network_cost(const crd_net *net, const int64_t chunk[3])
 {
     crd_cost cost = {0};
-    for (int layer = 0; layer < CRD_CONV_COUNT; layer++) {
-        *(layer < CRD_D3UP ? &cost.encoder : &cost.decoder) += crd_layer_cost(&net->layers[layer], chunk);
+    for (int layer = 0; layer < net->layer_count; layer++) {
+        *(layer < net->decoder ? &cost.encoder : &cost.decoder) += crd_layer_cost(&net->layers[layer], chunk);
     }
     return cost;
 }
@@ -20,6 +20,5 @@ crd_cost crd_network_cost(const crd_net *net, const int64_t chunk[3])
 double crd_training_cost(const crd_net *net, const int64_t chunk[3])
 {
     const crd_cost cost = crd_network_cost(net, chunk);
-    return 3.0 * (cost.encoder + cost.decoder) -
-           crd_layer_cost(&net->layers[CRD_E1A], chunk); /* the input has no gradient */
+    return 3.0 * (cost.encoder + cost.decoder) - crd_layer_cost(&net->layers[0], chunk); /* the scan has no gradient */
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "net/sharing.h"
 
 typedef struct crd_arena {
     char *base; /* NULL while counting */
@@ -50,48 +51,46 @@ static void take_node(crd_arena *arena, crd_engine *engine, int layer, const crd
     node->shift = take(arena, row->channels_out, sizeof(float));
 }
 
-/* Without gradients a tensor lives only until its consumer has run, so encoder a lends its room to decoder a, and
- * up to decoder b, at the same level; and the skip lends its own to up, where what is kept of it takes its place. */
+static void take_merge(crd_arena *arena, crd_engine *engine, const crd_conv_layer *row)
+{
+    crd_merge *merge = &engine->merges[row->merge];
+    const int64_t kept = engine->kept_bytes[row->merge];
+    if (kept > 0) engine->kept[row->merge] = take(arena, kept, 1);
+    take_norm(arena, &merge->norm, row->channels_in, engine->plan.net->groups, engine->voxels[row->level]);
+    merge->scale = take(arena, row->channels_in, sizeof(float));
+    merge->shift = take(arena, row->channels_in, sizeof(float));
+}
+
+/* Without gradients a tensor lives only until its consumer has run. A skip that is kept isn't read by the decoder. */
 static void take_activations(crd_arena *arena, crd_engine *engine)
 {
-    const bool training = engine->plan.training;
+    const crd_net *net = engine->plan.net;
+    bool kept[CRD_MERGES_MAX];
+    int owner[CRD_LAYERS_MAX];
+    for (int merge = 0; merge < net->merge_count; merge++) kept[merge] = engine->kept_bytes[merge] > 0;
+    crd_share_outputs(net, false, kept, owner);
     engine->input = take_tensor(arena, engine->size[1], 1);
-    for (int level = 1; level <= CRD_LEVELS; level++) {
-        const int a = crd_encoder_a(level);
-        take_node(arena, engine, a, NULL);
-        take_node(arena, engine, a + 1, NULL);
-        if (level < CRD_LEVELS) {
-            engine->pooled[level + 1] =
-                take_tensor(arena, engine->size[level + 1], engine->plan.net->layers[a + 1].channels_out);
-        }
+    for (int layer = 0; layer <= net->head; layer++) {
+        const crd_conv_layer *row = &net->layers[layer];
+        const bool shares = owner[layer] != layer && !engine->plan.training;
+        if (row->pools) engine->pooled[layer] = take_tensor(arena, engine->size[row->level], row->channels_in);
+        if (row->merge != CRD_NONE) take_merge(arena, engine, row);
+        take_node(arena, engine, layer, shares ? &engine->nodes[owner[layer]].y : NULL);
     }
-    for (int level = CRD_LEVELS - 1; level >= 1; level--) {
-        const int up = crd_stage_up(level);
-        const crd_node *encoder = &engine->nodes[crd_encoder_a(level)]; /* a, b */
-        crd_merge *merge = &engine->merges[3 - level];
-        const int channels = engine->plan.net->layers[up + 1].channels_in;
-        const bool keeps = engine->kept_bytes[level] > 0;
-        if (keeps) engine->kept[level] = take(arena, engine->kept_bytes[level], 1);
-        take_node(arena, engine, up, keeps ? &encoder[1].y : NULL);
-        take_node(arena, engine, up + 1, training ? NULL : &encoder[0].y);
-        take_node(arena, engine, up + 2, training ? NULL : &engine->nodes[up].y);
-        take_norm(arena, &merge->norm, channels, engine->plan.net->groups, engine->voxels[level]);
-        merge->scale = take(arena, channels, sizeof(float));
-        merge->shift = take(arena, channels, sizeof(float));
-    }
-    take_node(arena, engine, CRD_SPATIAL, NULL);
 }
 
 static void take_gradients(crd_arena *arena, crd_engine *engine)
 {
-    for (int level = 1; level <= CRD_LEVELS; level++) {
-        const int64_t channels = engine->plan.net->layers[crd_encoder_a(level)].channels_out;
-        for (int i = 0; i < (level == CRD_LEVELS ? 2 : 3); i++) {
-            engine->gradient[level][i] = take_tensor(arena, engine->size[level], channels);
-        }
-        if (level > 1) engine->pooled_gradient[level] = take_tensor(arena, engine->size[level], channels / 2);
+    const crd_net *net = engine->plan.net;
+    int owner[CRD_LAYERS_MAX];
+    crd_share_gradients(net, owner);
+    for (int layer = net->head; layer >= 0; layer--) {
+        const crd_conv_layer *row = &net->layers[layer];
+        const int64_t *size = engine->size[row->level];
+        if (row->pools) engine->pooled_gradient[layer] = take_tensor(arena, size, row->channels_in);
+        engine->gradient[layer] =
+            owner[layer] != layer ? engine->gradient[owner[layer]] : take_tensor(arena, size, row->channels_out);
     }
-    engine->head_gradient = take_tensor(arena, engine->size[1], 1);
 }
 
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer)
@@ -102,11 +101,24 @@ crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer)
     return shape;
 }
 
-crd_conv_size crd_engine_merge_size(const crd_engine *engine, int level)
+crd_conv_size crd_engine_conv_size(const crd_engine *engine, int layer)
 {
-    const crd_conv_layer *row = &engine->plan.net->layers[crd_stage_up(level) + 1];
-    const int64_t *size = engine->size[level], half = row->channels_in / 2;
-    return (crd_conv_size){size[0], size[1], size[2], {half, half}, row->channels_out};
+    const crd_net *net = engine->plan.net;
+    const crd_conv_layer *row = &net->layers[layer];
+    const int64_t *size = engine->size[row->level];
+    const int64_t first = row->skip != CRD_NONE ? net->layers[row->skip].channels_out : row->channels_in;
+    return (crd_conv_size){size[0], size[1], size[2], {first, row->channels_in - first}, row->channels_out};
+}
+
+crd_engine_input crd_engine_input_of(const crd_engine *engine, int layer)
+{
+    const crd_conv_layer *row = &engine->plan.net->layers[layer];
+    if (row->source == CRD_SCAN) return (crd_engine_input){.x = {&engine->input}};
+    if (row->pools) return (crd_engine_input){.x = {&engine->pooled[layer]}};
+    const crd_node *source = &engine->nodes[row->source];
+    if (row->merge == CRD_NONE) return (crd_engine_input){{&source->y, NULL}, source->scale, source->shift};
+    const crd_merge *merge = &engine->merges[row->merge];
+    return (crd_engine_input){{&engine->nodes[row->skip].y, &source->y}, merge->scale, merge->shift};
 }
 
 static size_t larger(size_t a, size_t b)
@@ -120,14 +132,11 @@ static size_t plan_scratch(const crd_engine *engine)
     const crd_engine_plan *plan = &engine->plan;
     const int threads = crd_pool_threads(plan->pool);
     size_t most = 64;
-    for (int layer = 0; layer < CRD_POINT; layer++) {
-        const crd_conv_layer *row = &plan->net->layers[layer];
-        const int64_t *size = engine->size[row->level];
-        const bool two = layer == CRD_D3A || layer == CRD_D2A || layer == CRD_D1A;
-        const int64_t first = two ? row->channels_in / 2 : row->channels_in;
-        const crd_conv_size forward = {size[0], size[1], size[2], {first, row->channels_in - first}, row->channels_out};
-        const crd_conv_size backward = {size[0], size[1], size[2], {row->channels_out, 0}, first};
-        const bool up = row->kernel == 2;
+    for (int layer = 0; layer <= plan->net->head; layer++) {
+        const crd_conv_size forward = crd_engine_conv_size(engine, layer);
+        const crd_conv_size backward = {
+            forward.depth, forward.height, forward.width, {forward.channels_out, 0}, forward.channels_in[0]};
+        const bool up = plan->net->layers[layer].kernel == 2;
         most = larger(most, plan->ops->scratch_bytes(up ? CRD_OP_UP : CRD_OP_CONV, &forward, threads));
         if (!plan->training) continue;
         most = larger(most, plan->ops->scratch_bytes(up ? CRD_OP_UP_KERNEL : CRD_OP_CONV_KERNEL, &forward, threads));
@@ -140,7 +149,7 @@ static size_t plan_scratch(const crd_engine *engine)
 static void take_workspace(crd_arena *arena, crd_engine *engine)
 {
     int64_t kernel = 0, taps_out = 0, channels = 0;
-    for (int layer = 0; layer < CRD_CONV_COUNT; layer++) {
+    for (int layer = 0; layer < engine->plan.net->layer_count; layer++) {
         const crd_conv_layer *row = &engine->plan.net->layers[layer];
         const int64_t taps = (int64_t)row->kernel * row->kernel * row->kernel;
         const int64_t values = taps * row->channels_in * row->channels_out;
@@ -174,20 +183,22 @@ static int64_t lay_out(crd_engine *engine, char *memory)
 static crd_status plan_sizes(crd_engine *engine, const crd_engine_plan *plan)
 {
     int64_t floats;
-    CRD_PASS(crd_net_check_chunk(plan->chunk));
+    CRD_PASS(crd_net_check_chunk(plan->net, plan->chunk));
     CRD_PASS(crd_product(plan->chunk[0], plan->chunk[1], plan->chunk[2], &floats));
     CRD_PASS(crd_product(floats, (int64_t)plan->net->filters, 1024, &floats)); /* all that follows fits 62 bits */
     engine->plan = *plan;
-    for (int level = 1; level <= CRD_LEVELS; level++) {
+    for (int level = 1; level <= plan->net->levels; level++) {
         engine->voxels[level] = 1;
         for (int axis = 0; axis < 3; axis++) {
             engine->size[level][axis] = plan->chunk[axis] >> (level - 1);
             engine->voxels[level] *= engine->size[level][axis];
         }
     }
-    for (int level = plan->keep_from; level > 0 && level < CRD_LEVELS && !plan->training; level++) {
-        const crd_conv_size size = crd_engine_merge_size(engine, level);
-        engine->kept_bytes[level] = (int64_t)plan->ops->keep_bytes(&size);
+    for (int layer = 0; layer <= plan->net->head; layer++) {
+        const crd_conv_layer *row = &plan->net->layers[layer];
+        if (row->merge == CRD_NONE || plan->keep_from == 0 || row->level < plan->keep_from || plan->training) continue;
+        const crd_conv_size size = crd_engine_conv_size(engine, layer);
+        engine->kept_bytes[row->merge] = (int64_t)plan->ops->keep_bytes(&size);
     }
     return CRD_OK;
 }
@@ -232,31 +243,30 @@ void crd_engine_encode(crd_engine *engine, const float *weights, const float *in
 void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability)
 {
-    const crd_layout *layout = &engine->plan.net->point;
-    const int64_t first = crd_decoder_offset(engine->plan.net);
+    const crd_net *net = engine->plan.net;
+    const int64_t first = crd_decoder_offset(net);
     crd_engine_forward_decoder(engine, decoder_weights, masks);
     engine->plan.ops->head_probability(
-        engine->plan.pool, &engine->nodes[CRD_SPATIAL].y, decoder_weights[layout->kernel[CRD_POINT] - first],
-        decoder_weights[layout->bias[CRD_POINT] - first], inverse_temperature, probability);
+        engine->plan.pool, &engine->nodes[net->head].y, decoder_weights[net->point.kernel[net->last] - first],
+        decoder_weights[net->point.bias[net->last] - first], inverse_temperature, probability);
 }
 
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
                      const uint8_t *label, float scale, float *gradient, crd_loss *loss)
 {
-    const crd_layout *layout = &engine->plan.net->point;
-    const crd_tensor *head = &engine->nodes[CRD_SPATIAL].y;
+    const crd_net *net = engine->plan.net;
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
     double result[5];
     crd_engine_forward_encoder(engine, weights, input);
-    crd_engine_forward_decoder(engine, weights + crd_decoder_offset(engine->plan.net), masks);
-    engine->plan.ops->head_loss(engine->plan.pool, head, weights[layout->kernel[CRD_POINT]],
-                                weights[layout->bias[CRD_POINT]], label, scale,
-                                gradient == NULL ? NULL : &engine->head_gradient, result);
+    crd_engine_forward_decoder(engine, weights + crd_decoder_offset(net), masks);
+    engine->plan.ops->head_loss(engine->plan.pool, &engine->nodes[net->head].y, weights[kernel], weights[bias], label,
+                                scale, gradient == NULL ? NULL : &engine->gradient[net->head], result);
     loss->bce_sum = result[0];
     loss->labelled = (int64_t)result[1];
     loss->correct = (int64_t)result[4];
-    loss->head_dead = engine->nodes[CRD_SPATIAL].norm.sum[0] <= 0.0;
+    loss->head_dead = engine->nodes[net->head].norm.sum[0] <= 0.0;
     if (gradient == NULL) return;
-    gradient[layout->kernel[CRD_POINT]] = (float)result[2];
-    gradient[layout->bias[CRD_POINT]] = (float)result[3];
+    gradient[kernel] = (float)result[2];
+    gradient[bias] = (float)result[3];
     crd_engine_backward(engine, weights, masks, gradient);
 }

@@ -1,15 +1,11 @@
 /* The gradient of one example, from the head back to the first convolution.
  *
- * Three gradient tensors a level are enough. In a decoder stage:
- *     P holds the gradient of b's output, then of b before its ReLU;
- *     Q that of a's output, then of a before its ReLU;
- *     R takes the skip's share of a's input and keeps it until the encoder needs it; P, free again, takes up's share.
- * In the encoder R goes from b's output to before b's ReLU, and P does the same for a. */
+ * Each layer has a tensor for the gradient of what its consumers saw of it; it becomes that of the convolution's result
+ * before its ReLU, from which the gradients of what the layer read are made. Tensors that are used up serve again
+ * (net/sharing.h): three a level are enough. */
 #include <string.h>
 
 #include "net/engine_internal.h"
-
-enum { P, Q, R };
 
 static void apply(crd_engine *engine, const crd_tensor *g, const crd_tensor *x, const double *a, const double *b,
                   const double *c, bool relu, crd_tensor *out)
@@ -27,11 +23,11 @@ static void apply(crd_engine *engine, const crd_tensor *g, const crd_tensor *x, 
 
 /* g, the gradient of what consumers saw of the layer, becomes that of the convolution's result before its ReLU. `mask`
  * is the dropout mask between the norm and the consumers, or NULL. */
-static void through_norm(crd_engine *engine, int layer, const float *weights, const float *mask, crd_tensor *g,
-                         float *gradient)
+static void through_norm(crd_engine *engine, int layer, const float *weights, const float *mask, float *gradient)
 {
     const crd_layout *layout = &engine->plan.net->point;
     const crd_node *node = &engine->nodes[layer];
+    crd_tensor *g = &engine->gradient[layer];
     const int channels = node->norm.channels;
     double *sums = engine->channel_sums, *a = engine->coefficients, *b = a + channels, *c = b + channels;
     engine->plan.ops->gradient_sums(engine->plan.pool, g, &node->y, sums);
@@ -45,31 +41,32 @@ static void through_norm(crd_engine *engine, int layer, const float *weights, co
     apply(engine, g, &node->y, a, b, c, true, g);
 }
 
-/* Kernel and bias gradients of a layer whose input was scale * [x0, x1] + shift. */
-static void kernel_gradient(crd_engine *engine, int layer, const crd_tensor *x0, const crd_tensor *x1,
-                            const float *scale, const float *shift, const crd_tensor *dy, float *gradient)
+/* Of kernel and bias. */
+static void kernel_gradient(crd_engine *engine, int layer, float *gradient)
 {
     const crd_layout *layout = &engine->plan.net->point;
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
+    const crd_engine_input in = crd_engine_input_of(engine, layer);
+    const crd_tensor *dy = &engine->gradient[layer];
     float *dkernel = gradient + layout->kernel[layer];
     if (shape.edge == 2) {
-        engine->plan.ops->up_kernel_gradient(engine->plan.pool, x0, dy, dkernel, engine->scratch);
+        engine->plan.ops->up_kernel_gradient(engine->plan.pool, in.x[0], dy, dkernel, engine->scratch);
     } else {
-        engine->plan.ops->conv_kernel_gradient(engine->plan.pool, x0, x1, dy, dkernel, engine->scratch);
+        engine->plan.ops->conv_kernel_gradient(engine->plan.pool, in.x[0], in.x[1], dy, dkernel, engine->scratch);
     }
     engine->plan.ops->border_sums(engine->plan.pool, dy, engine->border_sums);
-    crd_unfold_gradient(engine->plan.pool, &shape, scale, shift, engine->border_sums, dkernel,
+    crd_unfold_gradient(engine->plan.pool, &shape, in.scale, in.shift, engine->border_sums, dkernel,
                         gradient + layout->bias[layer]);
 }
 
 /* The gradient of input channels [first, first + dx->channels) of a 3x3x3 layer. */
-static void data_gradient(crd_engine *engine, int layer, const float *weights, const crd_tensor *dy, int64_t first,
-                          crd_tensor *dx)
+static void data_gradient(crd_engine *engine, int layer, const float *weights, int64_t first, crd_tensor *dx)
 {
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
     crd_flip_kernel(engine->plan.pool, &shape, weights + engine->plan.net->point.kernel[layer], first, dx->channels,
                     engine->flipped);
-    const crd_conv conv = {.x = {dy, NULL}, .kernel = engine->flipped, .y = dx, .scratch = engine->scratch};
+    const crd_conv conv = {
+        .x = {&engine->gradient[layer], NULL}, .kernel = engine->flipped, .y = dx, .scratch = engine->scratch};
     engine->plan.ops->conv_forward(engine->plan.pool, &conv);
 }
 
@@ -93,16 +90,16 @@ static void coefficients_of_y(const crd_norm *inner, double *b, double *c)
     }
 }
 
-/* R (skip's share) becomes the gradient of the skip's normalised value; P (up's share) goes on through up's own norm
- * and ReLU in the same pass: the sums that its norm needs follow from those already taken. */
-static void through_merge(crd_engine *engine, int level, const float *weights, float *gradient)
+/* The skip's share becomes the gradient of its normalised value; up's goes on through up's own norm and ReLU in the
+ * same pass: the sums that its norm needs follow from those already taken. */
+static void through_merge(crd_engine *engine, const crd_conv_layer *row, const float *weights, float *gradient)
 {
     const crd_layout *layout = &engine->plan.net->point;
-    const int stage = 3 - level, up_layer = crd_stage_up(level);
-    const crd_merge *merge = &engine->merges[stage];
-    const crd_node *skip = &engine->nodes[crd_encoder_a(level) + 1], *up = &engine->nodes[up_layer];
+    const int number = crd_merge_number(engine->plan.net, row->merge), up_layer = row->source;
+    const crd_merge *merge = &engine->merges[row->merge];
+    const crd_node *skip = &engine->nodes[row->skip], *up = &engine->nodes[up_layer];
     const int half = skip->norm.channels, channels = 2 * half;
-    crd_tensor *p = &engine->gradient[level][P], *r = &engine->gradient[level][R];
+    crd_tensor *p = &engine->gradient[up_layer], *r = &engine->gradient[row->skip];
     double *up_sums = engine->channel_sums, *skip_sums = engine->border_sums; /* border_sums is idle here */
     double *sum_g = engine->coefficients, *sum_gv = sum_g + channels;
     double *a = sum_gv + channels, *b = a + channels, *c = b + channels;
@@ -111,9 +108,8 @@ static void through_merge(crd_engine *engine, int level, const float *weights, f
     engine->plan.ops->gradient_sums(engine->plan.pool, p, &up->y, up_sums);
     sums_of_value(&skip->norm, skip_sums, skip_sums + half, sum_g, sum_gv);
     sums_of_value(&up->norm, up_sums, up_sums + half, sum_g + half, sum_gv + half);
-    crd_norm_backward(&merge->norm, weights + layout->gamma[CRD_CONV_COUNT + stage], sum_g, sum_gv,
-                      gradient + layout->gamma[CRD_CONV_COUNT + stage], gradient + layout->beta[CRD_CONV_COUNT + stage],
-                      a, b, c);
+    crd_norm_backward(&merge->norm, weights + layout->gamma[number], sum_g, sum_gv, gradient + layout->gamma[number],
+                      gradient + layout->beta[number], a, b, c);
     coefficients_of_y(&skip->norm, b, c);
     coefficients_of_y(&up->norm, b + half, c + half);
     apply(engine, r, &skip->y, a, b, c, false, r);
@@ -135,62 +131,39 @@ static void through_merge(crd_engine *engine, int level, const float *weights, f
     apply(engine, p, &up->y, a, b, c, true, p);
 }
 
-static const float *mask_of(const crd_engine *engine, const float *masks, int site)
+/* The gradients of what a layer read. */
+static void input_gradients(crd_engine *engine, int layer, const float *weights, float *gradient)
 {
-    return masks == NULL ? NULL : masks + engine->plan.net->mask_offset[site];
-}
-
-static void decoder_stage(crd_engine *engine, int level, const float *weights, const float *masks, float *gradient)
-{
-    const int up = crd_stage_up(level), stage = 3 - level;
-    const int below = level == CRD_LEVELS - 1 ? CRD_E4B : up - 1;
-    const crd_node *nodes = &engine->nodes[up]; /* up, a, b */
-    const crd_node *skip = &engine->nodes[crd_encoder_a(level) + 1], *source = &engine->nodes[below];
-    crd_tensor *p = &engine->gradient[level][P], *q = &engine->gradient[level][Q], *r = &engine->gradient[level][R];
-
-    through_norm(engine, up + 2, weights, mask_of(engine, masks, CRD_MASK_D3 + stage), p, gradient);
-    kernel_gradient(engine, up + 2, &nodes[1].y, NULL, nodes[1].scale, nodes[1].shift, p, gradient);
-    data_gradient(engine, up + 2, weights, p, 0, q);
-
-    through_norm(engine, up + 1, weights, NULL, q, gradient);
-    kernel_gradient(engine, up + 1, &skip->y, &nodes[0].y, engine->merges[stage].scale, engine->merges[stage].shift, q,
-                    gradient);
-    data_gradient(engine, up + 1, weights, q, 0, r);
-    data_gradient(engine, up + 1, weights, q, skip->norm.channels, p);
-
-    through_merge(engine, level, weights, gradient);
-    kernel_gradient(engine, up, &source->y, NULL, source->scale, source->shift, p, gradient);
-    engine->plan.ops->up_data_gradient(engine->plan.pool, p, weights + engine->plan.net->point.kernel[up],
-                                       &engine->gradient[level + 1][P], engine->scratch);
-}
-
-/* g holds the gradient of the level's output (norm applied; before the dropout at the lowest level). */
-static void encoder_level(crd_engine *engine, int level, const float *weights, const float *mask, crd_tensor *g,
-                          crd_tensor *spare, float *gradient)
-{
-    const int a = crd_encoder_a(level);
-    const crd_node *first = &engine->nodes[a];
-    through_norm(engine, a + 1, weights, mask, g, gradient);
-    kernel_gradient(engine, a + 1, &first->y, NULL, first->scale, first->shift, g, gradient);
-    data_gradient(engine, a + 1, weights, g, 0, spare);
-    through_norm(engine, a, weights, NULL, spare, gradient);
-    kernel_gradient(engine, a, level == 1 ? &engine->input : &engine->pooled[level], NULL, NULL, NULL, spare, gradient);
-    if (level == 1) return;
-    const crd_node *above = &engine->nodes[a - 1];
-    data_gradient(engine, a, weights, spare, 0, &engine->pooled_gradient[level]);
-    engine->plan.ops->pool_backward(engine->plan.pool, &above->y, above->scale, above->shift,
-                                    &engine->pooled_gradient[level], &engine->gradient[level - 1][R]);
+    const crd_net *net = engine->plan.net;
+    const crd_conv_layer *row = &net->layers[layer];
+    if (row->source == CRD_SCAN) return;
+    crd_tensor *to = &engine->gradient[row->source];
+    if (row->kernel == 2) {
+        engine->plan.ops->up_data_gradient(engine->plan.pool, &engine->gradient[layer],
+                                           weights + net->point.kernel[layer], to, engine->scratch);
+    } else if (row->pools) { /* beside the share that came back by the skip */
+        const crd_node *source = &engine->nodes[row->source];
+        data_gradient(engine, layer, weights, 0, &engine->pooled_gradient[layer]);
+        engine->plan.ops->pool_backward(engine->plan.pool, &source->y, source->scale, source->shift,
+                                        &engine->pooled_gradient[layer], to);
+    } else if (row->merge != CRD_NONE) {
+        data_gradient(engine, layer, weights, 0, &engine->gradient[row->skip]);
+        data_gradient(engine, layer, weights, net->layers[row->skip].channels_out, to);
+        through_merge(engine, row, weights, gradient);
+    } else {
+        data_gradient(engine, layer, weights, 0, to);
+    }
 }
 
 void crd_engine_backward(crd_engine *engine, const float *weights, const float *masks, float *gradient)
 {
-    const crd_node *last = &engine->nodes[CRD_D1B];
-    kernel_gradient(engine, CRD_SPATIAL, &last->y, NULL, last->scale, last->shift, &engine->head_gradient, gradient);
-    data_gradient(engine, CRD_SPATIAL, weights, &engine->head_gradient, 0, &engine->gradient[1][P]);
-    for (int level = 1; level < CRD_LEVELS; level++) decoder_stage(engine, level, weights, masks, gradient);
-    encoder_level(engine, CRD_LEVELS, weights, mask_of(engine, masks, CRD_MASK_LATENT),
-                  &engine->gradient[CRD_LEVELS][P], &engine->gradient[CRD_LEVELS][Q], gradient);
-    for (int level = CRD_LEVELS - 1; level >= 1; level--) {
-        encoder_level(engine, level, weights, NULL, &engine->gradient[level][R], &engine->gradient[level][P], gradient);
+    const crd_net *net = engine->plan.net;
+    for (int layer = net->head; layer >= 0; layer--) {
+        const crd_conv_layer *row = &net->layers[layer];
+        const bool merged = net->layers[row->reader].merge != CRD_NONE; /* its norm is behind us, with the merge's */
+        const float *mask = masks != NULL && row->mask != CRD_NONE ? masks + net->mask_offset[row->mask] : NULL;
+        if (row->norm && !merged) through_norm(engine, layer, weights, mask, gradient);
+        kernel_gradient(engine, layer, gradient);
+        input_gradients(engine, layer, weights, gradient);
     }
 }

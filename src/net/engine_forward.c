@@ -14,16 +14,17 @@ static const float *at(weights_from weights, int64_t offset)
     return weights.values + (offset - weights.first);
 }
 
-static void convolve(crd_engine *engine, int layer, weights_from weights, const crd_tensor *x0, const crd_tensor *x1,
-                     const float *scale, const float *shift)
+static void convolve(crd_engine *engine, int layer, weights_from weights)
 {
+    const crd_conv_layer *row = &engine->plan.net->layers[layer];
     const crd_layout *layout = &engine->plan.net->point;
     const crd_kernel_shape shape = crd_engine_kernel_shape(engine, layer);
+    const crd_engine_input in = crd_engine_input_of(engine, layer);
     crd_node *node = &engine->nodes[layer];
-    crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), scale,
-             shift, engine->folded, engine->bias_classes, engine->tap_shift);
-    if (shape.edge == 2) {
-        const crd_up up = {.x = x0,
+    crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), in.scale,
+             in.shift, engine->folded, engine->bias_classes, engine->tap_shift);
+    if (row->kernel == 2) {
+        const crd_up up = {.x = in.x[0],
                            .kernel = engine->folded,
                            .bias = engine->bias_classes,
                            .relu = true,
@@ -32,26 +33,28 @@ static void convolve(crd_engine *engine, int layer, weights_from weights, const 
                            .scratch = engine->scratch};
         engine->plan.ops->up_forward(engine->plan.pool, &up);
     } else {
-        const void *kept = x1 != NULL ? engine->kept[engine->plan.net->layers[layer].level] : NULL;
-        const crd_conv conv = {.x = {x0, x1},
+        const crd_conv conv = {.x = {in.x[0], in.x[1]},
                                .kernel = engine->folded,
                                .bias = engine->bias_classes,
                                .relu = true,
                                .y = &node->y,
                                .sums = node->norm.sum,
                                .scratch = engine->scratch,
-                               .kept = kept};
+                               .kept = row->merge != CRD_NONE ? engine->kept[row->merge] : NULL};
         engine->plan.ops->conv_forward(engine->plan.pool, &conv);
     }
-    if (!engine->plan.net->layers[layer].norm) return;
+    if (!row->norm) return;
     crd_norm_forward(&node->norm, at(weights, layout->gamma[layer]), at(weights, layout->beta[layer]));
     memcpy(node->scale, node->norm.scale, (size_t)node->norm.channels * sizeof(float));
     memcpy(node->shift, node->norm.shift, (size_t)node->norm.channels * sizeof(float));
 }
 
 /* A dropped channel is 0, a kept one doubled: only the scale and shift that consumers fold in change. */
-static void drop(const crd_engine *engine, crd_node *node, const float *masks, int site)
+static void drop(crd_engine *engine, int layer, const float *masks)
 {
+    const int site = engine->plan.net->layers[layer].mask;
+    crd_node *node = &engine->nodes[layer];
+    if (site == CRD_NONE) return;
     const int64_t offset = engine->plan.net->mask_offset[site];
     for (int c = 0; c < node->norm.channels; c++) {
         const float mask = masks == NULL ? 1.0f : masks[offset + c];
@@ -71,15 +74,16 @@ static void transform_sums(const crd_norm *from, double *sum, double *square)
 }
 
 /* Both halves of a merge are known by their sums alone, so the merge norm reads no voxel. */
-static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, const crd_node *up, weights_from weights)
+static void merge_halves(crd_engine *engine, const crd_conv_layer *row, weights_from weights)
 {
     const crd_layout *layout = &engine->plan.net->point;
-    crd_merge *merge = &engine->merges[stage];
+    const int number = crd_merge_number(engine->plan.net, row->merge);
+    const crd_node *skip = &engine->nodes[row->skip], *up = &engine->nodes[row->source];
+    crd_merge *merge = &engine->merges[row->merge];
     const int half = skip->norm.channels;
     transform_sums(&skip->norm, merge->norm.sum, merge->norm.square);
     transform_sums(&up->norm, merge->norm.sum + half, merge->norm.square + half);
-    crd_norm_forward(&merge->norm, at(weights, layout->gamma[CRD_CONV_COUNT + stage]),
-                     at(weights, layout->beta[CRD_CONV_COUNT + stage]));
+    crd_norm_forward(&merge->norm, at(weights, layout->gamma[number]), at(weights, layout->beta[number]));
     for (int c = 0; c < merge->norm.channels; c++) {
         const crd_norm *inner = c < half ? &skip->norm : &up->norm;
         const int i = c < half ? c : c - half;
@@ -88,8 +92,18 @@ static void merge_halves(crd_engine *engine, int stage, const crd_node *skip, co
     }
 }
 
+static void keep(crd_engine *engine, int skip)
+{
+    const int skipper = engine->plan.net->layers[skip].skipper;
+    void *kept = skipper != CRD_NONE ? engine->kept[engine->plan.net->layers[skipper].merge] : NULL;
+    if (kept == NULL) return;
+    const crd_conv_size size = crd_engine_conv_size(engine, skipper);
+    engine->plan.ops->conv_keep(engine->plan.pool, &engine->nodes[skip].y, &size, kept);
+}
+
 void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, const float *input)
 {
+    const crd_net *net = engine->plan.net;
     const weights_from weights = {all_weights, 0};
     const int64_t *size = engine->size[1];
     for (int64_t z = 0; z < size[0]; z++) {
@@ -98,37 +112,25 @@ void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, co
                    input + (z * size[1] + y) * size[2], (size_t)size[2] * sizeof *input);
         }
     }
-    for (int level = 1; level <= CRD_LEVELS; level++) {
-        const int a = crd_encoder_a(level);
-        const crd_node *first = &engine->nodes[a], *second = &engine->nodes[a + 1];
-        convolve(engine, a, weights, level == 1 ? &engine->input : &engine->pooled[level], NULL, NULL, NULL);
-        convolve(engine, a + 1, weights, &first->y, NULL, first->scale, first->shift);
-        if (level == CRD_LEVELS) break;
-        if (engine->kept[level] != NULL) {
-            const crd_conv_size merge = crd_engine_merge_size(engine, level);
-            engine->plan.ops->conv_keep(engine->plan.pool, &second->y, &merge, engine->kept[level]);
+    for (int layer = 0; layer < net->decoder; layer++) {
+        if (net->layers[layer].pools) {
+            const crd_node *source = &engine->nodes[net->layers[layer].source];
+            engine->plan.ops->pool_forward(engine->plan.pool, &source->y, source->scale, source->shift,
+                                           &engine->pooled[layer]);
         }
-        engine->plan.ops->pool_forward(engine->plan.pool, &second->y, second->scale, second->shift,
-                                       &engine->pooled[level + 1]);
+        convolve(engine, layer, weights);
+        keep(engine, layer);
     }
 }
 
 void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks)
 {
-    const weights_from weights = {decoder_weights, crd_decoder_offset(engine->plan.net)};
-    crd_node *below = &engine->nodes[CRD_E4B];
-    drop(engine, below, masks, CRD_MASK_LATENT);
-    for (int level = CRD_LEVELS - 1; level >= 1; level--) {
-        const int up = crd_stage_up(level), stage = 3 - level;
-        const crd_node *skip = &engine->nodes[crd_encoder_a(level) + 1];
-        crd_node *nodes = &engine->nodes[up]; /* up, a, b */
-        convolve(engine, up, weights, &below->y, NULL, below->scale, below->shift);
-        merge_halves(engine, stage, skip, &nodes[0], weights);
-        convolve(engine, up + 1, weights, &skip->y, &nodes[0].y, engine->merges[stage].scale,
-                 engine->merges[stage].shift);
-        convolve(engine, up + 2, weights, &nodes[1].y, NULL, nodes[1].scale, nodes[1].shift);
-        below = &nodes[2];
-        drop(engine, below, masks, CRD_MASK_D3 + stage);
+    const crd_net *net = engine->plan.net;
+    const weights_from weights = {decoder_weights, crd_decoder_offset(net)};
+    drop(engine, net->layers[net->decoder].source, masks); /* what the encoder ends with */
+    for (int layer = net->decoder; layer <= net->head; layer++) {
+        if (net->layers[layer].merge != CRD_NONE) merge_halves(engine, &net->layers[layer], weights);
+        convolve(engine, layer, weights);
+        drop(engine, layer, masks);
     }
-    convolve(engine, CRD_SPATIAL, weights, &below->y, NULL, below->scale, below->shift);
 }

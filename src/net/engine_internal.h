@@ -6,8 +6,6 @@
 #include "net/fold.h"
 #include "net/norm.h"
 
-enum { CRD_LEVELS = 4 };
-
 /* A convolution's output and its norm. The value that consumers see is scale * y + shift (dropout included). */
 typedef struct crd_node {
     crd_tensor y;
@@ -23,20 +21,17 @@ typedef struct crd_merge {
 
 struct crd_engine {
     crd_engine_plan plan;
-    int64_t size[CRD_LEVELS + 1][3]; /* by level, 1..4 */
-    int64_t voxels[CRD_LEVELS + 1];
+    int64_t size[CRD_LEVELS_MAX + 1][3]; /* by level, from 1 on */
+    int64_t voxels[CRD_LEVELS_MAX + 1];
 
     crd_tensor input;                  /* one channel, level 1 */
-    crd_node nodes[CRD_CONV_COUNT];    /* head/point has no tensor */
-    crd_tensor pooled[CRD_LEVELS + 1]; /* input of level 2, 3, 4 */
-    crd_merge merges[CRD_MERGE_COUNT];
-    int64_t kept_bytes[CRD_LEVELS]; /* by level, 1..3: of the skip, for the convolution after its merge */
-    void *kept[CRD_LEVELS];         /* NULL where nothing is kept */
+    crd_node nodes[CRD_LAYERS_MAX];    /* the last layer has no tensor */
+    crd_tensor pooled[CRD_LAYERS_MAX]; /* what a layer that pools reads */
+    crd_merge merges[CRD_MERGES_MAX];
+    int64_t kept_bytes[CRD_MERGES_MAX]; /* of the skip, for the convolution after its merge */
+    void *kept[CRD_MERGES_MAX];         /* NULL where nothing is kept */
 
-    /* Gradients: three tensors a level (see engine_backward.c), one for the pooled input, one for the head. */
-    crd_tensor gradient[CRD_LEVELS + 1][3];
-    crd_tensor pooled_gradient[CRD_LEVELS + 1];
-    crd_tensor head_gradient;
+    crd_tensor gradient[CRD_LAYERS_MAX], pooled_gradient[CRD_LAYERS_MAX]; /* of nodes and pooled */
 
     float *folded, *bias_classes, *tap_shift, *flipped; /* of the layer at work */
     double *channel_sums;                               /* 2 * the widest merge */
@@ -48,18 +43,15 @@ struct crd_engine {
     void *memory; /* one block behind all of the above */
 };
 
-/* The merge of a decoder stage at level 1..3, its skip and its up convolution. */
-static inline int crd_stage_up(int level)
-{
-    return CRD_D3UP + (3 - level) * 3;
-}
-static inline int crd_encoder_a(int level)
-{
-    return CRD_E1A + (level - 1) * 2;
-}
+/* What a layer reads: one tensor, or a skip and its source, with the scale and shift that belong to them (NULL: none).
+ */
+typedef struct crd_engine_input {
+    const crd_tensor *x[2];
+    const float *scale, *shift;
+} crd_engine_input;
+crd_engine_input crd_engine_input_of(const crd_engine *engine, int layer);
 
-/* Of the convolution after the merge. */
-crd_conv_size crd_engine_merge_size(const crd_engine *engine, int level);
+crd_conv_size crd_engine_conv_size(const crd_engine *engine, int layer);
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer);
 
 void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const float *input);

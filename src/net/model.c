@@ -30,7 +30,7 @@ crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out)
     if (model->info.norm[0] == '\0') snprintf(model->info.norm, sizeof model->info.norm, "scan");
     CRD_TRY(crd_net_describe(info->kind, model->info.filters, model->info.groups, &model->net));
     CRD_TRY(crd_model_set_calibration(model, model->info.calibration));
-    if (crd_model_chunk_known(info)) CRD_TRY(crd_net_check_chunk(info->chunk));
+    if (crd_model_chunk_known(info)) CRD_TRY(crd_net_check_chunk(&model->net, info->chunk));
     model->info.parameters = model->net.model.total;
     CRD_TRY(crd_model_set_config(model, info->config));
     CRD_TRY(crd_alloc(model->net.model.total, sizeof(float), "the model's parameters", &model->parameters));

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "net/reference_graph.h"
 
 #include "ops/real_float.h"
 

@@ -117,7 +117,7 @@ static crd_status prepare(crd_accumulator *a)
     if (!request->aggregate_samples) return CRD_OK;
     const int64_t voxels = tile_voxels(request);
     /* a GPU's instruction path is none of the CPU's */
-    CRD_PASS(crd_ops_select(request->backend == &crd_backend_cpu ? request->device.isa : NULL, &a->ops));
+    CRD_PASS(crd_ops_select(request->backend->on_host ? request->device.isa : NULL, &a->ops));
     CRD_PASS(crd_alloc(request->samples * voxels, sizeof(float), "the samples of a tile", &a->values));
     return crd_alloc((2 + request->percentile_count) * voxels, sizeof(float), "the samples of a tile", &a->summary);
 }

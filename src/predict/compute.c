@@ -12,9 +12,9 @@ enum { DEEPEST = 64, WAITING_MICROSECONDS = 50000 };
 /* Calls something and adds the seconds it took. */
 #define TIMED(SECONDS, CALL)                                                                                           \
     do {                                                                                                               \
-        const double timed_start = crd_notes_seconds(&r->notes);                                                       \
+        const double timed_start = crd_run_log_seconds(&r->log);                                                       \
         const crd_status timed_status = (CALL);                                                                        \
-        (SECONDS) += crd_notes_seconds(&r->notes) - timed_start;                                                       \
+        (SECONDS) += crd_run_log_seconds(&r->log) - timed_start;                                                       \
         if (timed_status != CRD_OK) return timed_status;                                                               \
     } while (0)
 
@@ -50,14 +50,14 @@ static crd_status finish_row(crd_predict_run *r, int64_t number)
     for (int64_t z = begin; z < end; z++) {
         if (finished[z - origin]) continue;
         if (crd_sharing_at_edge(r->sharing, r->band, z)) {
-            CRD_PASS(crd_edge_leave(r->accumulator, r->folder.path, z, r->band.first));
+            CRD_PASS(crd_edge_leave(r->accumulator, r->path, z, r->band.first));
         } else {
             CRD_PASS(finish_slice(r, z, z == last));
         }
     }
     snprintf(fields, sizeof fields, "\"row\": %" PRId64 ", \"slices\": [%" PRId64 ", %" PRId64 "]", row, begin,
              last + 1);
-    crd_notes_event(&r->notes, "row", fields, "");
+    crd_run_log_event(&r->log, "row", fields, "");
     return CRD_OK;
 }
 
@@ -80,7 +80,7 @@ static crd_status finish_edges(crd_predict_run *r)
                 continue;
             }
             for (int64_t i = 0; i < count; i++) {
-                CRD_PASS(crd_edge_take(r->accumulator, r->folder.path, z, bands[i]));
+                CRD_PASS(crd_edge_take(r->accumulator, r->path, z, bands[i]));
             }
             CRD_PASS(finish_slice(r, z, z == last));
         }
@@ -92,7 +92,7 @@ static crd_status advance(crd_predict_run *r, bool *over)
 {
     const int64_t before = r->request.chunks - r->row_count * crd_predict_per_row(r);
     CRD_PASS(crd_sharing_tell(r->sharing, r->done, &r->all, over));
-    return crd_advance(&r->notes.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
+    return crd_advance(&r->log.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
 }
 
 static crd_status collect(crd_predict_run *r)
@@ -151,7 +151,7 @@ crd_status crd_predict_compute(crd_predict_run *r)
         if (next.first == next.end) break;
     }
     TIMED(r->times.finishing, crd_writer_wait(r->writer));
-    r->finished = crd_notes_seconds(&r->notes);
+    r->finished = crd_run_log_seconds(&r->log);
     while (crd_predict_first(r) && !over) { /* others may be at work, and people want to see it */
         CRD_PASS(advance(r, &over));
         if (!over) (void)usleep(WAITING_MICROSECONDS);

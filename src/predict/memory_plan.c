@@ -98,13 +98,14 @@ static crd_status least_bytes(const crd_request *request, int64_t limit, int64_t
 /* The largest of some smaller chunks that fits the limit, else the one that needs least. */
 static crd_status find_smaller(const crd_request *request, int64_t limit, int64_t chunk[3], int64_t *bytes)
 {
+    const int64_t step = crd_net_step(&request->model->net);
     crd_request other;
     *bytes = INT64_MAX;
     for (int sixteenths = 15; sixteenths > 0 && *bytes > limit; sixteenths--) {
         int64_t edges[3], needed;
         for (int axis = 0; axis < 3; axis++) {
-            const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / 8 * 8;
-            edges[axis] = edge < 8 ? 8 : edge;
+            const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / step * step;
+            edges[axis] = edge < step ? step : edge;
         }
         CRD_PASS(crd_request_with_chunk(request, edges, &other));
         if (other.plan.count > UINT32_MAX) break; /* more than a run can have */
@@ -237,11 +238,11 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    if (request->backend != &crd_backend_cpu) { /* fast, and its time is not a sum over samples: one whole chunk */
+    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(time_chunk(request, &plan, input, &one));
-        if (request->backend == &crd_backend_several) one /= crd_several_distinct(&request->device);
-        *seconds = (double)request->chunks * one;
+        const int devices = crd_several_distinct(&request->device);
+        *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
         goto done;
     }
     double scale = 1.0;

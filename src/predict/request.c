@@ -13,7 +13,6 @@
 enum { PREVIEW_SAMPLES = 4 };
 /* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
  * caches and lose little to overlap. */
-static const int64_t auto_chunk[2][3] = {{64, 128, 128}, {88, 176, 176}};
 
 static bool given(const char *text)
 {
@@ -47,15 +46,16 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
         return CRD_OK;
     }
     if (!given(text) || strcmp(text, "auto") == 0) {
-        const int64_t *largest = auto_chunk[strcmp(request->backend->name, "cpu") != 0];
+        const int64_t *largest = request->backend->auto_chunk;
+        const int64_t step = crd_net_step(&request->model->net);
         for (int axis = 0; axis < 3; axis++) {
-            const int64_t fits = request->scan.shape[axis] / 8 * 8;
-            chunk[axis] = fits < 8 ? 8 : fits < largest[axis] ? fits : largest[axis];
+            const int64_t fits = request->scan.shape[axis] / step * step;
+            chunk[axis] = fits < step ? step : fits < largest[axis] ? fits : largest[axis];
         }
     } else {
         CRD_PASS(crd_parse_chunk("chunk", text, chunk));
     }
-    CRD_PASS(crd_net_check_chunk(chunk));
+    CRD_PASS(crd_net_check_chunk(&request->model->net, chunk));
     if (known && memcmp(chunk, info->chunk, sizeof info->chunk) != 0) {
         crd_warn(monitor,
                  "the model was trained on chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) and sees %" PRId64
@@ -217,7 +217,7 @@ void crd_request_free(crd_request *request)
     crd_free(&request->percentiles);
     crd_free(&request->intervals);
     crd_free(&request->quantities);
-    crd_free(&request->outputs);
+    crd_outputs_free(&request->outputs, request->output_count);
     crd_free(&request->name);
 }
 

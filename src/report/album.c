@@ -226,9 +226,9 @@ static crd_status add_intervals(crd_album *album, crd_subject *subjects, int cou
         const crd_subject *s = &subjects[k];
         if (p[k].unc.values == NULL || s->map_count == 0) continue;
         if (count > 1) album->which = run_names[k];
-        CRD_PASS(add_map(album, &p[k].unc, high, width[k], height[k], s->facts.interval, where));
+        CRD_PASS(add_map(album, &p[k].unc, high, width[k], height[k], s->run.uncertainty.text, where));
         for (int64_t i = 0; i < s->map_count; i++) {
-            CRD_PASS(add_map(album, &p[k].maps[i], high, width[k], height[k], s->files.map_names.items[i], where));
+            CRD_PASS(add_map(album, &p[k].maps[i], high, width[k], height[k], s->map_names[i], where));
         }
     }
     crd_text_add(album->page, "</div>");
@@ -257,7 +257,8 @@ static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, 
         if (i == 0) CRD_TRY(add_grey(album, &p[i], width[i], height[i], false, where));
         if (count > 1) album->which = run_names[i];
         CRD_TRY(add_grey(album, &p[i], width[i], height[i], true, where));
-        if (s->unc != NULL) CRD_TRY(add_map(album, &p[i].unc, high, width[i], height[i], s->facts.interval, where));
+        if (s->unc != NULL)
+            CRD_TRY(add_map(album, &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
     }
     crd_text_add(album->page, "</div>");
     if (maps) CRD_TRY(add_intervals(album, subjects, count, p, width, height, where));
@@ -340,7 +341,7 @@ static crd_status add_crop(crd_album *album, crd_subject *s, const crd_region *r
     crd_plane *all[] = {&p.back, &p.seg, &p.label, &p.unc};
     for (int i = 0; i < 4; i++) CRD_TRY(cropped(all[i], region->centre[1], region->centre[2]));
     CRD_TRY(add_grey(album, &p, CROP_EDGE, CROP_EDGE, true, where));
-    CRD_TRY(add_map(album, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->facts.interval, where));
+    CRD_TRY(add_map(album, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->run.uncertainty.text, where));
 done:
     free_planes(&p);
     return status;

@@ -39,8 +39,8 @@ static void name_part(crd_text *page, const crd_subject *s)
 
 static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
 {
-    const char *kind = s->facts.kind, *scan = crd_manifest_text(s, "scan/path");
-    const double samples = crd_manifest_number(s, "plan/samples");
+    const char *kind = s->run.model.kind, *scan = s->run.scan.path;
+    const int64_t samples = s->run.plan.samples;
     crd_text_add(page, "<p class=\"sub\">");
     if (s->name[0] != '\0') {
         crd_text_add(page, "<strong>");
@@ -64,7 +64,7 @@ static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
                            : strcmp(kind, "mcdn") == 0 ? " \xc2\xb7 Monte Carlo dropout network (mcdn)"
                                                        : "");
     }
-    if (isfinite(samples)) crd_text_print(page, " \xc2\xb7 %.0f samples", samples);
+    if (samples > 0) crd_text_print(page, " \xc2\xb7 %lld samples", (long long)samples);
     if (scan != NULL && with_scan) {
         crd_text_add(page, "<br>scan ");
         crd_text_html(page, scan);
@@ -84,8 +84,8 @@ void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjec
     crd_text_html(page, title);
     crd_text_add(page, "</h1>");
     for (int i = 0; i < count; i++) {
-        const char *scan = crd_manifest_text(&subjects[i], "scan/path");
-        const char *next = i + 1 < count ? crd_manifest_text(&subjects[i + 1], "scan/path") : NULL;
+        const char *scan = subjects[i].run.scan.path;
+        const char *next = i + 1 < count ? subjects[i + 1].run.scan.path : NULL;
         name_run(page, &subjects[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
     }
     crd_text_add(page, "<nav><a href=\"#short\">In short</a> <a href=\"#meaning\">What it means</a> "
@@ -108,19 +108,13 @@ static void number_box(crd_text *page, double value, int digits, const char *uni
 /* The range of the samples' volume fractions; false where the manifest has none. */
 static bool fraction_range(const crd_subject *s, double range[2])
 {
-    const cJSON *ends =
-        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
-    for (int i = 0; i < 2; i++) {
-        const cJSON *end = cJSON_GetArrayItem(ends, i);
-        if (!cJSON_IsNumber(end)) return false;
-        range[i] = end->valuedouble;
-    }
-    return true;
+    memcpy(range, s->run.uncertainty.fractions, sizeof s->run.uncertainty.fractions);
+    return isfinite(range[0]) && isfinite(range[1]);
 }
 
 static double fraction_of(const crd_subject *s)
 {
-    const double said = crd_manifest_number(s, "volume_fraction/segmentation"); /* inside the run's mask */
+    const double said = s->run.fraction.segmentation; /* inside the run's mask */
     return isfinite(said) ? said : s->survey.foreground;
 }
 
@@ -132,7 +126,7 @@ static void fraction_box(crd_text *page, const crd_subject *s)
     crd_text_add(page, " %</b><span>of the volume is foreground");
     if (fraction_range(s, range)) {
         crd_text_add(page, "; samples\xe2\x80\x99 ");
-        crd_text_html(page, s->facts.interval);
+        crd_text_html(page, s->run.uncertainty.text);
         crd_text_add(page, " % range ");
         crd_text_fixed(page, 100.0 * range[0], 2, "");
         crd_text_add(page, " to ");
@@ -231,8 +225,8 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
 static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
 {
     char *words = NULL;
-    const crd_compared_run runs[2] = {{"Run A", subjects[0].facts.kind, subjects[0].figures},
-                                      {"Run B", subjects[1].facts.kind, subjects[1].figures}};
+    const crd_compared_run runs[2] = {{"Run A", subjects[0].run.model.kind, subjects[0].figures},
+                                      {"Run B", subjects[1].run.model.kind, subjects[1].figures}};
     CRD_PASS(crd_compare_in_words(runs, 2, &words));
     crd_text_add(page, "<h3>The two runs in words</h3><ul>");
     for (char *line = words; *line != '\0';) {
@@ -259,7 +253,7 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
         if (s->unc != NULL) {
-            const double mean = isfinite(s->facts.mean) ? s->facts.mean : s->survey.mean;
+            const double mean = isfinite(s->run.uncertainty.mean) ? s->run.uncertainty.mean : s->survey.mean;
             number_box(page, mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
         }
         if (v != NULL) {
@@ -280,8 +274,8 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
 
 void crd_page_words(crd_text *page, const crd_subject *s)
 {
-    const char *interval = s->facts.interval[0] != '\0' ? s->facts.interval : "33-67";
-    char low[sizeof s->facts.interval];
+    const char *interval = s->run.uncertainty.text[0] != '\0' ? s->run.uncertainty.text : "33-67";
+    char low[sizeof s->run.uncertainty.text];
     snprintf(low, sizeof low, "%.*s", (int)strcspn(interval, "-"), interval);
     crd_text_add(
         page,
@@ -319,7 +313,7 @@ void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
         const crd_subject *s = &subjects[i];
         char *text = NULL;
         if (count > 1) name_part(page, s);
-        if (s->manifest == NULL || crd_json_print(s->manifest, false, &text) != CRD_OK) {
+        if (s->run.document == NULL || crd_json_print(s->run.document, false, &text) != CRD_OK) {
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;
         }

@@ -101,17 +101,12 @@ static crd_status plot_fraction(crd_text *page, const crd_subject *s)
 {
     enum { BINS = 16 };
     crd_status status = CRD_OK;
-    const cJSON *samples = crd_manifest_item(s, "volume_fraction/samples"), *item = NULL;
-    const int count = cJSON_GetArraySize(samples);
+    const int64_t n = s->run.fraction.samples.count;
+    const double *range = s->run.uncertainty.fractions, segmented = s->run.fraction.segmentation;
     double *values = NULL, low[BINS], high[BINS], share[BINS] = {0};
-    int64_t n = 0;
-    if (count < 3) return CRD_OK;
-    CRD_TRY(crd_alloc(count, sizeof *values, "the volume fractions", &values));
-    cJSON_ArrayForEach(item, samples)
-    {
-        if (cJSON_IsNumber(item)) values[n++] = item->valuedouble;
-    }
-    if (n < 3) goto done;
+    if (n < 3) return CRD_OK;
+    CRD_TRY(crd_alloc(n, sizeof *values, "the volume fractions", &values));
+    memcpy(values, s->run.fraction.samples.items, (size_t)n * sizeof *values);
     qsort(values, (size_t)n, sizeof *values, by_size);
     const double from = values[0], to = values[n - 1] > from ? values[n - 1] : from + 1e-6;
     for (int i = 0; i < BINS; i++) {
@@ -134,12 +129,8 @@ static crd_status plot_fraction(crd_text *page, const crd_subject *s)
                      .x_high = to + 0.08 * (to - from),
                      .y_high = 1.25 * largest(share, BINS)};
     crd_plot_begin(&plot);
-    const cJSON *interval =
-        cJSON_GetObjectItemCaseSensitive(crd_manifest_item(s, "volume_fraction/intervals"), s->facts.interval);
-    const cJSON *first = cJSON_GetArrayItem(interval, 0), *last = cJSON_GetArrayItem(interval, 1);
-    if (cJSON_IsNumber(first) && cJSON_IsNumber(last)) crd_plot_band(&plot, first->valuedouble, last->valuedouble);
+    if (isfinite(range[0]) && isfinite(range[1])) crd_plot_band(&plot, range[0], range[1]);
     crd_plot_bars(&plot, low, high, NULL, share, BINS, 0, NULL);
-    const double segmented = crd_manifest_number(s, "volume_fraction/segmentation");
     if (isfinite(segmented)) crd_plot_mark(&plot, segmented, 0.0, segmented, plot.y_high);
     crd_plot_end(&plot);
 done:
@@ -278,9 +269,9 @@ static crd_status plot_convergence(crd_text *page, const crd_subject *s)
 {
     crd_convergence c;
     double low = 33.0, high = 67.0;
-    const char *dash = strchr(s->facts.interval, '-');
+    const char *dash = strchr(s->run.uncertainty.text, '-');
     if (dash != NULL) {
-        low = strtod(s->facts.interval, NULL);
+        low = strtod(s->run.uncertainty.text, NULL);
         high = strtod(dash + 1, NULL);
     }
     CRD_PASS(crd_convergence_read(s->folder, low, high, &c));

@@ -22,8 +22,8 @@ static crd_status picture_folder(const char *output, char **out)
 /* The scan's file with its folder, as far as they are known: many scans are called "scan". */
 static const char *scan_name(const crd_subject *s)
 {
-    const char *path = crd_manifest_text(s, "scan/path"), *at = path != NULL ? path + strlen(path) : NULL;
-    if (path == NULL) return s->files.name != NULL ? s->files.name : s->folder;
+    const char *path = s->run.scan.path, *at = path != NULL ? path + strlen(path) : NULL;
+    if (path == NULL) return s->run.scan.name != NULL ? s->run.scan.name : s->folder;
     for (int slashes = 0; at > path; at--) {
         slashes += at[-1] == '/';
         if (slashes == 2) break;
@@ -107,7 +107,7 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
     CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
     if (count > 1) CRD_TRY(crd_subject_open(options->second, options, &warnings, &subjects[1]));
     for (int i = 0; count > 1 && i < count; i++) {
-        const char *kind = subjects[i].facts.kind;
+        const char *kind = subjects[i].run.model.kind;
         snprintf(subjects[i].name, sizeof subjects[i].name, kind[0] != '\0' ? "Run %c (%s)" : "Run %c", 'A' + i, kind);
     }
     CRD_TRY(picture_folder(options->output, &folder));

@@ -5,33 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-
-const cJSON *crd_manifest_item(const crd_subject *subject, const char *path)
-{
-    const cJSON *item = subject->manifest;
-    char key[64];
-    while (item != NULL && *path != '\0') {
-        const size_t length = strcspn(path, "/");
-        snprintf(key, sizeof key, "%.*s", (int)length, path);
-        item = cJSON_GetObjectItemCaseSensitive(item, key);
-        path += length + (path[length] == '/');
-    }
-    return item;
-}
-
-double crd_manifest_number(const crd_subject *subject, const char *path)
-{
-    const cJSON *item = crd_manifest_item(subject, path);
-    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
-}
-
-const char *crd_manifest_text(const crd_subject *subject, const char *path)
-{
-    const cJSON *item = crd_manifest_item(subject, path);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
 
 static crd_status add_warning(crd_subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static crd_status add_warning(crd_subject *subject, const char *format, ...)
@@ -51,57 +27,52 @@ static crd_status add_warning(crd_subject *subject, const char *format, ...)
     return CRD_OK;
 }
 
-static crd_status read_manifest(crd_subject *s)
+static crd_status take_warnings(crd_subject *s)
 {
-    crd_status status = CRD_OK;
-    char *text = NULL;
-    CRD_TRY(crd_run_facts_read(s->folder, &s->facts));
-    CRD_TRY(crd_run_manifest(s->folder, &text));
-    if (text == NULL) {
-        status = add_warning(s, "The folder has no manifest.json: model, seed and settings of the run aren't known.");
-        goto done;
+    if (s->run.document == NULL) {
+        return add_warning(s, "The folder has no manifest.json: model, seed and settings of the run aren't known.");
     }
-    s->manifest = cJSON_Parse(text);
-    if (s->manifest == NULL) CRD_FAIL(CRD_ERR_FORMAT, "%s/manifest.json isn't JSON", s->folder);
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, crd_manifest_item(s, "warnings"))
-    {
-        if (cJSON_IsString(item)) CRD_TRY(add_warning(s, "%s", item->valuestring));
-    }
-done:
-    crd_free(&text);
-    return status;
+    for (int64_t i = 0; i < s->run.warnings.count; i++) CRD_PASS(add_warning(s, "%s", s->run.warnings.items[i]));
+    return CRD_OK;
 }
 
-static crd_status open_map(crd_subject *s, const char *path, crd_volume **volume, double *scale)
+static crd_status open_map(crd_subject *s, const crd_output *output, crd_volume **volume, double *scale)
 {
-    if (path == NULL) return CRD_OK;
-    CRD_PASS(crd_volume_open(path, NULL, NULL, volume));
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    if (output == NULL) return CRD_OK;
+    CRD_TRY(crd_join_path(s->folder, output->file, "", &path));
+    CRD_TRY(crd_volume_open(path, NULL, NULL, volume));
     const crd_volume_info *info = crd_volume_describe(*volume);
     if (s->whole.size[0] == 0) {
+        const int64_t *origin = crd_manifest_boxed(&s->run) ? s->run.plan.origin : info->origin;
         memcpy(s->whole.size, info->shape, sizeof s->whole.size);
         memcpy(s->spacing, info->spacing, sizeof s->spacing);
         snprintf(s->unit, sizeof s->unit, "%s", info->unit);
-        memcpy(s->in_scan.origin, s->facts.boxed ? s->facts.origin : info->origin, sizeof s->in_scan.origin);
+        memcpy(s->in_scan.origin, origin, sizeof s->in_scan.origin);
         memcpy(s->in_scan.size, info->shape, sizeof s->in_scan.size);
     } else if (memcmp(s->whole.size, info->shape, sizeof s->whole.size) != 0) {
-        return crd_fail(CRD_ERR_MISMATCH, "%s has another shape than the other volumes of the run", path);
+        CRD_FAIL(CRD_ERR_MISMATCH, "%s has another shape than the other volumes of the run", path);
     }
     const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
     if (scale != NULL) {
         *scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
     }
-    return CRD_OK;
+done:
+    crd_free(&path);
+    return status;
 }
 
 static crd_status open_maps(crd_subject *s)
 {
-    CRD_PASS(open_map(s, s->files.prob, &s->prob, &s->prob_scale));
-    CRD_PASS(open_map(s, s->files.seg, &s->seg, NULL));
-    CRD_PASS(open_map(s, s->files.unc, &s->unc, &s->unc_scale));
-    for (int64_t i = 0; i < s->files.maps.count && i < 4; i++) {
-        CRD_PASS(open_map(s, s->files.maps.items[i], &s->maps[i], &s->map_scales[i]));
-        s->map_count++;
+    const crd_manifest *run = &s->run;
+    const crd_output *map = NULL;
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_PROBABILITY, 0), &s->prob, &s->prob_scale));
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_SEGMENTATION, 0), &s->seg, NULL));
+    CRD_PASS(open_map(s, crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, 0), &s->unc, &s->unc_scale));
+    while (s->map_count < 4 && (map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, s->map_count + 1)) != NULL) {
+        CRD_PASS(open_map(s, map, &s->maps[s->map_count], &s->map_scales[s->map_count]));
+        crd_interval_text(map->percents, s->map_names[s->map_count++]);
     }
     if (s->unc == NULL) return add_warning(s, "The run has no uncertainty map.");
     return CRD_OK;
@@ -131,28 +102,13 @@ static void choose_greys(crd_subject *s)
     }
 }
 
-static int64_t whole_number(const cJSON *item)
-{
-    return cJSON_IsNumber(item) && item->valuedouble < 0x1p53 ? (int64_t)item->valuedouble : 0;
-}
-
-/* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
-static crd_volume_options scan_as_read(const crd_subject *s)
-{
-    crd_volume_options options = {.type = crd_manifest_text(s, "settings/type"),
-                                  .offset = whole_number(crd_manifest_item(s, "settings/offset"))};
-    const cJSON *shape = crd_manifest_item(s, "settings/shape");
-    for (int axis = 0; axis < 3; axis++) options.shape[axis] = whole_number(cJSON_GetArrayItem(shape, axis));
-    return options;
-}
-
 /* A scan that has moved away isn't the end of a report. */
 static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
 {
-    const char *path = named != NULL ? named : crd_manifest_text(s, "scan/path");
+    const char *path = named != NULL ? named : s->run.scan.path;
     if (path == NULL)
         return add_warning(s, "The manifest doesn't name the scan: the probability is drawn in its place.");
-    const crd_volume_options options = scan_as_read(s);
+    const crd_volume_options options = crd_manifest_reading(&s->run);
     if (crd_volume_open(path, &options, NULL, &s->scan) != CRD_OK) {
         if (named != NULL) return crd_last_error()->status;
         return add_warning(
@@ -219,7 +175,7 @@ done:
 static void find_training(crd_subject *s)
 {
     crd_model *model = NULL;
-    const char *path = crd_manifest_text(s, "model/path");
+    const char *path = s->run.model.path;
     if (path == NULL || crd_model_load(path, &model) != CRD_OK) return;
     s->training = crd_model_describe(model)->training;
     crd_model_free(&model);
@@ -229,8 +185,8 @@ crd_status crd_subject_open(const char *folder, const crd_report_options *option
                             crd_subject *s)
 {
     s->folder = folder;
-    CRD_PASS(crd_run_files_find(folder, &s->files));
-    CRD_PASS(read_manifest(s));
+    CRD_PASS(crd_run_read(folder, &s->run));
+    CRD_PASS(take_warnings(s));
     CRD_PASS(open_maps(s));
     CRD_PASS(open_scan(s, options->scan, monitor));
     CRD_PASS(find_figures(s, options, monitor));
@@ -241,9 +197,7 @@ crd_status crd_subject_open(const char *folder, const crd_report_options *option
 
 void crd_subject_close(crd_subject *s)
 {
-    crd_run_files_free(&s->files);
-    crd_run_facts_free(&s->facts);
-    cJSON_Delete(s->manifest);
+    crd_manifest_free(&s->run);
     crd_validation_free(&s->figures);
     crd_volume_close(&s->prob);
     crd_volume_close(&s->seg);

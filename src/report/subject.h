@@ -2,14 +2,12 @@
 #ifndef CRD_REPORT_SUBJECT_H
 #define CRD_REPORT_SUBJECT_H
 
-#include <cjson/cJSON.h>
-
 #include "chunk/label.h"
 #include "credence/model.h"
 #include "credence/report.h"
 #include "credence/validate.h"
 #include "report/picture.h"
-#include "validate/run_folder.h"
+#include "run/read.h"
 
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
 
@@ -34,12 +32,11 @@ typedef struct crd_survey {
 typedef struct crd_subject {
     const char *folder;
     char name[32]; /* "Run A (bcnn)" where there are two, else "" */
-    crd_run_files files;
-    cJSON *manifest; /* NULL where there is none */
-    crd_run_facts facts;
-    crd_validation *figures;             /* NULL: not validated */
-    crd_volume *prob, *seg, *unc, *scan; /* NULL: not there */
-    crd_volume *maps[4];                 /* the first further intervals */
+    crd_manifest run;
+    crd_validation *figures;               /* NULL: not validated */
+    crd_volume *prob, *seg, *unc, *scan;   /* NULL: not there */
+    crd_volume *maps[4];                   /* the first further intervals, */
+    char map_names[4][CRD_INTERVAL_BYTES]; /* and what they are called */
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
     crd_label *label; /* NULL: none */
@@ -65,10 +62,5 @@ void crd_survey_free(crd_survey *survey);
 /* Finds the regions from means over blocks of edge `block`, `cells` of them along each axis. */
 crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
                             crd_survey *survey);
-
-/* A number at "a.b.c" of the manifest; NaN where there is none. An item, or NULL. */
-const cJSON *crd_manifest_item(const crd_subject *subject, const char *path);
-double crd_manifest_number(const crd_subject *subject, const char *path);
-const char *crd_manifest_text(const crd_subject *subject, const char *path);
 
 #endif

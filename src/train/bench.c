@@ -38,7 +38,6 @@ static crd_status time_steps(crd_trainer *trainer, double seconds, const crd_mon
     /* The first step warms up, and doesn't count. */
     for (int64_t i = 0; i <= 2 || spent < seconds; i++) {
         const double begin = crd_seconds();
-        crd_trainer_begin(trainer);
         for (int64_t e = 0; e < result->batch; e++) {
             CRD_TRY(crd_trainer_add(trainer, (uint32_t)e, input, label, 1.0f / (float)voxels, &losses[e]));
         }
@@ -58,7 +57,7 @@ done:
     return status;
 }
 
-/* As time_steps, where a device takes the steps: over all of them, the next mini-batch being added while one runs. */
+/* As time_steps, where the backend overlaps: over all of them, the next mini-batch being added while one runs. */
 static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds,
                                 const crd_monitor *monitor, crd_bench_result *result)
 {
@@ -76,7 +75,6 @@ static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *pl
     for (int64_t i = -1; i < warming + 5 || crd_seconds() - begin < seconds; i++) {
         if (i == warming) begin = crd_seconds();
         if (i >= 0) CRD_TRY(crd_trainer_start(trainer, 1e-6, 1e-4));
-        crd_trainer_begin(trainer);
         for (int64_t e = 0; e < result->batch; e++) {
             CRD_TRY(crd_trainer_add(trainer, (uint32_t)e, input, label, 1.0f / (float)(result->batch * voxels),
                                     &losses[(i & 1) * result->batch + e]));
@@ -100,20 +98,14 @@ done:
 static crd_status measure(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds,
                           const crd_monitor *monitor, crd_bench_result *result)
 {
-    const crd_ops *ops;
-    crd_device_peak peak = {0};
+    crd_device_peak peak;
     int64_t host;
-    if (crd_trainer_remote(trainer)) {
-        CRD_PASS(crd_trainer_bytes(plan, &host, &result->device_memory_bytes));
-        CRD_PASS(time_pipeline(trainer, plan, seconds, monitor, result));
-        if (plan->backend->device_peak != NULL) CRD_PASS(plan->backend->device_peak(&plan->device, &peak));
-        result->peak_gflops = peak.matrix_gflops;
-        result->copy_gigabytes = peak.copy_gigabytes;
-        return CRD_OK;
-    }
-    CRD_PASS(time_steps(trainer, seconds, monitor, result));
-    CRD_PASS(crd_ops_select(plan->isa, &ops));
-    result->peak_gflops = crd_bench_peak(ops, crd_trainer_pool(trainer), 0.5);
+    CRD_PASS(crd_trainer_bytes(plan, &host, &result->device_memory_bytes));
+    CRD_PASS(plan->backend->overlaps ? time_pipeline(trainer, plan, seconds, monitor, result)
+                                     : time_steps(trainer, seconds, monitor, result));
+    CRD_PASS(plan->backend->device_peak(&plan->device, &peak));
+    result->peak_gflops = peak.matrix_gflops;
+    result->copy_gigabytes = peak.copy_gigabytes;
     return CRD_OK;
 }
 
@@ -127,21 +119,20 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     const crd_device_choice choice = {
         .device = s->device, .precision = s->precision, .isa = s->isa, .threads = s->threads, .training = true};
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
-    crd_trainer_plan plan = {.prior_std = 1.0, .seed = 1, .threads = s->threads};
+    crd_trainer_plan plan = {.learner = {.prior_std = 1.0, .seed = 1}};
     *result =
         (crd_bench_result){.precision = "f32",
                            .estimator = s->estimator != NULL ? s->estimator : "flipout",
                            .chunk = {usual ? 32 : s->chunk[0], usual ? 64 : s->chunk[1], usual ? 64 : s->chunk[2]},
                            .batch = s->batch > 0 ? s->batch : USUAL_BATCH};
     CRD_TRY(crd_backend_choose(&choice, &plan.backend, &plan.device));
-    plan.batch = result->batch;
-    plan.isa = plan.device.isa;
+    plan.learner.batch = result->batch;
     (void)crd_backend_settle(plan.backend, info.filters, true, &plan.device);
     result->precision = precisions[plan.device.precision];
-    CRD_TRY(crd_estimator_parse(result->estimator, &plan.estimator));
+    CRD_TRY(crd_estimator_parse(result->estimator, &plan.learner.estimator));
     CRD_TRY(crd_model_create(&info, 1, &model));
-    plan.net = &model->net;
-    memcpy(plan.chunk, result->chunk, sizeof plan.chunk);
+    plan.learner.net = &model->net;
+    memcpy(plan.learner.chunk, result->chunk, sizeof plan.learner.chunk);
     CRD_TRY(plan.backend->describe(&plan.device, result->device, sizeof result->device));
     CRD_TRY(crd_trainer_create(&plan, &trainer));
     crd_trainer_state *state = crd_trainer_state_of(trainer);

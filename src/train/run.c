@@ -13,12 +13,17 @@
 #include "train/run.h"
 #include "train/schedule.h"
 
-/* Collective, as all that calls it. */
+/* The trainer's state is that of the last step. Collective, as all that calls it. */
+static crd_status fetch(crd_run *r, bool moments)
+{
+    if (r->spread != NULL) CRD_PASS(crd_spread_collect(r->spread, moments));
+    return crd_trainer_fetch(r->trainer);
+}
+
 static crd_status copy_parameters(crd_run *r, bool moments)
 {
     const crd_trainer_state *state = crd_trainer_state_of(r->trainer);
-    CRD_PASS(crd_trainer_fetch(r->trainer));
-    if (r->spread != NULL) CRD_PASS(crd_spread_collect(r->spread, moments));
+    CRD_PASS(fetch(r, moments));
     memcpy(r->model->parameters, state->parameters, (size_t)state->count * sizeof(float));
     return CRD_OK;
 }
@@ -67,11 +72,7 @@ static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
     double waited;
     CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
     r->result->waited_seconds += waited;
-    if (r->spread != NULL) {
-        CRD_PASS(crd_spread_begin(r->spread, batch));
-    } else {
-        crd_trainer_begin(r->trainer);
-    }
+    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
     const float scale = (float)(1.0 / (double)batch->labelled);
     for (int64_t i = batch->first; i < batch->end; i++) {
         const float *input = batch->inputs + (i - batch->first) * voxels;
@@ -91,9 +92,10 @@ static crd_status take_step(crd_run *r)
     const crd_batch batch = r->batch;
     const crd_loss *losses = r->losses[0];
     const int64_t epoch = crd_run_epoch(r, batch.step);
-    CRD_PASS(crd_trainer_start(r->trainer, weight_of(r, epoch) / r->kl_divisor, rate_of(r, epoch)));
-    if (r->spread != NULL) CRD_PASS(crd_spread_join(r->spread));
-    r->ahead = r->spread == NULL && crd_trainer_remote(r->trainer) && batch.step + 1 < r->end_step;
+    const double kl_scale = weight_of(r, epoch) / r->kl_divisor, rate = rate_of(r, epoch);
+    CRD_PASS(r->spread != NULL ? crd_spread_start(r->spread, kl_scale, rate)
+                               : crd_trainer_start(r->trainer, kl_scale, rate));
+    r->ahead = r->spread == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
     if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
     CRD_PASS(crd_trainer_wait(r->trainer, &kl));
     for (int64_t i = 0; i < batch.count; i++) {
@@ -159,9 +161,8 @@ static crd_status measure_weights(crd_run *r, crd_log_epoch *line)
 {
     crd_posterior_summary summary;
     if (r->model->net.kind != CRD_BCNN) return CRD_OK;
-    CRD_PASS(crd_trainer_fetch(r->trainer));
-    crd_posterior_summarise(crd_trainer_posterior(r->trainer), crd_trainer_pool(r->trainer),
-                            crd_trainer_state_of(r->trainer)->parameters, &summary);
+    CRD_PASS(fetch(r, false));
+    CRD_PASS(crd_trainer_summarise(r->trainer, &summary));
     line->mean_sigma = summary.mean_sigma;
     line->certain_share = summary.certain_share;
     return CRD_OK;

@@ -72,7 +72,7 @@ static crd_status check_options(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
-    return crd_net_check_chunk(o->chunk);
+    return crd_net_check_chunk(NULL, o->chunk);
 }
 
 /* No name that is written may be one that is read. `input` may be NULL. */
@@ -256,24 +256,20 @@ static const char *unless_auto(const char *text)
     return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
 }
 
-static bool takes_steps(const crd_backend *backend)
+/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80" of a GPU, which
+ * then has a `precision`, too. */
+static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, const char *precision,
+                                   crd_trainer_plan *plan)
 {
-    return backend->learner_create != NULL;
-}
-
-/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80 bf16" of a GPU. */
-static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, char *precision, crd_trainer_plan *plan)
-{
-    const bool any = unless_auto(choice.device) == NULL;
-    if (precision != NULL && (any || strcmp(choice.device, "cpu") != 0)) {
+    const bool any = unless_auto(choice.device) == NULL, from_gpu = precision != NULL;
+    if (r->isa != NULL) {
+        if (any && !from_gpu) choice.device = "cpu";
         crd_device_choice same = choice;
-        if (any) same.device = "cuda";
+        if (any && from_gpu) same.device = "cuda";
         if (same.precision == NULL) same.precision = precision;
-        if (same.isa == NULL) same.isa = r->isa;
-        if (crd_backend_choose(&same, &plan->backend, &plan->device) == CRD_OK) return CRD_OK;
-    } else if (precision == NULL && r->isa != NULL) {
-        if (any) choice.device = "cpu";
-        if (strcmp(choice.device, "cpu") == 0) choice.isa = r->isa;
+        if (same.isa == NULL || !from_gpu) same.isa = r->isa;
+        const crd_status status = crd_backend_choose(&same, &plan->backend, &plan->device);
+        if (status == CRD_OK && plan->backend->on_host != from_gpu) return CRD_OK;
     }
     return crd_backend_choose(&choice, &plan->backend, &plan->device);
 }
@@ -293,9 +289,9 @@ static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
     const bool from_gpu = precision != NULL;
     if (from_gpu) *precision++ = '\0';
     CRD_PASS(choose_as_before(r, choice, precision, plan));
-    bool lacking = !takes_steps(plan->backend);
+    bool lacking = plan->backend->on_host;
     CRD_PASS(crd_dist_any(r->dist, lacking, &lacking));
-    if (lacking && takes_steps(plan->backend)) {
+    if (lacking && !plan->backend->on_host) {
         if (unless_auto(o->device) != NULL) return crd_fail(CRD_ERR_UNSUPPORTED, "not all processes have a GPU");
         choice.device = "cpu";
         CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
@@ -303,9 +299,11 @@ static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
     if (crd_backend_settle(plan->backend, r->model->info.filters, true, &plan->device)) {
         crd_info(r->monitor, "a network of %d filters is trained in f32 on the GPU", r->model->info.filters);
     }
-    plan->isa = plan->device.isa;
-    if (lacking && plan->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &plan->isa));
-    if (r->isa != NULL && from_gpu != takes_steps(plan->backend)) {
+    plan->device.threads = (int)r->threads;
+    if (lacking && plan->device.isa == NULL) {
+        CRD_PASS(crd_dist_agree_isa(r->dist, r->monitor, &plan->device.isa));
+    }
+    if (r->isa != NULL && from_gpu == plan->backend->on_host) {
         crd_warn(r->monitor,
                  "%s was made on %s and goes on on %s: the model will be as good, but not byte for byte the same",
                  r->checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
@@ -317,19 +315,17 @@ static crd_status make_trainer(crd_run *r)
 {
     const crd_train_options *o = r->options;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
-    crd_trainer_plan plan = {.net = &r->model->net,
-                             .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
-                             .prior_std = o->prior_std,
-                             .seed = (uint64_t)o->seed,
-                             .threads = (int)r->threads,
-                             .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
-                             .batch = o->batch,
-                             .shared = crd_dist_size(r->dist) > 1,
-                             .rank = crd_dist_rank(r->dist),
-                             .size = crd_dist_size(r->dist)};
+    crd_trainer_plan plan = {.learner = {.net = &r->model->net,
+                                         .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                         .batch = o->batch,
+                                         .prior_std = o->prior_std,
+                                         .seed = (uint64_t)o->seed,
+                                         .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
+                                         .rank = crd_dist_rank(r->dist),
+                                         .size = crd_dist_size(r->dist)}};
     char device[256];
     CRD_PASS(choose_device(r, &plan));
-    CRD_PASS(crd_estimator_parse(o->estimator, &plan.estimator));
+    CRD_PASS(crd_estimator_parse(o->estimator, &plan.learner.estimator));
     CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
     crd_info(r->monitor, "training on %s", device);
     CRD_PASS(crd_trainer_create(&plan, &r->trainer));
@@ -368,12 +364,13 @@ static crd_status resume(crd_run *r)
     return crd_dist_broadcast(r->dist, p, (int64_t)sizeof *p); /* all see the same best state, or all miss it */
 }
 
-/* A network on the CPU leaves no core to readers, and one of them is faster than it; a GPU takes what several bring. */
+/* A network on the host leaves no core to readers, and one of them is faster than it; a GPU takes what several bring.
+ */
 static int64_t automatic_readers(const crd_run *r)
 {
     enum { MOST = 8 };
     const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
-    if (!crd_trainer_remote(r->trainer) || threads < 4) return 1;
+    if (crd_trainer_backend(r->trainer)->on_host || threads < 4) return 1;
     return threads / 2 < MOST ? threads / 2 : MOST;
 }
 

@@ -4,35 +4,44 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "train/parcel.h"
 
 struct crd_spread {
     crd_dist *dist;
     crd_trainer *trainer;
+    const crd_backend *backend;
+    crd_learner *learner;
     crd_dist_sum *sum;
-    crd_dist_board *board;             /* of parcels; on a device, of the gradient */
-    crd_part *parts;                   /* by rank; NULL on a device */
-    int64_t *bounds[CRD_PARCEL_COUNT]; /* of the ranks' parcels; on a device, [0]: of the gradient's parts */
-    crd_loss *losses;                  /* of a batch */
-    double begun, seconds;             /* of computing, and how many examples that were */
+    const float *const *parts;           /* of the batch's gradients: the range that is this process's */
+    int64_t count;                       /* of its examples */
+    crd_dist_board *board;               /* of the parameters' parts; where they aren't divided, of the gradient's */
+    int64_t *bounds[CRD_EXCHANGE_COUNT]; /* of the ranks' parts; where they aren't divided, of the gradient's alone */
+    crd_loss *losses;                    /* of a batch */
+    double begun, seconds;               /* of computing, and how many examples that were */
     int64_t examples;
 };
 
-/* Everybody's part, and where it lies in a gradient and in the parcels. */
-static crd_status divide(crd_spread *spread, int64_t *points)
+/* Whether each process takes the steps of a part of the parameters. */
+static bool divides(const crd_spread *spread)
+{
+    return spread->backend->learner_part_values != NULL;
+}
+
+/* Where everybody's part lies in a gradient, and in what is exchanged. */
+static void find_bounds(crd_spread *spread)
 {
     const int size = crd_dist_size(spread->dist);
-    const crd_posterior *posterior = crd_trainer_posterior(spread->trainer);
-    CRD_PASS(crd_alloc(size, sizeof *spread->parts, "the parts", &spread->parts));
-    for (int rank = 0; rank < size; rank++) {
-        crd_part *part = &spread->parts[rank];
-        crd_part_make(posterior, size, rank, part);
-        points[rank + 1] = part->points.end;
-        for (int p = 0; p < CRD_PARCEL_COUNT; p++) {
-            spread->bounds[p][rank + 1] = spread->bounds[p][rank] + crd_parcel_values((crd_parcel)p, part);
+    const int64_t parameters = crd_trainer_state_of(spread->trainer)->count;
+    for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
+        int64_t *bounds = spread->bounds[e];
+        for (int rank = 0; rank < size; rank++) {
+            if (divides(spread)) {
+                const int64_t values = spread->backend->learner_part_values(spread->learner, (crd_exchange)e, rank);
+                bounds[rank + 1] = bounds[rank] + values;
+            } else if (e == CRD_EXCHANGE_GRADIENT) {
+                crd_dist_part(parameters, size, rank, &bounds[rank], &bounds[rank + 1]);
+            }
         }
     }
-    return CRD_OK;
 }
 
 crd_status crd_spread_create(crd_dist *dist, int64_t batch, crd_trainer *trainer, crd_spread **out)
@@ -40,32 +49,28 @@ crd_status crd_spread_create(crd_dist *dist, int64_t batch, crd_trainer *trainer
     crd_status status = CRD_OK;
     crd_spread *spread = NULL;
     const int size = crd_dist_size(dist);
-    const int64_t values = crd_trainer_example_values(trainer);
-    int64_t *points = NULL, length = 0;
+    int64_t length = 0;
     *out = NULL;
     if (size == 1) return CRD_OK;
     CRD_TRY(crd_alloc(1, sizeof *spread, "the mini-batch", &spread));
-    *spread = (crd_spread){.dist = dist, .trainer = trainer};
-    CRD_TRY(crd_alloc(size + 1, sizeof *points, "the parts", &points));
-    for (int p = 0; p < CRD_PARCEL_COUNT; p++) {
-        CRD_TRY(crd_alloc(size + 1, sizeof *spread->bounds[p], "the parts", &spread->bounds[p]));
+    *spread = (crd_spread){.dist = dist,
+                           .trainer = trainer,
+                           .backend = crd_trainer_backend(trainer),
+                           .learner = crd_trainer_learner(trainer)};
+    for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
+        CRD_TRY(crd_alloc(size + 1, sizeof *spread->bounds[e], "the parts", &spread->bounds[e]));
     }
-    if (crd_trainer_remote(trainer)) {
-        for (int rank = 0; rank < size; rank++) crd_dist_part(values, size, rank, &points[rank], &points[rank + 1]);
-        memcpy(spread->bounds[0], points, (size_t)(size + 1) * sizeof *points);
-    } else {
-        CRD_TRY(divide(spread, points));
+    find_bounds(spread);
+    for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) {
+        if (spread->bounds[e][size] > length) length = spread->bounds[e][size];
     }
-    for (int p = 0; p < CRD_PARCEL_COUNT; p++) {
-        if (spread->bounds[p][size] > length) length = spread->bounds[p][size];
-    }
-    CRD_TRY(crd_dist_sum_create(dist, batch, values, points, &spread->sum));
+    const int64_t *gradient = spread->bounds[CRD_EXCHANGE_GRADIENT];
+    CRD_TRY(crd_dist_sum_create(dist, batch, gradient[size], gradient, &spread->sum));
     CRD_TRY(crd_dist_board_create(dist, length, &spread->board));
     CRD_TRY(crd_alloc(batch, sizeof *spread->losses, "the losses", &spread->losses));
     *out = spread;
     spread = NULL;
 done:
-    crd_free(&points);
     crd_spread_free(&spread);
     return status;
 }
@@ -76,8 +81,7 @@ void crd_spread_free(crd_spread **pointer)
     if (spread == NULL) return;
     crd_dist_sum_free(&spread->sum);
     crd_dist_board_free(&spread->board);
-    crd_free(&spread->parts);
-    for (int p = 0; p < CRD_PARCEL_COUNT; p++) crd_free(&spread->bounds[p]);
+    for (int e = 0; e < CRD_EXCHANGE_COUNT; e++) crd_free(&spread->bounds[e]);
     crd_free(&spread->losses);
     crd_free(pointer);
 }
@@ -134,64 +138,58 @@ static void add(int64_t count, const float *restrict from, float *restrict to)
     for (int64_t i = 0; i < count; i++) to[i] += from[i];
 }
 
-/* On a device: the whole sum, to the trainer. */
-static crd_status add_everywhere(crd_spread *spread, int64_t count, const float *const *parts)
-{
-    const int rank = crd_dist_rank(spread->dist);
-    const int64_t *bounds = spread->bounds[0], range = bounds[rank + 1] - bounds[rank];
-    float *values = crd_dist_board_values(spread->board);
-    memset(values + bounds[rank], 0, (size_t)range * sizeof *values);
-    for (int64_t v = 0; v < count; v++) add(range, parts[v], values + bounds[rank]);
-    CRD_PASS(crd_dist_board_share(spread->board, bounds));
-    memcpy(crd_trainer_gradient(spread->trainer), values,
-           (size_t)crd_trainer_example_values(spread->trainer) * sizeof *values);
-    return CRD_OK;
-}
-
 crd_status crd_spread_finish(crd_spread *spread, const crd_batch *batch, crd_loss *losses)
 {
-    const float *const *parts;
     spread->seconds += crd_seconds() - spread->begun;
-    CRD_PASS(crd_dist_sum_parts(spread->sum, &parts));
+    spread->count = batch->count;
+    CRD_PASS(crd_dist_sum_parts(spread->sum, &spread->parts));
     memcpy(losses, spread->losses, (size_t)batch->count * sizeof *losses);
-    CRD_PASS(crd_spread_losses(spread->dist, batch->count, losses));
-    if (spread->parts == NULL) return add_everywhere(spread, batch->count, parts);
-    crd_trainer_begin(spread->trainer);
-    for (int64_t v = 0; v < batch->count; v++) crd_trainer_add_part(spread->trainer, (uint32_t)v, parts[v]);
-    return CRD_OK;
+    return crd_spread_losses(spread->dist, batch->count, losses);
 }
 
-static crd_status exchange(crd_spread *spread, crd_parcel parcel)
+static crd_status exchange(crd_spread *spread, crd_exchange what)
 {
     const int rank = crd_dist_rank(spread->dist), size = crd_dist_size(spread->dist);
-    const int64_t *bounds = spread->bounds[parcel];
+    const int64_t *bounds = spread->bounds[what];
     float *values = crd_dist_board_values(spread->board);
-    crd_posterior *posterior = crd_trainer_posterior(spread->trainer);
-    crd_trainer_state *state = crd_trainer_state_of(spread->trainer);
-    crd_parcel_pack(parcel, &spread->parts[rank], posterior, state, values + bounds[rank]);
+    spread->backend->learner_pack_part(spread->learner, what, values + bounds[rank]);
     CRD_PASS(crd_dist_board_share(spread->board, bounds));
     for (int other = 0; other < size; other++) {
         if (other == rank) continue;
-        crd_parcel_unpack(parcel, &spread->parts[other], values + bounds[other], posterior, state);
+        spread->backend->learner_unpack_part(spread->learner, what, other, values + bounds[other]);
     }
     return CRD_OK;
 }
 
-crd_status crd_spread_join(crd_spread *spread)
+static crd_status start_divided(crd_spread *spread, double kl_scale, double rate)
 {
-    if (spread->parts == NULL) return CRD_OK;
-    CRD_PASS(exchange(spread, CRD_PARCEL_STEP));
-    crd_trainer_joined(spread->trainer);
-    return CRD_OK;
+    CRD_PASS(crd_trainer_follow_parts(spread->trainer, spread->count, spread->parts, kl_scale, rate));
+    return exchange(spread, CRD_EXCHANGE_STEP);
+}
+
+static crd_status start_whole(crd_spread *spread, double kl_scale, double rate)
+{
+    const int rank = crd_dist_rank(spread->dist);
+    const int64_t *bounds = spread->bounds[CRD_EXCHANGE_GRADIENT], range = bounds[rank + 1] - bounds[rank];
+    float *values = crd_dist_board_values(spread->board);
+    memset(values + bounds[rank], 0, (size_t)range * sizeof *values);
+    for (int64_t i = 0; i < spread->count; i++) add(range, spread->parts[i], values + bounds[rank]);
+    CRD_PASS(crd_dist_board_share(spread->board, bounds));
+    return crd_trainer_follow(spread->trainer, values, kl_scale, rate);
+}
+
+crd_status crd_spread_start(crd_spread *spread, double kl_scale, double rate)
+{
+    return divides(spread) ? start_divided(spread, kl_scale, rate) : start_whole(spread, kl_scale, rate);
 }
 
 crd_status crd_spread_collect(crd_spread *spread, bool moments)
 {
-    if (spread->parts == NULL) return CRD_OK;
-    CRD_PASS(exchange(spread, CRD_PARCEL_PARAMETERS));
+    if (!divides(spread)) return CRD_OK;
+    CRD_PASS(exchange(spread, CRD_EXCHANGE_PARAMETERS));
     if (!moments) return CRD_OK;
-    CRD_PASS(exchange(spread, CRD_PARCEL_M));
-    return exchange(spread, CRD_PARCEL_V);
+    CRD_PASS(exchange(spread, CRD_EXCHANGE_M));
+    return exchange(spread, CRD_EXCHANGE_V);
 }
 
 crd_status crd_spread_speeds(crd_spread *spread, double *speeds)

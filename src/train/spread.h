@@ -1,8 +1,7 @@
-/* A mini-batch over the processes of a job: each computes the gradients of its own examples. On CPUs each then takes
- * the step for a part of the parameters, adding the examples in the order of the batch, and all tell each other the
- * result; on devices each adds up a part of the gradient, and all take the whole step. Alone, a process never gets
- * here.
- */
+/* A mini-batch over the processes of a job: each computes the gradients of its own examples. Where the backend divides
+ * steps, each then takes the step for a part of the parameters, adding the examples in the order of the batch, and all
+ * tell each other the result; elsewhere each adds up a part of the gradient, and all take the whole step. Alone, a
+ * process never gets here. */
 #ifndef CRD_TRAIN_SPREAD_H
 #define CRD_TRAIN_SPREAD_H
 
@@ -20,12 +19,12 @@ void crd_spread_free(crd_spread **spread);
 crd_status crd_spread_begin(crd_spread *spread, crd_batch *batch);
 /* Gradient and loss of example `i` of the batch, one of this process's. */
 crd_status crd_spread_add(crd_spread *spread, int64_t i, const float *input, const uint8_t *label, float scale);
-/* The trainer's gradient becomes that of the whole batch (on CPUs: in the own part of the parameters); losses[] gets
- * those of all its examples. */
+/* Everybody has its part of all gradients; losses[] gets those of all examples. */
 crd_status crd_spread_finish(crd_spread *spread, const crd_batch *batch, crd_loss *losses);
-/* After crd_trainer_start: everybody has the new parameters, as far as the next step needs them. */
-crd_status crd_spread_join(crd_spread *spread);
-/* Everybody has all of the trainer's state: Adam's moments only where `moments` is set. */
+/* In place of crd_trainer_start: the step of the whole batch. Everybody has the new parameters, as far as the next step
+ * needs them. */
+crd_status crd_spread_start(crd_spread *spread, double kl_scale, double rate);
+/* Everybody's learner has all of the state: Adam's moments only where `moments` is set. */
 crd_status crd_spread_collect(crd_spread *spread, bool moments);
 
 /* Losses of all `count` items, of which this process has filled in its crd_dist_part. */

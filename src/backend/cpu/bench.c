@@ -352,8 +352,8 @@ static crd_status bench_layer(bench *b, const crd_net *net, int number, const in
 {
     const crd_conv_layer *layer = &net->layers[number];
     const int64_t level = layer->level - 1;
-    const bool two = number == CRD_D3A || number == CRD_D2A || number == CRD_D1A; /* skip and up, concatenated */
-    const int64_t first = two ? layer->channels_in / 2 : layer->channels_in;
+    const bool two = layer->skip != CRD_NONE; /* skip and up, concatenated */
+    const int64_t first = two ? net->layers[layer->skip].channels_out : layer->channels_in;
     const crd_conv_size size = {chunk[0] >> level,
                                 chunk[1] >> level,
                                 chunk[2] >> level,
@@ -367,7 +367,7 @@ static crd_status bench_layer(bench *b, const crd_net *net, int number, const in
         return bench_conv(b, CRD_OP_UP_KERNEL, "up kernel gradient", &size);
     }
     CRD_PASS(bench_conv(b, CRD_OP_CONV, "conv", &size));
-    for (int half = 0; half < (two ? 2 : 1) && layer->channels_in > 1; half++) {
+    for (int half = 0; half < (two ? 2 : 1) && layer->source != CRD_SCAN; half++) {
         CRD_PASS(bench_conv(b, CRD_OP_CONV, "conv data gradient", &back));
     }
     return bench_conv(b, CRD_OP_CONV_KERNEL, "conv kernel gradient", &size);
@@ -379,8 +379,8 @@ static crd_status bench_layers(bench *b, const crd_bench_ops_settings *settings)
     const int64_t *chunk = settings->chunk[0] > 0 ? settings->chunk : usual;
     crd_net net;
     CRD_PASS(crd_net_describe(CRD_BCNN, settings->filters > 0 ? settings->filters : 16, 4, &net));
-    CRD_PASS(crd_net_check_chunk(chunk));
-    for (int layer = 0; layer < CRD_POINT; layer++) CRD_PASS(bench_layer(b, &net, layer, chunk));
+    CRD_PASS(crd_net_check_chunk(&net, chunk));
+    for (int layer = 0; layer <= net.head; layer++) CRD_PASS(bench_layer(b, &net, layer, chunk));
     return CRD_OK;
 }
 

@@ -82,70 +82,94 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
     return mark(layer);
 }
 
+template <typename T> const float *Network<T>::mask_of(int layer, int64_t first) const
+{
+    const int site = net->layers[layer].mask;
+    if (site == CRD_NONE || net->kind != CRD_MCDN || !stochastic()) return nullptr;
+    return masks + first * net->mask_total + net->mask_offset[site];
+}
+
+// What a layer gives: the encoder's is shared by all samples.
+template <typename T> ConvInput Network<T>::input_of(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const long values = size[row.level].voxels() * row.channels_out;
+    return {nodes[layer].y, layer < net->decoder ? 0 : values, row.channels_out};
+}
+
+// Its scale and shift are shared only where no mask makes them a sample's own.
+template <typename T> typename Network<T>::Affine Network<T>::affine_of(int layer) const
+{
+    const bool own = layer >= net->decoder || mask_of(layer, 0) != nullptr;
+    return {nodes[layer].scale, nodes[layer].shift, own ? net->layers[layer].channels_out : 0};
+}
+
+template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int count)
+{
+    const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
+    const int number = crd_merge_number(net, row.merge);
+    return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
+                         point(net->point.gamma[number]), point(net->point.beta[number]), merge_scale, merge_shift,
+                         net->layers[row.source].channels_out, net->groups, (double)size[row.level].voxels()},
+                        count, stream);
+}
+
+// A layer with norm that doesn't read the scan.
+template <typename T> crd_status Network<T>::run(int layer, const Source &source, int64_t first, int count)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const ConvInput none = {nullptr, 0, 0};
+    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
+    if (row.pools) {
+        const Node<T> &from = nodes[row.source];
+        PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level], stream));
+        return convolve(layer, source, {pooled[layer], 0, row.channels_in}, none, {nullptr, nullptr, 0}, mask, count);
+    }
+    if (row.merge == CRD_NONE)
+        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), mask, count);
+    PASS(merge(row, count));
+    return convolve(layer, source, input_of(row.skip), input_of(row.source),
+                    {merge_scale, merge_shift, row.channels_in}, mask, count);
+}
+
 template <typename T> crd_status Network<T>::encode(const float *chunk)
 {
-    const Source source = {point(0), 0, 0};
-    const ConvInput none = {nullptr, 0, 0};
-    const Affine plain = {nullptr, nullptr, 0};
-    for (int level = 1; level <= LEVELS; level++) {
-        const int a = CRD_E1A + (level - 1) * 2, channels = net->layers[a].channels_out;
-        if (level == 1) {
-            PASS(first_launch<T>(chunk, point(net->point.kernel[a]), point(net->point.bias[a]), nodes[a].y, partial,
-                                 channels, size[1], stream));
-            PASS(normalise(a, nullptr, 1));
-            PASS(mark(a));
-        } else {
-            PASS(convolve(a, source, {pooled[level], 0, channels / 2}, none, plain, nullptr, 1));
+    for (int layer = 0; layer < net->decoder; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        if (row.source != CRD_SCAN) {
+            PASS(run(layer, {point(0), 0, 0}, 0, 1));
+            continue;
         }
-        PASS(convolve(a + 1, source, {nodes[a].y, 0, channels}, none, {nodes[a].scale, nodes[a].shift, 0}, nullptr, 1));
-        if (level == LEVELS) break;
-        PASS(pool_launch<T>(nodes[a + 1].y, nodes[a + 1].scale, nodes[a + 1].shift, pooled[level + 1], channels,
-                            size[level + 1], stream));
+        PASS(first_launch<T>(chunk, point(net->point.kernel[layer]), point(net->point.bias[layer]), nodes[layer].y,
+                             partial, row.channels_out, size[row.level], stream));
+        PASS(normalise(layer, nullptr, 1));
+        PASS(mark(layer));
     }
     return CRD_OK;
 }
 
-template <typename T> const float *Network<T>::mask_of(int site, int64_t first) const
+template <typename T> crd_status Network<T>::head(const Source &source, int64_t first, int count)
 {
-    return net->kind == CRD_MCDN && stochastic() ? masks + first * net->mask_total + net->mask_offset[site] : nullptr;
-}
-
-template <typename T> crd_status Network<T>::merge(int up, int count)
-{
-    const int stage = (up - CRD_D3UP) / 3, half = net->layers[up].channels_out, skip = CRD_E3B - 2 * stage;
-    return merge_launch({nodes[skip].sums, nodes[up].sums, nodes[skip].plain_scale, nodes[skip].plain_shift,
-                         nodes[up].plain_scale, nodes[up].plain_shift, point(net->point.gamma[CRD_CONV_COUNT + stage]),
-                         point(net->point.beta[CRD_CONV_COUNT + stage]), merge_scale, merge_shift, half, net->groups,
-                         (double)size[net->layers[up].level].voxels()},
-                        count, stream);
-}
-
-template <typename T>
-crd_status Network<T>::head(const Source &source, const ConvInput &x, const Affine &affine, int64_t first, int count)
-{
-    PASS(fold(CRD_SPATIAL, source, affine, count));
+    const crd_conv_layer &row = net->layers[net->head];
+    const ConvInput x = input_of(row.source);
+    PASS(fold(net->head, source, affine_of(row.source), count));
     // The 1x1x1 kernel is drawn, too; its bias is not.
-    PASS(point_launch(source.kernels + (net->point.kernel[CRD_POINT] - source.offset), source.stride,
-                      point(net->point.bias[CRD_POINT]), points, count, stream));
+    PASS(point_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
+                      point(net->point.bias[net->last]), points, count, stream));
     float *probability = samples + first * voxels;
     if constexpr (!PLAIN) {
-        if (hopper[CRD_SPATIAL]) {
-            const HopperArguments conv = {{x, {nullptr, 0, 0}},
-                                          packed,
-                                          point(net->point.bias[CRD_SPATIAL]),
-                                          tap_shift,
-                                          nullptr,
-                                          nullptr,
-                                          1,
-                                          size[1]};
+        if (hopper[net->head]) {
+            const HopperArguments conv = {
+                {x, {nullptr, 0, 0}}, packed,         point(net->point.bias[net->head]), tap_shift, nullptr, nullptr,
+                row.channels_out,     size[row.level]};
             PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability}, count, stream));
-            return mark(CRD_SPATIAL);
+            return mark(net->head);
         }
     }
-    PASS(head_launch<T>({x, (const uint2 *)packed, packed_count<T>(FOLD_HEAD, x.channels, 1), bias_classes, points, 2,
-                         plan.inverse_temperature, probability, size[1]},
+    PASS(head_launch<T>({x, (const uint2 *)packed, packed_count<T>(FOLD_HEAD, x.channels, row.channels_out),
+                         bias_classes, points, 2, plan.inverse_temperature, probability, size[row.level]},
                         count, stream));
-    return mark(CRD_SPATIAL);
+    return mark(net->head);
 }
 
 template <typename T> crd_status Network<T>::decode(int64_t first, int count)
@@ -153,34 +177,15 @@ template <typename T> crd_status Network<T>::decode(int64_t first, int count)
     const bool own = drawn();
     const float *kernels = !own ? point(decoder) : plan.draws_per_chunk ? draws : draws + first * decoder_count();
     const Source source = {kernels, own ? (long)decoder_count() : 0, decoder};
-    const ConvInput none = {nullptr, 0, 0};
-    // The latent is shared; its scale and shift only where no mask makes them a sample's own.
-    int below = CRD_E4B;
-    long affine = 0, below_stride = 0;
-    const float *latent_mask = mask_of(CRD_MASK_LATENT, first);
+    const int latent = net->layers[net->decoder].source;
+    const float *latent_mask = mask_of(latent, first);
     if (latent_mask != nullptr) {
-        const Node<T> &latent = nodes[CRD_E4B];
-        affine = net->layers[CRD_E4B].channels_out;
-        PASS(mask_launch(latent.plain_scale, latent.plain_shift, latent_mask, (long)net->mask_total, latent.scale,
-                         latent.shift, (int)affine, count, stream));
+        const Node<T> &node = nodes[latent];
+        PASS(mask_launch(node.plain_scale, node.plain_shift, latent_mask, (long)net->mask_total, node.scale, node.shift,
+                         net->layers[latent].channels_out, count, stream));
     }
-    for (int up = CRD_D3UP; up <= CRD_D1UP; up += 3) {
-        const int stage = (up - CRD_D3UP) / 3, channels = net->layers[up].channels_out, skip = CRD_E3B - 2 * stage;
-        const long values = size[net->layers[up].level].voxels() * channels;
-        PASS(convolve(up, source, {nodes[below].y, below_stride, net->layers[up].channels_in}, none,
-                      {nodes[below].scale, nodes[below].shift, affine}, nullptr, count));
-        PASS(merge(up, count));
-        PASS(convolve(up + 1, source, {nodes[skip].y, 0, channels}, {nodes[up].y, values, channels},
-                      {merge_scale, merge_shift, 2 * channels}, nullptr, count));
-        PASS(convolve(up + 2, source, {nodes[up + 1].y, values, channels}, none,
-                      {nodes[up + 1].scale, nodes[up + 1].shift, channels}, mask_of(CRD_MASK_D3 + stage, first),
-                      count));
-        below = up + 2;
-        below_stride = values;
-        affine = channels;
-    }
-    return head(source, {nodes[below].y, below_stride, net->layers[CRD_D1B].channels_out},
-                {nodes[below].scale, nodes[below].shift, affine}, first, count);
+    for (int layer = net->decoder; layer < net->head; layer++) PASS(run(layer, source, first, count));
+    return head(source, first, count);
 }
 
 template struct Network<float>;

@@ -27,8 +27,8 @@ Learner *learner_new(const crd_learner_plan &plan, crd_precision precision, int6
 // The table's functions (learner_table.cu).
 crd_status cuda_learner_bytes(const crd_device_settings *, const crd_learner_plan *, int64_t *, int64_t *);
 crd_status cuda_learner_create(const crd_device_settings *, const crd_learner_plan *, crd_learner **);
-crd_status cuda_learner_write(crd_learner *, const float *, const float *, const float *);
-crd_status cuda_learner_read(crd_learner *, float *, float *, float *);
+crd_status cuda_learner_write(crd_learner *);
+crd_status cuda_learner_read(crd_learner *);
 crd_status cuda_learner_stage(crd_learner *, int64_t, const float *, const uint8_t *);
 crd_status cuda_learner_start(crd_learner *, const crd_learner_step *);
 crd_status cuda_learner_finish(crd_learner *, crd_loss *, double *);

@@ -6,6 +6,7 @@
 struct crd_learner {
     Learner *network;
     int device;
+    crd_learner_state host; // the caller's
 };
 
 static crd_precision precision_of(const crd_device_settings *settings, const crd_learner_plan *plan)
@@ -51,7 +52,7 @@ crd_status cuda_learner_create(const crd_device_settings *settings, const crd_le
     int64_t together;
     *out = nullptr;
     PASS(plan_examples(settings, plan, &together));
-    crd_learner *learner = new (std::nothrow) crd_learner{nullptr, settings->device};
+    crd_learner *learner = new (std::nothrow) crd_learner{nullptr, settings->device, plan->state};
     if (learner != nullptr) learner->network = learner_new(*plan, precision_of(settings, plan), together);
     if (learner == nullptr || learner->network == nullptr) {
         cuda_learner_free(&learner);
@@ -66,16 +67,16 @@ crd_status cuda_learner_create(const crd_device_settings *settings, const crd_le
     return CRD_OK;
 }
 
-crd_status cuda_learner_write(crd_learner *learner, const float *parameters, const float *m, const float *v)
+crd_status cuda_learner_write(crd_learner *learner)
 {
     CUDA_PASS(cudaSetDevice(learner->device));
-    return learner->network->write(parameters, m, v);
+    return learner->network->write(learner->host.parameters, learner->host.m, learner->host.v);
 }
 
-crd_status cuda_learner_read(crd_learner *learner, float *parameters, float *m, float *v)
+crd_status cuda_learner_read(crd_learner *learner)
 {
     CUDA_PASS(cudaSetDevice(learner->device));
-    return learner->network->read(parameters, m, v);
+    return learner->network->read(learner->host.parameters, learner->host.m, learner->host.v);
 }
 
 crd_status cuda_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label)

@@ -5,13 +5,14 @@
 #include "backend/cuda/hopper/hopper.cuh"
 #include "base/philox.h"
 #include "base/philox_inline.h"
+#include "net/sharing.h"
 
-// Channels of a layer's two inputs: the first of each decoder stage reads [skip, up].
+// Channels of a layer's two inputs: one with a skip reads [skip, source].
 template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) const
 {
-    const bool merged = layer == CRD_D3A || layer == CRD_D2A || layer == CRD_D1A;
-    *in1 = merged ? net->layers[layer].channels_in / 2 : 0;
-    *in0 = net->layers[layer].channels_in - *in1;
+    const crd_conv_layer &row = net->layers[layer];
+    *in0 = row.skip != CRD_NONE ? net->layers[row.skip].channels_out : row.channels_in;
+    *in1 = row.channels_in - *in0;
 }
 
 template <typename T>
@@ -19,12 +20,12 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t samples_at_once, bool u
     : plan(p), net(p.net), together(samples_at_once)
 {
     decoder = crd_decoder_offset(net);
-    for (int level = 1; level <= LEVELS; level++) {
+    for (int level = 1; level <= net->levels; level++) {
         size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)),
                        (int)(plan.chunk[2] >> (level - 1))};
     }
     voxels = size[1].voxels();
-    for (int layer = CRD_D3UP; layer <= CRD_SPATIAL && use_hopper && !PLAIN; layer++) {
+    for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
         hopper[layer] =
@@ -36,7 +37,7 @@ template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) c
 {
     const crd_conv_layer &row = net->layers[layer];
     const Extent &e = size[row.level];
-    if (layer == CRD_E1A) return {first_tiles(e), 1};
+    if (row.source == CRD_SCAN) return {first_tiles(e), 1};
     if (PLAIN) return {plain_tiles(e), 1};
     if (hopper[layer]) {
         int in0, in1;
@@ -51,7 +52,7 @@ template <typename T> int64_t Network<T>::packed_bytes(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
     const FoldKind kind = fold_kind(row);
-    if (layer == CRD_E1A) return 0;
+    if (row.source == CRD_SCAN) return 0;
     if (hopper[layer]) return hopper_packed_bytes(kind, row.channels_in, row.channels_out);
     return packed_count<T>(kind, row.channels_in, row.channels_out) * (PLAIN ? 4 : kind == FOLD_HEAD ? 8 : 16);
 }
@@ -79,27 +80,25 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     draws = arena.take<float>(drawn() ? (plan.draws_per_chunk ? together : plan.samples) * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
     samples = arena.take<float>(plan.samples * voxels);
-    for (int level = 1; level <= LEVELS; level++) {
-        const int a = CRD_E1A + (level - 1) * 2;
-        take_node(arena, a, 1, nullptr);
-        take_node(arena, a + 1, 1, nullptr);
-        if (level < LEVELS) pooled[level + 1] = arena.take<T>(size[level + 1].voxels() * net->layers[a].channels_out);
+    int owner[CRD_LAYERS_MAX];
+    crd_share_outputs(net, true, nullptr, owner);
+    for (int layer = 0; layer < net->head; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        if (row.pools) pooled[layer] = arena.take<T>(size[row.level].voxels() * row.channels_in);
+        take_node(arena, layer, layer < net->decoder ? 1 : together,
+                  owner[layer] != layer ? nodes[owner[layer]].y : nullptr);
     }
     // The latent's scale and shift carry a mask per sample.
-    nodes[CRD_E4B].scale = arena.take<float>(together * net->layers[CRD_E4B].channels_out);
-    nodes[CRD_E4B].shift = arena.take<float>(together * net->layers[CRD_E4B].channels_out);
-    for (int up = CRD_D3UP; up <= CRD_D1UP; up += 3) {
-        take_node(arena, up, together, nullptr);
-        take_node(arena, up + 1, together, nullptr);
-        take_node(arena, up + 2, together, nodes[up].y); // up's output is used up when b is made
-    }
+    const int latent = net->layers[net->decoder].source;
+    nodes[latent].scale = arena.take<float>(together * net->layers[latent].channels_out);
+    nodes[latent].shift = arena.take<float>(together * net->layers[latent].channels_out);
     int64_t most_packed = 0, most_partial = 0, most_bias = 0, most_shift = 0, most_merge = 0;
-    for (int layer = CRD_E1A; layer <= CRD_SPATIAL; layer++) {
+    for (int layer = 0; layer <= net->head; layer++) {
         const crd_conv_layer &row = net->layers[layer];
-        const int64_t count = layer < CRD_D3UP ? 1 : together;
+        const int64_t count = layer < net->decoder ? 1 : together;
         const Sums sums = sums_of(layer);
         raise(&most_packed, count * packed_bytes(layer));
-        if (layer != CRD_SPATIAL) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        if (layer != net->head) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
         raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
         raise(&most_shift, count * 27 * row.channels_out);
         raise(&most_merge, count * row.channels_in);
@@ -115,7 +114,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
 
 template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to)
 {
-    for (int layer = CRD_D3UP; layer <= CRD_POINT; layer++) {
+    for (int layer = net->decoder; layer <= net->last; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         const long values = (long)row.kernel * row.kernel * row.kernel * row.channels_in * row.channels_out;
         PASS(draw_launch({parameter(net->model.kernel[layer]), parameter(net->model.rho[layer]),
@@ -130,9 +129,9 @@ template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, 
 template <typename T> void Network<T>::draw_masks(uint32_t example, float *out) const
 {
     for (int64_t s = 0; s < plan.samples; s++)
-        for (int site = 0; site < CRD_MASK_COUNT; site++)
+        for (int site = 0; site < net->mask_count; site++)
             for (int c = 0; c < net->mask_channels[site]; c++) {
-                uint32_t words[4] = {(uint32_t)c / 4, (uint32_t)(CRD_CONV_COUNT + site) << 16 | CRD_PURPOSE_DROPOUT,
+                uint32_t words[4] = {(uint32_t)c / 4, (uint32_t)crd_mask_stream(net, site) << 16 | CRD_PURPOSE_DROPOUT,
                                      (uint32_t)(plan.first_sample + s), example};
                 crd_philox_inline((uint32_t)plan.seed, (uint32_t)(plan.seed >> 32), words);
                 out[s * net->mask_total + net->mask_offset[site] + c] = words[c % 4] >> 31 ? 2.0f : 0.0f;

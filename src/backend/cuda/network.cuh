@@ -17,16 +17,16 @@ template <typename T> struct Network {
     crd_predictor_plan plan;
     const crd_net *net;
     int64_t together, decoder /* where it begins in the point layout */, voxels;
-    Extent size[LEVELS + 1];
-    bool hopper[CRD_CONV_COUNT] = {}; // layers that have a kernel for this very GPU
+    Extent size[CRD_LEVELS_MAX + 1];  // of each level, from 1 on
+    bool hopper[CRD_LAYERS_MAX] = {}; // layers that have a kernel for this very GPU
     cudaStream_t stream = nullptr;
     std::unique_ptr<LayerMark> *marks = nullptr; // where the next one goes; NULL: nothing is measured
 
     float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
     void *packed;
     float2 *partial;
-    Node<T> nodes[CRD_CONV_COUNT];
-    T *pooled[LEVELS + 1];
+    Node<T> nodes[CRD_LAYERS_MAX];
+    T *pooled[CRD_LAYERS_MAX]; // what a layer that pools reads
 
     Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper);
 
@@ -81,14 +81,17 @@ template <typename T> struct Network {
     Sums sums_of(int layer) const;
     void take_node(Arena &arena, int layer, int64_t count, T *shared);
     void draw_masks(uint32_t example, float *out) const;
-    const float *mask_of(int site, int64_t first) const;
+    const float *mask_of(int layer, int64_t first) const;
+    ConvInput input_of(int layer) const;
+    Affine affine_of(int layer) const;
     crd_status mark(int layer);
     crd_status fold(int layer, const Source &source, const Affine &affine, int count);
     crd_status normalise(int layer, const float *mask, int count);
     crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
                         const float *mask, int count);
-    crd_status merge(int up, int count);
-    crd_status head(const Source &source, const ConvInput &x, const Affine &affine, int64_t first, int count);
+    crd_status merge(const crd_conv_layer &row, int count);
+    crd_status run(int layer, const Source &source, int64_t first, int count);
+    crd_status head(const Source &source, int64_t first, int count);
 };
 
 #endif

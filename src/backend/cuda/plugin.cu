@@ -104,6 +104,13 @@ static crd_status describe(const crd_device_settings *settings, char *text, size
     return CRD_OK;
 }
 
+static crd_status learner_path(const crd_device_settings *settings, char *text, size_t size)
+{
+    snprintf(text, size, "%s %s", settings->isa != nullptr ? settings->isa : "sm80",
+             precision_name(settings->precision));
+    return CRD_OK;
+}
+
 enum { WIDEST_TRAINED = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
 
 // Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
@@ -221,6 +228,9 @@ static crd_status device_load(const crd_device_settings *settings, crd_device_lo
 static const crd_backend backend = {
     CRD_BACKEND_VERSION,
     "cuda",
+    false, // on_host
+    true,  // overlaps
+    {88, 176, 176},
     describe,
     cuda_precision_of,
     predictor_bytes,
@@ -233,6 +243,7 @@ static const crd_backend backend = {
     device_peak,
     device_load,
     cuda_learner_bytes,
+    learner_path,
     cuda_learner_create,
     cuda_learner_write,
     cuda_learner_read,
@@ -242,6 +253,14 @@ static const crd_backend backend = {
     cuda_learner_gradient,
     cuda_learner_evaluate,
     cuda_learner_free,
+    // Samples come from the predictor, and processes don't divide steps.
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)

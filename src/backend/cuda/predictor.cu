@@ -289,7 +289,7 @@ template <typename T> struct Queue : Predictor {
         PASS(status);
         CUDA_PASS(cudaEventRecord(end, compute));
         CUDA_PASS(cudaEventSynchronize(end));
-        for (int i = 0; i <= CRD_CONV_COUNT; i++) milliseconds[i] = 0.0;
+        for (int i = 0; i <= network.net->layer_count; i++) milliseconds[i] = 0.0;
         cudaEvent_t before = begin;
         float took = 0.0f;
         for (const LayerMark *mark = first.get(); mark != nullptr; mark = mark->next.get()) {
@@ -299,7 +299,7 @@ template <typename T> struct Queue : Predictor {
             before = mark->event;
         }
         CUDA_PASS(cudaEventElapsedTime(&took, before, end));
-        milliseconds[CRD_CONV_COUNT] = took; // the summary over samples
+        milliseconds[network.net->layer_count] = took; // the summary over samples
         cudaEventDestroy(before);
         cudaEventDestroy(end);
         return CRD_OK;

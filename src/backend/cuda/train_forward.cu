@@ -1,10 +1,12 @@
 #include "backend/cuda/train_net.cuh"
 
+#include "net/sharing.h"
+
 template <typename T> void TrainNet<T>::describe(const crd_net *network, const int64_t chunk[3], int64_t examples)
 {
     net = network;
     together = (int)examples;
-    for (int level = 1; level <= LEVELS; level++) {
+    for (int level = 1; level <= net->levels; level++) {
         size[level] = {(int)(chunk[0] >> (level - 1)), (int)(chunk[1] >> (level - 1)), (int)(chunk[2] >> (level - 1))};
     }
 }
@@ -24,7 +26,7 @@ template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
 template <typename T> int TrainNet<T>::forward_tiles(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
-    if (layer == CRD_E1A) return spread_tiles<T>(size[1]);
+    if (row.source == CRD_SCAN) return spread_tiles<T>(size[1]);
     if (PLAIN) return plain_tiles(size[row.level]);
     return row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(size[row.level], row.channels_out);
 }
@@ -44,8 +46,8 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
 {
     int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, wide = 0, total = 0;
     const int64_t n = together;
-    at_least(&sums, n * spread_tiles<T>(size[1]) * channels(CRD_D1B));
-    for (int layer = CRD_E1A; layer <= CRD_SPATIAL; layer++) {
+    at_least(&sums, n * spread_tiles<T>(size[1]) * net->layers[net->head].channels_in);
+    for (int layer = 0; layer <= net->head; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         const int level = row.level, in = row.channels_in, out = row.channels_out;
         const int64_t taps = (int64_t)row.kernel * row.kernel * row.kernel;
@@ -53,31 +55,27 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
         at_least(&biases, BORDER_CLASSES * (int64_t)(in > out ? in : out));
         at_least(&shifts, 27 * (int64_t)out);
         at_least(&wide, in > out ? in : out);
-        at_least(&sums, n * (layer == CRD_SPATIAL ? 0 : forward_tiles(layer)) * out);
-        if (layer != CRD_SPATIAL) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
+        at_least(&sums, n * (layer == net->head ? 0 : forward_tiles(layer)) * out);
+        if (layer != net->head) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
         const int64_t unit = PLAIN ? 4 : fold_kind(row) == FOLD_HEAD ? 8 : 16;
-        if (layer == CRD_E1A) {
+        if (row.source == CRD_SCAN) {
             at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * out);
             continue;
         }
         at_least(&packs, unit * packed_count<T>(fold_kind(row), in, out));
-        if (layer == CRD_SPATIAL) {
+        if (layer == net->head) {
             at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * in);
         } else if (row.kernel == 2) {
             at_least(&packs, up_back_packed<T>(in, out));
             at_least(&sums, n * up_back_tiles<T>(size[level + 1]) * in);
             at_least(&slots, n * kernel_slots<T, 2>(size[level + 1], out, in) * 27 * in * out);
         } else {
-            const bool merged = layer == CRD_D3A || layer == CRD_D2A || layer == CRD_D1A;
-            const int share = merged ? in / 2 : in;
+            const int share = row.skip != CRD_NONE ? channels(row.skip) : in;
             at_least(&packs, (PLAIN ? 4 : 16) * packed_count<T>(FOLD_CONV, out, share));
             at_least(&sums, n * gradient_tiles(level, share) * share);
             at_least(&slots, n * kernel_slots<T, 1>(size[level], in, out) * 27 * in * out);
+            if (row.pools) at_least(&sums, n * pool_back_tiles<T>(size[level], in) * in);
         }
-    }
-    for (int level = 1; level < LEVELS; level++) {
-        const int count = channels(encoder_a(level) + 1);
-        at_least(&sums, n * pool_back_tiles<T>(size[level + 1], count) * count);
     }
     packed = arena.take<char>(n * packs);
     partial = arena.take<float2>(sums);
@@ -105,20 +103,21 @@ template <typename T> void TrainNet<T>::lay_out(Arena &arena, int64_t sign_count
     point_gradient = arena.take<float>(n * net->point.total);
     masks = arena.take<float>(n * net->mask_total);
     signs = arena.take<float>(n * sign_count);
-    for (int layer = CRD_E1A; layer < CRD_SPATIAL; layer++) take_node(arena, layer);
-    for (int level = 1; level <= LEVELS; level++) {
-        const int64_t count = channels(encoder_a(level)), values = n * voxels(level) * count;
-        for (int i = 0; i < (level == LEVELS ? 2 : 3); i++) gradient[level][i] = arena.take<T>(values);
-        if (level > 1) {
-            pooled[level] = arena.take<T>(values / 2);
-            pooled_gradient[level] = arena.take<T>(values / 2);
+    int owner[CRD_LAYERS_MAX];
+    crd_share_gradients(net, owner);
+    for (int layer = net->head - 1; layer >= 0; layer--) {
+        const crd_conv_layer &row = net->layers[layer];
+        const int64_t values = n * voxels(row.level);
+        take_node(arena, layer);
+        gradient[layer] = owner[layer] != layer ? gradient[owner[layer]] : arena.take<T>(values * row.channels_out);
+        if (row.pools) {
+            pooled[layer] = arena.take<T>(values * row.channels_in);
+            pooled_gradient[layer] = arena.take<T>(values * row.channels_in);
         }
-        skip_coefficients[level] = arena.take<float>(n * 3 * count);
-    }
-    for (int stage = 0; stage < CRD_MERGE_COUNT; stage++) {
-        const int64_t count = n * net->layers[CRD_D3A + 3 * stage].channels_in;
-        merge_scale[stage] = arena.take<float>(count);
-        merge_shift[stage] = arena.take<float>(count);
+        if (row.merge == CRD_NONE) continue;
+        merge_scale[row.merge] = arena.take<float>(n * row.channels_in);
+        merge_shift[row.merge] = arena.take<float>(n * row.channels_in);
+        skip_coefficients[row.merge] = arena.take<float>(n * 3 * channels(row.skip));
     }
     head_gradient = arena.take<float>(n * voxels(1));
     take_scratch(arena);
@@ -149,96 +148,75 @@ template <typename T> crd_status TrainNet<T>::normalise(int layer, const float *
                        n, stream);
 }
 
-template <typename T>
-crd_status TrainNet<T>::convolve(int layer, ConvInput x0, ConvInput x1, const float *scale, const float *shift,
-                                 const float *dropout_mask, int n)
+template <typename T> crd_status TrainNet<T>::merge(const crd_conv_layer &row, int n)
 {
-    const crd_conv_layer &row = net->layers[layer];
-    PASS(fold(layer, scale, shift, n));
-    PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, n, stream));
-    return normalise(layer, dropout_mask, n);
-}
-
-template <typename T> crd_status TrainNet<T>::encode(const float *input, const float *latent_mask, int n)
-{
-    const ConvInput none = {nullptr, 0, 0};
-    for (int level = 1; level <= LEVELS; level++) {
-        const int a = encoder_a(level), count = channels(a);
-        const Node<T> &first = nodes[a], &second = nodes[a + 1];
-        if (level == 1) {
-            PASS(spread_launch<T>({input, weights(net->point.kernel[a]), stride(), weights(net->point.bias[a]), nullptr,
-                                   first.y, partial, count, size[1]},
-                                  n, stream));
-            PASS(normalise(a, nullptr, n));
-        } else {
-            PASS(convolve(a, input_of(pooled[level], level, count / 2), none, nullptr, nullptr, nullptr, n));
-        }
-        PASS(convolve(a + 1, input_of(first.y, level, count), none, first.scale, first.shift,
-                      level == LEVELS ? latent_mask : nullptr, n));
-        if (level == LEVELS) break;
-        PASS(pool_train_launch<T>({second.y, second.scale, second.shift, pooled[level + 1], count, size[level + 1]}, n,
-                                  stream));
-    }
-    return CRD_OK;
-}
-
-template <typename T> crd_status TrainNet<T>::merge(int level, int n)
-{
-    const int up = stage_up(level), stage = 3 - level;
-    const Node<T> &skip = nodes[encoder_a(level) + 1], &own = nodes[up];
-    return merge_launch({skip.sums, own.sums, skip.plain_scale, skip.plain_shift, own.plain_scale, own.plain_shift,
-                         weights(net->point.gamma[CRD_CONV_COUNT + stage]),
-                         weights(net->point.beta[CRD_CONV_COUNT + stage]), merge_scale[stage], merge_shift[stage],
-                         channels(up), net->groups, (double)voxels(level), true},
+    const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
+    const int number = crd_merge_number(net, row.merge);
+    return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
+                         weights(net->point.gamma[number]), weights(net->point.beta[number]), merge_scale[row.merge],
+                         merge_shift[row.merge], channels(row.source), net->groups, (double)voxels(row.level), true},
                         n, stream);
 }
 
-template <typename T> crd_status TrainNet<T>::decode(bool dropout, int n)
+template <typename T> typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int layer) const
 {
+    const crd_conv_layer &row = net->layers[layer];
     const ConvInput none = {nullptr, 0, 0};
-    int below = CRD_E4B;
-    for (int level = LEVELS - 1; level >= 1; level--) {
-        const int up = stage_up(level), stage = 3 - level, count = channels(up), skip = encoder_a(level) + 1;
-        PASS(convolve(up, input_of(nodes[below].y, level + 1, channels(below)), none, nodes[below].scale,
-                      nodes[below].shift, nullptr, n));
-        PASS(merge(level, n));
-        PASS(convolve(up + 1, input_of(nodes[skip].y, level, count), input_of(nodes[up].y, level, count),
-                      merge_scale[stage], merge_shift[stage], nullptr, n));
-        PASS(convolve(up + 2, input_of(nodes[up + 1].y, level, count), none, nodes[up + 1].scale, nodes[up + 1].shift,
-                      mask(dropout, CRD_MASK_D3 + stage), n));
-        below = up + 2;
+    if (row.pools) return {input_of(pooled[layer], row.level, row.channels_in), none, nullptr, nullptr};
+    const Node<T> &source = nodes[row.source];
+    if (row.merge == CRD_NONE) return {output_of(row.source), none, source.scale, source.shift};
+    return {output_of(row.skip), output_of(row.source), merge_scale[row.merge], merge_shift[row.merge]};
+}
+
+template <typename T> crd_status TrainNet<T>::run(int layer, const float *input, bool dropout, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    if (row.source == CRD_SCAN) {
+        PASS(spread_launch<T>({input, weights(net->point.kernel[layer]), stride(), weights(net->point.bias[layer]),
+                               nullptr, nodes[layer].y, partial, row.channels_out, size[row.level]},
+                              n, stream));
+        return normalise(layer, mask_of(layer, dropout), n);
     }
-    return CRD_OK;
+    if (row.pools) {
+        const Node<T> &from = nodes[row.source];
+        PASS(pool_train_launch<T>({from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level]}, n,
+                                  stream));
+    }
+    if (row.merge != CRD_NONE) PASS(merge(row, n));
+    const Inputs in = inputs_of(layer);
+    PASS(fold(layer, in.scale, in.shift, n));
+    PASS(walk_convolve<T>(row, {in.x0, in.x1, packed, bias_classes, nodes[layer].y, partial}, size, n, stream));
+    return normalise(layer, mask_of(layer, dropout), n);
 }
 
 template <typename T>
 crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient,
                                 int n)
 {
-    const int last = CRD_D1B, count = channels(last), tiles = loss_tiles<T>(size[1]);
-    PASS(encode(input, mask(dropout, CRD_MASK_LATENT), n));
-    PASS(decode(dropout, n));
-    PASS(fold(CRD_SPATIAL, nodes[last].scale, nodes[last].shift, n));
+    const crd_conv_layer &row = net->layers[net->head];
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
+    for (int layer = 0; layer < net->head; layer++) PASS(run(layer, input, dropout, n));
+    PASS(fold(net->head, nodes[row.source].scale, nodes[row.source].shift, n));
     // The last layer's weight and bias are neighbours in the point layout.
-    const HeadArguments head = {input_of(nodes[last].y, 1, count),
+    const HeadArguments head = {output_of(row.source),
                                 (const uint2 *)packed,
-                                packed_count<T>(FOLD_HEAD, count, 1),
+                                packed_count<T>(FOLD_HEAD, row.channels_in, row.channels_out),
                                 bias_classes,
-                                weights(net->point.kernel[CRD_POINT]),
+                                weights(kernel),
                                 stride(),
                                 1.0f,
                                 nullptr,
-                                size[1]};
+                                size[row.level]};
     PASS(loss_launch<T>({head, label, scale, with_gradient ? head_gradient : nullptr, loss_partial}, n, stream));
-    return loss_sum_launch({loss_partial, tiles, scale, loss_result,
-                            with_gradient ? dweights(net->point.kernel[CRD_POINT]) : nullptr,
-                            dweights(net->point.bias[CRD_POINT]), loss_total, stride()},
+    return loss_sum_launch({loss_partial, loss_tiles<T>(size[row.level]), scale, loss_result,
+                            with_gradient ? dweights(kernel) : nullptr, dweights(bias), loss_total, stride()},
                            n, stream);
 }
 
 #define FOR_TYPE(T)                                                                                                    \
     template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
     template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
+    template typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int) const;                                           \
     template int TrainNet<T>::gradient_tiles(int, int) const;                                                          \
     template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, float, bool, int);
 FOR_TYPE(float)

@@ -7,19 +7,17 @@
 #include "backend/cuda/train.cuh"
 #include "backend/cuda/walk.cuh"
 
-enum { P = 0, Q = 1, R = 2 /* the gradients of a level, as in net/engine_backward.c */ };
-
 template <typename T> struct TrainNet {
     const crd_net *net;
-    int together; // examples that there is room for
-    Extent size[LEVELS + 1];
+    int together;                    // examples that there is room for
+    Extent size[CRD_LEVELS_MAX + 1]; // of each level, from 1 on
     cudaStream_t stream = nullptr;
 
     float *point, *point_gradient, *masks, *signs; // [together][...]
-    Node<T> nodes[CRD_CONV_COUNT];
-    T *pooled[LEVELS + 1], *pooled_gradient[LEVELS + 1], *gradient[LEVELS + 1][3];
-    float *merge_scale[CRD_MERGE_COUNT], *merge_shift[CRD_MERGE_COUNT];
-    float *skip_coefficients[LEVELS + 1];
+    Node<T> nodes[CRD_LAYERS_MAX];
+    T *gradient[CRD_LAYERS_MAX]; // of what a layer's consumers saw of it, then of the convolution's result
+    T *pooled[CRD_LAYERS_MAX], *pooled_gradient[CRD_LAYERS_MAX]; // what a layer that pools reads
+    float *merge_scale[CRD_MERGES_MAX], *merge_shift[CRD_MERGES_MAX], *skip_coefficients[CRD_MERGES_MAX];
     float *head_gradient;
     double *loss_partial, *loss_result; // result: [together][LOSS_SUMS]
 
@@ -42,14 +40,6 @@ template <typename T> struct TrainNet {
     {
         return net->layers[layer].channels_out;
     }
-    static int encoder_a(int level)
-    {
-        return CRD_E1A + (level - 1) * 2;
-    }
-    static int stage_up(int level)
-    {
-        return CRD_D3UP + (3 - level) * 3;
-    }
     const float *weights(int64_t offset) const
     {
         return point + offset;
@@ -66,9 +56,14 @@ template <typename T> struct TrainNet {
     {
         return {data, voxels(level) * count, count};
     }
-    const float *mask(bool dropout, int site) const
+    ConvInput output_of(int layer) const
     {
-        return dropout ? masks + net->mask_offset[site] : nullptr;
+        return input_of(nodes[layer].y, net->layers[layer].level, channels(layer));
+    }
+    const float *mask_of(int layer, bool dropout) const
+    {
+        const int site = net->layers[layer].mask;
+        return dropout && site != CRD_NONE ? masks + net->mask_offset[site] : nullptr;
     }
 
     // Probabilities' losses of n examples; input [n][voxels], label [n][voxels]. `scale` multiplies all gradients; with
@@ -78,29 +73,29 @@ template <typename T> struct TrainNet {
     crd_status backward(const float *input, bool dropout, int n);
 
   private:
+    struct Inputs { // scale * [x0, x1] + shift is what a layer's convolution sees
+        ConvInput x0, x1;
+        const float *scale, *shift;
+    };
+    Inputs inputs_of(int layer) const;
     int forward_tiles(int layer) const;
+    int gradient_tiles(int level, int count) const;
     void take_node(Arena &arena, int layer);
     void take_scratch(Arena &arena);
 
     crd_status fold(int layer, const float *scale, const float *shift, int n);
     crd_status normalise(int layer, const float *dropout_mask, int n);
-    crd_status convolve(int layer, ConvInput x0, ConvInput x1, const float *scale, const float *shift,
-                        const float *dropout_mask, int n);
-    crd_status encode(const float *input, const float *latent_mask, int n);
-    crd_status merge(int level, int n);
-    crd_status decode(bool dropout, int n);
+    crd_status merge(const crd_conv_layer &row, int n);
+    crd_status run(int layer, const float *input, bool dropout, int n);
 
-    crd_status through_norm(int layer, const float2 *sums, int tiles, const float *dropout_mask, T *g, int n);
-    crd_status through_merge(int level, int n);
+    crd_status through_norm(int layer, int tiles, const float *dropout_mask, int n);
+    crd_status through_merge(const crd_conv_layer &row, int n);
     crd_status bias_gradient(int layer, const void *g, bool single, int n);
-    crd_status kernel_gradient(int layer, ConvInput x0, ConvInput x1, const float *scale, const float *shift,
-                               const T *dy, int n);
-    crd_status data_gradient(int layer, const T *dy, int first, int count, const T *values, float2 *sums, T *dx, int n);
+    crd_status first_kernel_gradient(int layer, const float *input, int n);
+    crd_status kernel_gradient(int layer, int n);
+    crd_status data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n);
+    crd_status input_gradients(int layer, int *tiles, int n);
     crd_status head_back(int n);
-    crd_status decoder_stage(int level, bool dropout, int n);
-    crd_status encoder_level(int level, const float *input, const float *dropout_mask, const float2 *sums, int tiles,
-                             T *g, T *spare, int n);
-    int gradient_tiles(int level, int count) const;
 };
 
 #endif

@@ -11,7 +11,7 @@ enum { THREADS = 256, KL_BLOCK = 4096 /* weights of a part */ };
 void weight_plan(const crd_net *net, uint64_t seed, crd_estimator estimator, WeightPlan *plan)
 {
     memset(plan, 0, sizeof *plan);
-    for (int i = 0; i < CRD_CONV_COUNT; i++) {
+    for (int i = 0; i < net->layer_count; i++) {
         const crd_conv_layer &row = net->layers[i];
         if (net->kind != CRD_BCNN || !row.bayesian) continue;
         BayesLayer &layer = plan->layers[plan->layer_count++];
@@ -30,7 +30,9 @@ void weight_plan(const crd_net *net, uint64_t seed, crd_estimator estimator, Wei
     plan->model_total = (long)net->model.total;
     plan->point_total = (long)net->point.total;
     plan->mask_total = net->kind == CRD_MCDN ? (long)net->mask_total : 0;
-    for (int site = 0; site < CRD_MASK_COUNT; site++) {
+    plan->mask_count = net->mask_count;
+    plan->mask_stream = (uint32_t)crd_mask_stream(net, 0);
+    for (int site = 0; site < net->mask_count; site++) {
         plan->mask_channels[site] = net->mask_channels[site];
         plan->mask_offset[site] = (long)net->mask_offset[site];
     }
@@ -71,8 +73,8 @@ __global__ void signs_kernel(const __grid_constant__ WeightPlan plan, uint32_t s
     const int site = blockIdx.x - plan.layer_count;
     for (int i = threadIdx.x; i < plan.mask_channels[site] && plan.mask_total > 0; i += blockDim.x) {
         masks[example * plan.mask_total + plan.mask_offset[site] + i] =
-            1.0f + random_sign(plan.seed, (uint32_t)(CRD_CONV_COUNT + site), CRD_PURPOSE_DROPOUT, step, first + example,
-                               (uint32_t)i);
+            1.0f +
+            random_sign(plan.seed, plan.mask_stream + site, CRD_PURPOSE_DROPOUT, step, first + example, (uint32_t)i);
     }
 }
 
@@ -130,8 +132,8 @@ crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_
         plan, parameters, point);
     CUDA_PASS(cudaGetLastError());
     if (plan.estimator == CRD_MEAN) return CRD_OK;
-    signs_kernel<<<dim3(plan.layer_count + CRD_MASK_COUNT, examples), THREADS, 0, stream>>>(plan, step, first, signs,
-                                                                                            masks);
+    signs_kernel<<<dim3(plan.layer_count + plan.mask_count, examples), THREADS, 0, stream>>>(plan, step, first, signs,
+                                                                                             masks);
     CUDA_PASS(cudaGetLastError());
     if (plan.layer_count == 0) return CRD_OK;
     draw_train_kernel<<<layer_grid(plan, examples), THREADS, 0, stream>>>(plan, parameters, step, first, signs, point);

@@ -5,8 +5,6 @@
 #include "backend/cuda/conv.cuh"
 #include "backend/cuda/layers.cuh"
 
-enum { LEVELS = 4 };
-
 // A convolution's output for some samples, its sums, and scale and shift of its norm, with and without dropout.
 template <typename T> struct Node {
     T *y;
@@ -28,7 +26,7 @@ template <typename T> struct Convolution {
     float2 *partial;
 };
 template <typename T>
-crd_status walk_convolve(const crd_conv_layer &row, const Convolution<T> &c, const Extent (&size)[LEVELS + 1],
+crd_status walk_convolve(const crd_conv_layer &row, const Convolution<T> &c, const Extent (&size)[CRD_LEVELS_MAX + 1],
                          int count, cudaStream_t stream)
 {
     const uint4 *weights = static_cast<const uint4 *>(c.packed);

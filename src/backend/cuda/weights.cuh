@@ -15,12 +15,14 @@ struct BayesLayer {
 };
 
 struct WeightPlan { // of one network; the pointers are on the device
-    BayesLayer layers[CRD_CONV_COUNT];
+    BayesLayer layers[CRD_LAYERS_MAX];
     int layer_count;
     long widest; // weights of the largest layer
     long model_total, point_total, signs, mask_total;
-    int mask_channels[CRD_MASK_COUNT];
-    long mask_offset[CRD_MASK_COUNT];
+    int mask_count;
+    uint32_t mask_stream; // of the first; the others follow
+    int mask_channels[CRD_MASKS_MAX];
+    long mask_offset[CRD_MASKS_MAX];
     const int *model_of_point; // [point_total]: where the value is in the model layout
     uint64_t seed;
     crd_estimator estimator;

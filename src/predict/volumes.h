@@ -1,6 +1,6 @@
 /* From finished slices to volumes of the chosen format. */
-#ifndef CRD_PREDICT_OUTPUT_H
-#define CRD_PREDICT_OUTPUT_H
+#ifndef CRD_PREDICT_VOLUMES_H
+#define CRD_PREDICT_VOLUMES_H
 
 #include "predict/partial.h"
 
@@ -12,16 +12,14 @@ typedef struct crd_seams {
 
 /* Writes every volume in one pass over its slices, under a temporary name that becomes the final one at the end. The
  * monitor is asked all the while: a stop leaves the volumes that are whole, and no part of one. */
-crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, const char *folder,
+crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, const char *folder,
                              const crd_monitor *monitor, crd_seams *seams);
 /* Only the second half of it, for volumes that were written before: how visible chunks are. */
-crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
+crd_status crd_volumes_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
                                crd_seams *seams);
 /* What the volume is. */
 void crd_output_info(const crd_request *request, const crd_output *output, crd_volume_info *info);
 /* From the numbers of a finished slice to those of the volume, which are u8 or u16. */
 void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to);
-/* "scan_prob.tif"; free with crd_free. */
-crd_status crd_output_name(const crd_request *request, const crd_output *output, char **out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "predict/output.h"
+#include "predict/volumes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,17 +22,9 @@ enum {
     LISTEN_NANOSECONDS = 100000000
 };
 
-crd_status crd_output_name(const crd_request *request, const crd_output *output, char **out)
-{
-    const size_t bytes = strlen(request->name) + strlen(output->suffix) + strlen(request->suffix) + 1;
-    CRD_PASS(crd_alloc((int64_t)bytes, 1, "a name", out));
-    strcat(strcat(strcpy(*out, request->name), output->suffix), request->suffix);
-    return CRD_OK;
-}
-
 void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
-    if (output->above_half) {
+    if (crd_output_cut(output)) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
     } else if (output->type == CRD_U8) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)lrint((double)values[i] * 255.0);
@@ -156,7 +148,7 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
     crd_status status = CRD_OK;
     const crd_box *box = &w->request->box;
     const int64_t slice = box->size[1] * box->size[2];
-    const bool as_is = !output->above_half && output->type == w->request->quantities[output->quantity].stored;
+    const bool as_is = !crd_output_cut(output) && output->type == w->request->quantities[output->quantity].stored;
     float *values = NULL;       /* as they lie among the finished slices: any stored type */
     uint16_t *converted = NULL; /* as they are written, where that is another type */
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *values, "slices of a volume", &values));
@@ -179,19 +171,17 @@ static crd_status write_volume(writing *w, const crd_output *output)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
-    char *name = NULL, *path = NULL;
+    char *path = NULL;
     crd_volume_info info;
     crd_output_info(w->request, output, &info);
     const crd_volume_options options = {.format = w->request->format};
-    CRD_TRY(crd_output_name(w->request, output, &name));
-    CRD_TRY(crd_join_path(w->folder, name, "", &path));
+    CRD_TRY(crd_join_path(w->folder, output->file, "", &path));
     CRD_TRY(crd_volume_create(path, &info, &options, &volume));
     CRD_TRY(fill_volume(w, output, volume));
     CRD_TRY(crd_volume_commit(volume));
     atomic_fetch_add(&w->finished, 1);
 done:
     crd_volume_close(&volume);
-    crd_free(&name);
     crd_free(&path);
     return status;
 }
@@ -284,7 +274,7 @@ static crd_status make_pool(const crd_request *request, crd_pool **pool)
     return crd_pool_create((int)most, pool);
 }
 
-crd_status crd_outputs_write(const crd_request *request, crd_partial *partial, const char *folder,
+crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, const char *folder,
                              const crd_monitor *monitor, crd_seams *sums)
 {
     crd_status status = CRD_OK;
@@ -314,7 +304,7 @@ done:
     return status;
 }
 
-crd_status crd_outputs_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
+crd_status crd_volumes_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
                                crd_seams *sums)
 {
     crd_status status = CRD_OK;

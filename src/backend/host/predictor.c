@@ -1,10 +1,10 @@
 /* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples.
  * The queue is one deep: a chunk is computed when it is submitted. */
+#include "backend/host/predictor.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
@@ -38,7 +38,7 @@ struct crd_predictor {
     double summary_seconds;
 };
 
-static crd_status select_ops(const crd_device_settings *settings, const crd_ops **out)
+crd_status crd_host_ops(const crd_device_settings *settings, const crd_ops **out)
 {
     return settings->precision == CRD_PRECISION_BF16 ? crd_ops_select_bf16(settings->isa, out)
                                                      : crd_ops_select(settings->isa, out);
@@ -111,7 +111,7 @@ static crd_status check_plan(const crd_predictor_plan *plan)
             return crd_fail(CRD_ERR_ARGUMENT, "a percentile must lie in 0 .. 100, not %g", plan->percentiles[i]);
         }
     }
-    return crd_net_check_chunk(plan->chunk);
+    return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
 /* Bytes of everything but the engine. */
@@ -126,14 +126,14 @@ static int64_t buffer_bytes(const crd_predictor_plan *plan)
     return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t);
 }
 
-static crd_status predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                  int64_t *host_bytes, int64_t *device_bytes)
+crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                    int64_t *host_bytes, int64_t *device_bytes)
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
     const crd_ops *ops;
     CRD_TRY(check_plan(plan));
-    CRD_TRY(select_ops(settings, &ops));
+    CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
@@ -166,7 +166,7 @@ static crd_status allocate(crd_predictor *predictor)
     return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
 }
 
-static void predictor_free(crd_predictor **pointer)
+void crd_host_predictor_free(crd_predictor **pointer)
 {
     crd_predictor *predictor = *pointer;
     if (predictor == NULL) return;
@@ -187,8 +187,8 @@ static void predictor_free(crd_predictor **pointer)
     crd_free(pointer);
 }
 
-static crd_status predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                   crd_predictor **out)
+crd_status crd_host_predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                     crd_predictor **out)
 {
     crd_status status = CRD_OK;
     crd_predictor *predictor = NULL;
@@ -198,7 +198,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     predictor->plan = *plan;
     predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
-    CRD_TRY(select_ops(settings, &predictor->ops));
+    CRD_TRY(crd_host_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
@@ -209,11 +209,11 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     *out = predictor;
     predictor = NULL;
 done:
-    predictor_free(&predictor);
+    crd_host_predictor_free(&predictor);
     return status;
 }
 
-static int predictor_depth(const crd_predictor *predictor)
+int crd_host_predictor_depth(const crd_predictor *predictor)
 {
     (void)predictor;
     return 1;
@@ -310,8 +310,8 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
     return CRD_OK;
 }
 
-static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
-                                   const int64_t *probe, int64_t probe_count)
+crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
+                                     const int64_t *probe, int64_t probe_count)
 {
     const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
     predictor->chunk_number = chunk_number;
@@ -326,7 +326,7 @@ static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_numbe
     return CRD_OK;
 }
 
-static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
+crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
 {
     *result = (crd_chunk_result){
         .chunk_number = predictor->chunk_number,
@@ -341,23 +341,3 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
     };
     return CRD_OK;
 }
-
-static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
-{
-    const crd_ops *ops;
-    CRD_PASS(select_ops(settings, &ops));
-    snprintf(text, size, "cpu (%s)", ops->name);
-    return CRD_OK;
-}
-
-const crd_backend crd_backend_cpu = {
-    .version = CRD_BACKEND_VERSION,
-    .name = "cpu",
-    .describe = describe,
-    .predictor_bytes = predictor_bytes,
-    .predictor_create = predictor_create,
-    .predictor_depth = predictor_depth,
-    .predictor_submit = predictor_submit,
-    .predictor_collect = predictor_collect,
-    .predictor_free = predictor_free,
-};

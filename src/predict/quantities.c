@@ -1,4 +1,5 @@
-/* Which volumes a run writes, and from which quantities. */
+/* Which numbers a voxel gets, and which volumes a run makes of them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,18 +69,22 @@ static double scale_of(crd_type type)
     return type == CRD_U8 ? 1.0 / 255.0 : type == CRD_U16 ? 1.0 / 65535.0 : 1.0;
 }
 
-static void add_output(crd_request *request, int64_t quantity, crd_type type, bool above_half, const char *role,
-                       const char *suffix)
+/* `which` it is, of several of one role; else "". */
+static crd_status add_output(crd_request *request, crd_output_role role, int64_t quantity, crd_type type,
+                             const char *which)
 {
-    crd_output *output = &request->outputs[request->output_count++];
+    crd_output *output = &request->outputs[request->output_count];
     const crd_quantity *q = &request->quantities[quantity];
-    *output = (crd_output){.quantity = quantity, .above_half = above_half, .type = type, .role = role};
-    output->scale = above_half ? 1.0 : scale_of(type);
-    snprintf(output->suffix, sizeof output->suffix, "%s", suffix);
-    if (q->kind == CRD_WIDTH || q->kind == CRD_PERCENTILE) {
-        output->percents[0] = request->percentiles[q->low];
-        output->percents[1] = request->percentiles[q->high];
-    }
+    const bool of_percents = q->kind == CRD_WIDTH || q->kind == CRD_PERCENTILE;
+    *output = (crd_output){.role = role,
+                           .type = type,
+                           .percents = {of_percents ? request->percentiles[q->low] : (double)NAN,
+                                        of_percents ? request->percentiles[q->high] : (double)NAN},
+                           .quantity = quantity};
+    output->scale = crd_output_cut(output) ? 1.0 : scale_of(type);
+    CRD_PASS(crd_output_name(request->name, role, which, request->suffix, &output->file));
+    request->output_count++;
+    return CRD_OK;
 }
 
 static int64_t percentile_quantity(crd_request *request, double percentile)
@@ -90,31 +95,33 @@ static int64_t percentile_quantity(crd_request *request, double percentile)
     return add_quantity(request, CRD_PERCENTILE, row, row, CRD_F32, name);
 }
 
-static void add_intervals(crd_request *request, const crd_pair *pairs, crd_type type)
+static crd_status add_intervals(crd_request *request, const crd_pair *pairs, crd_type type)
 {
     for (int64_t i = 0; i < request->interval_count; i++) {
-        char suffix[48], low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+        char name[48];
         crd_interval *interval = &request->intervals[i];
         interval->low = row_of(request, pairs[i].low);
         interval->high = row_of(request, pairs[i].high);
-        snprintf(interval->text, sizeof interval->text, "%s-%s", crd_short_number(pairs[i].low, 6, low),
-                 crd_short_number(pairs[i].high, 6, high));
-        snprintf(suffix, sizeof suffix, "_unc_%s", interval->text);
-        const int64_t quantity = add_quantity(request, CRD_WIDTH, interval->low, interval->high, CRD_F32, suffix + 1);
-        add_output(request, quantity, type, false, "uncertainty", i == 0 ? "_unc" : suffix);
+        crd_interval_text((const double[]){pairs[i].low, pairs[i].high}, interval->text);
+        snprintf(name, sizeof name, "unc_%s", interval->text);
+        const int64_t quantity = add_quantity(request, CRD_WIDTH, interval->low, interval->high, CRD_F32, name);
+        CRD_PASS(add_output(request, CRD_OUTPUT_UNCERTAINTY, quantity, type, i == 0 ? "" : interval->text));
     }
+    return CRD_OK;
 }
 
-static void add_samples(crd_request *request)
+static crd_status add_samples(crd_request *request)
 {
     const char *asked = request->options->save_samples;
     const crd_type type = strcmp(asked, "f32") == 0 ? CRD_F32 : strcmp(asked, "u16") == 0 ? CRD_U16 : CRD_U8;
     for (int64_t s = 0; s < request->samples; s++) {
-        char suffix[48];
-        snprintf(suffix, sizeof suffix, "_sample_%lld", (long long)(request->first_sample + s));
-        const int64_t quantity = add_quantity(request, CRD_SAMPLE, s, s, type, suffix + 1);
-        add_output(request, quantity, type, false, "sample", suffix);
+        char name[48], number[24];
+        snprintf(number, sizeof number, "%lld", (long long)(request->first_sample + s));
+        snprintf(name, sizeof name, "sample_%s", number);
+        const int64_t quantity = add_quantity(request, CRD_SAMPLE, s, s, type, name);
+        CRD_PASS(add_output(request, CRD_OUTPUT_SAMPLE, quantity, type, number));
     }
+    return CRD_OK;
 }
 
 static crd_status list_outputs(crd_request *request, const crd_pair *pairs, const crd_pair *bounds)
@@ -126,27 +133,28 @@ static crd_status list_outputs(crd_request *request, const crd_pair *pairs, cons
         return crd_fail(CRD_ERR_ARGUMENT, "dtype must be f32, u8 or u16, not %s", options->dtype);
     }
     const int64_t probability = add_quantity(request, CRD_PROBABILITY, 0, 0, CRD_F32, "prob");
-    add_output(request, probability, type, false, "probability", "_prob");
-    add_output(request, probability, CRD_U8, true, "segmentation", "_seg");
-    add_intervals(request, pairs, type);
+    CRD_PASS(add_output(request, CRD_OUTPUT_PROBABILITY, probability, type, ""));
+    CRD_PASS(add_output(request, CRD_OUTPUT_SEGMENTATION, probability, CRD_U8, ""));
+    CRD_PASS(add_intervals(request, pairs, type));
     for (int64_t i = 0; i < options->percentiles.count; i++) {
-        char suffix[50];
+        char number[CRD_NUMBER_BYTES];
         const int64_t before = request->quantity_count;
         const int64_t quantity = percentile_quantity(request, options->percentiles.items[i]);
         if (quantity < before) continue; /* named twice */
-        snprintf(suffix, sizeof suffix, "_%s", request->quantities[quantity].name);
-        add_output(request, quantity, type, false, "percentile", suffix);
+        crd_short_number(options->percentiles.items[i], 6, number);
+        CRD_PASS(add_output(request, CRD_OUTPUT_PERCENTILE, quantity, type, number));
     }
     if (options->std) {
         const int64_t deviation = add_quantity(request, CRD_DEVIATION, 0, 0, CRD_F32, "std");
-        add_output(request, deviation, type, false, "standard deviation", "_std");
+        CRD_PASS(add_output(request, CRD_OUTPUT_DEVIATION, deviation, type, ""));
     }
     if (bounds != NULL) {
-        add_output(request, percentile_quantity(request, bounds->low), CRD_U8, true, "lower bound", "_seg_lower");
-        add_output(request, percentile_quantity(request, bounds->high), CRD_U8, true, "upper bound", "_seg_upper");
+        const int64_t low = percentile_quantity(request, bounds->low);
+        const int64_t high = percentile_quantity(request, bounds->high);
+        CRD_PASS(add_output(request, CRD_OUTPUT_LOWER_BOUND, low, CRD_U8, ""));
+        CRD_PASS(add_output(request, CRD_OUTPUT_UPPER_BOUND, high, CRD_U8, ""));
     }
-    if (request->save_samples) add_samples(request);
-    return CRD_OK;
+    return request->save_samples ? add_samples(request) : CRD_OK;
 }
 
 /* The scan's file without dataset, level or final slashes: "file.h5:/entry/data" -> "file.h5", "scan.zarr/0" ->
@@ -214,10 +222,10 @@ crd_status crd_request_outputs(crd_request *request)
     CRD_TRY(crd_alloc(request->interval_count, sizeof *request->intervals, "the intervals", &request->intervals));
     CRD_TRY(crd_alloc(most, sizeof *request->quantities, "the list of quantities", &request->quantities));
     CRD_TRY(crd_alloc(most, sizeof *request->outputs, "the list of volumes", &request->outputs));
-    CRD_TRY(list_outputs(request, intervals.items, bounds));
     CRD_TRY(file_of_scan(options->scan, &file));
     CRD_TRY(name_of_scan(file, &request->name));
     CRD_TRY(choose_format(request, file));
+    CRD_TRY(list_outputs(request, intervals.items, bounds));
 done:
     crd_free(&file);
     return status;

@@ -1,3 +1,5 @@
+#include "run/lock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

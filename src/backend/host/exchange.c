@@ -1,4 +1,4 @@
-#include "train/parcel.h"
+#include "backend/host/exchange.h"
 
 #include <string.h>
 
@@ -9,9 +9,10 @@ static int64_t length(const crd_range *ranges, int count)
     return sum;
 }
 
-int64_t crd_parcel_values(crd_parcel parcel, const crd_part *part)
+int64_t crd_exchange_values(crd_exchange exchange, const crd_part *part)
 {
-    if (parcel != CRD_PARCEL_STEP) return length(part->model, part->model_count);
+    if (exchange == CRD_EXCHANGE_GRADIENT) return length(&part->points, 1);
+    if (exchange != CRD_EXCHANGE_STEP) return length(part->model, part->model_count);
     return length(part->seen, part->seen_count) + length(&part->weights, 1) +
            2 * length(&part->blocks, 1); /* doubles */
 }
@@ -36,16 +37,16 @@ static const float *unpack(const crd_range *ranges, int count, const float *from
     return from;
 }
 
-static float *values_of(crd_parcel parcel, const crd_trainer_state *state)
+static float *values_of(crd_exchange exchange, const crd_learner_state *state)
 {
-    return parcel == CRD_PARCEL_M ? state->m : parcel == CRD_PARCEL_V ? state->v : state->parameters;
+    return exchange == CRD_EXCHANGE_M ? state->m : exchange == CRD_EXCHANGE_V ? state->v : state->parameters;
 }
 
-void crd_parcel_pack(crd_parcel parcel, const crd_part *part, const crd_posterior *posterior,
-                     const crd_trainer_state *state, float *values)
+void crd_exchange_pack(crd_exchange exchange, const crd_part *part, const crd_posterior *posterior,
+                       const crd_learner_state *state, float *values)
 {
-    if (parcel != CRD_PARCEL_STEP) {
-        (void)pack(part->model, part->model_count, values_of(parcel, state), values);
+    if (exchange != CRD_EXCHANGE_STEP) {
+        (void)pack(part->model, part->model_count, values_of(exchange, state), values);
         return;
     }
     values = pack(part->seen, part->seen_count, state->parameters, values);
@@ -53,11 +54,11 @@ void crd_parcel_pack(crd_parcel parcel, const crd_part *part, const crd_posterio
     memcpy(values, posterior->sums + part->blocks.begin, (size_t)length(&part->blocks, 1) * sizeof(double));
 }
 
-void crd_parcel_unpack(crd_parcel parcel, const crd_part *part, const float *values, crd_posterior *posterior,
-                       crd_trainer_state *state)
+void crd_exchange_unpack(crd_exchange exchange, const crd_part *part, const float *values, crd_posterior *posterior,
+                         const crd_learner_state *state)
 {
-    if (parcel != CRD_PARCEL_STEP) {
-        (void)unpack(part->model, part->model_count, values, values_of(parcel, state));
+    if (exchange != CRD_EXCHANGE_STEP) {
+        (void)unpack(part->model, part->model_count, values, values_of(exchange, state));
         return;
     }
     values = unpack(part->seen, part->seen_count, values, state->parameters);
