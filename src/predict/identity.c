@@ -59,11 +59,6 @@ crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *
     return hash_volume(mask, &reading, "taking the mask's fingerprint", monitor, out->mask);
 }
 
-static crd_status out_of_memory(void)
-{
-    return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
-}
-
 /* What model and scan have made of a setting stands in its place, at the end of the object. */
 static bool settle(cJSON *object, const char *key, cJSON *value)
 {
@@ -109,8 +104,7 @@ crd_status crd_identity_make(const crd_request *request, const crd_fingerprints 
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
     CRD_TRY(crd_predict_record(request->options, CRD_SCOPE_RESULT, &object));
     if (!fill(request, fingerprints, device, object)) {
-        status = out_of_memory();
-        goto done;
+        CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to describe the run");
     }
     CRD_TRY(crd_json_print(object, false, out));
 done:
