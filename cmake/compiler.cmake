@@ -13,6 +13,10 @@ add_compile_options(-ffp-contract=off -fno-math-errno)
 add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 add_compile_definitions(_GNU_SOURCE _FILE_OFFSET_BITS=64)
 
+if(CREDENCE_ASSERTIONS)
+  add_compile_definitions(CREDENCE_ASSERTIONS)
+endif()
+
 # Libraries that FindHDF5 lists and we never call are not loaded with ours.
 add_link_options(-Wl,--as-needed)
 

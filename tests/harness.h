@@ -4,16 +4,19 @@
  *     TEST_MAIN(TEST(test_addition))
  *
  * A failed CHECK is counted, printed with file and line, and leaves the function. SKIP(reason) marks a test that can't
- * run here; a program that skips all its tests ends with 77, which ctest shows as skipped. An argument on the command
- * line runs only the tests whose names contain it. */
+ * run here; a program that skips all its tests ends with 77, which ctest shows as skipped. Of a test that runs here but
+ * for a part, skip_part() says which, and the last line counts them. An argument on the command line runs only the
+ * tests whose names contain it. */
 #ifndef CRD_TESTS_HARNESS_H
 #define CRD_TESTS_HARNESS_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "credence/status.h"
 
 typedef struct crd_test {
@@ -21,7 +24,7 @@ typedef struct crd_test {
     void (*run)(void);
 } crd_test;
 
-static int harness_failed, harness_skipped;
+static int harness_failed, harness_skipped, harness_parts;
 
 #define CHECK_FAILED(...)                                                                                              \
     do {                                                                                                               \
@@ -67,6 +70,26 @@ static int harness_failed, harness_skipped;
         return;                                                                                                        \
     } while (0)
 
+/* Called as often as may be: a part is said and counted once a test. */
+static inline void skip_part(const char *part, const char *reason)
+{
+    static const char *said[16];
+    if (harness_parts == 0) memset(said, 0, sizeof said);
+    for (int i = 0; i < harness_parts && i < 16; i++) {
+        if (strcmp(said[i], part) == 0) return;
+    }
+    if (harness_parts < 16) said[harness_parts] = part;
+    harness_parts++;
+    printf("skipped: %s: %s\n", part, reason);
+}
+
+/* For loops over instruction paths; `name` must live on. */
+static inline bool have_path(const char *name, bool supported)
+{
+    if (!supported) skip_part(name, "this machine lacks the instructions");
+    return supported;
+}
+
 #define TEST(function)                                                                                                 \
     {                                                                                                                  \
 #function, function                                                                                            \
@@ -76,18 +99,19 @@ static int harness_failed, harness_skipped;
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         static const crd_test tests[] = {__VA_ARGS__};                                                                 \
-        int passed = 0, failed = 0, skipped = 0;                                                                       \
+        int passed = 0, failed = 0, skipped = 0, parts = 0;                                                            \
         setvbuf(stdout, NULL, _IOLBF, 0);                                                                              \
         for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {                                                  \
             if (argc > 1 && strstr(tests[i].name, argv[1]) == NULL) continue;                                          \
-            harness_failed = harness_skipped = 0;                                                                      \
+            harness_failed = harness_skipped = harness_parts = 0;                                                      \
             tests[i].run();                                                                                            \
             printf("%-6s %s\n", harness_failed ? "FAILED" : harness_skipped ? "skip" : "ok", tests[i].name);           \
+            parts += harness_parts;                                                                                    \
             failed += harness_failed;                                                                                  \
             skipped += !harness_failed && harness_skipped;                                                             \
             passed += !harness_failed && !harness_skipped;                                                             \
         }                                                                                                              \
-        printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);                                         \
+        printf("%d passed, %d failed, %d skipped, %d parts skipped\n", passed, failed, skipped, parts);                \
         return failed > 0 ? 1 : passed == 0 && skipped > 0 ? 77 : 0;                                                   \
     }
 

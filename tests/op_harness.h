@@ -102,13 +102,9 @@ static inline double *op_doubles(const float *values, int64_t count)
 /* Largest difference, as a part of the largest expected value. */
 static inline double op_error(const float *actual, const double *expected, int64_t count)
 {
-    double largest = 0, error = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double difference = fabs((double)actual[i] - expected[i]);
-        if (!(difference <= error)) error = difference; /* not a number is an error, too */
-        if (fabs(expected[i]) > largest) largest = fabs(expected[i]);
-    }
-    return largest > 0 ? error / largest : error;
+    comparison c = {0};
+    for (int64_t i = 0; i < count; i++) compare(&c, (double)actual[i], expected[i]);
+    return relative_error(&c);
 }
 
 /* Scratch of exactly that many bytes, so that AddressSanitizer sees a byte too many; filled with not-a-numbers. */
@@ -120,9 +116,9 @@ static inline void *op_scratch(size_t bytes)
     return scratch;
 }
 
-/* Tables that this CPU can't run are left out. */
+/* Tables that this CPU can't run are skipped. */
 #define OP_FOR_EACH_TABLE(ops)                                                                                         \
     for (size_t op_t = 0; op_t < sizeof op_tables / sizeof op_tables[0]; op_t++)                                       \
-        if (crd_ops_select(op_tables[op_t], &(ops)) == CRD_OK)
+        if (have_path(op_tables[op_t], crd_ops_select(op_tables[op_t], &(ops)) == CRD_OK))
 
 #endif

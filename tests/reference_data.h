@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bayes/noise.h"
+#include "compare.h"
 #include "net/net.h"
 
 enum { REFERENCE_BATCH = 2, REFERENCE_VOXELS = 16 * 32 * 24, REFERENCE_ADAM_STEPS = 6 };
@@ -96,7 +97,7 @@ static inline reference_tensor reference_read_tensor(hid_t file, const char *pat
     for (int64_t i = 0; i < count; i++) {
         tensor.sum += tensor.values[i];
         tensor.norm += tensor.values[i] * tensor.values[i];
-        tensor.largest = fmax(tensor.largest, fabs(tensor.values[i]));
+        tensor.largest = worse(tensor.largest, fabs(tensor.values[i]));
     }
     tensor.norm = sqrt(tensor.norm);
     return tensor;
@@ -205,23 +206,19 @@ typedef struct reference_error {
 
 static inline reference_error reference_compare(const reference_tensor *tensor, const double *computed)
 {
-    double sum = 0, norm = 0, dot = 0, stored = 0, own = 0;
-    reference_error error = {0};
+    double sum = 0, norm = 0;
+    comparison stored = {0}; /* of the values that the file has */
     for (int64_t i = 0; i < tensor->count; i++) {
         sum += computed[i];
         norm += computed[i] * computed[i];
         if (i % tensor->stride != 0) continue;
-        const double expected = tensor->values[i / tensor->stride];
-        error.values = fmax(error.values, fabs(computed[i] - expected) / tensor->largest);
-        dot += computed[i] * expected;
-        stored += expected * expected;
-        own += computed[i] * computed[i];
-        if (!isfinite(computed[i])) error.values = INFINITY;
+        compare(&stored, computed[i], tensor->values[i / tensor->stride]);
     }
-    error.measure = fmax(fabs(sqrt(norm) - tensor->norm) / tensor->norm,
-                         fabs(sum - tensor->sum) / (tensor->largest * sqrt((double)tensor->count)));
-    error.cosine = dot / sqrt(stored * own);
-    return error;
+    return (reference_error){.values = worse(stored.error / tensor->largest, 0),
+                             .measure =
+                                 worse(apart(sqrt(norm), tensor->norm) / tensor->norm,
+                                       apart(sum, tensor->sum) / (tensor->largest * sqrt((double)tensor->count))),
+                             .cosine = cosine(&stored)};
 }
 
 #endif

@@ -73,12 +73,10 @@ static double layout_error(const crd_layout *layout, const float *computed, cons
     double worst = 0;
     for (int p = 0; p < layout->count; p++) {
         const crd_parameter *parameter = &layout->parameters[p];
-        double error = 0, largest = 0;
-        for (int64_t i = parameter->offset; i < parameter->offset + parameter->count; i++) {
-            error = fmax(error, fabs(computed[i] - expected[i]));
-            largest = fmax(largest, fabs(expected[i]));
-        }
-        if (error > 0) worst = fmax(worst, error / largest);
+        comparison c = {0};
+        for (int64_t i = parameter->offset; i < parameter->offset + parameter->count; i++)
+            compare(&c, computed[i], expected[i]);
+        worst = worse(worst, relative_error(&c));
     }
     return worst;
 }
@@ -112,7 +110,7 @@ static void test_paths_agree(void)
     crd_weight_maths[0].logarithms(VALUES, sigma[0], logarithm[0]);
     for (int p = 1; p < crd_weight_math_count; p++) {
         const crd_weight_math *path = &crd_weight_maths[p];
-        if (!path->supported()) continue;
+        if (!have_path(path->name, path->supported())) continue;
         path->sigmas(VALUES, rho, sigma[1], slope[1]);
         path->logarithms(VALUES, sigma[0], logarithm[1]);
         CHECK(memcmp(sigma[0], sigma[1], sizeof sigma[0]) == 0);
@@ -179,7 +177,7 @@ static void test_kl(void)
     for (int p = 0; p < f.net.model.count; p++) {
         if (c->gradient_kl[p].count == 0) continue;
         const reference_error error = reference_compare(&c->gradient_kl[p], wide + f.net.model.parameters[p].offset);
-        worst = fmax(worst, fmax(error.values, error.measure));
+        worst = worse(worst, worse(error.values, error.measure));
     }
     printf("       kl_gradient: %.2e\n", worst);
     CHECK(worst < 1e-6);
@@ -292,7 +290,7 @@ static void check_moments(crd_estimator estimator, bool over_examples)
         const double mean = sum[i] / DRAWS, variance = (squares[i] - DRAWS * mean * mean) / (DRAWS - 1);
         chi += mean * mean * DRAWS;
         excess += (variance - 1) / sqrt(2.0 / (DRAWS - 1));
-        worst = fmax(worst, fabs(mean) * sqrt(DRAWS));
+        worst = worse(worst, fabs(mean) * sqrt(DRAWS));
     }
     const double n = (double)weights;
     printf("       %s: chi^2 of the means %.2f sigma off, variances %.2f sigma off, worst mean %.2f sigma\n",

@@ -4,6 +4,7 @@
 #include "gpu.h"
 #include "harness.h"
 #include "net/model.h"
+#include "predict_tools.h"
 #include "reference_data.h"
 
 typedef struct chunk_case {
@@ -112,7 +113,8 @@ static void check_case(const chunk_case *c, const char *isa)
 {
     crd_model *model = NULL;
     outcome cpu = {0}, gpu = {0}, again = {0};
-    double mean = 0, largest = 0, mean_of_means = 0, percentile = 0;
+    comparison all = {0};
+    double mean = 0, mean_of_means = 0, percentile = 0;
     CHECK_OK(make_model(c, &model));
     float *input = make_input(c->chunk[0] * c->chunk[1] * c->chunk[2]);
     CHECK_OK(predict("cpu", "portable", c, model, input, &cpu));
@@ -121,17 +123,15 @@ static void check_case(const chunk_case *c, const char *isa)
     const size_t bytes = (size_t)(gpu.samples * gpu.voxels) * sizeof(float);
     CHECK(memcmp(gpu.values, again.values, bytes) == 0); /* the same bits twice */
     for (int64_t i = 0; i < cpu.samples * cpu.voxels; i++) {
-        const double difference = fabs((double)cpu.values[i] - (double)gpu.values[i]);
-        mean += difference / (double)(cpu.samples * cpu.voxels);
-        largest = fmax(largest, difference);
-        if (!isfinite(gpu.values[i])) largest = INFINITY;
+        compare(&all, (double)gpu.values[i], (double)cpu.values[i]);
+        mean += apart((double)gpu.values[i], (double)cpu.values[i]) / (double)(cpu.samples * cpu.voxels);
     }
     for (int64_t v = 0; v < cpu.voxels; v++) {
         double total = 0;
         for (int64_t s = 0; s < gpu.samples; s++) total += gpu.values[s * gpu.voxels + v] / (double)gpu.samples;
-        mean_of_means = fmax(mean_of_means, fabs(total - gpu.mean[v] * 0x1p-24));
+        mean_of_means = worse(mean_of_means, apart(gpu.mean[v] * 0x1p-24, total));
         percentile =
-            fmax(percentile, fabs((double)gpu.first_percentile[v] - (double)cpu.first_percentile[v]) * 0x1p-24);
+            worse(percentile, apart((double)gpu.first_percentile[v], (double)cpu.first_percentile[v]) * 0x1p-24);
         for (int64_t s = 0; s < gpu.samples && s < 64; s++) {
             CHECK(((gpu.above[v] >> s) & 1) == (gpu.values[s * gpu.voxels + v] > 0.5f));
         }
@@ -140,9 +140,9 @@ static void check_case(const chunk_case *c, const char *isa)
     printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
            (long long)c->samples, isa != NULL ? isa : "best path", c->precision,
-           c->per_chunk ? ", draws per chunk" : "", mean, largest, percentile);
+           c->per_chunk ? ", draws per chunk" : "", mean, all.error, percentile);
     CHECK(mean <= c->mean_error);
-    CHECK(largest <= c->largest_error);
+    CHECK(all.error <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
     release(&cpu);
     release(&gpu);
@@ -360,8 +360,7 @@ static void check_reference(crd_kind kind)
         CHECK_OK(backend->predictor_submit(predictor, b, c->input + b * REFERENCE_VOXELS, NULL, 0));
         CHECK_OK(backend->predictor_collect(predictor, &result));
         for (int i = 0; i < REFERENCE_VOXELS; i++) {
-            const double difference = fabs((double)result.samples[i] - c->mean_probability[b * REFERENCE_VOXELS + i]);
-            largest = difference <= largest ? largest : difference;
+            largest = worse(largest, apart((double)result.samples[i], c->mean_probability[b * REFERENCE_VOXELS + i]));
         }
     }
     printf("       %s against the reference numbers: %.2e\n", crd_kind_name(kind), largest);
@@ -376,5 +375,107 @@ static void test_reference_numbers(void)
     if (!harness_failed) check_reference(CRD_MCDN);
 }
 
-TEST_MAIN(TEST(test_gpu_against_cpu), TEST(test_queue_gives_results_in_order),
-          TEST(test_workers_and_limits_change_nothing), TEST(test_out_of_memory), TEST(test_reference_numbers))
+/* What the GPU counts must be what its samples hold: `broken` of them have values that aren't finite. */
+static crd_status count_nonfinite(const chunk_case *c, const char *isa, const crd_model *model, const float *input,
+                                  int64_t *broken)
+{
+    const crd_device_choice choice = {.device = "cuda", .precision = c->precision, .isa = isa};
+    const crd_backend *backend;
+    crd_device_settings settings;
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    int64_t values, first;
+    crd_predictor_plan plan = plan_of(model, c->chunk[0], c->chunk[1], c->chunk[2], c->samples);
+    plan.keep_samples = true;
+    CRD_PASS(crd_backend_choose(&choice, &backend, &settings));
+    CRD_PASS(backend->predictor_create(&settings, &plan, &predictor));
+    crd_status status = backend->predictor_submit(predictor, 0, input, NULL, 0);
+    if (status == CRD_OK) status = backend->predictor_collect(predictor, &result);
+    if (status == CRD_OK) {
+        const int64_t voxels = c->chunk[0] * c->chunk[1] * c->chunk[2];
+        *broken = tools_count_nonfinite(result.samples, c->samples, voxels, &values, &first);
+        if (result.nonfinite != values || result.nonfinite_sample != first) status = CRD_ERR_INTERNAL;
+    }
+    backend->predictor_free(&predictor);
+    return status;
+}
+
+/* Every path in every precision; each breaks another quarter of the tensors, each in another way. */
+static void check_broken(const chunk_case *c, const char *isa, int turn)
+{
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    const int64_t voxels = c->chunk[0] * c->chunk[1] * c->chunk[2];
+    crd_model *model = NULL;
+    int64_t broken;
+    CHECK_OK(make_model(c, &model));
+    float *input = make_input(voxels);
+    CHECK_OK(count_nonfinite(c, isa, model, input, &broken));
+    CHECK(broken == 0);
+    for (int p = turn % 4; p < model->net.model.count; p += 4) {
+        const crd_parameter *parameter = &model->net.model.parameters[p];
+        float *value = &model->parameters[parameter->offset + parameter->count / 2];
+        const float before = *value;
+        *value = values[(p + turn) % (parameter->role == CRD_ROLE_RHO ? 2 : 3)];
+        CHECK_OK(count_nonfinite(c, isa, model, input, &broken));
+        if (broken != c->samples) {
+            CHECK_FAILED("%s %s: %g in %s breaks %lld of %lld samples", isa != NULL ? isa : "best path", c->precision,
+                         (double)*value, parameter->path, (long long)broken, (long long)c->samples);
+        }
+        *value = before;
+    }
+    for (int64_t i = 0; i < voxels; i++) input[i] *= 1e7f; /* beyond what half precision holds */
+    CHECK_OK(count_nonfinite(c, isa, model, input, &broken));
+    CHECK(broken == (strcmp(c->precision, "fp16") == 0 ? c->samples : 0));
+    for (int64_t i = 0; i < voxels; i++) input[i] *= 1e-7f;
+    tools_break_some_draws(model);
+    CHECK_OK(count_nonfinite(c, isa, model, input, &broken));
+    CHECK(broken > 0 && broken < c->samples);
+    free(input);
+    crd_model_free(&model);
+}
+
+static void test_broken_models(void)
+{
+    static const chunk_case cases[] = {
+        {.kind = CRD_BCNN, .filters = 16, .chunk = {16, 32, 24}, .samples = 40, .precision = "f32"},
+        {.kind = CRD_BCNN, .filters = 16, .chunk = {16, 32, 24}, .samples = 40, .precision = "fp16"},
+        {.kind = CRD_BCNN, .filters = 16, .chunk = {16, 32, 24}, .samples = 70, .precision = "bf16"},
+    };
+    if (!have_gpu()) SKIP("no GPU");
+    for (int i = 0; i < 6 && !harness_failed; i++) check_broken(&cases[i / 2], i % 2 == 0 ? NULL : "sm80", i);
+}
+
+/* A broken chunk leaves nothing behind for those after it, which run as a graph. */
+static void test_broken_chunk_in_the_queue(void)
+{
+    const chunk_case c = {.kind = CRD_MCDN, .filters = 16, .chunk = {16, 16, 16}, .samples = 4, .precision = "fp16"};
+    const crd_device_choice choice = {.device = "cuda", .precision = c.precision};
+    enum { VOXELS = 16 * 16 * 16, CHUNKS = 14 };
+    const crd_backend *backend;
+    crd_device_settings settings;
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    crd_model *model = NULL;
+    if (!have_gpu()) SKIP("no GPU");
+    CHECK_OK(make_model(&c, &model));
+    const crd_predictor_plan plan = plan_of(model, c.chunk[0], c.chunk[1], c.chunk[2], c.samples);
+    float *inputs[2] = {make_input(VOXELS), make_input(VOXELS)};
+    for (int i = 0; i < VOXELS; i++) inputs[1][i] *= 1e7f;
+    CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
+    CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
+    for (int i = 0; i < CHUNKS + 2; i++) {
+        if (i < CHUNKS) CHECK_OK(backend->predictor_submit(predictor, i, inputs[i % 3 == 1], NULL, 0));
+        if (i < 2) continue;
+        CHECK_OK(backend->predictor_collect(predictor, &result));
+        const bool broken = result.chunk_number % 3 == 1;
+        CHECK(result.nonfinite == (broken ? c.samples * VOXELS : 0) && result.nonfinite_sample == (broken ? 0 : -1));
+    }
+    backend->predictor_free(&predictor);
+    crd_model_free(&model);
+    free(inputs[0]);
+    free(inputs[1]);
+}
+
+TEST_MAIN(TEST(test_broken_models), TEST(test_broken_chunk_in_the_queue), TEST(test_gpu_against_cpu),
+          TEST(test_queue_gives_results_in_order), TEST(test_workers_and_limits_change_nothing),
+          TEST(test_out_of_memory), TEST(test_reference_numbers))

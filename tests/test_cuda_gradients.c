@@ -2,23 +2,11 @@
 #include "ops/ops.h"
 #include "train_tools.h"
 
-typedef struct likeness {
-    double largest, cosine; /* |difference| / largest value, over values */
-} likeness;
-
-static likeness compare(const float *expected, const float *computed, int64_t count)
+static comparison compare_all(const float *expected, const float *computed, int64_t count)
 {
-    double largest = 0, difference = 0, dot = 0, a = 0, b = 0;
-    for (int64_t i = 0; i < count; i++) {
-        largest = fmax(largest, fabs((double)expected[i]));
-        difference = fmax(difference, fabs((double)expected[i] - (double)computed[i]));
-        if (!isfinite(computed[i])) difference = INFINITY;
-        dot += (double)expected[i] * (double)computed[i];
-        a += (double)expected[i] * (double)expected[i];
-        b += (double)computed[i] * (double)computed[i];
-    }
-    if (a == 0) return (likeness){b == 0 ? 0 : INFINITY, b == 0};
-    return (likeness){difference / largest, dot / sqrt(a * b)};
+    comparison c = {0};
+    for (int64_t i = 0; i < count; i++) compare(&c, (double)computed[i], (double)expected[i]);
+    return c;
 }
 
 /* One step at rate 0: its gradient, without the KL's where kl_scale is 0. */
@@ -41,9 +29,9 @@ static float *gradient_of(const train_case *c, const crd_model *model, const cha
     return gradient;
 }
 
-/* The worst of the tensors, as compare() sees them. */
+/* The worst of the tensors. */
 typedef struct worst_tensor {
-    double largest, cosine;
+    double error, cosine; /* the error as a part of the largest value */
     const char *path;
 } worst_tensor;
 
@@ -52,10 +40,10 @@ static worst_tensor compare_tensors(const crd_model *model, const float *expecte
     worst_tensor worst = {0, 1, ""};
     for (int i = 0; i < model->net.model.count; i++) {
         const crd_parameter *p = &model->net.model.parameters[i];
-        const likeness l = compare(expected + p->offset, computed + p->offset, p->count);
-        if (l.largest > worst.largest) worst.path = p->path;
-        worst.largest = fmax(worst.largest, l.largest);
-        worst.cosine = fmin(worst.cosine, l.cosine);
+        const comparison c = compare_all(expected + p->offset, computed + p->offset, p->count);
+        if (relative_error(&c) > worst.error) worst.path = p->path;
+        worst.error = worse(worst.error, relative_error(&c));
+        if (cosine(&c) < worst.cosine) worst.cosine = cosine(&c);
     }
     return worst;
 }
@@ -91,11 +79,11 @@ static float *nearest_gradient(const train_case *c, const crd_model *model, cons
         const crd_ops *ops;
         crd_loss own[MOST_BATCH];
         material n = i < PATHS ? *m : nudged(c, m, (uint32_t)i);
-        if (i < PATHS && crd_ops_select(paths[i], &ops) != CRD_OK) continue;
+        if (i < PATHS && !have_path(paths[i], crd_ops_select(paths[i], &ops) == CRD_OK)) continue;
         float *gradient = gradient_of(c, model, i < PATHS ? paths[i] : "auto", &n, scale, 0.0, own, kl);
-        const double worst = exact ? compare_tensors(model, gradient, computed).largest
-                                   : 1 - compare(gradient, computed, model->net.model.total).cosine;
-        if (worst < best) {
+        const comparison all = compare_all(gradient, computed, model->net.model.total);
+        const double worst = exact ? compare_tensors(model, gradient, computed).error : 1 - cosine(&all);
+        if (nearest == NULL || worst < best) {
             float *spare = nearest;
             best = worst;
             nearest = gradient;
@@ -123,17 +111,17 @@ static void check_gradient(const train_case *c)
     const bool exact = strcmp(c->precision, "f32") == 0 || c->filters % 16 != 0;
     float *expected = nearest_gradient(c, model, &m, scale, exact, computed, cpu, &cpu_kl, &tries);
     const worst_tensor worst = compare_tensors(model, expected, computed);
-    const likeness all = compare(expected, computed, model->net.model.total);
+    const comparison all = compare_all(expected, computed, model->net.model.total);
     const double cpu_bce = bce_of(c, cpu, &m), gpu_bce = bce_of(c, gpu, &m);
     printf(
         "       %s f %d %lldx%lldx%lld batch %lld %s %s: bce %.2e off, gradient 1 - cosine %.1e, worst tensor %s %.1e, "
         "1 - cosine %.1e, CPU run %d\n",
         crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
-        (long long)c->batch, estimators[c->estimator], c->precision, fabs(gpu_bce / cpu_bce - 1), 1 - all.cosine,
-        worst.path, worst.largest, 1 - worst.cosine, tries);
+        (long long)c->batch, estimators[c->estimator], c->precision, fabs(gpu_bce / cpu_bce - 1), 1 - cosine(&all),
+        worst.path, worst.error, 1 - worst.cosine, tries);
     CHECK(fabs(gpu_bce / cpu_bce - 1) <= (exact ? 1e-4 : 5e-3));
-    CHECK(all.cosine >= (exact ? 0.99999 : strcmp(c->precision, "fp16") == 0 ? 0.99 : 0.9));
-    if (exact) CHECK(worst.largest <= 1e-2 && worst.cosine >= 0.9999);
+    CHECK(cosine(&all) >= (exact ? 0.99999 : strcmp(c->precision, "fp16") == 0 ? 0.99 : 0.9));
+    if (exact) CHECK(worst.error <= 1e-2 && worst.cosine >= 0.9999);
     CHECK(fabs(gpu_kl - cpu_kl) <= 1e-9 * fabs(cpu_kl));
     for (int64_t i = 0; i < c->batch; i++) {
         CHECK(gpu[i].labelled == cpu[i].labelled && gpu[i].head_dead == cpu[i].head_dead);
@@ -184,9 +172,9 @@ static void test_gradient_of_the_kl(void)
     material m = make_material(&c, 1);
     float *expected = gradient_of(&c, model, "portable", &m, 0.0, 1.0, losses, &kl);
     float *computed = gradient_of(&c, model, "cuda", &m, 0.0, 1.0, losses, &kl);
-    const likeness l = compare(expected, computed, model->net.model.total);
-    printf("       gradient of the KL: %.1e off\n", l.largest);
-    CHECK(l.largest <= 1e-6);
+    const comparison all = compare_all(expected, computed, model->net.model.total);
+    printf("       gradient of the KL: %.1e off\n", relative_error(&all));
+    CHECK(relative_error(&all) <= 1e-6);
     free(expected);
     free(computed);
     drop_material(&m);

@@ -133,14 +133,19 @@ static void test_gradients(void)
         scan[i] = input[i];
         label[i] = i % 11 == 0 ? CRD_NO_LABEL : (uint8_t)(input[i] > 0.3f);
     }
-    const crd_learner_plan plan = {
-        .net = &net, .chunk = {DEPTH, HEIGHT, WIDTH}, .batch = 1, .estimator = CRD_MEAN, .prior_std = 1, .seed = 1};
     const crd_learner_step step = {.count = 1, .scale = 1.0f / VOXELS, .gradient_only = true};
-    float *zeros = room(total, sizeof *zeros);
+    float *zeros = room(2 * total, sizeof *zeros);
+    const crd_learner_plan plan = {.net = &net,
+                                   .state = {parameters, zeros, zeros + total},
+                                   .chunk = {DEPTH, HEIGHT, WIDTH},
+                                   .batch = 1,
+                                   .estimator = CRD_MEAN,
+                                   .prior_std = 1,
+                                   .seed = 1};
     CHECK_OK(crd_ref_net_loss_d(&net, plan.chunk, weights, NULL, scan, label, step.scale, expected, &bce, &labelled));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     CHECK_OK(backend->learner_create(&settings, &plan, &learner));
-    CHECK_OK(backend->learner_write(learner, parameters, zeros, zeros));
+    CHECK_OK(backend->learner_write(learner));
     CHECK_OK(backend->learner_stage(learner, 0, input, label));
     CHECK_OK(backend->learner_start(learner, &step));
     CHECK_OK(backend->learner_finish(learner, &loss, &kl));

@@ -37,7 +37,7 @@ static void test_twenty_steps_agree_with_the_cpu(void)
     follow(&half, "cuda", 1e-4, bf16);
     for (int i = 0; i < 20; i++) {
         printf("       step %2d: bce %.6f on the CPU, %.6f in f32, %.6f in bf16\n", i, cpu[i], gpu[i], bf16[i]);
-        worst = fmax(worst, fabs(cpu[i] - gpu[i]));
+        worst = worse(worst, apart(gpu[i], cpu[i]));
     }
     printf("       f32: at most %.1e apart\n", worst);
     CHECK(worst <= 1e-3);
@@ -230,7 +230,7 @@ static void test_evaluation_and_samples(void)
             double mean = 0;
             for (int k = 0; k < 2; k++) crd_trainer_decode(trainers[k], s, probability[k]);
             for (int64_t v = 0; v < m.voxels; v++)
-                mean += fabs(probability[0][v] - probability[1][v]) / (double)m.voxels;
+                mean += apart(probability[1][v], probability[0][v]) / (double)m.voxels;
             printf("       %s %s sample %lld: mean |difference| %.1e\n", crd_kind_name(c->kind), c->precision,
                    (long long)s, mean);
             CHECK(mean <= allowed);

@@ -53,7 +53,7 @@ static double gradient_error(const operation *op)
     op->backward(op, x, dy, dx);
     double worst = 0;
     for (int k = 0; k < op->inputs; k++) {
-        double error = 0, largest = 0;
+        comparison c = {0};
         for (int64_t i = 0; i < op->counts[k]; i++) {
             const double step = 1e-5, value = x[k][i];
             x[k][i] = value + step;
@@ -61,11 +61,10 @@ static double gradient_error(const operation *op)
             x[k][i] = value - step;
             const double down = objective(op, x, dy, y);
             x[k][i] = value;
-            error = fmax(error, fabs((up - down) / (2 * step) - dx[k][i]));
-            largest = fmax(largest, fabs(dx[k][i]));
+            compare(&c, (up - down) / (2 * step), dx[k][i]);
         }
-        printf("       %-24s input %d: %.2e\n", op->name, k, error / largest);
-        worst = fmax(worst, error / largest);
+        printf("       %-24s input %d: %.2e\n", op->name, k, relative_error(&c));
+        worst = worse(worst, relative_error(&c));
     }
     for (int k = 0; k < op->inputs; k++) {
         free(x[k]);

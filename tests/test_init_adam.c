@@ -17,7 +17,7 @@ static moments moments_of(const crd_parameter *parameter, const float *values)
     for (int64_t i = 0; i < parameter->count; i++) {
         const double difference = values[parameter->offset + i] - result.mean;
         result.std += difference * difference / count;
-        result.largest = fmax(result.largest, fabs((double)values[parameter->offset + i]));
+        result.largest = worse(result.largest, fabs((double)values[parameter->offset + i]));
     }
     result.std = sqrt(result.std);
     return result;
@@ -123,7 +123,7 @@ static void test_adam_is_the_textbook(void)
         for (int i = 0; i < COUNT; i++) g[i] = (float)((i * step) % 101 - 50) * 1e-4f;
         crd_ref_adam_d(COUNT, step, 1e-3, g, m, v, expected);
     }
-    for (int i = 0; i < COUNT; i++) worst = fmax(worst, fabs(w[i] - expected[i]));
+    for (int i = 0; i < COUNT; i++) worst = worse(worst, apart(w[i], expected[i]));
     printf("       largest difference %.2e after %d steps of 1e-3\n", worst, STEPS);
     CHECK(worst < 4e-6); /* 20 roundings of numbers up to 6 */
     free(w);

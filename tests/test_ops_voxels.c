@@ -85,8 +85,8 @@ static void check_sums(const crd_ops *ops, const crd_shape *shape)
     }
     const double tolerance = 1e-6 * sqrt((double)(count / channels));
     double error = 0, border_error = 0;
-    for (size_t i = 0; i < pairs; i++) error = fmax(error, fabs(sums[i] - want[i]));
-    for (size_t i = 0; i < classes; i++) border_error = fmax(border_error, fabs(border[i] - want_border[i]));
+    for (size_t i = 0; i < pairs; i++) error = worse(error, apart(sums[i], want[i]));
+    for (size_t i = 0; i < classes; i++) border_error = worse(border_error, apart(border[i], want_border[i]));
     bool same = true;
     for (int t = 1; t < OP_THREADS; t++)
         same = same && memcmp(sums, sums + (size_t)t * pairs, pairs * 8) == 0 &&
@@ -196,7 +196,7 @@ static void check_summary(const crd_ops *ops, int64_t count, int64_t voxels)
         same = same && memcmp(out[0], out[t], (size_t)(ROWS * stride) * 4) == 0;
     }
     for (int r = 0; r < ROWS; r++) {
-        error = fmax(error, op_error(out[0] + r * stride, want + r * voxels, voxels));
+        error = worse(error, op_error(out[0] + r * stride, want + r * voxels, voxels));
         for (int64_t i = voxels; i < stride; i++) same = same && out[0][r * stride + i] == op_mark;
     }
     free(original), free(samples), free(want), free(column);

@@ -102,10 +102,8 @@ static void test_rings_are_circles_that_change_slowly_along_z(void)
                 const double here = (double)v[at];
                 CHECK_NEAR(here, v[(z * height + height - 1 - y) * width + width - 1 - x], 1e-6);
                 CHECK_NEAR(here, v[(z * height + y) * width + width - 1 - x], 1e-6);
-                if (fabs(here) > largest) largest = fabs(here);
-                if (z > 0 && fabs(here - (double)v[at - height * width]) > largest_step) {
-                    largest_step = fabs(here - (double)v[at - height * width]);
-                }
+                largest = worse(largest, fabs(here));
+                if (z > 0) largest_step = worse(largest_step, apart(here, (double)v[at - height * width]));
             }
         }
     }

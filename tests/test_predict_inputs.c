@@ -1,11 +1,13 @@
 /* Predictions of odd scans and with odd options: what is refused, what is warned about, what each output is. */
 #include <cjson/cJSON.h>
 
+#include "base/settings/row.h"
 #include "comma_locale.h"
 #include "harness.h"
 #include "predict/likeness.h"
 #include "predict/memory_plan.h"
 #include "predict_run.h"
+#include "run/lock.h"
 
 enum { Z = 16, Y = 24, X = 24, VOXELS = Z * Y * X };
 static const int64_t shape[3] = {Z, Y, X};
@@ -294,6 +296,27 @@ static void test_preview(void)
     CHECK(needs->chunks == 9);
     crd_predict_plan_free(&plan);
     CHECK_OK(crd_predict(&options, NULL, NULL));
+
+    /* The slab of the run over everything with those settings. */
+    static const char *const volumes[] = {"scan_prob.npy", "scan_unc.npy"};
+    enum { SLAB = 8 * Y * X };
+    small("all");
+    set("samples", "4");
+    set("chunk", "8,8,8");
+    CHECK_OK(crd_predict(&options, NULL, NULL));
+    for (int i = 0; i < 2; i++) {
+        float *slab = floats("preview", volumes[i], SLAB), *all = floats("all", volumes[i], VOXELS);
+        double least = 1.0, most = 0.0;
+        CHECK(memcmp(slab, all + SLAB, SLAB * sizeof *slab) == 0); /* slices 8 to 15 of 16 */
+        for (int v = 0; v < SLAB; v++) {
+            CHECK(slab[v] >= 0.0f && slab[v] <= 1.0f);
+            if ((double)slab[v] < least) least = (double)slab[v];
+            if ((double)slab[v] > most) most = (double)slab[v];
+        }
+        CHECK(most - least > 0.05);
+        free(slab);
+        free(all);
+    }
 }
 
 static void test_unlike_the_training_data(void)
@@ -343,6 +366,11 @@ static void set_past_the_table(const char *name, const char *value)
 {
     const crd_setting *row = crd_settings_find(&crd_predict_settings, name);
     char **field = (char **)((char *)&options + row->offset);
+    if (row->kind == CRD_SETTING_PAIRS) {
+        crd_setting_clear(row, &options);
+        CHECK_OK(crd_pairs_parse(name, value, (crd_pair_list *)(void *)field));
+        return;
+    }
     CHECK(row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE);
     crd_free(field);
     CHECK_OK(crd_strdup(value, field));

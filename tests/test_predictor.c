@@ -80,7 +80,7 @@ static void check_mean(crd_kind kind)
         double worst = 0.0;
         CHECK_OK(predict(&plan, 2, 3, c->input + b * VOXELS, got));
         for (int64_t i = 0; i < VOXELS; i++) {
-            worst = fmax(worst, fabs(got->mean[i] * 0x1p-24 - c->mean_probability[b * VOXELS + i]));
+            worst = worse(worst, apart(got->mean[i] * 0x1p-24, c->mean_probability[b * VOXELS + i]));
             CHECK(got->deviation[i] == 0 && got->percentiles[0][i] == got->mean[i]);
             CHECK(got->percentiles[PERCENTILES - 1][i] == got->mean[i]);
         }
@@ -121,7 +121,7 @@ static void check_summary(const crd_predictor_plan *plan, const float *input)
         CHECK_NEAR(got->mean[v] * 0x1p-24, mean, 1e-7);
         CHECK_NEAR(got->deviation[v] * 0x1p-24, sqrt(variance), 1e-7);
         CHECK(got->above[v] == bits);
-        spread = fmax(spread, sqrt(variance));
+        if (sqrt(variance) > spread) spread = sqrt(variance);
         for (int p = 0; p < PERCENTILES; p++) {
             const double at = percentiles[p] / 100 * (SAMPLES - 1);
             const int below = (int)at < SAMPLES - 1 ? (int)at : SAMPLES - 2;
@@ -269,5 +269,168 @@ static void test_refusals(void)
     free(got);
 }
 
-TEST_MAIN(TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_thrift),
+static const char *const paths[] = {"portable", "avx2", "avx512", "avx512, bf16"};
+enum { PATHS = sizeof paths / sizeof paths[0], EDGE = 8, SMALL = EDGE * EDGE * EDGE };
+
+static crd_device_settings path_settings(int path)
+{
+    return (crd_device_settings){.threads = 2,
+                                 .isa = path == 3 ? NULL : paths[path],
+                                 .precision = path == 3 ? CRD_PRECISION_BF16 : CRD_PRECISION_F32};
+}
+
+static bool path_here(int path)
+{
+    const crd_ops *ops;
+    return have_path(paths[path],
+                     (path == 3 ? crd_ops_select_bf16(NULL, &ops) : crd_ops_select(paths[path], &ops)) == CRD_OK);
+}
+
+/* As wide as the path's vectors. */
+static crd_model *small_model(crd_kind kind, int path)
+{
+    crd_model *model = NULL;
+    const crd_model_info info = {.kind = kind, .filters = path < 2 ? 8 : 16, .groups = 4};
+    if (crd_model_create(&info, 5, &model) != CRD_OK) exit(1);
+    tools_enliven(model);
+    return model;
+}
+
+/* A chunk of waves through a new predictor; means, where not NULL, has room for SMALL values. */
+static crd_status count_nonfinite(const crd_model *model, int path, int64_t *count, int64_t *sample, double *means)
+{
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    float input[SMALL];
+    const crd_device_settings settings = path_settings(path);
+    const crd_predictor_plan plan = {.net = &model->net,
+                                     .parameters = model->parameters,
+                                     .chunk = {EDGE, EDGE, EDGE},
+                                     .samples = 1,
+                                     .seed = 3,
+                                     .estimator = CRD_INDEPENDENT,
+                                     .inverse_temperature = 1.0f};
+    for (int i = 0; i < SMALL; i++) input[i] = (float)(2.0 * sin(i * 0.3) + cos(i * 0.011));
+    crd_status status = crd_backend_cpu.predictor_create(&settings, &plan, &predictor);
+    if (status == CRD_OK) status = crd_backend_cpu.predictor_submit(predictor, 0, input, NULL, 0);
+    if (status == CRD_OK) status = crd_backend_cpu.predictor_collect(predictor, &result);
+    if (status == CRD_OK) {
+        *count = result.nonfinite;
+        *sample = result.nonfinite_sample;
+        for (int i = 0; means != NULL && i < SMALL; i++) means[i] = result.mean[i] * 0x1p-24;
+    }
+    crd_backend_cpu.predictor_free(&predictor);
+    return status;
+}
+
+/* One value of every tensor in turn (all three kinds of brokenness, over the paths and networks): whatever isn't finite
+ * anywhere in the network is seen at its end. */
+static void check_broken(crd_kind kind, int path)
+{
+    static const float broken[] = {NAN, INFINITY, -INFINITY};
+    crd_model *model = small_model(kind, path);
+    int64_t count, sample;
+    CHECK_OK(count_nonfinite(model, path, &count, &sample, NULL));
+    CHECK(count == 0 && sample == -1);
+    for (int p = 0; p < model->net.model.count; p++) {
+        const crd_parameter *parameter = &model->net.model.parameters[p];
+        float *value = &model->parameters[parameter->offset + parameter->count / 2];
+        const float before = *value;
+        const bool deviation = parameter->role == CRD_ROLE_RHO; /* of minus infinity: none, which is sound */
+        *value = broken[(p + path + (int)kind) % (deviation ? 2 : 3)];
+        CHECK_OK(count_nonfinite(model, path, &count, &sample, NULL));
+        if (count != SMALL || sample != 0) {
+            CHECK_FAILED("%s, %s: %g in %s gives %lld broken values, first in sample %lld", crd_kind_name(kind),
+                         paths[path], (double)*value, parameter->path, (long long)count, (long long)sample);
+        }
+        *value = before;
+    }
+    crd_model_free(&model);
+}
+
+static void test_broken_models(void)
+{
+    for (int path = 0; path < PATHS; path++) {
+        if (!path_here(path)) continue;
+        check_broken(CRD_BCNN, path);
+        if (!harness_failed) check_broken(CRD_MCDN, path);
+        if (harness_failed) return;
+    }
+}
+
+/* A group norm takes away what its convolution is multiplied by, so huge weights give the same answer, or, where the
+ * arithmetic can't hold the numbers, none: never another one. */
+static void check_huge(int layer, int path)
+{
+    static const float factors[] = {1e10f, 1e10f, 1e10f, 3e8f}; /* one after the other: up to 3e38 */
+    crd_model *model = small_model(CRD_MCDN, path);
+    const crd_layout *layout = &model->net.model;
+    double usual[SMALL], huge[SMALL];
+    int64_t count, sample, refused = 0;
+    for (size_t f = 0; f < sizeof factors / sizeof factors[0]; f++) {
+        comparison all = {0};
+        for (int p = 0; p < layout->count; p++) {
+            const crd_parameter *parameter = &layout->parameters[p];
+            if (parameter->offset != layout->kernel[layer] && parameter->offset != layout->bias[layer]) continue;
+            for (int64_t i = 0; i < parameter->count; i++) model->parameters[parameter->offset + i] *= factors[f];
+        }
+        CHECK_OK(count_nonfinite(model, path, &count, &sample, huge));
+        if (f == 0) memcpy(usual, huge, sizeof usual);
+        for (int i = 0; i < SMALL; i++) compare(&all, huge[i], usual[i]);
+        CHECK(f > 0 || count == 0);
+        CHECK(count > 0 || all.error <= (path == 3 ? 2e-2 : 1e-3));
+        refused += count > 0;
+    }
+    CHECK(refused > 0);
+    crd_model_free(&model);
+}
+
+static void test_huge_weights(void)
+{
+    static const int layers[] = {0, 1, 5, 8, 12}; /* of the encoder and the decoder */
+    for (int path = 0; path < PATHS; path++) {
+        if (!path_here(path)) continue;
+        for (size_t i = 0; i < sizeof layers / sizeof layers[0] && !harness_failed; i++) check_huge(layers[i], path);
+    }
+}
+
+/* A weight of the head that overflows with some draws only: those samples are named, no others. */
+static void test_first_broken_sample(void)
+{
+    enum { DRAWS = 70 };
+    for (int path = 0; path < PATHS; path++) {
+        if (!path_here(path)) continue;
+        crd_model *model = small_model(CRD_BCNN, path);
+        const crd_device_settings settings = path_settings(path);
+        const crd_predictor_plan plan = {.net = &model->net,
+                                         .parameters = model->parameters,
+                                         .chunk = {EDGE, EDGE, 33 * EDGE}, /* several blocks of voxels */
+                                         .samples = DRAWS,
+                                         .seed = 1,
+                                         .estimator = CRD_INDEPENDENT,
+                                         .inverse_temperature = 1.0f,
+                                         .keep_samples = true};
+        const int64_t voxels = 33 * SMALL;
+        crd_predictor *predictor = NULL;
+        crd_chunk_result result;
+        float *input = calloc((size_t)voxels, sizeof *input);
+        int64_t values, first;
+        tools_break_some_draws(model);
+        for (int64_t i = 0; i < voxels; i++) input[i] = (float)sin((double)i * 0.3);
+        CHECK_OK(crd_backend_cpu.predictor_create(&settings, &plan, &predictor));
+        CHECK_OK(crd_backend_cpu.predictor_submit(predictor, 0, input, NULL, 0));
+        CHECK_OK(crd_backend_cpu.predictor_collect(predictor, &result));
+        const int64_t broken = tools_count_nonfinite(result.samples, DRAWS, voxels, &values, &first);
+        printf("       %s: %lld of %d samples are broken, the first is %lld\n", paths[path], (long long)broken, DRAWS,
+               (long long)first);
+        CHECK(broken > 0 && broken < DRAWS && first > 0);
+        CHECK(result.nonfinite == values && result.nonfinite_sample == first);
+        crd_backend_cpu.predictor_free(&predictor);
+        crd_model_free(&model);
+        free(input);
+    }
+}
+
+TEST_MAIN(TEST(test_broken_models), TEST(test_huge_weights), TEST(test_first_broken_sample),
+          TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_thrift),
           TEST(test_temperature), TEST(test_refusals))

@@ -101,19 +101,17 @@ static void check_outputs(const reference_case *c, bool noisy, bool single, doub
 {
     const crd_net *net = &c->net;
     double *model = widen(net->model.total, c->model), *point = doubles(net->point.total);
-    double *probability = doubles(REFERENCE_VOXELS), error = 0, largest = 0;
+    double *probability = doubles(REFERENCE_VOXELS);
+    comparison all = {0};
     for (int b = 0; b < REFERENCE_BATCH; b++) {
         crd_ref_draw(net, model, noisy ? &c->noise[b] : NULL, point);
         const example e = {c, point, noisy ? c->masks[b] : NULL, b, single};
         CHECK_OK(run_forward(&e, probability));
         const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + b * REFERENCE_VOXELS;
-        for (int64_t i = 0; i < REFERENCE_VOXELS; i++) {
-            error = fmax(error, fabs(probability[i] - expected[i]));
-            largest = fmax(largest, expected[i]);
-        }
+        for (int64_t i = 0; i < REFERENCE_VOXELS; i++) compare(&all, probability[i], expected[i]);
     }
-    printf("       %-32s %.2e\n", noisy ? "noisy/probability" : "mean/probability", error / largest);
-    CHECK(error / largest <= tolerance);
+    printf("       %-32s %.2e\n", noisy ? "noisy/probability" : "mean/probability", relative_error(&all));
+    CHECK(relative_error(&all) <= tolerance);
     free(model);
     free(point);
     free(probability);

@@ -73,6 +73,10 @@ typedef struct crd_chunk_result {
     const float *samples;  /* [samples][voxels], or NULL */
     const float *probe;    /* [probe_count][samples]: the values at the voxels asked for */
     int64_t probe_count;
+    /* How many values of the samples aren't finite numbers, and the first sample that has one (0 ..; -1: none). Such a
+     * value is NaN, and stands for any number that wasn't finite on the way to it, or whose logit isn't; mean and all
+     * the rest mean nothing then. */
+    int64_t nonfinite, nonfinite_sample;
     double summary_seconds; /* of the time that computing took, what mean, percentiles and the like took where
                                they run after the network, not beside it; else 0 */
 } crd_chunk_result;

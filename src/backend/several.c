@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/several_learner.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -120,6 +121,7 @@ static crd_status feed(worker *w)
     const ticket now = p->queue[place % p->depth];
     p->queue[place % p->depth] = w->current; /* an empty one, to be filled again */
     w->current = now;
+    CRD_ASSERT(place < p->submitted && w->in_flight < AHEAD);
     w->places[w->in_flight++] = place;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->mutex);
@@ -136,6 +138,7 @@ static crd_status fetch(worker *w)
     pthread_mutex_unlock(&p->mutex);
     const crd_status status = p->each->predictor_collect(w->device, &w->result);
     pthread_mutex_lock(&p->mutex);
+    CRD_ASSERT(w->in_flight > 0 && !w->holding);
     w->place = w->places[0];
     w->in_flight--;
     memmove(w->places, w->places + 1, (size_t)w->in_flight * sizeof *w->places);
@@ -272,6 +275,7 @@ static crd_status predictor_collect(crd_predictor *p, crd_chunk_result *result)
         status = crd_error_adopt(&p->error);
         goto done;
     }
+    CRD_ASSERT(p->handed_out->holding);
     *result = p->handed_out->result;
     p->collected++;
 done:

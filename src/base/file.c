@@ -267,6 +267,13 @@ crd_status crd_join_path(const char *folder, const char *name, const char *suffi
     return CRD_OK;
 }
 
+crd_status crd_absolute_path(const char *path, char **out)
+{
+    char folder[4096];
+    if (path[0] == '/' || getcwd(folder, sizeof folder) == NULL) return crd_strdup(path, out);
+    return crd_join_path(folder, path, "", out);
+}
+
 crd_status crd_folder_of(const char *path, char **out)
 {
     const char *slash = strrchr(path, '/');

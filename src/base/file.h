@@ -1,4 +1,4 @@
-/* Files: whole reads and writes at an offset, atomic replacement, locks. */
+/* Files: whole reads and writes at an offset, atomic replacement. */
 #ifndef CRD_BASE_FILE_H
 #define CRD_BASE_FILE_H
 
@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "credence/monitor.h"
 
 /* Exactly `bytes` bytes at `offset`, or an error that names the file; interrupted calls are repeated. */
 crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes);
@@ -41,16 +40,11 @@ crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *byt
 
 /* "folder/name" + suffix, one slash between; free with crd_free. */
 crd_status crd_join_path(const char *folder, const char *name, const char *suffix, char **out);
+/* The same file, named such that it also holds from another folder; free with crd_free. */
+crd_status crd_absolute_path(const char *path, char **out);
 /* The folder that `path` lies in: "." where none is named; free with crd_free. */
 crd_status crd_folder_of(const char *path, char **out);
 /* Makes the folder and those above it, as far as they are missing. */
 crd_status crd_make_folders(const char *path);
-
-/* An advisory lock file that holds host and pid; a second holder gets CRD_ERR_BUSY with a sentence that names them. A
- * lock whose process is gone (same host) is taken over, and that of an earlier run of the same batch job, on any host,
- * which `monitor` is told. */
-typedef struct crd_lock crd_lock;
-crd_status crd_lock_take(const char *path, const crd_monitor *monitor, crd_lock **out);
-void crd_lock_release(crd_lock **lock);
 
 #endif

@@ -40,7 +40,7 @@ crd_status crd_alloc(int64_t count, size_t size, const char *what, void *out)
     return CRD_OK;
 }
 
-void crd_free(void *pointer_to_pointer)
+void crd_free_untyped(void *pointer_to_pointer)
 {
     void *memory;
     memcpy(&memory, pointer_to_pointer, sizeof memory);

@@ -11,8 +11,13 @@
 /* *out = count * size bytes, zeroed. `what` names the thing in the error sentence ("the chunk's activations"). */
 crd_status crd_alloc(int64_t count, size_t size, const char *what, void *out);
 
-/* Frees what crd_alloc gave and sets the pointer to NULL; NULL is fine. Call as crd_free(&pointer). */
-void crd_free(void *pointer_to_pointer);
+/* Frees what crd_alloc gave and sets the pointer to NULL; NULL is fine. Call as crd_free(&pointer): an argument that
+ * isn't the address of a pointer doesn't compile. It is evaluated once. */
+#define crd_free(pointer_to_pointer)                                                                                   \
+    ((void)sizeof(*(pointer_to_pointer) == (void *)0), crd_free_untyped(pointer_to_pointer))
+
+/* The same where the pointer's type isn't known. */
+void crd_free_untyped(void *pointer_to_pointer);
 
 /* Copies a string with crd_alloc; NULL gives NULL. */
 crd_status crd_strdup(const char *text, char **out);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -167,6 +168,7 @@ void crd_pool_run(crd_pool *pool, int64_t count, crd_work *work, void *context)
 {
     if (count <= 0) return;
     pthread_mutex_lock(&pool->turn);
+    CRD_ASSERT(work != NULL);
     pool->work = work;
     pool->context = context;
     pool->count = count;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 static crd_status plan_axis(char letter, int64_t size, int64_t window, int64_t step, double trim, crd_axis_plan *axis)
@@ -100,6 +101,7 @@ void crd_plan_even_tile(const int64_t shape[3], const int64_t most[3], int64_t s
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index)
 {
+    CRD_ASSERT(index >= 0 && index < axis->count);
     const int64_t wanted = index * axis->stride - (axis->tiled ? axis->border : 0);
     return least(wanted > 0 ? wanted : 0, axis->extent - axis->window);
 }
@@ -110,10 +112,11 @@ void crd_axis_keep(const crd_axis_plan *axis, int64_t index, int64_t *begin, int
     if (axis->tiled) {
         *begin = index * axis->stride;
         *end = least(*begin + axis->stride, axis->size);
-        return;
+    } else {
+        *begin = position == 0 ? 0 : position + axis->border;
+        *end = position + axis->window == axis->size ? axis->size : position + axis->window - axis->border;
     }
-    *begin = position == 0 ? 0 : position + axis->border;
-    *end = position + axis->window == axis->size ? axis->size : position + axis->window - axis->border;
+    CRD_ASSERT(*begin >= position && *begin < *end && *end <= position + axis->window && *end <= axis->size);
 }
 
 int64_t crd_axis_coverage(const crd_axis_plan *axis, int64_t coordinate)
@@ -134,6 +137,7 @@ int64_t crd_axis_coverage(const crd_axis_plan *axis, int64_t coordinate)
 
 void crd_plan_chunk(const crd_plan *plan, int64_t number, crd_box *window, crd_box *keep)
 {
+    CRD_ASSERT(number >= 0 && number < plan->count);
     for (int axis = 2; axis >= 0; axis--) {
         const crd_axis_plan *row = &plan->axes[axis];
         const int64_t index = number % row->count;

@@ -1,5 +1,6 @@
 #include "dist/bands.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 struct crd_bands {
@@ -42,8 +43,10 @@ crd_band crd_bands_next(crd_bands *bands)
 
 void crd_bands_done(crd_bands *bands, crd_band band)
 {
+    CRD_ASSERT(band.first >= 0 && band.first <= band.end && band.end <= bands->given);
     for (int64_t row = band.first; row < band.end; row++) bands->band[row] = band.first;
     bands->done += band.end - band.first;
+    CRD_ASSERT(bands->done <= bands->given);
 }
 
 bool crd_bands_all_done(const crd_bands *bands)

@@ -1,5 +1,6 @@
 /* Waiting, failing, and the collective operations, from single messages. */
 #include "dist/dist.h"
+#include "base/assert.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -158,7 +159,7 @@ void crd_dist_release(crd_dist *dist, void *pointer_to_pointer)
     const bool adrift = dist->adrift;
     pthread_mutex_unlock(&dist->lock);
     if (!dist->broken && !adrift) {
-        crd_free(pointer_to_pointer);
+        crd_free_untyped(pointer_to_pointer);
         return;
     }
     memcpy(&memory, pointer_to_pointer, sizeof memory);
@@ -332,6 +333,7 @@ done:
 
 void crd_dist_part(int64_t count, int size, int rank, int64_t *begin, int64_t *end)
 {
+    CRD_ASSERT(count >= 0 && size > 0 && rank >= 0 && rank < size);
     const int64_t each = count / size, more = count % size;
     *begin = rank * each + (rank < more ? rank : more);
     *end = *begin + each + (rank < more);

@@ -1,5 +1,6 @@
 /* Planning: every size is worked out first, then one block of memory is taken and cut up. The same walk does both: with
  * no memory behind it, it only counts. */
+#include "base/assert.h"
 #include "net/engine_internal.h"
 
 #include <string.h>
@@ -219,8 +220,10 @@ crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *engine, "the network's plan", &engine));
     CRD_TRY(plan_sizes(engine, plan));
-    CRD_TRY(crd_alloc(lay_out(engine, NULL), 1, "the network's activations", &engine->memory));
-    lay_out(engine, engine->memory);
+    const int64_t bytes = lay_out(engine, NULL);
+    CRD_TRY(crd_alloc(bytes, 1, "the network's activations", &engine->memory));
+    const int64_t carved = lay_out(engine, engine->memory);
+    CRD_ASSERT(carved == bytes);
     *out = engine;
     engine = NULL;
 done:

@@ -1,5 +1,7 @@
 #include "net/fold.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 /* Does offset number k of a kernel's axis stay inside for a voxel of that axis class (bit 0 first, bit 1 last)? */
@@ -61,6 +63,7 @@ void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel
 {
     const int taps = shape->edge * shape->edge * shape->edge;
     const int64_t out = shape->channels_out;
+    CRD_ASSERT((shape->edge == 2 || shape->edge == 3) && (scale == NULL) == (shift == NULL));
     if (scale == NULL) {
         memcpy(folded, kernel, (size_t)(taps * shape->channels_in * out) * sizeof *folded);
         memset(tap_shift, 0, (size_t)(taps * out) * sizeof *tap_shift);

@@ -1,5 +1,7 @@
 #include "net/norm.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -8,6 +10,7 @@ static const double EPSILON = 1e-5;
 static crd_moments group_moments(const crd_norm *const *norms, int count, int group)
 {
     const int width = norms[0]->channels / norms[0]->groups;
+    CRD_ASSERT(width > 0 && width * norms[0]->groups == norms[0]->channels && norms[0]->voxels > 0);
     double sum = 0.0, square = 0.0, voxels = 0.0;
     for (int i = 0; i < count; i++) {
         for (int c = group * width; c < (group + 1) * width; c++) {
@@ -32,7 +35,8 @@ void crd_norm_forward(crd_norm *norm, const crd_moments *moments, const float *g
         const crd_moments m = moments != NULL ? moments[group] : group_moments(&self, 1, group);
         const double mean = m.mean, variance = m.square - mean * mean;
         norm->mean[group] = mean;
-        norm->rstd[group] = 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + EPSILON);
+        /* 0 * variance: NaN where it isn't finite, which must become neither 0 nor a scale of 0 */
+        norm->rstd[group] = 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + 0.0 * variance + EPSILON);
         for (int c = group * width; c < (group + 1) * width; c++) {
             const double scale = gamma[c] * norm->rstd[group];
             norm->scale[c] = (float)scale;

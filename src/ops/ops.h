@@ -10,6 +10,10 @@
  * 2. Every tensor carries one voxel of zeros all around, so no kernel checks borders.
  * 3. Concatenation is two input pointers.
  *
+ * A number that isn't one never gets lost on the way to the probabilities. What is not finite, an infinity too, leaves
+ * a ReLU or the sigmoid as NaN: both add 0 * x, which is 0 for a finite x. A NaN in a tensor is one in its sums, so in
+ * the norm's scale and shift, so in all that comes after; a variance that isn't finite has no scale either.
+ *
  * Work is divided into fixed blocks of voxels whatever the number of threads, and sums run over blocks in order: the
  * same bits for any number of threads.
  */
@@ -130,7 +134,8 @@ typedef struct crd_ops {
     /* sums [CRD_BORDER_CLASSES][channels]: sum of g over the voxels of each border class. */
     void (*border_sums)(crd_pool *pool, const crd_tensor *g, double *sums);
 
-    /* probability[v] = sigmoid((weight * x[v] + bias) * inverse_temperature), x of one channel; v without halo. */
+    /* probability[v] = sigmoid((weight * x[v] + bias) * inverse_temperature), x of one channel; v without halo. NaN
+     * where the logit isn't finite. */
     void (*head_probability)(crd_pool *pool, const crd_tensor *x, float weight, float bias, float inverse_temperature,
                              float *probability);
     /* Cross entropy of logit = weight * x + bias (x >= 0, one channel, after a ReLU) against labels 0, 1 or 255 (no

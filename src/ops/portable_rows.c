@@ -88,7 +88,7 @@ void crd_finish_row(const crd_tensor *tensor, int64_t z, int64_t y, const float 
         }
     }
     if (relu)
-        for (int64_t i = 0; i < width * channels; i++) row[i] = row[i] > 0 ? row[i] : 0;
+        for (int64_t i = 0; i < width * channels; i++) row[i] = (row[i] > 0 ? row[i] : 0) + 0 * row[i];
     if (sums == NULL) return;
     double *sum = sums, *square = sums + channels;
     memset(sums, 0, 2 * (size_t)channels * sizeof *sums);

@@ -1,5 +1,6 @@
 #include "ops/ops.h"
 
+#include "base/assert.h"
 #include "ops/blocks.h"
 
 int64_t crd_tensor_floats(int64_t depth, int64_t height, int64_t width, int64_t channels)
@@ -10,6 +11,7 @@ int64_t crd_tensor_floats(int64_t depth, int64_t height, int64_t width, int64_t 
 crd_tensor crd_tensor_in(float *storage, int64_t depth, int64_t height, int64_t width, int64_t channels)
 {
     crd_tensor tensor = {.depth = depth, .height = height, .width = width, .channels = channels};
+    CRD_ASSERT(storage != NULL && depth > 0 && height > 0 && width > 0 && channels > 0);
     tensor.row = (width + 2) * channels;
     tensor.plane = (height + 2) * tensor.row;
     tensor.data = storage + CRD_TENSOR_SLACK + tensor.plane + tensor.row + channels;

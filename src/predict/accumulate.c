@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "ops/ops.h"
 #include "predict/fraction.h"
@@ -235,6 +236,8 @@ static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, 
         begin[axis] = keep->origin[axis + 1] - origin[axis + 1];
         end[axis] = begin[axis] + keep->size[axis + 1];
     }
+    CRD_ASSERT(z >= window->origin[0] && z < window->origin[0] + window->size[0]);
+    CRD_ASSERT(begin[0] >= 0 && end[0] <= request->box.size[1] && begin[1] >= 0 && end[1] <= request->box.size[2]);
     patch p = {.tile = {-1, -1}};
     while (next_patch(tiles, begin, end, &p)) {
         for (int64_t sum = 0; sum < a->shape.sums; sum++) {

@@ -12,9 +12,9 @@ enum { DEEPEST = 64, WAITING_MICROSECONDS = 50000 };
 /* Calls something and adds the seconds it took. */
 #define TIMED(SECONDS, CALL)                                                                                           \
     do {                                                                                                               \
-        const double timed_start = crd_notes_seconds(&r->notes);                                                       \
+        const double timed_start = crd_run_log_seconds(&r->log);                                                       \
         const crd_status timed_status = (CALL);                                                                        \
-        (SECONDS) += crd_notes_seconds(&r->notes) - timed_start;                                                       \
+        (SECONDS) += crd_run_log_seconds(&r->log) - timed_start;                                                       \
         if (timed_status != CRD_OK) return timed_status;                                                               \
     } while (0)
 
@@ -50,14 +50,14 @@ static crd_status finish_row(crd_predict_run *r, int64_t number)
     for (int64_t z = begin; z < end; z++) {
         if (finished[z - origin]) continue;
         if (crd_sharing_at_edge(r->sharing, r->band, z)) {
-            CRD_PASS(crd_edge_leave(r->accumulator, r->folder.path, z, r->band.first));
+            CRD_PASS(crd_edge_leave(r->accumulator, r->path, z, r->band.first));
         } else {
             CRD_PASS(finish_slice(r, z, z == last));
         }
     }
     snprintf(fields, sizeof fields, "\"row\": %" PRId64 ", \"slices\": [%" PRId64 ", %" PRId64 "]", row, begin,
              last + 1);
-    crd_notes_event(&r->notes, "row", fields, "");
+    crd_run_log_event(&r->log, "row", fields, "");
     return CRD_OK;
 }
 
@@ -80,7 +80,7 @@ static crd_status finish_edges(crd_predict_run *r)
                 continue;
             }
             for (int64_t i = 0; i < count; i++) {
-                CRD_PASS(crd_edge_take(r->accumulator, r->folder.path, z, bands[i]));
+                CRD_PASS(crd_edge_take(r->accumulator, r->path, z, bands[i]));
             }
             CRD_PASS(finish_slice(r, z, z == last));
         }
@@ -92,7 +92,21 @@ static crd_status advance(crd_predict_run *r, bool *over)
 {
     const int64_t before = r->request.chunks - r->row_count * crd_predict_per_row(r);
     CRD_PASS(crd_sharing_tell(r->sharing, r->done, &r->all, over));
-    return crd_advance(&r->notes.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
+    return crd_advance(&r->log.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
+}
+
+/* A probability that isn't a number would end as certain background. */
+static crd_status check_values(const crd_request *request, const crd_chunk_result *result, const crd_box *window)
+{
+    if (result->nonfinite == 0) return CRD_OK;
+    return crd_fail(CRD_ERR_NUMERIC,
+                    "%" PRId64 " values of chunk %" PRId64 " (at z, y, x = %" PRId64 ", %" PRId64 ", %" PRId64
+                    ") aren't finite numbers, first in sample %" PRId64
+                    ": the network's numbers grew beyond what its arithmetic holds, as they do with grey values that "
+                    "aren't normalised in half precision, or with a broken model; try without --norm, or with --norm "
+                    "scan, then --precision f32, then another model",
+                    result->nonfinite, result->chunk_number, window->origin[0], window->origin[1], window->origin[2],
+                    request->first_sample + result->nonfinite_sample);
 }
 
 static crd_status collect(crd_predict_run *r)
@@ -104,6 +118,7 @@ static crd_status collect(crd_predict_run *r)
     r->times.network -= result.summary_seconds;
     r->times.summarising += result.summary_seconds;
     crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
+    CRD_PASS(check_values(&r->request, &result, &window));
     if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &window, r->inside));
     TIMED(r->times.adding, crd_accumulator_add(r->accumulator, &result, r->inside, crd_partial_finished(r->partial)));
     TIMED(r->times.adding, crd_probes_keep(r->probes, &result, r->partial));
@@ -151,7 +166,7 @@ crd_status crd_predict_compute(crd_predict_run *r)
         if (next.first == next.end) break;
     }
     TIMED(r->times.finishing, crd_writer_wait(r->writer));
-    r->finished = crd_notes_seconds(&r->notes);
+    r->finished = crd_run_log_seconds(&r->log);
     while (crd_predict_first(r) && !over) { /* others may be at work, and people want to see it */
         CRD_PASS(advance(r, &over));
         if (!over) (void)usleep(WAITING_MICROSECONDS);

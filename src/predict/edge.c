@@ -7,12 +7,13 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/paths.h"
 
 static crd_status name_file(const char *folder, int64_t z, int64_t band, char **out)
 {
     char name[80];
-    snprintf(name, sizeof name, ".partial/edge.%" PRId64 ".%" PRId64, z, band);
-    return crd_join_path(folder, name, "", out);
+    snprintf(name, sizeof name, "edge.%" PRId64 ".%" PRId64, z, band);
+    return crd_run_partial_path(folder, name, out);
 }
 
 /* One tile after the other, then the volume fractions. */

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "predict/output.h"
+#include "predict/volumes.h"
 #include "volume/zarr/zarr.h"
 
 /* Rows that are carried over at a time: as many as a chunk has. */
@@ -38,19 +38,16 @@ static crd_status begin_volumes(crd_growth *growth, const char *folder, bool res
 {
     crd_status status = CRD_OK;
     const crd_request *request = growth->request;
-    char *name = NULL, *path = NULL;
+    char *path = NULL;
     for (int64_t i = 0; i < request->output_count; i++) {
         crd_volume_info info;
-        crd_free(&name);
         crd_free(&path);
-        CRD_TRY(crd_output_name(request, &request->outputs[i], &name));
-        CRD_TRY(crd_join_path(folder, name, "", &path));
+        CRD_TRY(crd_join_path(folder, request->outputs[i].file, "", &path));
         crd_output_info(request, &request->outputs[i], &info);
         if (!resume) CRD_TRY(crd_zarr_remove(path));
         CRD_TRY(crd_zarr_grow(path, &info, &growth->volumes[i]));
     }
 done:
-    crd_free(&name);
     crd_free(&path);
     return status;
 }
@@ -107,7 +104,7 @@ static crd_status write_layer(crd_growth *growth, int64_t first, int64_t count, 
     const crd_output *output = &growth->request->outputs[number];
     const int64_t *size = growth->request->box.size;
     const crd_type stored = growth->request->quantities[output->quantity].stored;
-    const bool as_is = !output->above_half && output->type == stored;
+    const bool as_is = !crd_output_cut(output) && output->type == stored;
     for (int64_t y = 0; y < size[1]; y += ROWS) {
         const int64_t rows = size[1] - y < ROWS ? size[1] - y : ROWS, run = rows * size[2];
         for (int64_t i = 0; i < count; i++) {

@@ -8,13 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "predict/identity.h"
+#include "run/identity.h"
+#include "run/paths.h"
 
 /* A journal record is this many words around the slice's sums: a mark, the slice in the scan, and at the end a checksum
  * of all before it. */
-enum { LEAD = 2, TAIL = 1, IDENTITY_LIMIT = 1 << 20 };
+enum { LEAD = 2, TAIL = 1 };
 static const uint64_t mark = UINT64_C(0x31656369736d6f63);
 
 struct crd_partial {
@@ -119,24 +121,6 @@ static crd_status remove_edges(const crd_partial *partial)
     return status;
 }
 
-/* The identity of the run that lies there must be ours; a new run writes its own. */
-static crd_status settle_identity(const crd_partial *partial, const char *identity, bool resume)
-{
-    crd_status status = CRD_OK;
-    char *path = NULL, *earlier = NULL;
-    CRD_TRY(crd_join_path(partial->folder, "run.json", "", &path));
-    if (!resume) {
-        CRD_TRY(crd_write_file(path, identity, strlen(identity)));
-    } else {
-        CRD_TRY(crd_read_file(path, IDENTITY_LIMIT, &earlier, NULL));
-        CRD_TRY(crd_identity_compare(earlier, identity, path));
-    }
-done:
-    crd_free(&path);
-    crd_free(&earlier);
-    return status;
-}
-
 static crd_status open_files(crd_partial *partial, bool keep)
 {
     const crd_request *request = partial->request;
@@ -149,12 +133,14 @@ static crd_status open_files(crd_partial *partial, bool keep)
     return open_file(partial, "probe", keep, &partial->probe);
 }
 
-static crd_status open_all(crd_partial *partial, const char *identity, bool resume)
+static crd_status open_all(crd_partial *partial, const char *folder, const char *identity, bool resume)
 {
     if (mkdir(partial->folder, 0777) != 0 && errno != EEXIST) {
         return crd_fail_errno("can't make the folder %s", partial->folder);
     }
-    if (identity != NULL) CRD_PASS(settle_identity(partial, identity, resume));
+    if (identity != NULL) {
+        CRD_PASS(resume ? crd_identity_check_interrupted(folder, identity) : crd_identity_write(folder, identity));
+    }
     CRD_PASS(open_files(partial, resume));
     CRD_PASS(remove_edges(partial));
     CRD_PASS(open_journal(partial, 0, resume));
@@ -170,7 +156,7 @@ static crd_status begin(const char *folder, const crd_request *request, crd_part
     partial->request = request;
     partial->words = crd_slice_sums(request);
     partial->probe = partial->journal = -1;
-    CRD_TRY(crd_join_path(folder, ".partial", "", &partial->folder));
+    CRD_TRY(crd_run_path(folder, CRD_RUN_PARTIAL, &partial->folder));
     CRD_TRY(crd_alloc(request->quantity_count, sizeof *partial->files, "the finished slices", &partial->files));
     for (int64_t i = 0; i < request->quantity_count; i++) partial->files[i] = -1;
     *out = partial;
@@ -186,19 +172,14 @@ crd_status crd_partial_open(const char *folder, const crd_request *request, cons
     crd_status status = CRD_OK;
     crd_partial *partial = NULL;
     *out = NULL;
-    if (!resume) CRD_TRY(crd_partial_remove(folder));
+    if (!resume) CRD_TRY(crd_run_partial_remove(folder));
     CRD_TRY(begin(folder, request, &partial));
-    CRD_TRY(open_all(partial, identity, resume));
+    CRD_TRY(open_all(partial, folder, identity, resume));
     *out = partial;
     partial = NULL;
 done:
     crd_partial_close(&partial);
     return status;
-}
-
-crd_status crd_partial_identify(const crd_partial *partial, const char *identity)
-{
-    return settle_identity(partial, identity, false);
 }
 
 crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,
@@ -239,37 +220,6 @@ void crd_partial_close(crd_partial **pointer)
     crd_free(pointer);
 }
 
-static crd_status unlink_in(DIR *folder, const char *path, const char *name)
-{
-    if (unlinkat(dirfd(folder), name, 0) == 0 || errno == ENOENT) return CRD_OK;
-    return crd_fail_errno("can't remove %s/%s", path, name);
-}
-
-crd_status crd_partial_remove(const char *folder)
-{
-    crd_status status = CRD_OK;
-    char *path = NULL;
-    DIR *listing = NULL;
-    CRD_TRY(crd_join_path(folder, ".partial", "", &path));
-    listing = opendir(path);
-    if (listing == NULL) {
-        if (errno != ENOENT) status = crd_fail_errno("can't look into %s", path);
-        goto done;
-    }
-    CRD_TRY(unlink_in(listing, path, "run.json"));
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, CRD_PARTIAL_LIST) == 0) continue;
-        CRD_TRY(unlink_in(listing, path, name));
-    }
-    CRD_TRY(unlink_in(listing, path, CRD_PARTIAL_LIST));
-    if (rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
-done:
-    if (listing != NULL) (void)closedir(listing);
-    crd_free(&path);
-    return status;
-}
-
 const uint8_t *crd_partial_finished(const crd_partial *partial)
 {
     return partial->finished;
@@ -289,6 +239,7 @@ static int64_t slice_bytes(const crd_partial *partial, int64_t quantity)
 crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
 {
     const crd_request *request = partial->request;
+    CRD_ASSERT(slice->z >= request->box.origin[0] && slice->z < request->box.origin[0] + request->box.size[0]);
     for (int64_t i = 0; i < request->quantity_count; i++) {
         const int64_t bytes = slice_bytes(partial, i);
         CRD_PASS(crd_write_at(partial->files[i], request->quantities[i].name,
@@ -315,6 +266,7 @@ crd_status crd_partial_note(crd_partial *partial, int64_t z, const uint64_t *sum
 {
     const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
     const int64_t slice = z - partial->request->box.origin[0];
+    CRD_ASSERT(slice >= 0 && slice < partial->request->box.size[0]);
     partial->record[0] = mark;
     partial->record[1] = (uint64_t)z;
     memcpy(partial->record + LEAD, sums, (size_t)partial->words * sizeof(uint64_t));

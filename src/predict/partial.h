@@ -3,7 +3,7 @@
  * journal lists is good.
  *
  *     .partial/run.json      what the run is: a resumed one must be the same
- *     .partial/outputs.json  the volumes that it writes beside .partial (folder.h)
+ *     .partial/outputs.json  the volumes that it writes beside .partial; both are known to src/run
  *     .partial/prob, ...     one file per quantity: [slices][height][width] of the box
  *     .partial/probe         [probes][samples] float
  *     .partial/journal       records of fixed size: the slice, its sums, a checksum
@@ -15,13 +15,11 @@
 
 #include "predict/accumulate.h"
 
-#define CRD_PARTIAL_LIST "outputs.json"
-
 typedef struct crd_partial crd_partial;
 
 /* Opens the finished slices of `folder`/.partial, or begins anew. `identity` is a JSON object that says what the run
  * is; with `resume`, the one that is there must be the same, else the first key that differs is named. A new run may go
- * without (NULL) until crd_partial_identify: before that it can't be resumed. */
+ * without (NULL) until crd_identity_write: before that it can't be resumed. */
 crd_status crd_partial_open(const char *folder, const crd_request *request, const char *identity, bool resume,
                             crd_partial **out);
 /* The same folder for another process, or again, once one process has opened it. `finished`, by slice of the box, is
@@ -29,10 +27,6 @@ crd_status crd_partial_open(const char *folder, const crd_request *request, cons
 crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,
                             crd_partial **out);
 void crd_partial_close(crd_partial **partial);
-crd_status crd_partial_identify(const crd_partial *partial, const char *identity);
-/* Removes folder/.partial and what this program puts there: run.json first, since slices of which a part is gone can't
- * be gone on with, and the list of volumes last, since it says whose the rest is. */
-crd_status crd_partial_remove(const char *folder);
 
 /* By slice of the box: 1 where the journal listed it when it was opened. */
 const uint8_t *crd_partial_finished(const crd_partial *partial);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "chunk/recent_slices.h"
@@ -33,6 +34,8 @@ static int64_t number_of(const crd_reader *reader, int64_t index)
 static bool wait_for_room(crd_reader *reader)
 {
     pthread_mutex_lock(&reader->mutex);
+    CRD_ASSERT(reader->released <= reader->taken && reader->taken <= reader->read);
+    CRD_ASSERT(reader->read - reader->released <= CRD_READER_BUFFERS);
     while (!reader->stop && reader->read - reader->released == CRD_READER_BUFFERS) {
         pthread_cond_wait(&reader->changed, &reader->mutex);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/choose.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "dist/dist.h"
@@ -217,7 +218,7 @@ void crd_request_free(crd_request *request)
     crd_free(&request->percentiles);
     crd_free(&request->intervals);
     crd_free(&request->quantities);
-    crd_free(&request->outputs);
+    crd_outputs_free(&request->outputs, request->output_count);
     crd_free(&request->name);
 }
 
@@ -230,6 +231,7 @@ const char *crd_request_mask_file(const crd_request *request)
 int64_t crd_request_chunk(const crd_request *request, int64_t index)
 {
     const int64_t *count = request->count, *first = request->first;
+    CRD_ASSERT(index >= 0 && index < request->chunks);
     const int64_t x = first[2] + index % count[2], y = first[1] + index / count[2] % count[1];
     const int64_t z = first[0] + index / count[2] / count[1];
     return (z * request->plan.axes[1].count + y) * request->plan.axes[2].count + x;
@@ -238,6 +240,7 @@ int64_t crd_request_chunk(const crd_request *request, int64_t index)
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end)
 {
     const int64_t low = request->box.origin[0], high = low + request->box.size[0];
+    CRD_ASSERT(row >= 0 && row < request->count[0]);
     crd_axis_keep(&request->plan.axes[0], request->first[0] + row, begin, end);
     if (*begin < low) *begin = low;
     if (*end > high) *end = high;

@@ -8,6 +8,7 @@
 #include "chunk/scan.h"
 #include "credence/predict.h"
 #include "net/model.h"
+#include "run/outputs.h"
 #include "volume/format.h"
 
 /* A number per voxel that finished slices hold. */
@@ -26,20 +27,9 @@ typedef struct crd_quantity {
     char name[48];     /* of its file among the finished slices */
 } crd_quantity;
 
-/* A volume of the run folder. */
-typedef struct crd_output {
-    int64_t quantity;
-    bool above_half; /* 1 where the quantity is above one half */
-    crd_type type;
-    double scale;       /* stored * scale = the quantity */
-    const char *role;   /* "probability", ... as the manifest calls it */
-    char suffix[50];    /* "_prob" */
-    double percents[2]; /* of the percentile or interval; 0, 0 otherwise */
-} crd_output;
-
 typedef struct crd_interval {
-    int64_t low, high; /* rows of request.percentiles */
-    char text[40];     /* "33-67" */
+    int64_t low, high;             /* rows of request.percentiles */
+    char text[CRD_INTERVAL_BYTES]; /* "33-67" */
 } crd_interval;
 
 typedef struct crd_request {
@@ -76,14 +66,14 @@ typedef struct crd_request {
     int64_t output_count;
     char *name; /* the scan's, without folder and extension */
     const char *format;
-    char suffix[CRD_SUFFIX_BYTES]; /* of the volumes: ".tif" */
+    char suffix[CRD_SUFFIX_BYTES]; /* of the volumes' files: ".tif" */
 } crd_request;
 
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out);
 void crd_request_free(crd_request *request);
 
-/* outputs.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
+/* quantities.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
 crd_status crd_request_outputs(crd_request *request);
 
 /* The volume that says which voxels count; NULL where all do, or a cylinder. */

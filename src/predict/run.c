@@ -10,6 +10,7 @@
 #include "dist/agree.h"
 #include "predict/likeness.h"
 #include "predict/run.h"
+#include "run/paths.h"
 
 /* Rows whose kept part holds an unfinished slice. */
 static crd_status find_rows(crd_predict_run *r)
@@ -35,14 +36,14 @@ static crd_status open_scan(crd_predict_run *r)
     crd_scan_options options = {
         .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
     if (crd_predict_first(r)) {
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
-        crd_likeness_check(request, r->scan, &r->notes.monitor);
+        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
+        crd_likeness_check(request, r->scan, &r->log.monitor);
         statistics = *crd_scan_statistics(r->scan);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
     if (!crd_predict_first(r)) {
         options.measured = &statistics;
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->notes.monitor, &r->scan));
+        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
     }
     if (!crd_scan_masked(r->scan)) return CRD_OK;
     int64_t most = request->box.size[1] * request->box.size[2], chunk = 1;
@@ -55,9 +56,11 @@ static crd_status open_scan(crd_predict_run *r)
 static crd_status identify(crd_predict_run *r)
 {
     const char *repeats = r->request.options->repeats;
-    CRD_PASS(crd_fingerprints_take(&r->request, &r->notes.monitor, &r->fingerprints));
+    CRD_PASS(crd_fingerprints_take(&r->request, &r->log.monitor, &r->fingerprints));
     if (repeats != NULL && repeats[0] != '\0') {
-        CRD_PASS(crd_identity_repeats(&r->request, repeats, &r->fingerprints, &r->notes.monitor));
+        char device[256];
+        CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
+        CRD_PASS(crd_identity_check_repeated(repeats, &r->fingerprints, device, &r->log.monitor));
     }
     return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
 }
@@ -70,10 +73,10 @@ static crd_status open_first(crd_predict_run *r)
     char *log = NULL;
     if (r->folder.occupied || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
-    CRD_TRY(crd_join_path(r->folder.path, "log.jsonl", "", &log));
-    CRD_TRY(crd_partial_open(r->folder.path, &r->request, r->identity, r->folder.resume, &r->partial));
-    CRD_TRY(crd_run_folder_list(&r->folder, &r->request));
-    CRD_TRY(crd_notes_log(&r->notes, log, r->folder.resume));
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_LOG, &log));
+    CRD_TRY(crd_partial_open(r->path, &r->request, r->identity, r->folder.resume, &r->partial));
+    CRD_TRY(crd_run_folder_list(&r->folder));
+    CRD_TRY(crd_run_log_open(&r->log, log, r->folder.resume));
 done:
     crd_free(&log);
     return status;
@@ -91,7 +94,7 @@ static crd_status open_partial(crd_predict_run *r)
     }
     CRD_TRY(crd_dist_broadcast(r->dist, finished, slices));
     if (!crd_predict_first(r)) {
-        CRD_TRY(crd_partial_join(r->folder.path, &r->request, crd_dist_rank(r->dist), finished, &r->partial));
+        CRD_TRY(crd_partial_join(r->path, &r->request, crd_dist_rank(r->dist), finished, &r->partial));
     }
     CRD_TRY(find_rows(r));
 done:
@@ -108,7 +111,7 @@ static void tell_plan(crd_predict_run *r, double seconds)
     const double share = (double)chunks / (double)r->request.chunks / (double)crd_dist_size(r->dist);
     const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
     char fields[64], times[64], number[CRD_NUMBER_BYTES];
-    crd_info(r->notes.outer,
+    crd_info(r->log.outer,
              "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
              chunks, r->request.chunks, axes[0].window, axes[1].window, axes[2].window, r->request.samples,
@@ -120,7 +123,7 @@ static void tell_plan(crd_predict_run *r, double seconds)
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
     snprintf(fields, sizeof fields, "\"chunks\": %" PRId64, chunks);
     snprintf(times, sizeof times, "\"expected_seconds\": %s", crd_short_number(eta, 4, number));
-    crd_notes_event(&r->notes, "plan", fields, times);
+    crd_run_log_event(&r->log, "plan", fields, times);
 }
 
 static crd_status start(crd_predict_run *r)
@@ -130,8 +133,8 @@ static crd_status start(crd_predict_run *r)
     char *scratch = NULL, name[48];
     crd_request_predictor(&r->request, &plan);
     plan.thrift = r->memory.thrift;
-    snprintf(name, sizeof name, ".partial/scratch.%d", crd_dist_rank(r->dist));
-    CRD_TRY(crd_join_path(r->folder.path, name, "", &scratch));
+    snprintf(name, sizeof name, "scratch.%d", crd_dist_rank(r->dist));
+    CRD_TRY(crd_run_partial_path(r->path, name, &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
     CRD_TRY(crd_writer_create(&r->request, r->partial, r->growth, &r->writer));
@@ -179,7 +182,7 @@ static crd_status note_shares(crd_predict_run *r)
                  s->place.host, s->chunks, s->bands,
                  crd_short_number(computing > 0.0 ? (double)s->chunks / computing : 0.0, 4, number[0]),
                  crd_short_number(s->times.network, 6, number[1]), crd_short_number(s->times.waiting, 6, number[2]));
-        crd_notes_event(&r->notes, "rank", fields, times);
+        crd_run_log_event(&r->log, "rank", fields, times);
         r->all += s->chunks;
     }
 done:
@@ -197,16 +200,15 @@ static crd_status gather_slices(crd_predict_run *r)
     crd_partial_close(&r->partial);
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
-    CRD_PASS(crd_partial_join(r->folder.path, &r->request, 0, NULL, &r->partial));
-    if (grows)
-        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, true, &r->notes.monitor, &r->growth));
+    CRD_PASS(crd_partial_join(r->path, &r->request, 0, NULL, &r->partial));
+    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->path, true, &r->log.monitor, &r->growth));
     for (int64_t i = 0; i < r->request.box.size[0]; i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
                         "slice %" PRId64
                         " was finished by another process and isn't in %s/.partial: do all machines see "
                         "this folder?",
-                        r->request.box.origin[0] + i, r->folder.path);
+                        r->request.box.origin[0] + i, r->path);
     }
     return CRD_OK;
 }
@@ -214,36 +216,34 @@ static crd_status gather_slices(crd_predict_run *r)
 static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
-    char *probe = NULL, *path = NULL;
-    const double begun = crd_notes_seconds(&r->notes);
+    char *probe = NULL;
+    const double begun = crd_run_log_seconds(&r->log);
     if (r->growth != NULL) {
-        CRD_TRY(crd_growth_finish(r->growth, &r->notes.monitor));
-        CRD_TRY(crd_outputs_measure(&r->request, r->partial, &r->notes.monitor, &r->seams));
+        CRD_TRY(crd_growth_finish(r->growth, &r->log.monitor));
+        CRD_TRY(crd_volumes_measure(&r->request, r->partial, &r->log.monitor, &r->seams));
     } else {
-        CRD_TRY(crd_outputs_write(&r->request, r->partial, r->folder.path, &r->notes.monitor, &r->seams));
+        CRD_TRY(crd_volumes_write(&r->request, r->partial, r->path, &r->log.monitor, &r->seams));
     }
-    r->times.writing = crd_notes_seconds(&r->notes) - begun;
-    CRD_TRY(crd_join_path(r->folder.path, "probe.h5", "", &probe));
+    r->times.writing = crd_run_log_seconds(&r->log) - begun;
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_PROBE, &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
-    CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &path));
-    const crd_manifest manifest = {.request = &r->request,
-                                   .fingerprints = &r->fingerprints,
-                                   .identity = r->identity,
-                                   .scan = r->scan,
-                                   .memory = &r->memory,
-                                   .seams = &r->seams,
-                                   .notes = &r->notes,
-                                   .partial = r->partial,
-                                   .times = &r->times,
-                                   .computed = r->all};
-    CRD_TRY(crd_manifest_write(&manifest, path, result));
+    const crd_record record = {.request = &r->request,
+                               .fingerprints = &r->fingerprints,
+                               .identity = r->identity,
+                               .scan = r->scan,
+                               .memory = &r->memory,
+                               .seams = &r->seams,
+                               .log = &r->log,
+                               .partial = r->partial,
+                               .times = &r->times,
+                               .computed = r->all};
+    CRD_TRY(crd_record_write(&record, r->path, result));
     crd_growth_free(&r->growth);
     crd_partial_close(&r->partial);
-    CRD_TRY(crd_partial_remove(r->folder.path));
-    crd_notes_event(&r->notes, "done", "", "");
+    CRD_TRY(crd_run_partial_remove(r->path));
+    crd_run_log_event(&r->log, "done", "", "");
 done:
     crd_free(&probe);
-    crd_free(&path);
     return status;
 }
 
@@ -251,7 +251,7 @@ static crd_status identify_later(crd_predict_run *r)
 {
     if (r->identity != NULL) return CRD_OK;
     CRD_PASS(identify(r));
-    return crd_partial_identify(r->partial, r->identity);
+    return crd_identity_write(r->path, r->identity);
 }
 
 static crd_status prepare(crd_predict_run *r)
@@ -260,8 +260,7 @@ static crd_status prepare(crd_predict_run *r)
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
     if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
-        CRD_PASS(crd_growth_create(&r->request, r->partial, r->folder.path, r->folder.resume, &r->notes.monitor,
-                                   &r->growth));
+        CRD_PASS(crd_growth_create(&r->request, r->partial, r->path, r->folder.resume, &r->log.monitor, &r->growth));
     }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
@@ -270,7 +269,7 @@ static crd_status prepare(crd_predict_run *r)
         if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
         tell_plan(r, seconds);
     }
-    r->times.preparing = crd_notes_seconds(&r->notes);
+    r->times.preparing = crd_run_log_seconds(&r->log);
     return CRD_OK;
 }
 
@@ -284,9 +283,9 @@ static crd_status meet(crd_predict_run *r)
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
     CRD_PASS(crd_dist_agree_options(r->dist, &crd_predict_settings, r->request.options));
     CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
-    crd_info(&r->notes.monitor, "%s share the rows of chunks", text);
+    crd_info(&r->log.monitor, "%s share the rows of chunks", text);
     CRD_PASS(crd_dist_agree(r->dist, "devices", r->request.backend->name));
-    if (on_host && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->notes.monitor, &device->isa));
+    if (on_host && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->log.monitor, &device->isa));
     CRD_PASS(r->request.backend->describe(device, text, sizeof text));
     CRD_PASS(crd_dist_agree(r->dist, "devices", text));
     CRD_PASS(crd_dist_threads(r->dist, device->threads, &threads));
@@ -301,14 +300,23 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
     if (r->writer != NULL) (void)crd_writer_wait(r->writer);
     if (r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
-                    error.message, r->folder.path);
+                    error.message, r->path);
 }
 
 /* Rank 0 makes and locks the folder. */
 static crd_status open_folder(crd_predict_run *r)
 {
-    r->folder.path = r->request.options->output;
-    if (crd_predict_first(r)) CRD_PASS(crd_run_folder_open(&r->request, &r->notes.monitor, &r->folder));
+    const crd_request *request = &r->request;
+    const crd_predict_options *options = request->options;
+    const crd_run_target target = {.path = options->output,
+                                   .resume = options->resume,
+                                   .overwrite = options->overwrite,
+                                   .name = request->name,
+                                   .outputs = request->outputs,
+                                   .output_count = request->output_count,
+                                   .inputs = {options->scan, options->model, crd_request_mask_file(request)}};
+    r->path = options->output;
+    if (crd_predict_first(r)) CRD_PASS(crd_run_folder_open(&target, &r->log.monitor, &r->folder));
     CRD_PASS(crd_dist_broadcast(r->dist, &r->folder.complete, (int64_t)sizeof r->folder.complete));
     if (!crd_predict_first(r) || r->folder.complete) return CRD_OK;
     return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
@@ -318,18 +326,21 @@ static crd_status open_folder(crd_predict_run *r)
 static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
-    char *manifest = NULL;
+    char *path = NULL;
+    crd_manifest manifest = {0};
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_TRY(identify(r));
-    CRD_TRY(crd_join_path(r->folder.path, "manifest.json", "", &manifest));
-    CRD_TRY(crd_identity_finished(manifest, r->identity));
-    CRD_TRY(crd_manifest_read(manifest, result));
-    CRD_TRY(crd_partial_remove(r->folder.path)); /* the run may have been killed while it did that */
-    crd_info(&r->notes.monitor,
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_MANIFEST, &path));
+    CRD_TRY(crd_manifest_read(path, &manifest));
+    CRD_TRY(crd_identity_check_complete(&manifest, path, r->identity));
+    crd_record_result(&manifest, result);
+    CRD_TRY(crd_run_partial_remove(r->path)); /* the run may have been killed while it did that */
+    crd_info(&r->log.monitor,
              "%s is complete: there is nothing left to do; --overwrite would do it again, with the settings given now",
-             r->folder.path);
+             r->path);
 done:
-    crd_free(&manifest);
+    crd_manifest_free(&manifest);
+    crd_free(&path);
     return status;
 }
 
@@ -338,9 +349,9 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
     CRD_PASS(prepare(r));
     if (r->row_count > 0) {
-        const double begun = crd_notes_seconds(&r->notes);
+        const double begun = crd_run_log_seconds(&r->log);
         CRD_PASS(start(r));
-        r->times.starting = crd_notes_seconds(&r->notes) - begun;
+        r->times.starting = crd_run_log_seconds(&r->log) - begun;
         CRD_PASS(crd_predict_compute(r));
     }
     stop(r);
@@ -354,14 +365,14 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 
 static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
 {
-    CRD_PASS(crd_request_make(options, &r->notes.monitor, &r->request));
+    CRD_PASS(crd_request_make(options, &r->log.monitor, &r->request));
     CRD_PASS(meet(r));
     CRD_PASS(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
     r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
     CRD_PASS(open_folder(r));
     *result = (crd_predict_result){.chunks = r->request.chunks, .samples = r->request.samples};
     CRD_PASS(r->folder.complete ? check_complete(r, result) : compute_all(r, result));
-    result->seconds = crd_notes_seconds(&r->notes);
+    result->seconds = crd_run_log_seconds(&r->log);
     return crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result);
 }
 
@@ -374,7 +385,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
         return crd_fail(CRD_ERR_ARGUMENT, "a dry run is planned, not run: call crd_predict_plan_make");
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     r->dist = crd_dist_current();
-    crd_notes_begin(crd_dist_watch(r->dist, monitor), &r->notes);
+    crd_run_log_begin(crd_dist_watch(r->dist, monitor), &r->log);
     status = run_all(r, options, &result);
     if (status != CRD_OK) {
         crd_dist_fail(r->dist);
@@ -391,7 +402,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     crd_free(&r->identity);
     crd_free(&r->rows);
     crd_free(&r->inside);
-    crd_notes_end(&r->notes);
+    crd_run_log_end(&r->log);
     crd_request_free(&r->request);
     crd_free(&r);
     return status;

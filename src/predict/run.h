@@ -2,20 +2,21 @@
 #ifndef CRD_PREDICT_RUN_H
 #define CRD_PREDICT_RUN_H
 
-#include "predict/folder.h"
 #include "predict/growth.h"
-#include "predict/manifest.h"
 #include "predict/probe.h"
 #include "predict/reader.h"
+#include "predict/record.h"
 #include "predict/sharing.h"
 #include "predict/writer.h"
+#include "run/folder.h"
 
 typedef struct crd_predict_run {
     crd_dist *dist;
     crd_request request;
     crd_memory_plan memory;
-    crd_run_folder folder;
-    crd_notes notes;
+    const char *path;      /* of the run folder */
+    crd_run_folder folder; /* rank 0's */
+    crd_run_log log;
     crd_fingerprints fingerprints; /* rank 0's */
     char *identity;                /* NULL until they are taken: then the run can be resumed */
     crd_scan *scan;

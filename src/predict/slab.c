@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -127,6 +128,7 @@ static crd_status take_slot(crd_slab *slab, int64_t *out)
         slab->hand = (slab->hand + 1) % slab->slots;
     }
     const int64_t slot = slab->hand, tile = slab->tenant[slot];
+    CRD_ASSERT(tile >= 0 && slab->place[tile] == slot); /* no slot is vacant, so each has a tile */
     CRD_PASS(crd_write_at(slab->fd, slab->path, tile * slab->tiles.bytes, slab->memory + slot * slab->tiles.bytes,
                           (size_t)slab->tiles.bytes));
     slab->place[tile] = ON_DISK;
@@ -140,6 +142,8 @@ crd_status crd_slab_tile(crd_slab *slab, int64_t z, int64_t sum, int64_t tile_y,
     const crd_slab_tiles *tiles = &slab->tiles;
     const int64_t plane = z % slab->shape.depth * slab->shape.sums + sum;
     const int64_t tile = (plane * tiles->count[0] + tile_y) * tiles->count[1] + tile_x;
+    CRD_ASSERT(z >= 0 && sum >= 0 && sum < slab->shape.sums);
+    CRD_ASSERT(tile_y >= 0 && tile_y < tiles->count[0] && tile_x >= 0 && tile_x < tiles->count[1]);
     int64_t slot = slab->place[tile];
     if (slot < 0) {
         const bool on_disk = slot == ON_DISK;
@@ -173,6 +177,7 @@ void crd_slab_release(crd_slab *slab, int64_t z)
         if (slot < 0) continue;
         slab->tenant[slot] = NOWHERE;
         slab->touched[slot] = 0;
+        CRD_ASSERT(slab->vacant_count < slab->slots);
         slab->vacant[slab->vacant_count++] = slot;
     }
 }

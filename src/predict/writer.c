@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -42,6 +43,7 @@ static crd_status note_waiting(crd_writer *writer)
 static crd_status write_one(crd_writer *writer, const crd_slice *slice, bool flush)
 {
     const int64_t words = crd_slice_sums(writer->request);
+    CRD_ASSERT(writer->waiting_count < writer->request->box.size[0]);
     CRD_PASS(crd_partial_write(writer->partial, slice));
     writer->waiting[writer->waiting_count] = slice->z;
     memcpy(writer->sums + writer->waiting_count * words, slice->sums, (size_t)words * sizeof(uint64_t));
@@ -137,6 +139,7 @@ crd_status crd_writer_slice(crd_writer *writer, crd_slice **out)
 crd_status crd_writer_put(crd_writer *writer, bool flush)
 {
     pthread_mutex_lock(&writer->mutex);
+    CRD_ASSERT(writer->put - writer->written < CRD_WRITER_BUFFERS);
     writer->flush[writer->put % CRD_WRITER_BUFFERS] = flush;
     writer->put++;
     pthread_cond_broadcast(&writer->changed);

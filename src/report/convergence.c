@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "net/store.h"
+#include "run/paths.h"
 
 enum { PROBES_MAX = 4096, SAMPLES_MAX = 4096 };
 
@@ -59,7 +59,7 @@ crd_status crd_convergence_read(const char *folder, double low, double high, crd
     float *values = NULL, *sorted = NULL;
     int64_t shape[2];
     *out = (crd_convergence){0};
-    CRD_TRY(crd_join_path(folder, "probe.h5", "", &path));
+    CRD_TRY(crd_run_path(folder, CRD_RUN_PROBE, &path));
     if (access(path, R_OK) != 0 || read_values(path, shape, &values) != CRD_OK) goto done;
     CRD_TRY(crd_alloc(shape[1], sizeof *sorted, "the probe", &sorted));
     CRD_TRY(crd_alloc(shape[1], sizeof *out->count, "the probe", &out->count));

@@ -86,7 +86,7 @@ static crd_status make_room(void *array, int64_t count, int64_t *room, size_t si
     const int64_t wanted = *room > 0 ? 2 * *room : 64;
     CRD_PASS(crd_alloc(wanted, size, "the list of chunks", &larger));
     if (count > 0) memcpy(larger, old, (size_t)count * size);
-    crd_free(array);
+    crd_free_untyped(array);
     memcpy(array, &larger, sizeof larger);
     *room = wanted;
     return CRD_OK;

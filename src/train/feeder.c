@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -99,6 +100,7 @@ static bool deal(crd_feeder *feeder, example *out)
             continue;
         }
         set_order(feeder, step / feeder->batches + 1);
+        CRD_ASSERT(into->dealt < into->end - into->first);
         *out = (example){into, into->dealt, 0, feeder->epoch};
         out->number = feeder->order[step % feeder->batches * plan->batch + into->first + into->dealt];
         into->dealt++;
@@ -111,6 +113,7 @@ static void finish(crd_feeder *feeder, const example *e, crd_status status, int6
 {
     slot *into = e->into;
     into->finished++;
+    CRD_ASSERT(into->finished <= into->dealt);
     if (status == CRD_OK) {
         into->labelled += labelled;
     } else {

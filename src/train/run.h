@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "credence/train.h"
 #include "dist/dist.h"
+#include "run/lock.h"
 #include "train/checkpoint.h"
 #include "train/feeder.h"
 #include "train/history.h"

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "validate/run_folder.h"
+#include "run/read.h"
 #include "volume/format.h"
 
 /* Raw maps have the shape that is given, and by their size the type that maps of that size have. */
@@ -98,24 +99,22 @@ done:
     return status;
 }
 
-/* The volumes of a run folder; what they are called moves from one struct to the other. */
-static crd_status take_files(const char *folder, const char *measure, crd_run_files *files, crd_inputs *inputs)
+static crd_status find_volume(const char *folder, const crd_manifest *run, crd_output_role role, char **out)
 {
-    const bool deviation = measure != NULL && strcmp(measure, "std") == 0;
-    char **unc = deviation ? &files->std : &files->unc;
-    if (deviation && files->std == NULL) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "measure: the run %s has no map of the standard deviation; predict with --std", folder);
-    }
-    inputs->prob = files->prob;
-    inputs->seg = files->seg;
-    inputs->unc = *unc;
-    files->prob = files->seg = *unc = NULL;
-    for (int64_t i = 0; !deviation && i < files->maps.count && i < CRD_MAPS_MAX; i++) {
-        inputs->maps[i] = files->maps.items[i];
-        inputs->map_names[i] = files->map_names.items[i];
-        files->maps.items[i] = files->map_names.items[i] = NULL;
+    const crd_output *output = crd_manifest_output(run, role, 0);
+    return output != NULL ? crd_join_path(folder, output->file, "", out) : CRD_OK;
+}
+
+/* Uncertainty maps of further intervals. */
+static crd_status find_maps(const char *folder, const crd_manifest *run, crd_inputs *inputs)
+{
+    const crd_output *map = NULL;
+    for (int64_t i = 0; i < CRD_MAPS_MAX; i++) {
+        char interval[CRD_INTERVAL_BYTES];
+        if ((map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, i + 1)) == NULL) break;
         inputs->map_count++;
+        CRD_PASS(crd_join_path(folder, map->file, "", &inputs->maps[i]));
+        CRD_PASS(crd_strdup(crd_interval_text(map->percents, interval), &inputs->map_names[i]));
     }
     return CRD_OK;
 }
@@ -123,27 +122,28 @@ static crd_status take_files(const char *folder, const char *measure, crd_run_fi
 static crd_status find_run(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
 {
     crd_status status = CRD_OK;
-    crd_run_files files = {0};
-    crd_run_facts facts = {0};
+    crd_manifest run;
     const bool deviation = options->measure != NULL && strcmp(options->measure, "std") == 0;
-    CRD_TRY(crd_run_files_find(options->run, &files));
-    CRD_TRY(crd_run_facts_read(options->run, &facts));
-    CRD_TRY(take_files(options->run, options->measure, &files, inputs));
-    CRD_TRY(crd_strdup(deviation                   ? "std"
-                       : facts.interval[0] != '\0' ? facts.interval
-                                                   : "uncertainty",
-                       &inputs->unc_name));
-    if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = facts.mean;
-    inputs->boxed = facts.boxed;
-    memcpy(inputs->origin, facts.origin, sizeof inputs->origin);
-    if (options->mask == NULL && facts.mask != NULL) {
-        crd_info(monitor, "the run's mask is used: %s", facts.mask);
-        inputs->mask = facts.mask;
-        facts.mask = NULL;
+    CRD_PASS(crd_run_read(options->run, &run));
+    const char *interval = run.uncertainty.text[0] != '\0' ? run.uncertainty.text : "uncertainty";
+    CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_PROBABILITY, &inputs->prob));
+    CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
+    CRD_TRY(find_volume(options->run, &run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
+    if (deviation && inputs->unc == NULL) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "measure: the run %s has no map of the standard deviation; predict with --std",
+                 options->run);
+    }
+    if (!deviation) CRD_TRY(find_maps(options->run, &run, inputs));
+    CRD_TRY(crd_strdup(deviation ? "std" : interval, &inputs->unc_name));
+    if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = run.uncertainty.mean;
+    inputs->boxed = crd_manifest_boxed(&run);
+    memcpy(inputs->origin, run.plan.origin, sizeof inputs->origin);
+    if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
+        crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
+        CRD_TRY(crd_strdup(crd_manifest_mask(&run), &inputs->mask));
     }
 done:
-    crd_run_files_free(&files);
-    crd_run_facts_free(&facts);
+    crd_manifest_free(&run);
     return status;
 }
 

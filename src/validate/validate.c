@@ -6,8 +6,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "run/paths.h"
+#include "run/read.h"
 #include "validate/figures.h"
-#include "validate/run_folder.h"
 
 static crd_status find_threshold(const crd_validate_options *options, crd_sweep *sweep, bool *from_manifest)
 {
@@ -63,8 +64,23 @@ static crd_status write_into(const char *run, const crd_validation *v)
     crd_status status = CRD_OK;
     char *json = NULL, *path = NULL;
     CRD_TRY(crd_validation_to_json(v, NULL, &json));
-    CRD_TRY(crd_join_path(run, "validation.json", "", &path));
+    CRD_TRY(crd_run_path(run, CRD_RUN_VALIDATION, &path));
     CRD_TRY(crd_write_file(path, json, strlen(json)));
+done:
+    crd_free(&json);
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_validation_load(const char *run, crd_validation **out)
+{
+    crd_status status = CRD_OK;
+    char *json = NULL, *path = NULL;
+    *out = NULL;
+    CRD_TRY(crd_run_text(run, CRD_RUN_VALIDATION, &json));
+    if (json == NULL) goto done;
+    CRD_TRY(crd_run_path(run, CRD_RUN_VALIDATION, &path));
+    CRD_TRY(crd_validation_from_json(json, path, out));
 done:
     crd_free(&json);
     crd_free(&path);
@@ -83,8 +99,8 @@ crd_status crd_validate(const crd_validate_options *options, const crd_monitor *
                        .stride = options->stride,
                        .thresholds = options->thresholds.items,
                        .threshold_count = options->thresholds.count,
-                       .core = options->core != 0};
-    *out = NULL;
+                       .core = options->core};
+    if (out != NULL) *out = NULL;
     if (options->edge < 1 || options->edge > 32 || options->stride < 1) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "edge must lie in 1 .. 32 and stride be at least 1");
     }
@@ -99,11 +115,23 @@ crd_status crd_validate(const crd_validate_options *options, const crd_monitor *
     snprintf(v->measure, sizeof v->measure, "%s", options->measure != NULL ? options->measure : "width");
     CRD_TRY(measure(options, &sweep, v));
     if (options->run != NULL) CRD_TRY(write_into(options->run, v));
-    *out = v;
-    v = NULL;
+    if (out != NULL) {
+        *out = v;
+        v = NULL;
+    }
 done:
     crd_validation_free(&v);
     crd_inputs_close(&inputs);
     crd_pool_free(&sweep.pool);
     return status;
+}
+
+crd_status crd_run_kind(const char *run, char kind[16])
+{
+    crd_manifest manifest;
+    kind[0] = '\0';
+    CRD_PASS(crd_run_read_manifest(run, &manifest));
+    snprintf(kind, 16, "%s", manifest.model.kind);
+    crd_manifest_free(&manifest);
+    return CRD_OK;
 }

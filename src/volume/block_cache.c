@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 typedef struct entry entry;
@@ -93,6 +94,7 @@ static void link_newest(crd_block_cache *cache, entry *e)
 static void take_out(crd_block_cache *cache, entry *e)
 {
     entry **link = &cache->buckets[bucket_of(cache->bucket_count, e->page, e->number)];
+    CRD_ASSERT(e->holders == 0 && e->published && cache->count > 0 && cache->bytes >= e->cost);
     while (*link != e) link = &(*link)->chained;
     *link = e->chained;
     unlink_use(cache, e);
@@ -202,6 +204,7 @@ static void make_room(crd_block_cache *cache, size_t cost)
 static void give_back(crd_block_cache *cache, size_t cost)
 {
     pthread_mutex_lock(&cache->lock);
+    CRD_ASSERT(cache->bytes >= cost);
     cache->bytes -= cost;
     pthread_mutex_unlock(&cache->lock);
 }
@@ -254,6 +257,7 @@ void crd_block_cache_release(crd_block_cache *cache, crd_block **block)
     if (e == NULL) return;
     *block = NULL;
     pthread_mutex_lock(&cache->lock);
+    CRD_ASSERT(e->holders > 0);
     e->holders--;
     const bool published = e->published;
     if (!published) cache->bytes -= e->cost;

@@ -39,6 +39,7 @@ predict() { # predict NAME OPTIONS...
 for isa in portable avx2 avx512; do
     if ! has $isa; then
         run predict --model model.h5 --scan scan.npy --device cpu --isa $isa -o no; expect 1; err "can't run the \"$isa\""
+        echo "skipped: $isa: this machine lacks the instructions"
         continue
     fi
     predict $isa --isa $isa
@@ -50,6 +51,7 @@ for isa in portable avx2 avx512; do
     done
     same "$(sha256sum <$isa.2.h5)" "$(sha256sum <$isa.1.h5)"
 done
+has bf16 || echo "skipped: bf16: this machine lacks the instructions"
 if has bf16; then
     predict bf16 --precision bf16
     cp bf16.1/manifest.json out; same "$(json 'd["device"]')" "cpu (avx512, bf16)"

@@ -134,22 +134,18 @@ static void check_case(int operation, int path, int precision, const crd_conv_si
     op.sums = sums;
     const char *problem = bridge_run(&op);
     if (problem != NULL) CHECK_FAILED("%s", problem);
-    double error = 0, largest = 0;
+    comparison all = {0};
     for (int s = 0; s < SAMPLES; s++) {
         double *expected = reference(&op, size, s);
-        for (int64_t i = 0; i < voxels * out; i++) {
-            const double difference = fabs((double)y[s * voxels * out + i] - expected[i]);
-            error = difference <= error ? error : difference; /* not a number stays */
-            largest = fmax(largest, fabs(expected[i]));
-        }
+        for (int64_t i = 0; i < voxels * out; i++) compare(&all, (double)y[s * voxels * out + i], expected[i]);
         free(expected);
     }
-    if (!(error <= tolerance * largest)) {
+    if (relative_error(&all) > tolerance) {
         CHECK_FAILED("path %d, precision %d, operation %d, %lldx%lldx%lld, %d+%d->%d: error %.2e of %.2e", path,
                      precision, operation, (long long)size->depth, (long long)size->height, (long long)size->width, in0,
-                     in1, out, error, largest);
+                     in1, out, all.error, all.largest);
     }
-    largest_error = fmax(largest_error, error / largest);
+    largest_error = worse(largest_error, relative_error(&all));
     if (operation != BRIDGE_HEAD) check_sums(&op, voxels, precision == CRD_PRECISION_F32 ? 1e-5 : tolerance);
     free(x0);
     free(x1);

@@ -8,8 +8,8 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
     # A folder includes those of its own level and below; docs/ARCHITECTURE.md says the same in words.
     grep -rnE '^ *#include "' src "${code[@]}" | awk -F: '
         BEGIN {
-            split("credence build_config.h 0 base 1 volume 2 phantom chunk 3 net ops backend bayes 4 predict train dist 5 " \
-                  "validate 6 report 7", words, " ")
+            split("credence build_config.h 0 base 1 draw 2 volume 3 phantom chunk 4 run 5 net ops backend bayes 6 " \
+                  "predict train dist 7 validate 8 report 9", words, " ")
             for (i = 1; i in words; i++)
                 if (words[i] ~ /^[0-9]$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }
                 else waiting[words[i]]
@@ -27,7 +27,9 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
     grep -rnE '^ *#include ".*/' cli "${code[@]}" | grep -v '"credence/' |
         sed 's/$/: the program includes only credence\/ headers and those beside it/'
     grep -rnE '\b((printf|puts|putchar|perror|exit|_exit|abort|assert) *\(|stdout\b|stderr\b)' src "${code[@]}" |
-        sed 's/$/: the library never prints, exits or aborts/'
+        grep -v '^src/base/assert\.h:' | sed 's/$/: the library never prints, exits or aborts/'
+    grep -rnE '([]A-Za-z_.[>-]+) = fm(ax|in)f?\(\1\b|fmaxf?\((error|worst|largest|difference)\b' tests bench fuzz "${code[@]}" |
+        sed 's/$/: fmax and fmin drop NaN; tests\/compare.h has what sees it/'
     find src cli include tests fuzz \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cu' -o -name '*.cuh' \) \
         -exec wc -l {} + | awk '$2 != "total" && $1 > 600 {print $2 " has " $1 " lines: look for a natural split"}'
 } >"$folder/complaints" || true # grep found nothing: good

@@ -4,6 +4,7 @@
 #define CRD_BACKEND_CPU_VEC_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -213,6 +214,19 @@ INLINE vec vec_sum_each(const vec a[LANES])
 INLINE vec vec_zero(void)
 {
     return vec_all(0);
+}
+/* Past the caches where what is written won't be read soon. */
+INLINE void vec_put(bool far, float *p, vec a)
+{
+    if (far)
+        vec_stream(p, a);
+    else
+        vec_store(p, a);
+}
+/* At least `floor`, which is 0 for a ReLU; NaN where `a` isn't finite (ops/ops.h says why). */
+INLINE vec vec_at_least(vec a, vec floor)
+{
+    return vec_fma(a, vec_zero(), vec_max(a, floor));
 }
 
 #endif

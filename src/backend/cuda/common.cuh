@@ -74,6 +74,22 @@ __device__ __forceinline__ int border_class(const Extent &e, int z, int y, int x
     return border_axis(z, e.depth) << 4 | border_axis(y, e.height) << 2 | border_axis(x, e.width);
 }
 
+// What a norm's scale is divided by the root of. A variance that isn't finite ends in NaN, not in a scale of 0.
+__device__ __forceinline__ double norm_variance(double variance)
+{
+    return (variance > 0.0 ? variance : 0.0) + 0.0 * variance + 1e-5;
+}
+
+// Both end in NaN where x isn't finite, so that no such number gets lost (ops/ops.h): 0 * x is 0 for a finite x.
+__device__ __forceinline__ float relu(float x)
+{
+    return fmaf(x, 0.0f, fmaxf(x, 0.0f));
+}
+__device__ __forceinline__ float sigmoid(float x)
+{
+    return fmaf(x, 0.0f, 1.0f / (1.0f + expf(-x)));
+}
+
 // A 16-bit storage type: two values in a register, and the matrix product of the type.
 template <typename T> struct Pair;
 template <> struct Pair<__half> {

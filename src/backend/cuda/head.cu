@@ -10,8 +10,7 @@ __global__ __launch_bounds__(HeadTile::THREADS, 3) void head_kernel(const __grid
     const int sample = blockIdx.z;
     const float weight = p.point[sample * p.point_stride], offset = p.point[sample * p.point_stride + 1];
     head_finish(p, origin, share, [&](long voxel, float value) {
-        const float logit = (weight * value + offset) * p.inverse_temperature;
-        p.probability[voxel] = 1.0f / (1.0f + expf(-logit));
+        p.probability[voxel] = sigmoid((weight * value + offset) * p.inverse_temperature);
     });
 }
 

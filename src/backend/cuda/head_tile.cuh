@@ -91,7 +91,7 @@ __device__ __forceinline__ void head_finish(const HeadArguments &p, const HeadOr
             if ((lane & 3) != 0 || x >= p.size.width || y >= p.size.height || z >= p.size.depth) continue;
             const float bias = __ldg(p.bias + sample * BORDER_CLASSES + border_class(p.size, z, y, x));
             use(sample * p.size.voxels() + ((long)z * p.size.height + y) * p.size.width + x,
-                fmaxf(share[d][half * 2] + share[d + 1][half * 2 + 1] + last + bias, 0.0f));
+                relu(share[d][half * 2] + share[d + 1][half * 2 + 1] + last + bias));
         }
 }
 

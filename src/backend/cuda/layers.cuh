@@ -86,15 +86,16 @@ struct DrawArguments {
 crd_status draw_launch(const DrawArguments &arguments, int samples, cudaStream_t stream);
 
 // Mean, deviation and percentiles of every voxel over the samples, as multiples of 2^-24; which samples lie above one
-// half; the samples at some voxels.
+// half; how many values aren't finite; the samples at some voxels.
 struct SummaryArguments {
     const float *samples; // [count][voxels]
     int count;
     long voxels;
     const double *percentiles;
     int percentile_count;
-    uint32_t *rows;  // [2 + percentiles][voxels]
-    uint64_t *above; // [(count + 63) / 64][voxels]
+    uint32_t *rows;                // [2 + percentiles][voxels]
+    uint64_t *above;               // [(count + 63) / 64][voxels]
+    unsigned long long *nonfinite; // [2], zero before: values that aren't finite; `count` - the first sample with one
 };
 crd_status summary_launch(const SummaryArguments &arguments, cudaStream_t stream);
 crd_status probe_launch(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out,

@@ -1,7 +1,6 @@
 #include "backend/cuda/layers.cuh"
 
 static const int THREADS = 512;
-__device__ const double EPSILON = 1e-5;
 
 // One block a sample. Every column of `partial` has `lanes` threads, which add every lanes-th tile; then halves are
 // added to halves. The order depends on the sizes alone.
@@ -44,7 +43,7 @@ __global__ void norm_kernel(const NormArguments p)
         square += parts[c].y;
     }
     const double count = p.voxels * width, mean = sum / count, variance = square / count - mean * mean;
-    const double scale = p.gamma[channel] / sqrt((variance > 0.0 ? variance : 0.0) + EPSILON);
+    const double scale = p.gamma[channel] / sqrt(norm_variance(variance));
     const float plain_scale = (float)scale, plain_shift = (float)(p.beta[channel] - mean * scale);
     const float mask = p.mask == nullptr ? 1.0f : p.mask[sample * p.mask_stride + channel];
     const long at = (long)sample * p.channels + channel;
@@ -82,7 +81,7 @@ __global__ void merge_kernel(MergeArguments p)
         squares += values[c].y;
     }
     const double count = p.voxels * width, mean = total / count, variance = squares / count - mean * mean;
-    const double outer = p.gamma[channel] / sqrt((variance > 0.0 ? variance : 0.0) + EPSILON);
+    const double outer = p.gamma[channel] / sqrt(norm_variance(variance));
     const float outer_scale = (float)outer, outer_shift = (float)(p.beta[channel] - mean * outer);
     p.scale[(long)sample * 2 * p.half + channel] = outer_scale * scale;
     p.shift[(long)sample * 2 * p.half + channel] = outer_scale * shift + outer_shift;

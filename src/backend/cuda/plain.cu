@@ -31,8 +31,7 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
         for (int i = 0; i < in; i++)
             total = fmaf(read_input(p.x, sample, from, i), weights[((long)tap * in + i) * p.out], total);
     }
-    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] =
-        p.values == nullptr ? fmaxf(total, 0.0f) : total;
+    static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] = p.values == nullptr ? relu(total) : total;
 }
 
 __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
@@ -54,7 +53,7 @@ __global__ void up_plain_kernel(const __grid_constant__ UpArguments p)
         for (int i = 0; i < in; i++)
             total = fmaf(__ldg(input + from * in + i), weights[((long)tap * in + i) * p.out], total);
     }
-    static_cast<float *>(p.y)[(long)sample * high.voxels() * p.out + at] = fmaxf(total, 0.0f);
+    static_cast<float *>(p.y)[(long)sample * high.voxels() * p.out + at] = relu(total);
 }
 
 __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
@@ -73,9 +72,9 @@ __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
         const long from = ((long)zz * p.size.height + yy) * p.size.width + xx;
         for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[tap * in + i], total);
     }
-    const float logit = (p.point[sample * p.point_stride] * fmaxf(total, 0.0f) + p.point[sample * p.point_stride + 1]) *
-                        p.inverse_temperature;
-    p.probability[sample * p.size.voxels() + voxel] = 1.0f / (1.0f + expf(-logit));
+    const float logit =
+        (p.point[sample * p.point_stride] * relu(total) + p.point[sample * p.point_stride + 1]) * p.inverse_temperature;
+    p.probability[sample * p.size.voxels() + voxel] = sigmoid(logit);
 }
 
 // Sums of a finished tensor, and of its products with `values` (itself where NULL), 4096 voxels a block: the tiles of

@@ -17,6 +17,7 @@ struct Slot {
     int64_t *probe_at;
     uint32_t *rows;
     uint64_t *above;
+    unsigned long long *nonfinite, *host_nonfinite; // [2], as SummaryArguments has them
     float *host_input, *host_samples, *host_probe;
     int64_t *host_probe_at;
     uint32_t *host_rows;
@@ -48,8 +49,8 @@ template <typename T> struct Queue : Predictor {
         }
         for (Slot &slot : slots) {
             if (slot.graph != nullptr) cudaGraphExecDestroy(slot.graph);
-            void *const pinned[] = {slot.host_input,    slot.host_samples, slot.host_probe,
-                                    slot.host_probe_at, slot.host_rows,    slot.host_above};
+            void *const pinned[] = {slot.host_input, slot.host_samples, slot.host_probe,    slot.host_probe_at,
+                                    slot.host_rows,  slot.host_above,   slot.host_nonfinite};
             for (void *pointer : pinned) cudaFreeHost(pointer);
             cudaFree(slot.probe_at);
             cudaFree(slot.probe_values);
@@ -81,6 +82,7 @@ template <typename T> struct Queue : Predictor {
             slot.input = arena.take<float>(voxels);
             slot.rows = arena.take<uint32_t>(row_count() * voxels);
             slot.above = arena.take<uint64_t>(words() * voxels);
+            slot.nonfinite = arena.take<unsigned long long>(2);
         }
         return arena.used;
     }
@@ -99,6 +101,7 @@ template <typename T> struct Queue : Predictor {
         CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)voxels * sizeof(float)));
         CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * voxels) * sizeof(uint32_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * voxels) * sizeof(uint64_t)));
+        CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
         if (plan.keep_samples) {
             CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * voxels) * sizeof(float)));
         }
@@ -145,8 +148,9 @@ template <typename T> struct Queue : Predictor {
             }
             PASS(network.decode(first, (int)now));
         }
+        CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
         return summary_launch({network.samples, (int)plan.samples, voxels, percentiles, (int)plan.percentile_count,
-                               slot.rows, slot.above},
+                               slot.rows, slot.above, slot.nonfinite},
                               compute);
     }
 
@@ -181,6 +185,8 @@ template <typename T> struct Queue : Predictor {
         CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * voxels) * sizeof(uint32_t),
                                   cudaMemcpyDeviceToHost, copy));
         CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * voxels) * sizeof(uint64_t),
+                                  cudaMemcpyDeviceToHost, copy));
+        CUDA_PASS(cudaMemcpyAsync(slot.host_nonfinite, slot.nonfinite, 2 * sizeof *slot.nonfinite,
                                   cudaMemcpyDeviceToHost, copy));
         CUDA_PASS(cudaEventRecord(slot.copied, copy));
         return CRD_OK;
@@ -271,6 +277,8 @@ template <typename T> struct Queue : Predictor {
         result->samples = plan.keep_samples ? slot.host_samples : nullptr;
         result->probe = slot.host_probe;
         result->probe_count = slot.probe_count;
+        result->nonfinite = (int64_t)slot.host_nonfinite[0];
+        result->nonfinite_sample = result->nonfinite > 0 ? plan.samples - (int64_t)slot.host_nonfinite[1] : -1;
         collected++;
         return CRD_OK;
     }

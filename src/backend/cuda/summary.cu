@@ -48,6 +48,20 @@ __device__ __forceinline__ void store_moments(const SummaryArguments &p, long vo
     p.rows[p.voxels + voxel] = fixed_point(sqrtf(squares / (float)p.count));
 }
 
+// Of a voxel whose sum over the samples isn't finite, which is rare.
+__device__ __forceinline__ void count_nonfinite(const SummaryArguments &p, long voxel)
+{
+    int found = 0, first = 0;
+#pragma unroll 1
+    for (int s = p.count - 1; s >= 0; s--) {
+        if (isfinite(p.samples[s * p.voxels + voxel])) continue;
+        found++;
+        first = s;
+    }
+    atomicAdd(&p.nonfinite[0], (unsigned long long)found);
+    atomicMax(&p.nonfinite[1], (unsigned long long)(p.count - first));
+}
+
 // Up to 64 samples: read once, sorted in registers. A register array can't be indexed at run time, so the wanted places
 // are compared.
 template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(const SummaryArguments p)
@@ -64,6 +78,7 @@ template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(const
         mean += v[s];
         above[s / 32] |= (uint32_t)(v[s] > 0.5f) << (s % 32);
     }
+    if (!isfinite(mean)) count_nonfinite(p, voxel);
     mean /= (float)p.count;
 #pragma unroll
     for (int s = 0; s < N; s++) {
@@ -108,6 +123,7 @@ __global__ __launch_bounds__(THREADS) void summary_many_kernel(SummaryArguments 
     if (voxel >= p.voxels) return;
     float mean = 0.0f, squares = 0.0f;
     for (int s = 0; s < p.count; s++) mean += p.samples[s * p.voxels + voxel];
+    if (!isfinite(mean)) count_nonfinite(p, voxel);
     mean /= (float)p.count;
     for (int word = 0; word < (p.count + 63) / 64; word++) {
         uint64_t bits = 0;

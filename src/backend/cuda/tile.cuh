@@ -36,8 +36,8 @@ __device__ __forceinline__ void finish_voxel(const float (&low)[4], const float 
                                              T *to, float (&sum)[4], float (&square)[4])
 {
     const float4 b = __ldg(reinterpret_cast<const float4 *>(bias));
-    const uint32_t first = Pair<T>::pack(fmaxf(low[half * 2] + b.x, 0.0f), fmaxf(low[half * 2 + 1] + b.y, 0.0f));
-    const uint32_t second = Pair<T>::pack(fmaxf(high[half * 2] + b.z, 0.0f), fmaxf(high[half * 2 + 1] + b.w, 0.0f));
+    const uint32_t first = Pair<T>::pack(relu(low[half * 2] + b.x), relu(low[half * 2 + 1] + b.y));
+    const uint32_t second = Pair<T>::pack(relu(high[half * 2] + b.z), relu(high[half * 2 + 1] + b.w));
     const float2 f = Pair<T>::unpack(first), s = Pair<T>::unpack(second);
     const float stored[4] = {f.x, f.y, s.x, s.y};
 #pragma unroll

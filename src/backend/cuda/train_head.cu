@@ -73,7 +73,7 @@ template <> __global__ void loss_kernel<float>(const __grid_constant__ LossArgum
             const long from = ((long)zz * size.height + yy) * size.width + xx;
             for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[tap * in + i], total);
         }
-        loss_voxel(p, example * size.voxels() + voxel, fmaxf(total, 0.0f), h.point[example * h.point_stride],
+        loss_voxel(p, example * size.voxels() + voxel, relu(total), h.point[example * h.point_stride],
                    h.point[example * h.point_stride + 1], sums);
     }
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);

@@ -3,7 +3,6 @@
 #include "backend/cuda/train.cuh"
 
 static const int THREADS = 512;
-__device__ const double EPSILON = 1e-5;
 
 // Channel sums of the tiles' partial sums: thread t adds every (threads / channels)-th tile of its channel, then the
 // parts are added in order. `totals` has room for one double2 a thread; the first `channels` of it are the result.
@@ -44,7 +43,7 @@ __device__ Statistics group_statistics(const double *sum, const double *square, 
         squares += square[c];
     }
     const double count = voxels * width, mean = total / count, variance = squares / count - mean * mean;
-    return {mean, 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + EPSILON)};
+    return {mean, 1.0 / sqrt(norm_variance(variance))};
 }
 
 struct Back { // of one channel: dgamma and dbeta, and dx = a * g + b * x + c

@@ -196,7 +196,7 @@ template <> __global__ void spread_kernel<float>(const __grid_constant__ SpreadA
         total = fmaf(__ldg(s + ((long)zz * p.size.height + yy) * p.size.width + xx),
                      kernel[(gradient ? 26 - tap : tap) * p.channels], total);
     }
-    static_cast<float *>(p.y)[example * voxels * p.channels + at] = gradient ? total : fmaxf(total, 0.0f);
+    static_cast<float *>(p.y)[example * voxels * p.channels + at] = gradient ? total : relu(total);
 }
 
 template <> __global__ void correlate_kernel<float>(const __grid_constant__ CorrelateArguments p)

@@ -80,7 +80,7 @@ __global__ __launch_bounds__(THREADS) void first_kernel(const float *x, const fl
             __align__(16) T stored[GROUP];
 #pragma unroll
             for (int c = 0; c < GROUP; c++) {
-                stored[c] = store_as<T>(fmaxf(value[c], 0.0f));
+                stored[c] = store_as<T>(relu(value[c]));
                 sum[c] += (float)stored[c];
                 square[c] = fmaf((float)stored[c], (float)stored[c], square[c]);
             }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/host/draws.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "net/engine.h"
@@ -15,6 +16,10 @@ enum {
     BLOCK = 1 << 14, /* voxels of one work item */
     SUMMARY_ROWS = 2 /* mean and deviation, before the percentiles */
 };
+
+typedef struct unsound { /* sample values that aren't finite */
+    int64_t count, first_sample;
+} unsound;
 
 struct crd_predictor {
     crd_predictor_plan plan;
@@ -29,6 +34,7 @@ struct crd_predictor {
     uint32_t *fixed; /* as summary */
     const uint32_t **percentile_rows;
     uint64_t *above;
+    unsound *unsound; /* of each BLOCK of voxels */
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
     double summary_seconds;
@@ -78,7 +84,7 @@ static int64_t buffer_bytes(const crd_predictor_plan *plan)
     const int64_t floats =
         plan->samples * voxels + 2 * rows * voxels + (plan->keep_samples ? (plan->samples + rows) * TILE : 0);
     return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t) +
-           crd_host_draws_bytes(plan);
+           (voxels + BLOCK - 1) / BLOCK * (int64_t)sizeof(unsound) + crd_host_draws_bytes(plan);
 }
 
 crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
@@ -112,6 +118,7 @@ static crd_status allocate(crd_predictor *predictor)
     for (int64_t i = 0; i < plan->percentile_count; i++) {
         predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * voxels;
     }
+    CRD_PASS(crd_alloc((voxels + BLOCK - 1) / BLOCK, sizeof(unsound), what, &predictor->unsound));
     return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
 }
 
@@ -128,6 +135,7 @@ void crd_host_predictor_free(crd_predictor **pointer)
     crd_free(&predictor->fixed);
     crd_free(&predictor->percentile_rows);
     crd_free(&predictor->above);
+    crd_free(&predictor->unsound);
     crd_free(&predictor->probe);
     crd_free(pointer);
 }
@@ -171,21 +179,46 @@ static void decode(crd_predictor *predictor, int64_t sample)
                       predictor->samples + sample * predictor->voxels);
 }
 
-/* Which samples lie above one half, one bit each. */
+/* x - x is 0 for finite x only. */
+static int64_t count_nonfinite(const float *values, int64_t count)
+{
+    int32_t nonfinite = 0;
+    for (int64_t i = 0; i < count; i++) nonfinite += values[i] - values[i] != 0;
+    return nonfinite;
+}
+
+/* Which samples lie above one half, one bit each; how many of a block's values aren't finite. */
 static void mark_above(void *context, int64_t item, int worker)
 {
     (void)worker;
     crd_predictor *predictor = context;
     const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, first = item * BLOCK;
     const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels;
+    unsound found = {0, -1};
     for (int64_t word = 0; word < (samples + 63) / 64; word++) {
         uint64_t *bits = predictor->above + word * voxels;
         memset(bits + first, 0, (size_t)(end - first) * sizeof *bits);
         for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
             const float *values = predictor->samples + s * voxels;
             for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
+            found.count += count_nonfinite(values + first, end - first);
+            if (found.count > 0 && found.first_sample < 0) found.first_sample = s;
         }
     }
+    predictor->unsound[item] = found;
+}
+
+static unsound all_unsound(const crd_predictor *predictor)
+{
+    unsound all = {0, -1};
+    for (int64_t i = 0; i < (predictor->voxels + BLOCK - 1) / BLOCK; i++) {
+        const unsound *block = &predictor->unsound[i];
+        all.count += block->count;
+        if (block->count > 0 && (all.first_sample < 0 || block->first_sample < all.first_sample)) {
+            all.first_sample = block->first_sample;
+        }
+    }
+    return all;
 }
 
 static void to_fixed_point(void *context, int64_t item, int worker)
@@ -231,6 +264,7 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
         predictor->probe_capacity = 2 * count;
     }
     for (int64_t i = 0; i < count; i++) {
+        CRD_ASSERT(probe[i] >= 0 && probe[i] < predictor->voxels && (i == 0 || probe[i] > probe[i - 1]));
         for (int64_t s = 0; s < samples; s++) {
             predictor->probe[i * samples + s] = predictor->samples[s * predictor->voxels + probe[i]];
         }
@@ -258,6 +292,7 @@ crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_num
 
 crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
 {
+    const unsound all = all_unsound(predictor);
     *result = (crd_chunk_result){
         .chunk_number = predictor->chunk_number,
         .mean = predictor->fixed,
@@ -267,6 +302,8 @@ crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
         .probe = predictor->probe,
         .probe_count = predictor->probe_count,
+        .nonfinite = all.count,
+        .nonfinite_sample = all.first_sample,
         .summary_seconds = predictor->summary_seconds,
     };
     return CRD_OK;

@@ -232,8 +232,8 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
                 uint32_t values[S::PIECE / 2];
 #pragma unroll
                 for (int i = 0; i < S::PIECE / 2; i++) {
-                    const float a = fmaxf(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2], 0.0f);
-                    const float b = fmaxf(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2 + 1], 0.0f);
+                    const float a = relu(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2]);
+                    const float b = relu(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2 + 1]);
                     if (k < own_rows) {
                         sum += a + b;
                         square = fmaf(a, a, fmaf(b, b, square));

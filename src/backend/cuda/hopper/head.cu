@@ -73,8 +73,7 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
             const float bias = !edge ? inner_bias
                                      : biases[border_third(out_plane, p.size.depth) * 9 +
                                               border_third(y + row, p.size.height) * 3 + border_third(x, p.size.width)];
-            const float logit = fmaf(weight, fmaxf(sums[i] + bias, 0.0f), offset);
-            out[row * p.size.width] = 1.0f / (1.0f + expf(-logit));
+            out[row * p.size.width] = sigmoid(fmaf(weight, relu(sums[i] + bias), offset));
         }
         out += (long)p.size.height * p.size.width;
         out_plane++;

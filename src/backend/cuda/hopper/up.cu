@@ -102,7 +102,7 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void up_kernel(co
                 }
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    value[i] = fmaxf(sums[(block * 3 + slot) * 8 + i / 2 * 4 + half * 2 + (i & 1)] + add[i], 0.0f);
+                    value[i] = relu(sums[(block * 3 + slot) * 8 + i / 2 * 4 + half * 2 + (i & 1)] + add[i]);
                     sum[i] += value[i];
                     square[i] = fmaf(value[i], value[i], square[i]);
                 }

@@ -1,0 +1,291 @@
+#include "predict/record.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "predict/settings.h"
+#include "run/paths.h"
+
+__extension__ typedef unsigned __int128 wide_sum;
+
+/* Sums over all slices of the box. */
+typedef struct totals {
+    int64_t inside, foreground;
+    wide_sum *intervals; /* sums of round(value * 2^32) */
+    double *least, *most;
+    double *fractions; /* by sample, or NULL */
+} totals;
+
+static double real_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static crd_status add_up(const crd_request *request, const crd_partial *partial, totals *t)
+{
+    const int64_t samples = request->draws_per_chunk ? 0 : request->samples;
+    crd_status status = CRD_OK;
+    wide_sum *fractions = NULL;
+    CRD_TRY(crd_alloc(request->interval_count, sizeof *t->intervals, "the sums", &t->intervals));
+    CRD_TRY(crd_alloc(request->interval_count, sizeof *t->least, "the sums", &t->least));
+    CRD_TRY(crd_alloc(request->interval_count, sizeof *t->most, "the sums", &t->most));
+    CRD_TRY(crd_alloc(samples, sizeof *fractions, "the sums", &fractions));
+    if (samples > 0) CRD_TRY(crd_alloc(samples, sizeof *t->fractions, "the sums", &t->fractions));
+    for (int64_t i = 0; i < request->interval_count; i++) {
+        t->least[i] = INFINITY;
+        t->most[i] = -INFINITY;
+    }
+    for (int64_t z = 0; z < request->box.size[0]; z++) {
+        const uint64_t *sums = crd_partial_sums(partial, z);
+        t->inside += (int64_t)sums[CRD_SUM_INSIDE];
+        t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
+        for (int64_t i = 0; i < request->interval_count; i++) {
+            const uint64_t *words = sums + CRD_SUM_FIRST_INTERVAL + i * CRD_INTERVAL_WORDS;
+            t->intervals[i] += words[CRD_INTERVAL_SUM];
+            t->least[i] = fmin(t->least[i], real_of(words[CRD_INTERVAL_LEAST]));
+            t->most[i] = fmax(t->most[i], real_of(words[CRD_INTERVAL_MOST]));
+        }
+        for (int64_t s = 0; s < samples; s++) fractions[s] += sums[crd_slice_first_fraction(request) + s];
+    }
+    for (int64_t s = 0; s < samples; s++) t->fractions[s] = (double)fractions[s] / 0x1p32 / (double)t->inside;
+done:
+    crd_free(&fractions);
+    return status;
+}
+
+static void free_totals(totals *t)
+{
+    crd_free(&t->intervals);
+    crd_free(&t->least);
+    crd_free(&t->most);
+    crd_free(&t->fractions);
+}
+
+static double mean_of(const totals *t, int64_t interval)
+{
+    return (double)t->intervals[interval] / 0x1p32 / (double)t->inside;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear interpolation between order statistics. */
+static double percentile(const double *sorted, int64_t count, double percent)
+{
+    const double position = percent / 100.0 * (double)(count - 1);
+    const int64_t below = (int64_t)position < count - 1 ? (int64_t)position : count - 1;
+    const int64_t above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (sorted[above] - sorted[below]) * (position - (double)below);
+}
+
+/* A 128-bit whole number in decimal. */
+static void wide_text(wide_sum value, char out[48])
+{
+    char digits[48];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    } while (value > 0);
+    for (int i = 0; i < count; i++) out[i] = digits[count - 1 - i];
+    out[count] = '\0';
+}
+
+/* What the sums say of every interval. */
+static crd_status fill_intervals(const crd_request *request, const totals *t, crd_manifest *m)
+{
+    CRD_PASS(crd_alloc(request->interval_count, sizeof *m->intervals, "the intervals", &m->intervals));
+    m->interval_count = request->interval_count;
+    for (int64_t i = 0; i < request->interval_count; i++) {
+        crd_run_interval *interval = &m->intervals[i];
+        strcpy(interval->text, request->intervals[i].text);
+        interval->mean = mean_of(t, i);
+        interval->least = t->least[i];
+        interval->most = t->most[i];
+        interval->fractions[0] = interval->fractions[1] = (double)NAN;
+        wide_text(t->intervals[i], interval->sum);
+    }
+    return CRD_OK;
+}
+
+/* Mean and percentiles of the samples' volume fractions, where draws are the same for all chunks. */
+static crd_status fill_fractions(const crd_request *request, const totals *t, crd_manifest *m)
+{
+    crd_status status = CRD_OK;
+    double *sorted = NULL;
+    const int64_t count = request->samples;
+    m->fraction.segmentation = (double)t->foreground / (double)t->inside;
+    if (t->fractions == NULL) return CRD_OK;
+    m->fraction.samples = (crd_real_list){.items = t->fractions, .count = count};
+    CRD_TRY(crd_alloc(count, sizeof *sorted, "the volume fractions", &sorted));
+    memcpy(sorted, t->fractions, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size);
+    for (int64_t i = 0; i < count; i++) m->fraction.mean += sorted[i] / (double)count;
+    for (int64_t i = 0; i < request->interval_count; i++) {
+        const crd_interval *interval = &request->intervals[i];
+        m->intervals[i].fractions[0] = percentile(sorted, count, request->percentiles[interval->low]);
+        m->intervals[i].fractions[1] = percentile(sorted, count, request->percentiles[interval->high]);
+    }
+done:
+    crd_free(&sorted);
+    return status;
+}
+
+static double ratio(uint64_t sum, uint64_t count)
+{
+    return count > 0 ? (double)sum / (double)count * 0x1p-24 : (double)NAN;
+}
+
+static void fill_seams(const crd_seams *s, crd_manifest *m)
+{
+    m->seams.at = ratio(s->seam_sum, s->seam_count);
+    m->seams.elsewhere = ratio(s->other_sum, s->other_count);
+    m->seams.ratio = m->seams.elsewhere > 0.0 ? m->seams.at / m->seams.elsewhere : (double)NAN;
+}
+
+static void fill_inputs(const crd_record *record, crd_manifest *m)
+{
+    const crd_request *request = record->request;
+    const crd_model_info *model = crd_model_describe(request->model);
+    const crd_volume_info *scan = crd_scan_info(record->scan);
+    const crd_volume_statistics *statistics = crd_scan_statistics(record->scan);
+    m->model.path = request->options->model;
+    m->model.sha256 = record->fingerprints->model;
+    m->model.kind = crd_kind_name(model->kind);
+    m->model.filters = model->filters;
+    m->model.groups = model->groups;
+    m->model.calibration = model->calibration;
+    m->scan.path = request->options->scan;
+    m->scan.sha256 = record->fingerprints->scan;
+    memcpy(m->scan.shape, scan->shape, sizeof m->scan.shape);
+    m->scan.type = crd_type_name(scan->type);
+    memcpy(m->scan.spacing, scan->spacing, sizeof m->scan.spacing);
+    m->scan.unit = scan->unit;
+    m->scan.mean = statistics->mean;
+    m->scan.std = sqrt(statistics->variance);
+    m->scan.nonfinite = statistics->nonfinite;
+    crd_scan_normalisation(record->scan, &m->scan.normalised_by[0], &m->scan.normalised_by[1]);
+    m->scan.name = request->name;
+    if (crd_request_mask_file(request) == NULL) return;
+    m->mask.path = request->options->mask;
+    m->mask.sha256 = record->fingerprints->mask;
+}
+
+static void fill_plan(const crd_request *request, crd_manifest *m)
+{
+    for (int axis = 0; axis < 3; axis++) m->plan.chunk[axis] = request->plan.axes[axis].window;
+    m->plan.step = request->step;
+    m->plan.trim = request->options->trim;
+    memcpy(m->plan.origin, request->box.origin, sizeof m->plan.origin);
+    memcpy(m->plan.shape, request->box.size, sizeof m->plan.shape);
+    m->plan.chunks = request->chunks;
+    crd_plan_coverage(&request->plan, &m->plan.min_coverage, &m->plan.max_coverage);
+    m->plan.samples = request->samples;
+}
+
+static crd_status out_of_memory(void)
+{
+    return crd_fail(CRD_ERR_MEMORY, "not enough memory for the manifest");
+}
+
+/* An input's path such that it also holds from another folder. */
+static crd_status replace_path(cJSON *settings, const char *key, const char *path)
+{
+    char *whole = NULL;
+    CRD_PASS(crd_absolute_path(path, &whole));
+    cJSON_DeleteItemFromObject(settings, key);
+    const bool added = cJSON_AddStringToObject(settings, key, whole) != NULL;
+    crd_free(&whole);
+    return added ? CRD_OK : out_of_memory();
+}
+
+/* Settings as they were given, without those that weren't. */
+static crd_status make_settings(const crd_request *request, cJSON **out)
+{
+    CRD_PASS(crd_predict_record(request->options, CRD_SCOPE_MACHINE, out));
+    cJSON *o = *out;
+    const cJSON *item = NULL;
+    const char *empty[64];
+    int count = 0;
+    cJSON_ArrayForEach(item, o)
+    {
+        const bool blank = cJSON_IsNull(item) || (cJSON_IsArray(item) && cJSON_GetArraySize(item) == 0);
+        const bool no_shape = strcmp(item->string, "shape") == 0 && request->options->shape[0] == 0;
+        if ((blank || no_shape) && count < (int)(sizeof empty / sizeof empty[0])) empty[count++] = item->string;
+    }
+    for (int i = 0; i < count; i++) cJSON_DeleteItemFromObject(o, empty[i]);
+    CRD_PASS(replace_path(o, "model", request->options->model));
+    CRD_PASS(replace_path(o, "scan", request->options->scan));
+    if (crd_request_mask_file(request) != NULL) CRD_PASS(replace_path(o, "mask", request->options->mask));
+    return CRD_OK;
+}
+
+static void fill_times(const crd_record *record, char when[64], crd_manifest *m)
+{
+    struct tm parts;
+    const time_t seconds = time(NULL);
+    when[0] = '\0';
+    if (gmtime_r(&seconds, &parts) != NULL) strftime(when, 64, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    m->finished = when;
+    m->seconds = crd_run_log_seconds(record->log);
+    m->times = *record->times;
+    m->computed = record->computed;
+    m->memory_bytes = record->memory->memory_bytes;
+    m->scratch_bytes = record->memory->scratch_bytes;
+}
+
+void crd_record_result(const crd_manifest *m, crd_predict_result *result)
+{
+    result->chunks = m->plan.chunks;
+    result->samples = m->plan.samples;
+    result->volume_fraction = m->fraction.segmentation;
+    result->fraction_low = m->uncertainty.fractions[0];
+    result->fraction_high = m->uncertainty.fractions[1];
+    result->mean_uncertainty = m->uncertainty.mean;
+}
+
+crd_status crd_record_write(const crd_record *record, const char *folder, crd_predict_result *result)
+{
+    crd_status status = CRD_OK;
+    const crd_request *request = record->request;
+    totals t = {0};
+    char device[256], when[64], *path = NULL;
+    crd_manifest m = {.program = crd_version(),
+                      .device = device,
+                      .seed = (double)request->seed,
+                      .outputs = request->outputs,
+                      .output_count = request->output_count,
+                      .warnings = record->log->warnings};
+    CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
+    CRD_TRY(add_up(request, record->partial, &t));
+    m.inside = t.inside;
+    fill_inputs(record, &m);
+    fill_plan(request, &m);
+    CRD_TRY(fill_intervals(request, &t, &m));
+    CRD_TRY(fill_fractions(request, &t, &m));
+    m.uncertainty = m.intervals[0];
+    fill_seams(record->seams, &m);
+    fill_times(record, when, &m);
+    CRD_TRY(make_settings(request, &m.settings));
+    m.identity = cJSON_Parse(record->identity);
+    CRD_TRY(record->log->lost ? out_of_memory() : crd_run_path(folder, CRD_RUN_MANIFEST, &path));
+    CRD_TRY(crd_manifest_write(&m, path));
+    crd_record_result(&m, result);
+done:
+    crd_free(&path);
+    crd_free(&m.intervals);
+    cJSON_Delete(m.settings);
+    cJSON_Delete(m.identity);
+    free_totals(&t);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* From a finished prediction to its manifest. */
+#ifndef CRD_PREDICT_RECORD_H
+#define CRD_PREDICT_RECORD_H
+
+#include "predict/identity.h"
+#include "predict/memory_plan.h"
+#include "predict/volumes.h"
+#include "run/log.h"
+
+typedef struct crd_record {
+    const crd_request *request;
+    const crd_fingerprints *fingerprints;
+    const char *identity;
+    const crd_scan *scan;
+    const crd_memory_plan *memory;
+    const crd_seams *seams;
+    const crd_run_log *log;
+    const crd_partial *partial;
+    const crd_run_times *times;
+    int64_t computed; /* chunks, in this call */
+} crd_record;
+
+/* Writes the manifest and fills the sums of the result. */
+crd_status crd_record_write(const crd_record *record, const char *folder, crd_predict_result *result);
+/* Fills the sums of the result, and its chunks and samples, with what a manifest says. */
+void crd_record_result(const crd_manifest *manifest, crd_predict_result *result);
+
+#endif

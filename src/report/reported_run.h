@@ -1,0 +1,65 @@
+/* A run as a report sees it: its volumes, its manifest, its figures, and a survey of its map. */
+#ifndef CRD_REPORT_REPORTED_RUN_H
+#define CRD_REPORT_REPORTED_RUN_H
+
+#include "chunk/label.h"
+#include "credence/model.h"
+#include "credence/report.h"
+#include "credence/validate.h"
+#include "run/read.h"
+
+enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
+
+/* A place where the map is high. */
+typedef struct crd_region {
+    int64_t centre[3], low[3], high[3]; /* voxels; `high` is the first beyond */
+    int64_t voxels;
+    double mean; /* uncertainty */
+} crd_region;
+
+typedef struct crd_survey {
+    double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
+    double *wrong[3];       /* share of wrong voxels, NaN where none has a label; NULL without a label */
+    double high;            /* 99.9 percent of the map lie below */
+    double mean, largest;
+    int64_t bins[CRD_SURVEY_BINS]; /* of [0, 1] */
+    double foreground;             /* share of the segmentation */
+    crd_region regions[CRD_REGIONS];
+    int region_count;
+} crd_survey;
+
+typedef struct crd_reported_run {
+    const char *folder;
+    char name[32]; /* "Run A (bcnn)" where there are two, else "" */
+    crd_manifest run;
+    crd_validation *figures;               /* NULL: not validated */
+    crd_volume *prob, *seg, *unc, *scan;   /* NULL: not there */
+    crd_volume *maps[4];                   /* the first further intervals, */
+    char map_names[4][CRD_INTERVAL_BYTES]; /* and what they are called */
+    int64_t map_count;
+    double prob_scale, unc_scale, map_scales[4];
+    crd_label *label; /* NULL: none */
+    crd_box whole;    /* of the run's volumes */
+    crd_box in_scan;  /* the same in the scan */
+    crd_box in_label;
+    double spacing[3];
+    char unit[16];
+    crd_volume_statistics scan_statistics;
+    double scan_low, scan_high;   /* the grey values drawn black and white */
+    crd_training_record training; /* voxels 0: not known */
+    crd_text_list warnings;       /* of the run, then of the report */
+    crd_survey survey;
+} crd_reported_run;
+
+/* Opens, validates if need be, and surveys. `run` is zeroed before, and closed whatever happens. */
+crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                                 crd_reported_run *run);
+void crd_reported_run_close(crd_reported_run *run);
+
+crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor);
+void crd_survey_free(crd_survey *survey);
+/* Finds the regions from means over blocks of edge `block`, `cells` of them along each axis. */
+crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
+                            crd_survey *survey);
+
+#endif
