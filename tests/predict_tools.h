@@ -23,9 +23,9 @@ static inline void tools_break_some_draws(crd_model *model)
         const crd_parameter *parameter = &model->net.model.parameters[p];
         float *values = model->parameters + parameter->offset;
         for (int64_t i = 0; i < parameter->count; i++) {
-            if (parameter->layer == CRD_POINT) {
+            if (parameter->layer == model->net.last) {
                 values[i] = parameter->role == CRD_ROLE_LOC ? 1e38f : parameter->role == CRD_ROLE_RHO ? 2e38f : 0.0f;
-            } else if (parameter->layer == CRD_SPATIAL) {
+            } else if (parameter->layer == model->net.head) {
                 values[i] = parameter->role == CRD_ROLE_RHO ? -40.0f : values[i] * 1e-9f;
             }
         }
