@@ -4,7 +4,6 @@
 
 #include "command.h"
 #include "credence/bench.h"
-#include "credence/checks.h"
 #include "json.h"
 
 typedef struct bench_options {
@@ -12,7 +11,7 @@ typedef struct bench_options {
     double seconds;
     char *kind, *estimator, *only, *max_gpu_memory, *scan, *label;
     int64_t readers;
-    int layers, unturned;
+    bool layers, unturned;
 } bench_options;
 
 #define AT(FIELD) .offset = offsetof(bench_options, FIELD)
@@ -21,7 +20,7 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
-     .check = crd_check_chunk,
+     .check = cli_check_as_predict,
      .argument = "z,y,x",
      .low = 8,
      .high = 1048576,

@@ -14,7 +14,7 @@ typedef struct compare_options {
     char *label;
     crd_real_list foreground, ignore;
     char *mask;
-    int csv;
+    bool csv;
     int64_t threads;
 } compare_options;
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "credence/checks.h"
 #include "describe.h"
 #include "reading.h"
 
@@ -26,7 +25,7 @@ static const crd_setting rows[] = {
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .offset = offsetof(convert_options, format),
-     .check = crd_check_format,
+     .check = cli_check_as_predict,
      .argument = "NAME",
      .help =
          "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, "

@@ -5,14 +5,13 @@
 
 #include "command.h"
 #include "credence/model.h"
-#include "credence/number.h"
 #include "describe.h"
 #include "info_model.h"
 #include "reading.h"
 
 typedef struct info_options {
     cli_reading reading;
-    int header;
+    bool header;
 } info_options;
 
 static const crd_setting rows[] = {

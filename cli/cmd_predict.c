@@ -91,9 +91,9 @@ static void print_json(const crd_predict_options *options, const crd_predict_res
 static void print_text(const crd_predict_options *options, const crd_predict_result *r)
 {
     printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
-    if (!isnan(r->fraction_low)) { /* of the first interval */
-        printf(", percentiles %.*s of the samples %.4f to %.4f", (int)strcspn(options->intervals, ","),
-               options->intervals, r->fraction_low, r->fraction_high);
+    if (!isnan(r->fraction_low) && options->intervals.count > 0) {
+        printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,
+               options->intervals.items[0].high, r->fraction_low, r->fraction_high);
     }
     printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
 }

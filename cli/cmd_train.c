@@ -105,7 +105,7 @@ static void print_text(const crd_train_options *options, const crd_train_result 
 /* The preset fills in what nobody set by a flag or in a file. */
 static int apply_preset(const cli_context *context, crd_train_options *options)
 {
-    unsigned char given[128] = {0};
+    bool given[128] = {false};
     for (size_t i = 0; i < crd_train_settings.count && i < sizeof given; i++) {
         given[i] = cli_given(context, crd_train_settings.rows[i].name);
     }

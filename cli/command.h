@@ -20,10 +20,10 @@ typedef struct cli_common {
     char *isa;
     int64_t threads; /* 0: one per core */
     int64_t seed;
-    int json;
-    int quiet;
+    bool json;
+    bool quiet;
     char *config;
-    int help;
+    bool help;
 } cli_common;
 
 /* Which of them matter to a command. The others are accepted, so that one set of flags fits a whole script, but --help
@@ -53,9 +53,12 @@ struct cli_context {
     char **arguments;
     int argument_count;
     const crd_monitor *monitor;
-    const crd_settings *table;  /* the command's own and the common rows together, as given[] counts them */
-    const unsigned char *given; /* rows set by a flag or by the config file */
+    const crd_settings *table; /* the command's own and the common rows together, as given[] counts them */
+    const bool *given;         /* rows set by a flag or by the config file */
 };
+
+/* The check of an option (crd_setting.check) that `predict` has by the same name. */
+crd_status cli_check_as_predict(const char *name, const char *text);
 
 /* Whether an option was set, by a flag or by the config file. */
 bool cli_given(const cli_context *context, const char *name);

@@ -22,6 +22,8 @@ static const char *argument_name(const crd_setting *row)
         return "z,y,x";
     case CRD_SETTING_REALS:
         return "X,X,...";
+    case CRD_SETTING_PAIRS:
+        return "A-B,...";
     case CRD_SETTING_TEXT:
     case CRD_SETTING_LIST:
         return "TEXT";

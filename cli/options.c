@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "credence/checks.h"
-#include "credence/number.h"
+#include "credence/predict.h"
 #include "progress.h"
 
 #define AT(field) offsetof(cli_common, field)
@@ -20,8 +19,9 @@ typedef struct common_row {
 static const common_row common_rows[] = {
     {.row = {.name = "device",
              .kind = CRD_SETTING_TEXT,
+             .scope = CRD_SCOPE_MACHINE,
              .offset = AT(device),
-             .check = crd_check_device,
+             .check = cli_check_as_predict,
              .initial = "auto",
              .argument = "auto|cpu|cuda[:N]",
              .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the chunks of a prediction, or "
@@ -30,6 +30,7 @@ static const common_row common_rows[] = {
      .shown_with = CLI_USES_NETWORK},
     {.row = {.name = "precision",
              .kind = CRD_SETTING_CHOICE,
+             .scope = CRD_SCOPE_MACHINE,
              .offset = AT(precision),
              .initial = "auto",
              .choices = "auto|f32|bf16|fp16",
@@ -39,6 +40,7 @@ static const common_row common_rows[] = {
      .needs = true},
     {.row = {.name = "isa",
              .kind = CRD_SETTING_CHOICE,
+             .scope = CRD_SCOPE_MACHINE,
              .offset = AT(isa),
              .initial = "auto",
              .choices = "auto|portable|avx2|avx512|sm80|sm90",
@@ -51,6 +53,7 @@ static const common_row common_rows[] = {
      .needs = true},
     {.row = {.name = "threads",
              .kind = CRD_SETTING_INT,
+             .scope = CRD_SCOPE_PROCESS,
              .offset = AT(threads),
              .initial = "0",
              .low = 0,
@@ -72,24 +75,28 @@ static const common_row common_rows[] = {
      .shown_with = CLI_USES_SEED},
     {.row = {.name = "json",
              .kind = CRD_SETTING_FLAG,
+             .scope = CRD_SCOPE_PLACE,
              .offset = AT(json),
              .help = "print the result as JSON on standard output",
              .group = "Common options"},
      .shown_with = CLI_USES_JSON},
     {.row = {.name = "quiet",
              .kind = CRD_SETTING_FLAG,
+             .scope = CRD_SCOPE_PLACE,
              .offset = AT(quiet),
              .short_name = 'q',
              .help = "say nothing but warnings and errors",
              .group = "Common options"}},
     {.row = {.name = "config",
              .kind = CRD_SETTING_TEXT,
+             .scope = CRD_SCOPE_PLACE,
              .offset = AT(config),
              .argument = "FILE.json",
              .help = "options from a JSON object that takes their names as keys; flags win over it",
              .group = "Common options"}},
     {.row = {.name = "help",
              .kind = CRD_SETTING_FLAG,
+             .scope = CRD_SCOPE_PLACE,
              .offset = AT(help),
              .short_name = 'h',
              .help = "show this help",
@@ -101,6 +108,11 @@ enum {
     OWN_OFFSET = (sizeof(cli_common) + 15) / 16 * 16,
     CONFIG_LIMIT = 16 << 20
 };
+
+crd_status cli_check_as_predict(const char *name, const char *text)
+{
+    return crd_settings_find(&crd_predict_settings, name)->check(name, text);
+}
 
 static int out_of_memory(void)
 {
@@ -138,8 +150,8 @@ int cli_options_open(const cli_command *command, cli_options *options)
     memset(options, 0, sizeof *options);
     options->command = command;
     options->rows = calloc(own + COMMON_COUNT, sizeof *options->rows);
-    options->given = calloc(own + COMMON_COUNT, 1);
-    options->hidden = calloc(own + COMMON_COUNT, 1);
+    options->given = calloc(own + COMMON_COUNT, sizeof *options->given);
+    options->hidden = calloc(own + COMMON_COUNT, sizeof *options->hidden);
     options->block = calloc(1, OWN_OFFSET + command->options_size);
     if (options->rows == NULL || options->given == NULL || options->hidden == NULL || options->block == NULL) {
         return out_of_memory();
@@ -206,12 +218,12 @@ static int set_option(cli_options *options, const crd_setting *row, const char *
         return cli_usage(options->command, "--%s", crd_last_error()->message);
     }
     /* A later word may correct an earlier one; but of two files one isn't left out without a word. */
-    if (row->kind == CRD_SETTING_TEXT && options->given[row - options->rows] != 0) {
+    if ((row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_PAIRS) && options->given[row - options->rows]) {
         char text[512];
         snprintf(text, sizeof text, "--%s is given twice: %s counts", row->name, value);
         cli_progress_line(CLI_WARNING, text);
     }
-    options->given[row - options->rows] = 1;
+    options->given[row - options->rows] = true;
     return CLI_DONE;
 }
 
@@ -287,8 +299,8 @@ static int apply_config(cli_options *options)
     const int code = read_config(path, &text);
     if (code != CLI_DONE) return code;
     /* A file can't name another file, or ask for help. */
-    options->given[find_long(options, "config", 6) - options->rows] = 1;
-    options->given[find_long(options, "help", 4) - options->rows] = 1;
+    options->given[find_long(options, "config", 6) - options->rows] = true;
+    options->given[find_long(options, "help", 4) - options->rows] = true;
     const crd_status status = crd_settings_from_json(&options->table, options->block, text, path, options->given);
     free(text);
     return status == CRD_OK ? CLI_DONE : cli_usage(options->command, "%s", crd_last_error()->message);

@@ -10,9 +10,9 @@ typedef struct cli_options {
     const cli_command *command;
     crd_settings table;
     crd_setting *rows;
-    unsigned char *given;  /* per row */
-    unsigned char *hidden; /* per row: accepted, but not shown in help */
-    size_t own;            /* rows from here on are the common ones */
+    bool *given;  /* per row */
+    bool *hidden; /* per row: accepted, but not shown in help */
+    size_t own;   /* rows from here on are the common ones */
     void *block;
     cli_common *common; /* inside the block */
     void *own_options;  /* inside the block */

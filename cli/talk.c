@@ -44,7 +44,7 @@ int cli_library_failed(void)
 bool cli_given(const cli_context *context, const char *name)
 {
     const crd_setting *row = crd_settings_find(context->table, name);
-    return row != NULL && context->given[row - context->table->rows] != 0;
+    return row != NULL && context->given[row - context->table->rows];
 }
 
 int cli_require(const cli_context *context, const char *name)

@@ -18,7 +18,7 @@ static bool count(void *context, const crd_progress *progress)
     (void)context;
     fprintf(stderr, "\r%s: %lld of %lld %s ", progress->stage, (long long)progress->done, (long long)progress->total,
             progress->unit);
-    return true; /* false would stop the run, to be gone on with by `resume` */
+    return true; /* false would stop the run; with `resume` it could be continued */
 }
 
 static crd_status predict(const char *model, const char *scan, const char *folder, crd_predict_result *result)

@@ -5,13 +5,14 @@
 #include "credence/settings.h"
 
 typedef struct options {
-    int flag;
+    bool flag;
     int64_t whole;
     double real;
     char *text, *choice;
     crd_text_list list;
     int64_t triple[3];
     crd_real_list reals;
+    crd_pair_list pairs;
 } options;
 
 #define AT(field) offsetof(options, field)
@@ -23,6 +24,7 @@ static const crd_setting rows[] = {
     {.name = "choice", .kind = CRD_SETTING_CHOICE, .offset = AT(choice), .initial = "a", .choices = "a|bc|def"},
     {.name = "list", .kind = CRD_SETTING_LIST, .offset = AT(list)},
     {.name = "triple", .kind = CRD_SETTING_TRIPLE, .offset = AT(triple), .choices = "auto"},
+    {.name = "pairs", .kind = CRD_SETTING_PAIRS, .offset = AT(pairs), .initial = "1-2", .low = 0, .high = 1e9},
     {.name = "reals", .kind = CRD_SETTING_REALS, .offset = AT(reals), .initial = "1,2"},
 };
 static const crd_setting_alias aliases[] = {{.key = "other", .name = "whole-number", .add = -1}, {.key = "unused"}};
@@ -40,7 +42,7 @@ static void read_again(const char *json)
     char *second = NULL;
     must(crd_settings_default(&table, &again) == CRD_OK);
     must(crd_settings_from_json(&table, &again, json, "again", NULL) == CRD_OK);
-    must(crd_settings_to_json(&table, &again, &second) == CRD_OK);
+    must(crd_settings_to_json(&table, &again, CRD_SCOPE_PROCESS, &second) == CRD_OK);
     must(strcmp(json, second) == 0);
     crd_settings_free_text(&second);
     crd_settings_clear(&table, &again);
@@ -55,7 +57,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     text[size] = '\0';
     must(crd_settings_default(&table, &read) == CRD_OK);
     if (crd_settings_from_json(&table, &read, text, "input", NULL) == CRD_OK) {
-        must(crd_settings_to_json(&table, &read, &json) == CRD_OK);
+        must(crd_settings_to_json(&table, &read, CRD_SCOPE_PROCESS, &json) == CRD_OK);
         read_again(json);
         crd_settings_free_text(&json);
     }

@@ -43,5 +43,12 @@ static void test_memory_is_zero_and_aligned(void)
     }
 }
 
+static void test_headers_and_library_have_one_version(void)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", CREDENCE_VERSION_MAJOR, CREDENCE_VERSION_MINOR, CREDENCE_VERSION_PATCH);
+    CHECK(strcmp(text, crd_version()) == 0);
+}
+
 TEST_MAIN(TEST(test_record_keeps_the_sentence), TEST(test_sizes_that_overflow_are_refused),
-          TEST(test_memory_is_zero_and_aligned))
+          TEST(test_memory_is_zero_and_aligned), TEST(test_headers_and_library_have_one_version))

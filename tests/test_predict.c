@@ -274,6 +274,55 @@ static void test_resume_wants_the_same_run(void)
     CHECK(same_file("whole", "other", "scan_prob.npy"));
 }
 
+/* A preview shapes the volumes: it goes on as one only, and its manifest gives one again. */
+static void test_preview_is_part_of_the_run(void)
+{
+    stopper s = {"predicting", 2};
+    const crd_monitor monitor = {.context = &s, .progress = stop_later};
+    crd_predict_plan *plan = NULL;
+    char slab[64];
+    CHECK_OK(make_whole());
+    begin("preview");
+    set("preview", NULL);
+    CHECK_OK(crd_predict_plan_make(&options, NULL, &plan));
+    const crd_predict_needs *needs = crd_predict_plan_needs(plan);
+    snprintf(slab, sizeof slab, "%d:%d,0:%d,0:%d", (int)needs->origin[0], (int)(needs->origin[0] + needs->size[0]), Y,
+             X);
+    crd_predict_plan_free(&plan);
+    CHECK_FAILS(crd_predict(&options, &monitor, NULL), CRD_ERR_CANCELLED, "--resume goes on");
+    set("resume", NULL);
+    set("preview", "false");
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "preview was true and is none now");
+    set("samples", "4"); /* what a preview would make of them */
+    set("step", "1");
+    set("bbox", slab);
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "preview was true and is none now");
+    set("samples", "5");
+    set("step", "2");
+    set("bbox", "");
+    set("preview", NULL);
+    CHECK_OK(crd_predict(&options, NULL, NULL));
+    CHECK_OK(crd_predict(&options, NULL, NULL)); /* complete */
+    set("preview", "false");
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "preview was true and is none now");
+    begin("none");
+    set("output", run_path("whole"));
+    set("resume", NULL);
+    set("preview", NULL);
+    CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "samples was 5 and is 4 now");
+
+    char *manifest = content("preview", "manifest.json", NULL);
+    begin("preview-again");
+    CHECK_OK(crd_settings_from_json(&crd_predict_settings, &options, manifest, "manifest.json", NULL));
+    crd_free(&manifest);
+    CHECK(options.preview);
+    CHECK_OK(crd_predict(&options, NULL, NULL));
+    CHECK(same_run("preview", "preview-again"));
+    manifest = content("whole", "manifest.json", NULL);
+    CHECK(strstr(manifest, "preview") == NULL);
+    crd_free(&manifest);
+}
+
 static crd_status put(const char *run, const char *file)
 {
     char path[1200];
@@ -444,6 +493,6 @@ static void test_small_types(void)
 }
 
 TEST_MAIN(TEST(test_whole), TEST(test_threads_and_memory), TEST(test_boxes), TEST(test_stop_and_resume),
-          TEST(test_stop_amid_a_volume), TEST(test_resume_wants_the_same_run), TEST(test_another_format),
-          TEST(test_half_cleared), TEST(test_sample_alone), TEST(test_scratch_file), TEST(test_draws_per_chunk),
-          TEST(test_small_types))
+          TEST(test_stop_amid_a_volume), TEST(test_resume_wants_the_same_run), TEST(test_preview_is_part_of_the_run),
+          TEST(test_another_format), TEST(test_half_cleared), TEST(test_sample_alone), TEST(test_scratch_file),
+          TEST(test_draws_per_chunk), TEST(test_small_types))

@@ -1,6 +1,7 @@
 /* Predictions of odd scans and with odd options: what is refused, what is warned about, what each output is. */
 #include <cjson/cJSON.h>
 
+#include "base/settings/row.h"
 #include "comma_locale.h"
 #include "harness.h"
 #include "predict/likeness.h"
@@ -365,6 +366,11 @@ static void set_past_the_table(const char *name, const char *value)
 {
     const crd_setting *row = crd_settings_find(&crd_predict_settings, name);
     char **field = (char **)((char *)&options + row->offset);
+    if (row->kind == CRD_SETTING_PAIRS) {
+        crd_setting_clear(row, &options);
+        CHECK_OK(crd_pairs_parse(name, value, (crd_pair_list *)(void *)field));
+        return;
+    }
     CHECK(row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE);
     crd_free(field);
     CHECK_OK(crd_strdup(value, field));

@@ -1,9 +1,10 @@
 /* Colours, regions, pictures' bytes: what a look at the page can't tell. */
 #include "base/memory.h"
+#include "base/text.h"
+#include "draw/colour.h"
+#include "draw/slice.h"
 #include "harness.h"
-#include "report/colour.h"
-#include "report/plot.h"
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 /* CIE lightness of an sRGB colour: another space than the one the map was made in. */
 static double lightness(const uint8_t rgb[3])

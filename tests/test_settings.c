@@ -1,12 +1,17 @@
+#include "base/number.h"
 #include "comma_locale.h"
-#include "credence/number.h"
+#include "credence/phantom.h"
+#include "credence/predict.h"
+#include "credence/report.h"
 #include "credence/settings.h"
+#include "credence/train.h"
+#include "credence/validate.h"
 #include "harness.h"
 
 #include <float.h>
 
 typedef struct options {
-    int std;
+    bool std;
     int64_t samples;
     int64_t seed;
     double lr;
@@ -16,6 +21,7 @@ typedef struct options {
     int64_t chunk[3];
     int64_t shape[3];
     crd_real_list percentiles;
+    crd_pair_list intervals;
 } options;
 
 #define AT(field) offsetof(options, field)
@@ -41,6 +47,12 @@ static const crd_setting rows[] = {
      .initial = "33,67",
      .low = 0,
      .high = 100},
+    {.name = "intervals",
+     .kind = CRD_SETTING_PAIRS,
+     .offset = AT(intervals),
+     .initial = "33-67",
+     .low = 0,
+     .high = 100},
 };
 static const crd_settings table = {.title = "test", .rows = rows, .count = sizeof rows / sizeof rows[0]};
 
@@ -49,12 +61,13 @@ static void test_defaults(void)
     options o;
     memset(&o, 0xa5, sizeof o);
     CHECK_OK(crd_settings_default(&table, &o));
-    CHECK(o.std == 0 && o.samples == 48 && o.seed == 0 && o.lr == 1e-4 && o.scan == NULL);
+    CHECK(!o.std && o.samples == 48 && o.seed == 0 && o.lr == 1e-4 && o.scan == NULL);
     CHECK(strcmp(o.kind, "bcnn") == 0 && o.labels.count == 0 && o.labels.items == NULL);
     CHECK(o.chunk[0] == 0 && o.chunk[1] == 0 && o.chunk[2] == 0);
     CHECK(o.percentiles.count == 2 && o.percentiles.items[0] == 33 && o.percentiles.items[1] == 67);
+    CHECK(o.intervals.count == 1 && o.intervals.items[0].low == 33 && o.intervals.items[0].high == 67);
     crd_settings_clear(&table, &o);
-    CHECK(o.kind == NULL && o.percentiles.items == NULL && o.samples == 0 && o.lr == 0);
+    CHECK(o.kind == NULL && o.percentiles.items == NULL && o.intervals.items == NULL && o.samples == 0 && o.lr == 0);
     crd_settings_clear(&table, &o);
 }
 
@@ -74,9 +87,9 @@ static void test_values_from_text(void)
     options o;
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "std", NULL));
-    CHECK(o.std == 1);
+    CHECK(o.std);
     CHECK_OK(crd_settings_set(&table, &o, "std", "false"));
-    CHECK(o.std == 0);
+    CHECK(!o.std);
     CHECK_OK(crd_settings_set(&table, &o, "samples", "7"));
     CHECK_OK(crd_settings_set(&table, &o, "seed", "-9223372036854775808"));
     CHECK(o.samples == 7 && o.seed == INT64_MIN);
@@ -97,6 +110,10 @@ static void test_values_from_text(void)
     CHECK(o.percentiles.count == 3 && o.percentiles.items[1] == 20.5 && o.percentiles.items[2] == 10);
     CHECK_OK(crd_settings_set(&table, &o, "percentiles", ""));
     CHECK(o.percentiles.count == 0);
+    CHECK_OK(crd_settings_set(&table, &o, "intervals", "20-80, 2.5 - 97.5"));
+    CHECK(o.intervals.count == 2 && o.intervals.items[0].high == 80 && o.intervals.items[1].low == 2.5);
+    CHECK_OK(crd_settings_set(&table, &o, "intervals", ""));
+    CHECK(o.intervals.count == 0 && o.intervals.items == NULL);
     crd_settings_clear(&table, &o);
 }
 
@@ -130,6 +147,10 @@ static void test_wrong_values_keep_the_old_ones(void)
         {"percentiles", "5,,7", "percentiles must be numbers with commas"},
         {"percentiles", "5,101", "between 0 and 100"},
         {"percentiles", "5,", "numbers with commas"},
+        {"intervals", "33", "intervals must be pairs of numbers such as 33-67, not '33'"},
+        {"intervals", "33-67,", "pairs of numbers"},
+        {"intervals", "-5-67", "between 0 and 100"},
+        {"intervals", "33-101", "intervals must lie between 0 and 100, not be 33-101"},
         {"sample", "5", "no setting 'sample'; did you mean 'samples'?"},
         {"kl_lt", "5", "did you mean 'kl-lr'?"},
         {"percent", "5", "did you mean 'percentiles'?"},
@@ -152,12 +173,12 @@ static void test_json_sets_what_flags_did_not(void)
         "{\"samples\": 12, \"kl_lr\": 0.25, \"std\": true, \"scan\": \"s.tif\", \"label\": [\"a\", \"b,c\"],\n"
         " \"chunk\": [48, 96, 96], \"shape\": \"1,2,3\", \"percentiles\": [5, 95], \"seed\": 9007199254740991}";
     options o;
-    unsigned char given[sizeof rows / sizeof rows[0]] = {0};
-    given[1] = 1;
+    bool given[sizeof rows / sizeof rows[0]] = {0};
+    given[1] = true;
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "label", "replaced"));
     CHECK_OK(crd_settings_from_json(&table, &o, json, "c.json", given));
-    CHECK(o.samples == 48 && o.lr == 0.25 && o.std == 1 && strcmp(o.scan, "s.tif") == 0);
+    CHECK(o.samples == 48 && o.lr == 0.25 && o.std && strcmp(o.scan, "s.tif") == 0);
     CHECK(o.labels.count == 2 && strcmp(o.labels.items[1], "b,c") == 0);
     CHECK(o.chunk[0] == 48 && o.shape[2] == 3 && o.percentiles.items[1] == 95 && o.seed == 9007199254740991);
     CHECK_OK(crd_settings_from_json(&table, &o, json, "c.json", NULL));
@@ -188,14 +209,14 @@ static void test_json_may_use_other_names(void)
     options o;
     with_aliases.aliases = aliases;
     with_aliases.alias_count = sizeof aliases / sizeof aliases[0];
-    unsigned char given[sizeof rows / sizeof rows[0]] = {0};
+    bool given[sizeof rows / sizeof rows[0]] = {0};
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"mc-samples\": 5, \"first_seed\": 2, \"gpus\": [0, 1]}", "c",
                                     given));
     CHECK(o.samples == 5 && o.seed == 1);
     for (size_t i = 0; i < table.count; i++) CHECK(given[i] == (i == 1 || i == 2));
     CHECK_OK(crd_settings_from_json(&table, &o, "{\"samples\": 7, \"kl-lr\": 1}", "preset", given));
-    CHECK(o.samples == 5 && o.lr == 1 && given[3] == 1);
+    CHECK(o.samples == 5 && o.lr == 1 && given[3]);
     CHECK_FAILS(crd_settings_from_json(&with_aliases, &o, "{\"mc_samples\": 5, \"samples\": 5}", "c", NULL),
                 CRD_ERR_ARGUMENT, "samples stands there twice");
     CHECK_OK(crd_settings_from_json(&with_aliases, &o, "{\"draws\": 9, \"high\": 66.5, \"low\": 33}", "c", NULL));
@@ -253,15 +274,16 @@ static void check_round_trip(const options *o)
 {
     options again;
     char *json = NULL, *second = NULL;
-    CHECK_OK(crd_settings_to_json(&table, o, &json));
+    CHECK_OK(crd_settings_to_json(&table, o, CRD_SCOPE_PROCESS, &json));
     CHECK_OK(crd_settings_default(&table, &again));
     CHECK_OK(crd_settings_from_json(&table, &again, json, "round trip", NULL));
     CHECK(again.seed == o->seed);
     CHECK(memcmp(&again.lr, &o->lr, sizeof o->lr) == 0);
     CHECK(again.percentiles.count == o->percentiles.count);
     for (int64_t i = 0; i < o->percentiles.count; i++) CHECK(again.percentiles.items[i] == o->percentiles.items[i]);
+    CHECK(again.intervals.count == o->intervals.count && again.intervals.items[0].low == o->intervals.items[0].low);
     CHECK(memcmp(again.chunk, o->chunk, sizeof o->chunk) == 0);
-    CHECK_OK(crd_settings_to_json(&table, &again, &second));
+    CHECK_OK(crd_settings_to_json(&table, &again, CRD_SCOPE_PROCESS, &second));
     CHECK(strcmp(json, second) == 0);
     crd_settings_free_text(&json);
     crd_settings_free_text(&second);
@@ -288,6 +310,7 @@ static void test_json_round_trip_is_exact(void)
         o.lr = (double)(state >> 11) / 9007199254740992.0;
         o.percentiles.items[0] = o.lr * 100;
         o.percentiles.items[1] = i % 101;
+        o.intervals.items[0] = (crd_pair){o.lr * 1e-9, i % 101};
         check_round_trip(&o);
         if (harness_failed) return;
     }
@@ -301,7 +324,7 @@ static void test_json_has_the_table_s_order(void)
     options o;
     char *json = NULL;
     CHECK_OK(crd_settings_default(&table, &o));
-    CHECK_OK(crd_settings_to_json(&table, &o, &json));
+    CHECK_OK(crd_settings_to_json(&table, &o, CRD_SCOPE_PROCESS, &json));
     const char *at = json;
     for (size_t i = 0; i < table.count; i++) {
         char key[64];
@@ -343,7 +366,7 @@ static void test_the_locale_does_not_matter(void)
     CHECK_OK(crd_settings_default(&table, &o));
     CHECK_OK(crd_settings_set(&table, &o, "kl-lr", "0.125"));
     CHECK(o.lr * 8 == 1);
-    CHECK_OK(crd_settings_to_json(&table, &o, &json));
+    CHECK_OK(crd_settings_to_json(&table, &o, CRD_SCOPE_PROCESS, &json));
     CHECK(strstr(json, "0.125") != NULL);
     CHECK_OK(crd_settings_from_json(&table, &o, "{\"kl-lr\": 0.5}", "c.json", NULL));
     CHECK(o.lr * 2 == 1);
@@ -373,8 +396,92 @@ static void test_nearest_names(void)
     CHECK(crd_nearest_name(endless, names, sizeof names / sizeof names[0]) == NULL);
 }
 
+enum { SCOPES = CRD_SCOPE_PROCESS + 1 };
+
+static const char predict_result[] =
+    "preview norm mask bbox samples first-sample seed chunk step trim estimator draws aggregate no-calibration "
+    "intervals percentiles std bounds save-samples dtype shape type offset";
+static const char train_result[] =
+    "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment valid-samples seed";
+
+/* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is
+ * inside: a row that joins a table must be given its place here. */
+static const struct {
+    const crd_settings *table; /* NULL: those of both kinds of phantom */
+    const char *names[SCOPES]; /* in table order; [CRD_SCOPE_RESULT] NULL: all others */
+} scopes[] = {
+    {&crd_predict_settings,
+     {predict_result, "format spacing", "model scan", "device precision isa",
+      "output overwrite resume dry-run max-memory max-gpu-memory repeats", "threads"}},
+    {&crd_train_settings,
+     {train_result, "epochs max-steps",
+      "scan label valid-scan valid-label shape type label-type offset label-offset preset init", "device precision isa",
+      "output log checkpoint-every resume", "threads readers"}},
+    {&crd_phantom_all_settings, {NULL, "", "", "", "output", "threads"}},
+    {NULL, {NULL, "", "", "", "output", "threads"}},
+    {&crd_validate_settings, {NULL, "", "run prob seg unc intervals label shape type offset", "", "csv", "threads"}},
+    {&crd_report_settings, {NULL, "", "run second scan label", "", "output", "threads"}},
+};
+
+static void check_scopes(const crd_settings *settings, const char *const names[SCOPES])
+{
+    static char text[SCOPES][2048];
+    memset(text, 0, sizeof text);
+    for (size_t i = 0; i < settings->count; i++) {
+        char *own = text[settings->rows[i].scope];
+        if (own[0] != '\0') strcat(own, " ");
+        strcat(own, settings->rows[i].name);
+    }
+    for (int scope = 0; scope < SCOPES; scope++) {
+        if (names[scope] == NULL || strcmp(text[scope], names[scope]) == 0) continue;
+        printf("%s, scope %d: %s\n", settings->title, scope, text[scope]);
+        CHECK(false);
+    }
+}
+
+static void test_every_setting_has_its_scope(void)
+{
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
+        if (scopes[i].table != NULL) {
+            check_scopes(scopes[i].table, scopes[i].names);
+            continue;
+        }
+        check_scopes(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), scopes[i].names);
+        check_scopes(crd_phantom_settings(CRD_PHANTOM_WELD), scopes[i].names);
+    }
+}
+
+static void test_json_goes_up_to_a_scope(void)
+{
+    static const crd_setting own[] = {
+        {.name = "seed", .kind = CRD_SETTING_INT, .scope = CRD_SCOPE_PROCESS, .offset = AT(seed)},
+        {.name = "scan", .kind = CRD_SETTING_TEXT, .scope = CRD_SCOPE_INPUT, .offset = AT(scan)},
+        {.name = "samples", .kind = CRD_SETTING_INT, .offset = AT(samples), .initial = "3"}};
+    const crd_settings scoped = {.title = "scoped", .rows = own, .count = 3};
+    static const struct {
+        crd_setting_scope widest;
+        bool scan, seed;
+    } cases[] = {{CRD_SCOPE_RESULT, false, false},
+                 {CRD_SCOPE_FINISH, false, false},
+                 {CRD_SCOPE_INPUT, true, false},
+                 {CRD_SCOPE_PLACE, true, false},
+                 {CRD_SCOPE_PROCESS, true, true}};
+    options o;
+    CHECK_OK(crd_settings_default(&scoped, &o));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *json = NULL;
+        CHECK_OK(crd_settings_to_json(&scoped, &o, cases[i].widest, &json));
+        CHECK(strstr(json, "\"samples\"") != NULL);
+        CHECK((strstr(json, "\"scan\"") != NULL) == cases[i].scan);
+        CHECK((strstr(json, "\"seed\"") != NULL) == cases[i].seed);
+        crd_settings_free_text(&json);
+    }
+    crd_settings_clear(&scoped, &o);
+}
+
 TEST_MAIN(TEST(test_defaults), TEST(test_a_default_outside_its_range_is_refused), TEST(test_values_from_text),
           TEST(test_wrong_values_keep_the_old_ones), TEST(test_json_sets_what_flags_did_not),
           TEST(test_json_may_use_other_names), TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact),
           TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text), TEST(test_the_locale_does_not_matter),
-          TEST(test_nearest_names))
+          TEST(test_nearest_names), TEST(test_every_setting_has_its_scope), TEST(test_json_goes_up_to_a_scope))

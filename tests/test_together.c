@@ -69,9 +69,8 @@ static void *work(void *context)
 {
     job *j = context;
     const crd_monitor monitor = {.context = j, .progress = on_progress};
-    crd_train_result result;
     j->thread = pthread_self();
-    j->status = j->training.output != NULL ? crd_train(&j->training, &monitor, &result)
+    j->status = j->training.output != NULL ? crd_train(&j->training, &monitor, NULL)
                                            : crd_predict(&j->prediction, &monitor, NULL);
     j->error = *crd_last_error();
     return NULL;

@@ -117,7 +117,7 @@ static char *setting_json(const crd_train_options *o, const char *name)
     static char value[256];
     char *all = NULL, key[64];
     value[0] = '\0';
-    if (crd_settings_to_json(&crd_train_settings, o, &all) != CRD_OK) return value;
+    if (crd_settings_to_json(&crd_train_settings, o, CRD_SCOPE_PROCESS, &all) != CRD_OK) return value;
     snprintf(key, sizeof key, "\"%s\":\t", name);
     const char *at = strstr(all, key);
     if (at != NULL) snprintf(value, sizeof value, "%.*s", (int)strcspn(at + strlen(key), "\n"), at + strlen(key));
@@ -224,7 +224,7 @@ static void test_preset_small(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         crd_train_options o;
-        unsigned char given[128] = {0};
+        bool given[128] = {0};
         CHECK_OK(crd_settings_default(&crd_train_settings, &o));
         CHECK_OK(crd_settings_from_json(&crd_train_settings, &o, cases[i].json, "c", given));
         CHECK_OK(crd_train_apply_preset(&o, given));

@@ -220,6 +220,7 @@ static void test_json_comes_back(void)
     char *one = NULL, *other = NULL;
     make_scene();
     CHECK_OK(open_scene(&options, &inputs));
+    CHECK_OK(crd_validate(&options, NULL, NULL));
     CHECK_OK(crd_validate(&options, NULL, &figures));
     CHECK_OK(crd_validation_to_json(figures, NULL, &one));
     CHECK_OK(crd_validation_from_json(one, "one", &again));

@@ -11,13 +11,13 @@ static void test_names_of_types(void)
     static const struct {
         const char *text;
         crd_type type;
-        int big;
+        bool big;
     } good[] = {{"u8", CRD_U8, 0},        {"uint8", CRD_U8, 0},    {"u16le", CRD_U16, 0}, {"u16be", CRD_U16, 1},
                 {"uint16be", CRD_U16, 1}, {"float32", CRD_F32, 0}, {"F64BE", CRD_F64, 1}, {"int32le", CRD_I32, 0},
                 {"short", CRD_I16, 0},    {"double", CRD_F64, 0},  {"byte", CRD_U8, 0},   {"i8", CRD_I8, 0}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         crd_type type = CRD_TYPE_COUNT;
-        int big = -1;
+        bool big = !good[i].big;
         CHECK_OK(crd_type_parse(good[i].text, &type, &big));
         CHECK(type == good[i].type && big == good[i].big);
         CHECK_OK(crd_type_parse(good[i].text, &type, NULL));

@@ -1,4 +1,5 @@
-/* How fast this machine runs the network: whole chunks, whole training steps, and each operation alone.
+/* Benchmarks: how fast this machine runs the network, in whole chunks, whole training steps, and operation by
+ * operation.
  *
  * The floating-point peak is measured in the same run, so that the figures mean something on a machine that others use,
  * too. Times are those of the fastest repetition.
@@ -7,10 +8,16 @@
  *     crd_bench_result result;
  *     if (crd_bench_predict(&settings, NULL, &result) != CRD_OK) fail(crd_last_error()->message);
  *     printf("%.0f ms a chunk\n", result.milliseconds);
+ *
+ * Settings that are 0 or NULL get the values named beside them. Names in results are static; nothing has to be freed. A
+ * monitor may be NULL, and stops a measurement as it stops anything else.
+ *
+ * Threads: calls may run at once, but what they measure is then each other.
  */
 #ifndef CREDENCE_BENCH_H
 #define CREDENCE_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/model.h"
@@ -27,7 +34,7 @@ typedef struct crd_bench_ops_settings {
     int threads;           /* 0: one per available core */
     double seconds;        /* spent on each operation; 0 means 0.2 */
     const char *only;      /* operations whose name contains this; NULL: all */
-    int layers;            /* 1: the network's layers one after the other; 0: each kind of operation once */
+    bool layers;           /* the network's layers one after the other, in place of each kind of operation once */
     int64_t chunk[3];      /* for layers; 0, 0, 0: 48,88,88 */
     int filters;           /* for layers; 0: 16 */
 } crd_bench_ops_settings;
@@ -67,7 +74,7 @@ typedef struct crd_bench_network_settings {
     int64_t batch;              /* train; 0: 2 */
     const char *estimator;      /* train: "flipout" (NULL), "independent", "mean" */
     const char *max_gpu_memory; /* predict: "20G", or NULL: what is free */
-    int layers;                 /* predict on a GPU: 1: the time of every layer, too */
+    bool layers;                /* predict on a GPU: the time of every layer, too */
 } crd_bench_network_settings;
 
 /* A layer with all samples of one chunk. */
@@ -111,7 +118,7 @@ typedef struct crd_bench_feed_settings {
     int64_t chunk[3];         /* 0, 0, 0: 48,96,96 */
     int64_t batch;            /* 0: 4 */
     int64_t readers;          /* threads that read; 0: 1 */
-    int unturned;             /* 1: pieces as they are in the file, neither mirrored nor turned */
+    bool unturned;            /* pieces as they are in the file, neither mirrored nor turned */
     double seconds;           /* to measure for; 0: 5 */
 } crd_bench_feed_settings;
 

@@ -6,6 +6,9 @@
  *
  * Everything follows from the options and the seed: the same bytes on every machine, for any number of threads.
  *
+ * Threads: several calls may run at once, each in a thread of its own and into a folder of its own. Options are only
+ * read, and may be shared.
+ *
  *     crd_phantom_options options;
  *     crd_settings_default(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), &options);
  *     crd_settings_set(crd_phantom_settings(CRD_PHANTOM_GRAPHITE), &options, "output", "phantom");
@@ -27,8 +30,9 @@ extern "C" {
 
 typedef enum crd_phantom_kind { CRD_PHANTOM_GRAPHITE = 0, CRD_PHANTOM_WELD = 1 } crd_phantom_kind;
 
-/* Lengths are in voxels, grey values are shares of the full scale (black 0, white 1), "deviation" is a standard
- * deviation. The defaults, which differ between the kinds, stand in the settings table. */
+/* Every option; crd_phantom_settings describes and fills it. Strings are owned by the struct. Lengths are in voxels,
+ * grey values are shares of the full scale (black 0, white 1), "deviation" is a standard deviation. The defaults, which
+ * differ between the kinds, stand in the settings table. */
 typedef struct crd_phantom_options {
     char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
     int64_t shape[3]; /* z, y, x */

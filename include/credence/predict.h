@@ -34,14 +34,13 @@
 extern "C" {
 #endif
 
-/* Every option; crd_predict_settings describes and fills it. Strings are owned by the struct. */
+/* Every option; crd_predict_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_predict_options {
-    /* How and where, without an effect on the volumes. */
+    /* Where and how, without an effect on the volumes. */
     char *output;         /* the run folder */
-    int overwrite;        /* the folder may hold an earlier run */
-    int resume;           /* go on with the run that was begun there */
-    int dry_run;          /* for programs: crd_predict itself refuses it, call crd_predict_plan instead */
-    int preview;          /* a quick look: 4 samples, step 1, one slab in the middle */
+    bool overwrite;       /* the folder may hold an earlier run */
+    bool resume;          /* go on with the run that was begun there */
+    bool dry_run;         /* for programs: crd_predict itself refuses it, call crd_predict_plan_make instead */
     char *max_memory;     /* "4G"; "auto": three quarters of what is free */
     char *max_gpu_memory; /* of each GPU: "20G"; "auto": nine tenths of what is free */
     int64_t threads;      /* 0: one per core */
@@ -57,19 +56,20 @@ typedef struct crd_predict_options {
     char *estimator; /* "independent" or "mean" */
     char *draws;     /* "shared" or "per-chunk" */
     char *aggregate; /* "chunks" or "samples" */
-    int no_calibration;
-    char *norm; /* "scan", "none", "MEAN,STD", or NULL: the model's */
-    char *mask; /* a file, "cylinder", or NULL */
-    char *bbox; /* "z0:z1,y0:y1,x0:x1", or NULL */
+    bool no_calibration;
+    char *norm;   /* "scan", "none", "MEAN,STD", or NULL: the model's */
+    char *mask;   /* a file, "cylinder", or NULL */
+    char *bbox;   /* "z0:z1,y0:y1,x0:x1", or NULL */
+    bool preview; /* a quick look: 4 samples at most, step 1, one slab in the middle unless bbox says another */
 
     /* What is written. */
-    char *intervals;           /* "33-67,20-80": the first is `_unc` */
+    crd_pair_list intervals;   /* of percentiles: the first is `_unc`; none: 33-67 */
     crd_real_list percentiles; /* volumes of their own */
-    int std;
-    char *bounds;       /* "33-67": lower and upper segmentation; or NULL */
-    char *save_samples; /* "none", "u8", "u16" or "f32" */
-    char *format;       /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
-    char *dtype;        /* "f32", "u8" or "u16" */
+    bool std;
+    crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
+    char *save_samples;   /* "none", "u8", "u16" or "f32" */
+    char *format;         /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
+    char *dtype;          /* "f32", "u8" or "u16" */
 
     /* The machine. */
     char *device, *precision, *isa;
@@ -120,8 +120,10 @@ typedef struct crd_predict_needs {
     double eta_seconds;
 } crd_predict_needs;
 
+/* `monitor` may be NULL. Free the plan with crd_predict_plan_free. */
 CRD_API crd_status crd_predict_plan_make(const crd_predict_options *options, const crd_monitor *monitor,
                                          crd_predict_plan **out);
+/* Borrowed from the plan. */
 CRD_API const crd_predict_needs *crd_predict_plan_needs(const crd_predict_plan *plan);
 /* Chunk number `index` of the run: where it begins, and the box [begin, end) that trimming leaves, both in the scan's
  * coordinates. */

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* Every option; crd_report_settings describes and fills it. Strings are owned by the struct. */
+/* Every option; crd_report_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_report_options {
     char *run;    /* a run folder of `predict` */
     char *second; /* another one, shown beside it; or NULL */
@@ -39,6 +39,8 @@ typedef struct crd_report_options {
 
 CRD_API extern const crd_settings crd_report_settings;
 
+/* Writes the page and its pictures; a page or pictures that an earlier report left there are replaced. `monitor` may be
+ * NULL. */
 CRD_API crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor);
 
 #ifdef __cplusplus

@@ -1,9 +1,20 @@
-/* Status codes and the error record.
+/* Status codes, the error record, the version, and what holds for all headers.
  *
- * Every function of the library that can fail returns a crd_status and nothing else; results come back through the
- * last parameters. On failure the calling thread's error record holds one sentence that says what, which file, why
- * and what to do about it. The record is thread-local: read it on the thread that saw the failure, before the next
- * call into the library. The library never prints, exits or aborts.
+ *     if (crd_model_load("model.h5", &model) != CRD_OK) fprintf(stderr, "%s\n", crd_last_error()->message);
+ *
+ * Errors: a function that can fail returns a crd_status and nothing else; results come back through the last
+ * parameters. On failure the calling thread's error record holds one sentence that says what, which file, why and what
+ * to do about it. The library never prints, exits or aborts.
+ *
+ * NULL: pointers that a function is given must not be NULL, results among them, unless its description allows it.
+ *
+ * Ownership: what a function makes (..._open, _create, _load, _make) belongs to the caller and is given back to the
+ * function named for it (..._close, _free), which also takes a pointer to NULL and leaves NULL behind. What is passed
+ * in is only read, and only during the call, unless the description says otherwise. `const` pointers that come back are
+ * borrowed.
+ *
+ * Threads: calls on different objects may run at the same time; each header says what more is allowed. The error record
+ * is thread-local: read it on the thread that saw the failure, before that thread's next call into the library.
  */
 #ifndef CREDENCE_STATUS_H
 #define CREDENCE_STATUS_H
@@ -17,6 +28,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of these headers; crd_version tells that of the library a program runs with. */
+#define CREDENCE_VERSION_MAJOR 0
+#define CREDENCE_VERSION_MINOR 1
+#define CREDENCE_VERSION_PATCH 0
 
 /* Values are fixed for ever; new ones are added at the end. */
 typedef enum crd_status {

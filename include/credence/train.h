@@ -22,6 +22,7 @@
 #ifndef CREDENCE_TRAIN_H
 #define CREDENCE_TRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/monitor.h"
@@ -32,6 +33,7 @@
 extern "C" {
 #endif
 
+/* Every option; crd_train_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_train_options {
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
@@ -49,7 +51,7 @@ typedef struct crd_train_options {
     int64_t lr_decay_start; /* -1: constant */
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
-    int no_shuffle;
+    bool no_shuffle;
     char *augment; /* "none", "flips" */
     crd_real_list foreground, ignore;
     char *mask;
@@ -60,7 +62,7 @@ typedef struct crd_train_options {
     char *spacing;                /* "z,y,x,unit": of all scans, in place of the files'; NULL: as they say */
     char *log;                    /* another place for the log */
     int64_t checkpoint_every;
-    int resume;
+    bool resume;
     int64_t seed, threads;
     int64_t readers; /* threads that read ahead; 0: by the device */
     char *device, *precision, *isa;
@@ -70,7 +72,7 @@ CRD_API extern const crd_settings crd_train_settings;
 
 /* Sets what options->preset names, apart from what was given by hand: `given`, as crd_settings_from_json leaves it, has
  * a mark for every row of crd_train_settings that must stay; NULL: none. */
-CRD_API crd_status crd_train_apply_preset(crd_train_options *options, unsigned char *given);
+CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
 
 typedef struct crd_train_result {
     int64_t steps, epochs;
@@ -87,8 +89,9 @@ typedef struct crd_train_result {
     double reading_seconds; /* processor time of the threads that read ahead */
 } crd_train_result;
 
-/* Trains. Cancelling through the monitor leaves a checkpoint, and CRD_ERR_CANCELLED. */
-CRD_API crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *result);
+/* Trains. `monitor` and `out` may be NULL; after a failure `out` holds what is known by then. Cancelling through the
+ * monitor leaves a checkpoint, and CRD_ERR_CANCELLED. */
+CRD_API crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@
 #ifndef CREDENCE_VALIDATE_H
 #define CREDENCE_VALIDATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/monitor.h"
@@ -30,7 +31,7 @@
 extern "C" {
 #endif
 
-/* Every option; crd_validate_settings describes and fills it. Strings are owned by the struct. */
+/* Every option; crd_validate_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_validate_options {
     char *run;               /* a run folder of `predict`, or NULL: the files below */
     char *prob, *seg, *unc;  /* seg may be missing (prob > 0.5), or prob or unc: what needs them is NaN */
@@ -44,8 +45,8 @@ typedef struct crd_validate_options {
     double accuracy_threshold; /* an accurate cube has at least this share of right voxels */
     char *threshold;           /* "mean", or a number: a cube of at least this mean uncertainty is uncertain */
     crd_real_list thresholds;  /* of the curve; empty: chosen from the map */
-    int core;                  /* leave out geometry, profiles, growth and distances: faster */
-    int csv;                   /* for programs: crd_validate itself prints nothing */
+    bool core;                 /* leave out geometry, profiles, growth and distances: faster */
+    bool csv;                  /* for programs: crd_validate itself prints nothing */
     int64_t threads;           /* 0: one per core */
 
     int64_t shape[3]; /* raw files; the type of raw maps follows from their size */
@@ -116,8 +117,10 @@ typedef struct crd_validation {
     } distance;
 } crd_validation;
 
-/* Validates. For a run folder, validation.json is written into it. `monitor` may be NULL. */
+/* Validates. For a run folder, validation.json is written into it. `monitor` may be NULL, and so may `out` where that
+ * file is all that is wanted. */
 CRD_API crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out);
+/* Frees the figures and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_validation_free(crd_validation **validation);
 
 /* As JSON text, the form of validation.json; `run` becomes the first key where it isn't NULL. Free the text with

@@ -17,6 +17,7 @@
 #ifndef CREDENCE_VOLUME_H
 #define CREDENCE_VOLUME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,7 +43,7 @@ typedef enum crd_type {
 CRD_API size_t crd_type_size(crd_type type);
 CRD_API const char *crd_type_name(crd_type type); /* "u16" */
 /* "u16", "u16le", "u16be", "float32", "uint8", ...; *big_endian may be NULL. */
-CRD_API crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian);
+CRD_API crd_status crd_type_parse(const char *text, crd_type *type, bool *big_endian);
 
 /* "0.65,0.65,0.65,um": three positive edges along z, y, x and a unit, which may be missing; normalised as in
  * crd_volume_info. On failure nothing is changed. */
@@ -84,7 +85,8 @@ typedef struct crd_volume_options {
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
 
-/* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored. */
+/* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored.
+ * `options` may be NULL. */
 CRD_API crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
                                      crd_volume **out);
 
@@ -118,11 +120,13 @@ typedef struct crd_volume_statistics {
     int64_t histogram[CRD_HISTOGRAM_BINS];
 } crd_volume_statistics;
 
+/* `monitor` may be NULL. */
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
 
 /* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing
  * and all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values
- * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts. */
+ * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts.
+ * `options` and `monitor` may be NULL. */
 CRD_API crd_status crd_volume_convert(crd_volume *in, const char *path, const crd_volume_info *info,
                                       const crd_volume_options *options, const crd_monitor *monitor);
 

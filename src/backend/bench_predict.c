@@ -153,8 +153,8 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                      .percentile_count = 2};
     CRD_TRY(backend->describe(&device, result->device, sizeof result->device));
     CRD_TRY(measure_device(backend, &device, &plan, result));
-    CRD_TRY(time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, s->layers != 0, monitor,
-                        result));
+    CRD_TRY(
+        time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, s->layers, monitor, result));
     const crd_cost cost = crd_network_cost(&model->net, result->chunk);
     result->gflops = 1e-6 * (cost.encoder + (double)result->samples * cost.decoder) / result->milliseconds;
 done:

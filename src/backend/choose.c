@@ -6,8 +6,7 @@
 #include "backend/plugin_load.h"
 #include "backend/several.h"
 #include "base/bytes.h"
-#include "credence/checks.h"
-#include "credence/number.h"
+#include "base/number.h"
 
 static bool says(const char *text, const char *word)
 {

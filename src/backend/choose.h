@@ -14,6 +14,10 @@ typedef struct crd_device_choice {
     const char *max_gpu_memory; /* "20G": of each GPU; NULL or "auto": what is free */
 } crd_device_choice;
 
+/* The check of a setting: "auto", "cpu", "cuda", "cuda:2", "cuda:0,1" or "cuda:all", whether or not there is such a
+ * GPU. `name` is the setting's, for the sentence. */
+crd_status crd_check_device(const char *name, const char *text);
+
 /* auto takes a GPU where there is one and the plug-in for it, else the CPU. A device that is named must be there. */
 crd_status crd_backend_choose(const crd_device_choice *choice, const crd_backend **backend,
                               crd_device_settings *settings);

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "credence/number.h"
+#include "base/number.h"
 
 uint64_t crd_little_endian(const unsigned char *bytes, size_t count)
 {

@@ -1,4 +1,4 @@
-#include "credence/number.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -118,6 +118,48 @@ void crd_text_json(crd_text *text, const char *words)
     crd_text_add(text, "\"");
 }
 
+void crd_text_html(crd_text *text, const char *words)
+{
+    for (; *words != '\0'; words++) {
+        switch (*words) {
+        case '<':
+            crd_text_add(text, "&lt;");
+            break;
+        case '>':
+            crd_text_add(text, "&gt;");
+            break;
+        case '&':
+            crd_text_add(text, "&amp;");
+            break;
+        case '"':
+            crd_text_add(text, "&quot;");
+            break;
+        default:
+            if ((unsigned char)*words >= ' ' || *words == '\n' || *words == '\t') crd_text_add_bytes(text, words, 1);
+        }
+    }
+}
+
+void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char some[1024];
+    int64_t used = 0;
+    for (int64_t i = 0; i < count; i += 3) {
+        const int64_t left = count - i;
+        const uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
+        some[used++] = letters[word >> 18];
+        some[used++] = letters[word >> 12 & 63];
+        some[used++] = left > 1 ? letters[word >> 6 & 63] : '=';
+        some[used++] = left > 2 ? letters[word & 63] : '=';
+        if (used == (int64_t)sizeof some || left <= 3) {
+            crd_text_add_bytes(text, some, used);
+            used = 0;
+        }
+    }
+}
+
 crd_status crd_text_finish(crd_text *text, char **out)
 {
     *out = NULL;

@@ -30,6 +30,9 @@ void crd_text_number(crd_text *text, double value, int digits, const char *nothi
 void crd_text_fixed(crd_text *text, double value, int decimals, const char *nothing);
 /* A JSON string with its quotes; NULL gives null. */
 void crd_text_json(crd_text *text, const char *words);
+/* Words in HTML or SVG, with nothing that is markup. */
+void crd_text_html(crd_text *text, const char *words);
+void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count);
 
 /* Hands the text over (free with crd_free), or the first failure. */
 crd_status crd_text_finish(crd_text *text, char **out);

@@ -7,11 +7,11 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
 #include "chunk/recent_slices.h"
-#include "credence/number.h"
 #include "volume/format.h"
 #include "volume/views/view.h"
 

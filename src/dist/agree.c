@@ -1,11 +1,9 @@
 #include "dist/agree.h"
 
-#include <cjson/cJSON.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/sha256.h"
@@ -40,20 +38,13 @@ done:
 crd_status crd_dist_agree_options(crd_dist *dist, const crd_settings *table, const void *options)
 {
     crd_status status = CRD_OK;
-    char *all = NULL, *text = NULL;
-    cJSON *json = NULL;
+    char *text = NULL;
     if (crd_dist_size(dist) == 1) return CRD_OK;
     CRD_TRY(crd_dist_agree(dist, "versions of credence", crd_version()));
-    CRD_TRY(crd_settings_to_json(table, options, &all));
-    json = cJSON_Parse(all);
-    cJSON_DeleteItemFromObject(json, "threads"); /* these two change nothing in the result */
-    cJSON_DeleteItemFromObject(json, "readers");
-    CRD_TRY(crd_json_print(json, true, &text));
+    CRD_TRY(crd_settings_to_json(table, options, CRD_SCOPE_PLACE, &text));
     CRD_TRY(crd_dist_agree(dist, "settings", text));
 done:
-    crd_settings_free_text(&all);
-    cJSON_Delete(json);
-    crd_free(&text);
+    crd_settings_free_text(&text);
     return status;
 }
 

@@ -1,8 +1,7 @@
 /* The size of a chunk as text. */
 #include <string.h>
 
-#include "credence/checks.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "net/net.h"
 
 crd_status crd_parse_chunk(const char *name, const char *text, int64_t chunk[3])

@@ -140,5 +140,7 @@ int64_t crd_net_step(const crd_net *net);
 crd_status crd_net_check_chunk(const crd_net *net, const int64_t chunk[3]);
 /* "64,128,128", of any numbers; `name` is the setting's, for the sentence. */
 crd_status crd_parse_chunk(const char *name, const char *text, int64_t chunk[3]);
+/* The check of such a setting: "64,128,128", each a multiple of 8, or "auto". */
+crd_status crd_check_chunk(const char *name, const char *text);
 
 #endif

@@ -6,7 +6,4 @@
 
 crd_status crd_phantom_check(crd_phantom_kind kind, const crd_phantom_options *options);
 
-/* The rows that decide what the phantom is: all but the folder and the threads. */
-const crd_settings *crd_phantom_recorded(crd_phantom_kind kind);
-
 #endif

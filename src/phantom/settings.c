@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "credence/checks.h"
 #include "phantom/check.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) offsetof(crd_phantom_options, FIELD)
 
@@ -19,10 +19,10 @@
      .help = HELP,                                                                                                     \
      .group = GROUP},
 
-/* Where the result goes, and how fast: not part of what it is. */
-#define PLACE_ROWS                                                                                                     \
+#define FILE_ROWS                                                                                                      \
     {.name = "output",                                                                                                 \
      .kind = CRD_SETTING_TEXT,                                                                                         \
+     .scope = CRD_SCOPE_PLACE,                                                                                         \
      .offset = AT(output),                                                                                             \
      .argument = "DIR",                                                                                                \
      .short_name = 'o',                                                                                                \
@@ -30,25 +30,23 @@
      .group = "Files"},                                                                                                \
         {.name = "threads",                                                                                            \
          .kind = CRD_SETTING_INT,                                                                                      \
+         .scope = CRD_SCOPE_PROCESS,                                                                                   \
          .offset = AT(threads),                                                                                        \
          .initial = "0",                                                                                               \
          .low = 0,                                                                                                     \
          .high = 4096,                                                                                                 \
          .argument = "N",                                                                                              \
          .help = "threads to use; 0: one per core. The result doesn't depend on it",                                   \
-         .group = "Files"},
-enum { PLACE_COUNT = 2 };
-
-#define FILE_ROWS                                                                                                      \
-    {.name = "shape",                                                                                                  \
-     .kind = CRD_SETTING_TRIPLE,                                                                                       \
-     .offset = AT(shape),                                                                                              \
-     .initial = "64,128,128",                                                                                          \
-     .low = 8,                                                                                                         \
-     .high = 1000000,                                                                                                  \
-     .argument = "z,y,x",                                                                                              \
-     .help = "voxels along each axis",                                                                                 \
-     .group = "Files"},                                                                                                \
+         .group = "Files"},                                                                                            \
+        {.name = "shape",                                                                                              \
+         .kind = CRD_SETTING_TRIPLE,                                                                                   \
+         .offset = AT(shape),                                                                                          \
+         .initial = "64,128,128",                                                                                      \
+         .low = 8,                                                                                                     \
+         .high = 1000000,                                                                                              \
+         .argument = "z,y,x",                                                                                          \
+         .help = "voxels along each axis",                                                                             \
+         .group = "Files"},                                                                                            \
         {.name = "seed",                                                                                               \
          .kind = CRD_SETTING_INT,                                                                                      \
          .offset = AT(seed),                                                                                           \
@@ -132,28 +130,21 @@ enum { PLACE_COUNT = 2 };
 #define NAMES_BOTH(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                \
     REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (weld: " B ")")
 
-static const crd_setting graphite_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(FIRST, REAL, OF_GRAPHITE, NONE)};
-static const crd_setting weld_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD)};
-static const crd_setting all_rows[] = {PLACE_ROWS FILE_ROWS STRENGTHS(NAMES_BOTH, REAL, OF_GRAPHITE, OF_WELD)};
+static const crd_setting graphite_rows[] = {FILE_ROWS STRENGTHS(FIRST, REAL, OF_GRAPHITE, NONE)};
+static const crd_setting weld_rows[] = {FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD)};
+static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_BOTH, REAL, OF_GRAPHITE, OF_WELD)};
 
-#define TABLE(TITLE, ROWS, SKIP)                                                                                       \
+#define TABLE(TITLE, ROWS)                                                                                             \
     {                                                                                                                  \
-        .title = TITLE, .rows = ROWS + (SKIP), .count = sizeof ROWS / sizeof ROWS[0] - (SKIP)                          \
+        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0]                                            \
     }
 
-static const crd_settings tables[] = {TABLE("phantom graphite", graphite_rows, 0), TABLE("phantom weld", weld_rows, 0)};
-static const crd_settings recorded[] = {TABLE("phantom graphite", graphite_rows, PLACE_COUNT),
-                                        TABLE("phantom weld", weld_rows, PLACE_COUNT)};
-const crd_settings crd_phantom_all_settings = TABLE("phantom", all_rows, 0);
+static const crd_settings tables[] = {TABLE("phantom graphite", graphite_rows), TABLE("phantom weld", weld_rows)};
+const crd_settings crd_phantom_all_settings = TABLE("phantom", all_rows);
 
 const crd_settings *crd_phantom_settings(crd_phantom_kind kind)
 {
     return &tables[kind == CRD_PHANTOM_WELD];
-}
-
-const crd_settings *crd_phantom_recorded(crd_phantom_kind kind)
-{
-    return &recorded[kind == CRD_PHANTOM_WELD];
 }
 
 const char *crd_phantom_kind_name(crd_phantom_kind kind)

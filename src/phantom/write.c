@@ -7,11 +7,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "credence/checks.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
 #include "phantom/score.h"
+#include "volume/checks.h"
 #include "volume/format.h"
 
 enum { SCAN, LABEL, TRUTH, FILES };
@@ -209,7 +209,7 @@ static crd_status write_about(const writer *w, const crd_phantom_result *r, bool
     char *settings = NULL, *text = NULL;
     char number[5][CRD_NUMBER_BYTES], unfinished[128] = "";
     if (!finished) list_unfinished(w, unfinished, sizeof unfinished);
-    CRD_TRY(crd_settings_to_json(crd_phantom_recorded(w->kind), w->options, &settings));
+    CRD_TRY(crd_settings_to_json(crd_phantom_settings(w->kind), w->options, CRD_SCOPE_RESULT, &settings));
     const size_t bytes = strlen(settings) + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
     snprintf(

@@ -59,52 +59,55 @@ crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *
     return hash_volume(mask, &reading, "taking the mask's fingerprint", monitor, out->mask);
 }
 
-/* Settings without those that say where things are or how they are written at the end, and in place of those that are
- * settled by model and scan what was settled. */
+/* What model and scan have made of a setting stands in its place, at the end of the object. */
+static bool settle(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObject(object, key);
+    if (value != NULL && cJSON_AddItemToObject(object, key, value)) return true;
+    cJSON_Delete(value);
+    return false;
+}
+
+static bool settle_text(cJSON *object, const char *key, const char *text)
+{
+    return settle(object, key, cJSON_CreateString(text));
+}
+
 static bool fill(const crd_request *request, const crd_fingerprints *fingerprints, const char *device, cJSON *object)
 {
-    static const char *const dropped[] = {"model", "scan", "format",  "device", "precision", "isa",
-                                          "chunk", "step", "samples", "bbox",   "norm",      "spacing"};
     char text[256];
-    for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) cJSON_DeleteItemFromObject(object, dropped[i]);
-    bool fine = cJSON_AddStringToObject(object, "program", crd_version()) != NULL &&
-                cJSON_AddStringToObject(object, "model", fingerprints->model) != NULL &&
-                cJSON_AddStringToObject(object, "scan", fingerprints->scan) != NULL &&
-                cJSON_AddStringToObject(object, "device", device) != NULL &&
-                cJSON_AddNumberToObject(object, "samples", (double)request->samples) != NULL &&
-                cJSON_AddNumberToObject(object, "step", (double)request->step) != NULL;
-    if (fingerprints->mask[0] != '\0') {
-        fine = fine && cJSON_AddStringToObject(object, CRD_IDENTITY_MASK, fingerprints->mask) != NULL;
-    }
+    bool fine = settle_text(object, "program", crd_version()) && settle_text(object, "model", fingerprints->model) &&
+                settle_text(object, "scan", fingerprints->scan) && settle_text(object, "device", device) &&
+                settle(object, "samples", cJSON_CreateNumber((double)request->samples)) &&
+                settle(object, "step", cJSON_CreateNumber((double)request->step));
+    if (fingerprints->mask[0] != '\0') fine = fine && settle_text(object, CRD_IDENTITY_MASK, fingerprints->mask);
     const crd_axis_plan *axes = request->plan.axes;
     snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)axes[0].window, (long long)axes[1].window,
              (long long)axes[2].window);
-    fine = fine && cJSON_AddStringToObject(object, "chunk", text) != NULL;
+    fine = fine && settle_text(object, "chunk", text);
     const crd_box *box = &request->box;
     snprintf(text, sizeof text, "%lld:%lld,%lld:%lld,%lld:%lld", (long long)box->origin[0],
              (long long)(box->origin[0] + box->size[0]), (long long)box->origin[1],
              (long long)(box->origin[1] + box->size[1]), (long long)box->origin[2],
              (long long)(box->origin[2] + box->size[2]));
-    fine = fine && cJSON_AddStringToObject(object, "bbox", text) != NULL;
+    fine = fine && settle_text(object, "bbox", text);
     crd_norm_format(&request->norm, text, sizeof text);
-    return fine && cJSON_AddStringToObject(object, "norm", text) != NULL;
+    return fine && settle_text(object, "norm", text);
 }
 
 crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out)
 {
     crd_status status = CRD_OK;
-    char *settings = NULL, device[256];
+    char device[256];
     cJSON *object = NULL;
     *out = NULL;
-    CRD_TRY(crd_settings_to_json(&crd_predict_recorded, request->options, &settings));
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
-    object = cJSON_Parse(settings);
-    if (object == NULL || !fill(request, fingerprints, device, object)) {
+    CRD_TRY(crd_predict_record(request->options, CRD_SCOPE_RESULT, &object));
+    if (!fill(request, fingerprints, device, object)) {
         CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to describe the run");
     }
     CRD_TRY(crd_json_print(object, false, out));
 done:
     cJSON_Delete(object);
-    crd_settings_free_text(&settings);
     return status;
 }

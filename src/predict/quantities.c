@@ -24,15 +24,14 @@ static int64_t row_of(const crd_request *request, double percentile)
 }
 
 /* All percentiles that anything needs, rising, each once. */
-static crd_status collect_percentiles(crd_request *request, const crd_percent_pair *pairs, int64_t pair_count,
-                                      const crd_percent_pair *bounds)
+static crd_status collect_percentiles(crd_request *request, const crd_pair_list *pairs, const crd_pair *bounds)
 {
     const crd_real_list *list = &request->options->percentiles;
     int64_t count = 0;
-    CRD_PASS(crd_alloc(2 * pair_count + list->count + 2, sizeof(double), "the percentiles", &request->percentiles));
-    for (int64_t i = 0; i < pair_count; i++) {
-        request->percentiles[count++] = pairs[i].low;
-        request->percentiles[count++] = pairs[i].high;
+    CRD_PASS(crd_alloc(2 * pairs->count + list->count + 2, sizeof(double), "the percentiles", &request->percentiles));
+    for (int64_t i = 0; i < pairs->count; i++) {
+        request->percentiles[count++] = pairs->items[i].low;
+        request->percentiles[count++] = pairs->items[i].high;
     }
     for (int64_t i = 0; i < list->count; i++) {
         if (!(list->items[i] >= 0.0 && list->items[i] <= 100.0)) {
@@ -96,7 +95,7 @@ static int64_t percentile_quantity(crd_request *request, double percentile)
     return add_quantity(request, CRD_PERCENTILE, row, row, CRD_F32, name);
 }
 
-static crd_status add_intervals(crd_request *request, const crd_percent_pair *pairs, crd_type type)
+static crd_status add_intervals(crd_request *request, const crd_pair *pairs, crd_type type)
 {
     for (int64_t i = 0; i < request->interval_count; i++) {
         char name[48];
@@ -125,7 +124,7 @@ static crd_status add_samples(crd_request *request)
     return CRD_OK;
 }
 
-static crd_status list_outputs(crd_request *request, const crd_percent_pair *pairs, const crd_percent_pair *bounds)
+static crd_status list_outputs(crd_request *request, const crd_pair *pairs, const crd_pair *bounds)
 {
     const crd_predict_options *options = request->options;
     crd_type type = CRD_F32;
@@ -209,15 +208,15 @@ crd_status crd_request_outputs(crd_request *request)
 {
     crd_status status = CRD_OK;
     const crd_predict_options *options = request->options;
-    const char *intervals = options->intervals != NULL && options->intervals[0] != '\0' ? options->intervals : "33-67";
-    const bool bounded = options->bounds != NULL && options->bounds[0] != '\0';
-    crd_percent_pair *pairs = NULL, bounds = {0};
+    crd_pair usual = {33.0, 67.0};
+    const crd_pair_list intervals =
+        options->intervals.count > 0 ? options->intervals : (crd_pair_list){.items = &usual, .count = 1};
+    const crd_pair *bounds = options->bounds.count > 0 ? options->bounds.items : NULL;
     char *file = NULL;
-    int64_t one = 0;
-    CRD_TRY(crd_alloc(crd_pairs_room(intervals), sizeof *pairs, "the intervals", &pairs));
-    CRD_TRY(crd_parse_pairs("intervals", intervals, crd_pairs_room(intervals), pairs, &request->interval_count));
-    if (bounded) CRD_TRY(crd_parse_pairs("bounds", options->bounds, 1, &bounds, &one));
-    CRD_TRY(collect_percentiles(request, pairs, request->interval_count, bounded ? &bounds : NULL));
+    CRD_TRY(crd_pairs_check("intervals", NULL, &intervals, INT64_MAX));
+    CRD_TRY(crd_pairs_check("bounds", NULL, &options->bounds, 1));
+    request->interval_count = intervals.count;
+    CRD_TRY(collect_percentiles(request, &intervals, bounds));
     const int64_t most =
         6 + request->interval_count + options->percentiles.count + (request->save_samples ? request->samples : 0);
     CRD_TRY(crd_alloc(request->interval_count, sizeof *request->intervals, "the intervals", &request->intervals));
@@ -226,9 +225,8 @@ crd_status crd_request_outputs(crd_request *request)
     CRD_TRY(file_of_scan(options->scan, &file));
     CRD_TRY(name_of_scan(file, &request->name));
     CRD_TRY(choose_format(request, file));
-    CRD_TRY(list_outputs(request, pairs, bounded ? &bounds : NULL));
+    CRD_TRY(list_outputs(request, intervals.items, bounds));
 done:
     crd_free(&file);
-    crd_free(&pairs);
     return status;
 }

@@ -212,10 +212,8 @@ static crd_status replace_path(cJSON *settings, const char *key, const char *pat
 /* Settings as they were given, without those that weren't. */
 static crd_status make_settings(const crd_request *request, cJSON **out)
 {
-    char *settings = NULL;
-    CRD_PASS(crd_settings_to_json(&crd_predict_recorded, request->options, &settings));
-    cJSON *o = *out = cJSON_Parse(settings);
-    crd_settings_free_text(&settings);
+    CRD_PASS(crd_predict_record(request->options, CRD_SCOPE_MACHINE, out));
+    cJSON *o = *out;
     const cJSON *item = NULL;
     const char *empty[64];
     int count = 0;
@@ -229,7 +227,7 @@ static crd_status make_settings(const crd_request *request, cJSON **out)
     CRD_PASS(replace_path(o, "model", request->options->model));
     CRD_PASS(replace_path(o, "scan", request->options->scan));
     if (crd_request_mask_file(request) != NULL) CRD_PASS(replace_path(o, "mask", request->options->mask));
-    return !request->options->preview || cJSON_AddTrueToObject(o, "preview") != NULL ? CRD_OK : out_of_memory();
+    return CRD_OK;
 }
 
 static void fill_times(const crd_record *record, char when[64], crd_manifest *m)

@@ -1,19 +1,21 @@
 /* The options of a prediction as a table. */
 #include <stddef.h>
 
+#include "backend/choose.h"
 #include "base/bytes.h"
 #include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
-#include "credence/checks.h"
+#include "net/net.h"
 #include "predict/settings.h"
 #include "predict/values.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 
-/* The first rows say how and where a run is done, the others what it computes: those are what a manifest records. */
 static const crd_setting rows[] = {
     {.name = "output",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(output),
      .argument = "DIR",
      .short_name = 'o',
@@ -21,14 +23,17 @@ static const crd_setting rows[] = {
      .group = "Run"},
     {.name = "overwrite",
      .kind = CRD_SETTING_FLAG,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(overwrite),
      .help = "replace the run that the folder holds"},
     {.name = "resume",
      .kind = CRD_SETTING_FLAG,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(resume),
      .help = "go on with the run that was begun in the folder; only what is missing is computed"},
     {.name = "dry-run",
      .kind = CRD_SETTING_FLAG,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(dry_run),
      .help = "say what would be done, how long it takes and what it needs, and write nothing"},
     {.name = "preview",
@@ -37,6 +42,7 @@ static const crd_setting rows[] = {
      .help = "a quick look: 4 samples, step 1, one slab in the middle of the scan"},
     {.name = "max-memory",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(max_memory),
      .check = crd_check_bytes,
      .initial = "auto",
@@ -45,6 +51,7 @@ static const crd_setting rows[] = {
              "depend on it"},
     {.name = "max-gpu-memory",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(max_gpu_memory),
      .check = crd_check_bytes,
      .initial = "auto",
@@ -54,6 +61,7 @@ static const crd_setting rows[] = {
          "it"},
     {.name = "threads",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
      .offset = AT(threads),
      .initial = "0",
      .low = 0,
@@ -62,6 +70,7 @@ static const crd_setting rows[] = {
      .help = "threads on the CPU; 0: one per core that this process may use. The result doesn't depend on it"},
     {.name = "repeats",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      .offset = AT(repeats),
      .argument = "MANIFEST",
      .help = "manifest of an earlier run, as --config sets it: another scan, mask, model, program or device is warned "
@@ -69,12 +78,14 @@ static const crd_setting rows[] = {
 
     {.name = "model",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
      .offset = AT(model),
      .argument = "FILE",
      .help = "model that `credence train` wrote",
      .group = "Input"},
     {.name = "scan",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
      .offset = AT(scan),
      .argument = "FILE",
      .help = "scan to segment: a file, a folder of slices, a quoted pattern, or file.h5:/dataset"},
@@ -171,7 +182,7 @@ static const crd_setting rows[] = {
      .help = "leave out the model's calibration"},
 
     {.name = "intervals",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_PAIRS,
      .offset = AT(intervals),
      .check = crd_check_pairs,
      .initial = "33-67",
@@ -190,7 +201,7 @@ static const crd_setting rows[] = {
      .offset = AT(std),
      .help = "write the standard deviation of the samples, too: _std"},
     {.name = "bounds",
-     .kind = CRD_SETTING_TEXT,
+     .kind = CRD_SETTING_PAIRS,
      .offset = AT(bounds),
      .check = crd_check_pair,
      .argument = "A-B",
@@ -203,6 +214,7 @@ static const crd_setting rows[] = {
      .help = "write every sample as a volume of its own: _sample_0, ... (needs scratch space)"},
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_FINISH,
      .offset = AT(format),
      .check = crd_check_format,
      .argument = "NAME",
@@ -218,6 +230,7 @@ static const crd_setting rows[] = {
 
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_MACHINE,
      .offset = AT(device),
      .check = crd_check_device,
      .initial = "auto",
@@ -226,12 +239,14 @@ static const crd_setting rows[] = {
      .group = "Machine"},
     {.name = "precision",
      .kind = CRD_SETTING_CHOICE,
+     .scope = CRD_SCOPE_MACHINE,
      .offset = AT(precision),
      .initial = "auto",
      .choices = "auto|f32|bf16|fp16",
      .help = "arithmetic of the network; auto: what suits the device"},
     {.name = "isa",
      .kind = CRD_SETTING_CHOICE,
+     .scope = CRD_SCOPE_MACHINE,
      .offset = AT(isa),
      .initial = "auto",
      .choices = "auto|portable|avx2|avx512|sm80|sm90",
@@ -264,14 +279,26 @@ static const crd_setting rows[] = {
      .help = "raw data: bytes to skip at the start of the file"},
     {.name = "spacing",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_FINISH,
      .offset = AT(spacing),
      .check = crd_check_spacing,
      .argument = "z,y,x,UNIT",
      .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
 };
-enum { COUNT = sizeof rows / sizeof rows[0], PLACE_COUNT = 9 };
 
-const crd_settings crd_predict_settings = {
-    .title = "predict", .rows = rows, .count = COUNT, .aliases = crd_paper_keys, .alias_count = CRD_PAPER_KEY_COUNT};
-const crd_settings crd_predict_recorded = {
-    .title = "predict", .rows = rows + PLACE_COUNT, .count = COUNT - PLACE_COUNT};
+const crd_settings crd_predict_settings = {.title = "predict",
+                                           .rows = rows,
+                                           .count = sizeof rows / sizeof rows[0],
+                                           .aliases = crd_paper_keys,
+                                           .alias_count = CRD_PAPER_KEY_COUNT};
+
+crd_status crd_predict_record(const crd_predict_options *options, crd_setting_scope widest, cJSON **out)
+{
+    char *text = NULL;
+    CRD_PASS(crd_settings_to_json(&crd_predict_settings, options, widest, &text));
+    *out = cJSON_Parse(text);
+    crd_settings_free_text(&text);
+    if (*out == NULL) return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
+    if (!options->preview) cJSON_DeleteItemFromObject(*out, "preview");
+    return CRD_OK;
+}

@@ -2,9 +2,12 @@
 #ifndef CRD_PREDICT_SETTINGS_H
 #define CRD_PREDICT_SETTINGS_H
 
+#include <cjson/cJSON.h>
+
 #include "credence/predict.h"
 
-/* The rows that shape the volumes, over the same struct: what a manifest records, and what a resumed run must share. */
-extern const crd_settings crd_predict_recorded;
+/* The settings up to a scope as a JSON object, which the caller deletes. A run that is no preview says nothing of it:
+ * its record is that of versions that didn't keep the word. */
+crd_status crd_predict_record(const crd_predict_options *options, crd_setting_scope widest, cJSON **out);
 
 #endif

@@ -1,9 +1,11 @@
 #include "predict/values.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "credence/number.h"
+#include "base/number.h"
+#include "base/settings/row.h"
 
 crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
 {
@@ -19,13 +21,6 @@ crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
     return CRD_OK;
 }
 
-int64_t crd_pairs_room(const char *text)
-{
-    int64_t count = 1;
-    for (; *text != '\0'; text++) count += *text == ',';
-    return count;
-}
-
 static crd_status bad_pairs(const char *name, const char *text)
 {
     return crd_fail(CRD_ERR_ARGUMENT,
@@ -34,31 +29,36 @@ static crd_status bad_pairs(const char *name, const char *text)
                     name, text);
 }
 
-crd_status crd_parse_pairs(const char *name, const char *text, int64_t room, crd_percent_pair *pairs, int64_t *count)
+crd_status crd_pairs_check(const char *name, const char *text, const crd_pair_list *pairs, int64_t most)
 {
-    const char *at = text;
-    for (*count = 0; *count < room; at++) {
-        const size_t length = strcspn(at, ","), dash = strcspn(at, "-");
-        crd_percent_pair *p = &pairs[*count];
-        if (dash >= length || !crd_parse_real(at, dash, &p->low) ||
-            !crd_parse_real(at + dash + 1, length - dash - 1, &p->high) ||
-            !(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) {
-            return bad_pairs(name, text);
-        }
+    for (int64_t k = 0; k < pairs->count; k++) {
+        const crd_pair *p = &pairs->items[k];
+        char own[64];
+        snprintf(own, sizeof own, "%g-%g", p->low, p->high);
+        if (!(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) return bad_pairs(name, text != NULL ? text : own);
         if (p->high <= 1.0) {
             return crd_fail(CRD_ERR_ARGUMENT,
                             "%s: percentiles go from 0 to 100, so %g-%g is next to nothing; did you mean %g-%g?", name,
                             p->low, p->high, 100.0 * p->low, 100.0 * p->high);
         }
-        for (int64_t i = 0; i < *count; i++) {
-            if (pairs[i].low != p->low || pairs[i].high != p->high) continue;
+        for (int64_t i = 0; i < k; i++) {
+            if (pairs->items[i].low != p->low || pairs->items[i].high != p->high) continue;
             return crd_fail(CRD_ERR_ARGUMENT, "%s: %g-%g is there twice", name, p->low, p->high);
         }
-        ++*count;
-        at += length;
-        if (*at == '\0') return CRD_OK;
     }
-    return crd_fail(CRD_ERR_ARGUMENT, "%s must be one pair of percentiles such as 33-67, not '%s'", name, text);
+    if (pairs->count <= most) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be one pair of percentiles such as 33-67, not '%s'", name,
+                    text != NULL ? text : "several");
+}
+
+static crd_status check_text(const char *name, const char *text, int64_t most)
+{
+    crd_pair_list pairs = {NULL, 0};
+    crd_status status = crd_pairs_parse(name, text, &pairs);
+    if (status == CRD_ERR_ARGUMENT) return bad_pairs(name, text);
+    if (status == CRD_OK) status = crd_pairs_check(name, text, &pairs, most);
+    crd_free(&pairs.items);
+    return status;
 }
 
 crd_status crd_check_bbox(const char *name, const char *text)
@@ -69,20 +69,10 @@ crd_status crd_check_bbox(const char *name, const char *text)
 
 crd_status crd_check_pair(const char *name, const char *text)
 {
-    crd_percent_pair pair;
-    int64_t count;
-    return crd_parse_pairs(name, text, 1, &pair, &count);
+    return check_text(name, text, 1);
 }
 
 crd_status crd_check_pairs(const char *name, const char *text)
 {
-    crd_status status = CRD_OK;
-    const int64_t room = crd_pairs_room(text);
-    crd_percent_pair *pairs = NULL;
-    int64_t count;
-    CRD_TRY(crd_alloc(room, sizeof *pairs, "pairs of percentiles", &pairs));
-    CRD_TRY(crd_parse_pairs(name, text, room, pairs, &count));
-done:
-    crd_free(&pairs);
-    return status;
+    return check_text(name, text, INT64_MAX);
 }

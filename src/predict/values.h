@@ -5,18 +5,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-typedef struct crd_percent_pair {
-    double low, high;
-} crd_percent_pair;
+#include "credence/settings.h"
 
 /* z0, z1, y0, y1, x0, x1; whether the scan has such voxels is another question. `name` is the setting's, for the
  * sentence. */
 crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6]);
-/* How many pairs a text can hold at most. */
-int64_t crd_pairs_room(const char *text);
-/* Fills at most `room` pairs; more are an error. */
-crd_status crd_parse_pairs(const char *name, const char *text, int64_t room, crd_percent_pair *pairs, int64_t *count);
+/* Pairs of percentiles, low before high, none twice, `most` of them at most. `text` is what they were read from, for
+ * the sentence, or NULL. */
+crd_status crd_pairs_check(const char *name, const char *text, const crd_pair_list *pairs, int64_t most);
 
 /* The same as checks of settings. */
 crd_status crd_check_bbox(const char *name, const char *text);

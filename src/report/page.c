@@ -6,23 +6,27 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/plot.h"
 #include "report/style.h"
 
-static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
+const char *crd_page_unit(const crd_reported_run *s)
+{
+    return strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit;
+}
+
+static void add_warnings(crd_text *page, const crd_reported_run *runs, int count)
 {
     int64_t all = 0;
-    for (int i = 0; i < count; i++) all += subjects[i].warnings.count;
+    for (int i = 0; i < count; i++) all += runs[i].warnings.count;
     if (all == 0) return;
     crd_text_add(page, "<section class=\"warnings\" aria-label=\"Warnings\"><strong>Read this first</strong><ul>");
     for (int i = 0; i < count; i++) {
-        for (int64_t k = 0; k < subjects[i].warnings.count; k++) {
+        for (int64_t k = 0; k < runs[i].warnings.count; k++) {
             crd_text_add(page, "<li>");
             if (count > 1) {
-                crd_text_html(page, subjects[i].name);
+                crd_text_html(page, runs[i].name);
                 crd_text_add(page, ": ");
             }
-            crd_text_html(page, subjects[i].warnings.items[k]);
+            crd_text_html(page, runs[i].warnings.items[k]);
             crd_text_add(page, "</li>");
         }
     }
@@ -30,14 +34,14 @@ static void add_warnings(crd_text *page, const crd_subject *subjects, int count)
 }
 
 /* Above what is said of one of two runs. */
-static void name_part(crd_text *page, const crd_subject *s)
+static void name_part(crd_text *page, const crd_reported_run *s)
 {
     crd_text_add(page, "<p class=\"which\">");
     crd_text_html(page, s->name);
     crd_text_add(page, "</p>");
 }
 
-static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
+static void name_run(crd_text *page, const crd_reported_run *s, bool with_scan)
 {
     const char *kind = s->run.model.kind, *scan = s->run.scan.path;
     const int64_t samples = s->run.plan.samples;
@@ -57,7 +61,7 @@ static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
             crd_text_number(page, s->spacing[axis], 4, "");
         }
         crd_text_add(page, " ");
-        crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
+        crd_text_html(page, crd_page_unit(s));
     }
     if (kind[0] != '\0') {
         crd_text_add(page, strcmp(kind, "bcnn") == 0   ? " \xc2\xb7 Bayesian network (bcnn)"
@@ -72,7 +76,7 @@ static void name_run(crd_text *page, const crd_subject *s, bool with_scan)
     crd_text_add(page, "</p>");
 }
 
-void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjects, int count)
+void crd_page_begin(crd_text *page, const char *title, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
@@ -84,14 +88,14 @@ void crd_page_begin(crd_text *page, const char *title, const crd_subject *subjec
     crd_text_html(page, title);
     crd_text_add(page, "</h1>");
     for (int i = 0; i < count; i++) {
-        const char *scan = subjects[i].run.scan.path;
-        const char *next = i + 1 < count ? subjects[i + 1].run.scan.path : NULL;
-        name_run(page, &subjects[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
+        const char *scan = runs[i].run.scan.path;
+        const char *next = i + 1 < count ? runs[i + 1].run.scan.path : NULL;
+        name_run(page, &runs[i], scan == NULL || next == NULL || strcmp(scan, next) != 0);
     }
     crd_text_add(page, "<nav><a href=\"#short\">In short</a> <a href=\"#meaning\">What it means</a> "
                        "<a href=\"#slices\">Slices</a> <a href=\"#plots\">Plots</a> <a href=\"#regions\">Where to look "
                        "first</a> <a href=\"#made\">How it was made</a></nav></header><main>");
-    add_warnings(page, subjects, count);
+    add_warnings(page, runs, count);
 }
 
 static void number_box(crd_text *page, double value, int digits, const char *unit, const char *words)
@@ -106,19 +110,19 @@ static void number_box(crd_text *page, double value, int digits, const char *uni
 }
 
 /* The range of the samples' volume fractions; false where the manifest has none. */
-static bool fraction_range(const crd_subject *s, double range[2])
+static bool fraction_range(const crd_reported_run *s, double range[2])
 {
     memcpy(range, s->run.uncertainty.fractions, sizeof s->run.uncertainty.fractions);
     return isfinite(range[0]) && isfinite(range[1]);
 }
 
-static double fraction_of(const crd_subject *s)
+static double fraction_of(const crd_reported_run *s)
 {
     const double said = s->run.fraction.segmentation; /* inside the run's mask */
     return isfinite(said) ? said : s->survey.foreground;
 }
 
-static void fraction_box(crd_text *page, const crd_subject *s)
+static void fraction_box(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
     crd_text_add(page, "<div><b>");
@@ -142,7 +146,7 @@ static void fraction_box(crd_text *page, const crd_subject *s)
 }
 
 /* Why the segmentation's fraction can lie outside the samples' range. */
-static void explain_fraction(crd_text *page, const crd_subject *s)
+static void explain_fraction(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
     if (!fraction_range(s, range)) return;
@@ -161,7 +165,7 @@ typedef struct table_row {
     int better; /* 1: higher is, -1: lower, 0: neither */
 } table_row;
 
-static double figure_at(const crd_subject *s, size_t offset)
+static double figure_at(const crd_reported_run *s, size_t offset)
 {
     double value = (double)NAN;
     if (s->figures != NULL) memcpy(&value, (const char *)s->figures + offset, sizeof value);
@@ -174,14 +178,14 @@ static double rounded(double value)
     return rint(value * 1e4);
 }
 
-static void figure_row(crd_text *page, const table_row *row, const crd_subject *subjects, int count)
+static void figure_row(crd_text *page, const table_row *row, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<tr><th scope=\"row\">");
     crd_text_html(page, row->name);
     crd_text_add(page, "</th>");
     for (int i = 0; i < count; i++) {
-        const double value = figure_at(&subjects[i], row->offset);
-        const double other = count > 1 ? figure_at(&subjects[1 - i], row->offset) : (double)NAN;
+        const double value = figure_at(&runs[i], row->offset);
+        const double other = count > 1 ? figure_at(&runs[1 - i], row->offset) : (double)NAN;
         crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "<td><strong>" : "<td>");
         crd_text_fixed(page, value, 4, "n/a");
         crd_text_add(page, row->better * (rounded(value) - rounded(other)) > 0.0 ? "</strong></td>" : "</td>");
@@ -189,7 +193,7 @@ static void figure_row(crd_text *page, const table_row *row, const crd_subject *
     crd_text_add(page, "</tr>");
 }
 
-static void figure_table(crd_text *page, const crd_subject *subjects, int count)
+static void figure_table(crd_text *page, const crd_reported_run *runs, int count)
 {
 #define AT(MEMBER) offsetof(crd_validation, MEMBER)
     static const table_row rows[] = {
@@ -212,22 +216,22 @@ static void figure_table(crd_text *page, const crd_subject *subjects, int count)
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
     for (int i = 0; i < count; i++) {
         crd_text_add(page, "<th scope=\"col\">");
-        crd_text_html(page, subjects[i].name);
+        crd_text_html(page, runs[i].name);
         crd_text_add(page, "</th>");
     }
     crd_text_add(page, "</tr></thead><tbody>");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], subjects, count);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], runs, count);
     crd_text_add(page, "</tbody></table></div>");
     if (count > 1) crd_text_add(page, "<p class=\"note\">Bold: the better of the two, where one can be.</p>");
 }
 
 /* The comparison in words, line by line. */
-static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
+static crd_status compare_runs(crd_text *page, const crd_reported_run *runs)
 {
     char *words = NULL;
-    const crd_compared_run runs[2] = {{"Run A", subjects[0].run.model.kind, subjects[0].figures},
-                                      {"Run B", subjects[1].run.model.kind, subjects[1].figures}};
-    CRD_PASS(crd_compare_in_words(runs, 2, &words));
+    const crd_compared_run compared[2] = {{"Run A", runs[0].run.model.kind, runs[0].figures},
+                                          {"Run B", runs[1].run.model.kind, runs[1].figures}};
+    CRD_PASS(crd_compare_in_words(compared, 2, &words));
     crd_text_add(page, "<h3>The two runs in words</h3><ul>");
     for (char *line = words; *line != '\0';) {
         char *end = strchr(line, '\n');
@@ -242,12 +246,12 @@ static crd_status compare_runs(crd_text *page, const crd_subject *subjects)
     return CRD_OK;
 }
 
-crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int count)
+crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int count)
 {
     int validated = 0;
     crd_text_add(page, "<section id=\"short\"><h2>In short</h2>");
     for (int i = 0; i < count; i++) {
-        const crd_subject *s = &subjects[i];
+        const crd_reported_run *s = &runs[i];
         const crd_validation *v = s->figures;
         if (count > 1) name_part(page, s);
         crd_text_add(page, "<div class=\"numbers\">");
@@ -266,13 +270,13 @@ crd_status crd_page_summary(crd_text *page, const crd_subject *subjects, int cou
         crd_text_add(page, "</div>");
         explain_fraction(page, s);
     }
-    if (validated > 0) figure_table(page, subjects, count);
-    if (validated > 1) CRD_PASS(compare_runs(page, subjects));
+    if (validated > 0) figure_table(page, runs, count);
+    if (validated > 1) CRD_PASS(compare_runs(page, runs));
     crd_text_add(page, "</section>");
     return CRD_OK;
 }
 
-void crd_page_words(crd_text *page, const crd_subject *s)
+void crd_page_words(crd_text *page, const crd_reported_run *s)
 {
     const char *interval = s->run.uncertainty.text[0] != '\0' ? s->run.uncertainty.text : "33-67";
     char low[sizeof s->run.uncertainty.text];
@@ -306,11 +310,11 @@ void crd_page_words(crd_text *page, const crd_subject *s)
         "is biased.</li></ul></section>");
 }
 
-void crd_page_manifest(crd_text *page, const crd_subject *subjects, int count)
+void crd_page_manifest(crd_text *page, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<section id=\"made\"><h2>How the run was made</h2>");
     for (int i = 0; i < count; i++) {
-        const crd_subject *s = &subjects[i];
+        const crd_reported_run *s = &runs[i];
         char *text = NULL;
         if (count > 1) name_part(page, s);
         if (s->run.document == NULL || crd_json_print(s->run.document, false, &text) != CRD_OK) {

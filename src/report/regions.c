@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 enum { REACH = 8 }; /* blocks from the highest one, at most */
 

@@ -4,10 +4,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/png.h"
-#include "report/album.h"
+#include "draw/picture.h"
 #include "report/page.h"
-#include "report/plot.h"
 
 /* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
 static crd_status picture_folder(const char *output, char **out)
@@ -20,7 +18,7 @@ static crd_status picture_folder(const char *output, char **out)
 }
 
 /* The scan's file with its folder, as far as they are known: many scans are called "scan". */
-static const char *scan_name(const crd_subject *s)
+static const char *scan_name(const crd_reported_run *s)
 {
     const char *path = s->run.scan.path, *at = path != NULL ? path + strlen(path) : NULL;
     if (path == NULL) return s->run.scan.name != NULL ? s->run.scan.name : s->folder;
@@ -31,39 +29,39 @@ static const char *scan_name(const crd_subject *s)
     return at;
 }
 
-static crd_status write_page(const crd_report_options *options, const char *folder, crd_subject *subjects, int count)
+static crd_status write_page(const crd_report_options *options, const char *folder, crd_reported_run *runs, int count)
 {
     crd_status status = CRD_OK;
     crd_text page = {0};
     char *html = NULL;
     char title[512];
-    crd_album album = {.page = &page, .folder = folder, .which = ""};
-    snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&subjects[0]));
-    crd_page_begin(&page, options->title != NULL ? options->title : title, subjects, count);
-    CRD_TRY(crd_page_summary(&page, subjects, count));
-    crd_page_words(&page, &subjects[0]);
+    crd_page_pictures pictures = {.page = &page, .folder = folder, .which = ""};
+    snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&runs[0]));
+    crd_page_begin(&page, options->title != NULL ? options->title : title, runs, count);
+    CRD_TRY(crd_page_summary(&page, runs, count));
+    crd_page_words(&page, &runs[0]);
     crd_text_add(&page, "<section id=\"slices\"><h2>Slices</h2>");
-    CRD_TRY(crd_album_slices(&album, subjects, count));
+    CRD_TRY(crd_page_slices(&pictures, runs, count));
     crd_text_add(&page, "</section>");
     crd_text_add(&page, "<section id=\"plots\"><h2>Plots</h2>");
-    CRD_TRY(crd_page_plots(&page, subjects, count));
+    CRD_TRY(crd_page_plots(&page, runs, count));
     crd_text_add(&page, "</section>");
     crd_text_add(&page, "<div id=\"regions\">");
     for (int i = 0; i < count; i++) {
-        if (subjects[i].survey.region_count == 0) continue;
+        if (runs[i].survey.region_count == 0) continue;
         crd_text_add(&page, "<section><h2>Most uncertain regions");
         if (count > 1) {
             crd_text_add(&page, ": ");
-            crd_text_html(&page, subjects[i].name);
+            crd_text_html(&page, runs[i].name);
         }
         crd_text_add(&page,
                      "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
                      "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
-        CRD_TRY(crd_album_regions(&album, &subjects[i]));
+        CRD_TRY(crd_page_regions(&pictures, &runs[i]));
         crd_text_add(&page, "</section>");
     }
     crd_text_add(&page, "</div>");
-    crd_page_manifest(&page, subjects, count);
+    crd_page_manifest(&page, runs, count);
     crd_page_end(&page);
     CRD_TRY(crd_text_finish(&page, &html));
     CRD_TRY(crd_write_file(options->output, html, strlen(html)));
@@ -89,7 +87,7 @@ static bool pass_progress(void *context, const crd_progress *progress)
 crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    crd_subject *subjects = NULL;
+    crd_reported_run *runs = NULL;
     char *folder = NULL;
     const int count = options->second != NULL ? 2 : 1;
     crd_monitor shown = monitor != NULL ? *monitor : (crd_monitor){0};
@@ -103,19 +101,19 @@ crd_status crd_report(const crd_report_options *options, const crd_monitor *moni
         return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no report; give -o another name",
                         options->output);
     }
-    CRD_TRY(crd_alloc(count, sizeof *subjects, "the report", &subjects));
-    CRD_TRY(crd_subject_open(options->run, options, monitor, &subjects[0]));
-    if (count > 1) CRD_TRY(crd_subject_open(options->second, options, &warnings, &subjects[1]));
+    CRD_TRY(crd_alloc(count, sizeof *runs, "the report", &runs));
+    CRD_TRY(crd_reported_run_open(options->run, options, monitor, &runs[0]));
+    if (count > 1) CRD_TRY(crd_reported_run_open(options->second, options, &warnings, &runs[1]));
     for (int i = 0; count > 1 && i < count; i++) {
-        const char *kind = subjects[i].run.model.kind;
-        snprintf(subjects[i].name, sizeof subjects[i].name, kind[0] != '\0' ? "Run %c (%s)" : "Run %c", 'A' + i, kind);
+        const char *kind = runs[i].run.model.kind;
+        snprintf(runs[i].name, sizeof runs[i].name, kind[0] != '\0' ? "Run %c (%s)" : "Run %c", 'A' + i, kind);
     }
     CRD_TRY(picture_folder(options->output, &folder));
     CRD_TRY(crd_check_target(options->output));
-    CRD_TRY(write_page(options, folder, subjects, count));
+    CRD_TRY(write_page(options, folder, runs, count));
 done:
-    for (int i = 0; subjects != NULL && i < count; i++) crd_subject_close(&subjects[i]);
-    crd_free(&subjects);
+    for (int i = 0; runs != NULL && i < count; i++) crd_reported_run_close(&runs[i]);
+    crd_free(&runs);
     crd_free(&folder);
     return status;
 }

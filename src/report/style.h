@@ -1,15 +1,14 @@
-/* The style sheet of a report: light and dark by the reader's wish, and paper. Colours of text keep a contrast of at
- * least 4.5 to 1, those of lines 3 to 1. */
+/* The style sheet of a report: light and dark by the reader's wish, and paper. */
 #ifndef CRD_REPORT_STYLE_H
 #define CRD_REPORT_STYLE_H
 
+#include "draw/style.h"
+
 #define CRD_REPORT_STYLE                                                                                               \
-    ":root{color-scheme:light dark;--back:#fff;--card:#f5f6f8;--ink:#1a1d21;--soft:#525a64;--line:#d5d9df;"            \
-    "--a:#1f5fbf;--b:#c2410c;--c:#0f766e;--d:#7e22ce;--warn:#fff4d6;--warn-line:#b45309}"                              \
-    "@media(prefers-color-scheme:dark){:root{--back:#15181c;--card:#1e2228;--ink:#e8eaed;--soft:#a9b1bc;"              \
-    "--line:#3a414b;--a:#7fb0ff;--b:#ff9d5c;--c:#4fd1c0;--d:#cf9dff;--warn:#3a2f12;--warn-line:#fbbf24}}"              \
-    "@media print{:root{color-scheme:light;--back:#fff;--card:#fff;--ink:#000;--soft:#333;--line:#bbb;--a:#1f5fbf;"    \
-    "--b:#c2410c;--c:#0f766e;--d:#7e22ce;--warn:#fff;--warn-line:#b45309}section{break-inside:auto}"                   \
+    ":root{color-scheme:light dark;" CRD_LIGHT_COLOURS "--warn:#fff4d6;--warn-line:#b45309}"                           \
+    "@media(prefers-color-scheme:dark){:root{" CRD_DARK_COLOURS "--warn:#3a2f12;--warn-line:#fbbf24}}"                 \
+    "@media print{:root{color-scheme:light;" CRD_LIGHT_COLOURS                                                         \
+    "--card:#fff;--ink:#000;--soft:#333;--line:#bbb;--warn:#fff;--warn-line:#b45309}section{break-inside:auto}"        \
     "figure,article,.numbers div{break-inside:avoid}h2,h3,h4{break-after:avoid}details{display:none}}"                 \
     "*{box-sizing:border-box}body{margin:0 auto;max-width:1240px;padding:1.2rem;background:var(--back);"               \
     "color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"               \
@@ -37,21 +36,14 @@
     "figure{margin:0}figcaption{color:var(--soft);font-size:.86rem;overflow-wrap:anywhere}"                            \
     ".plot{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem}"                       \
     ".plot figcaption{color:var(--ink);font-weight:600;font-size:.92rem;min-height:2.6em}"                             \
-    "svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:12px}svg .label{font-size:13px}"     \
-    "@media(min-width:1100px){.two svg text{font-size:15px}.two svg .label{font-size:16px}}"                           \
-    ".halo{paint-order:stroke;stroke:var(--card);stroke-width:3px}"                                                    \
-    ".grid{stroke:var(--line);stroke-width:.7}.axis{fill:none;stroke:var(--soft);stroke-width:1}"                      \
-    ".s0,.s1,.s2,.s3{fill:none;stroke-width:2.2;stroke-linejoin:round}.s0{stroke:var(--a)}.s1{stroke:var(--b)}"        \
-    ".s2{stroke:var(--c)}.s3{stroke:var(--d)}.f0{fill:var(--a)}.f1{fill:var(--b)}.f2{fill:var(--c)}.f3{fill:var(--d)}" \
-    "rect.f0{fill-opacity:.75}.band{fill:var(--c);fill-opacity:.22}"                                                   \
-    ".mark{fill:none;stroke:var(--ink);stroke-width:1.3;stroke-dasharray:5 4}"                                         \
+    "svg{width:100%;height:auto;display:block;font-variant-numeric:tabular-nums}" CRD_SVG_STYLE                        \
     ".pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,160px),1fr));gap:.7rem;"             \
-    "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;image-rendering:pixelated;display:block;"     \
+    "margin-bottom:.6rem}.pictures img,.crops img{width:100%;height:auto;display:block;"                               \
     "border-radius:3px;background:#000}"                                                                               \
     ".which{margin:.2rem 0;font-weight:600}"                                                                           \
     ".key{display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;color:var(--soft)}"                                             \
     ".key i{display:inline-block;width:1.4rem;height:.5rem;margin-right:.5rem;border:1px solid var(--soft)}"           \
-    ".predicted{background:#00e0ff}.labelled{background:#ff9e1b}.key i,.pictures img,.crops img{"                      \
+    ".key i,.pictures img,.crops img{"                                                                                 \
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
     ".bar{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem;margin:.4rem 0 1rem;color:var(--soft);"             \
     "font-variant-numeric:tabular-nums}.bar i{width:min(20rem,50vw);height:1rem;border:1px solid var(--line);"         \

@@ -3,12 +3,12 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 enum { CELLS_MAX = 1 << 21, BLOCK_LEAST = 4 };
 
 typedef struct work {
-    crd_subject *subject;
+    crd_reported_run *run;
     int64_t block, cells[3];
     double *sums; /* by block */
     float *means;
@@ -20,7 +20,7 @@ typedef struct work {
 static crd_status prepare(work *w)
 {
     static const char what[] = "a survey of the map";
-    crd_subject *s = w->subject;
+    crd_reported_run *s = w->run;
     const int64_t *shape = s->whole.size;
     for (w->block = BLOCK_LEAST;; w->block++) {
         for (int axis = 0; axis < 3; axis++) w->cells[axis] = (shape[axis] + w->block - 1) / w->block;
@@ -43,9 +43,9 @@ static crd_status prepare(work *w)
 
 static void look_at_map(work *w, int64_t z)
 {
-    crd_survey *survey = &w->subject->survey;
-    const int64_t height = w->subject->whole.size[1], width = w->subject->whole.size[2];
-    const double scale = w->subject->unc_scale;
+    crd_survey *survey = &w->run->survey;
+    const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
+    const double scale = w->run->unc_scale;
     for (int64_t y = 0; y < height; y++) {
         double *cells = w->sums + (z / w->block * w->cells[1] + y / w->block) * w->cells[2];
         double row = 0.0;
@@ -67,8 +67,8 @@ static void look_at_map(work *w, int64_t z)
 
 static void look_at_errors(work *w, int64_t z)
 {
-    crd_survey *survey = &w->subject->survey;
-    const int64_t height = w->subject->whole.size[1], width = w->subject->whole.size[2];
+    crd_survey *survey = &w->run->survey;
+    const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
     for (int64_t i = 0; i < height * width; i++) {
         if (w->classes[i] > 1) continue;
         const int64_t at[3] = {z, i / width, i % width};
@@ -82,7 +82,7 @@ static void look_at_errors(work *w, int64_t z)
 
 static crd_status look_at_slice(work *w, int64_t z)
 {
-    crd_subject *s = w->subject;
+    crd_reported_run *s = w->run;
     const int64_t count = s->whole.size[1] * s->whole.size[2];
     const crd_box slice = {{z, 0, 0}, {1, s->whole.size[1], s->whole.size[2]}};
     if (s->seg != NULL) {
@@ -110,7 +110,7 @@ static crd_status look_at_slice(work *w, int64_t z)
 /* From sums to means. */
 static crd_status finish(work *w)
 {
-    crd_subject *s = w->subject;
+    crd_reported_run *s = w->run;
     crd_survey *survey = &s->survey;
     const int64_t *shape = s->whole.size;
     const double voxels = (double)shape[0] * (double)shape[1] * (double)shape[2];
@@ -144,11 +144,11 @@ static crd_status finish(work *w)
     return crd_regions_find(w->means, w->cells, w->block, shape, survey);
 }
 
-crd_status crd_survey_make(crd_subject *subject, const crd_monitor *monitor)
+crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    work w = {.subject = subject};
-    const int64_t depth = subject->whole.size[0];
+    work w = {.run = run};
+    const int64_t depth = run->whole.size[0];
     CRD_TRY(prepare(&w));
     for (int64_t z = 0; z < depth; z++) {
         CRD_TRY(look_at_slice(&w, z));

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/number.h"
+#include "base/number.h"
 
 static const char digits[] = "0123456789", decimals[] = "0123456789.";
 

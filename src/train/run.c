@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/monitor.h"
-#include "base/png.h"
+#include "draw/picture.h"
 #include "train/diagnosis.h"
-#include "train/picture.h"
+#include "train/progress_picture.h"
 #include "train/run.h"
 #include "train/schedule.h"
 
@@ -186,7 +186,7 @@ static crd_status finish_epoch(crd_run *r)
     if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_run_first(r) && crd_png_possible() && crd_course_write(r->picture_path, r->history) != CRD_OK) {
+    if (crd_run_first(r) && crd_png_possible() && crd_progress_picture(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
@@ -308,12 +308,12 @@ static crd_status fill_result(crd_run *r)
     return CRD_OK;
 }
 
-crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *result)
+crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
-    crd_run r = {.options = options, .monitor = monitor, .result = result, .dist = crd_dist_current()};
-    memset(result, 0, sizeof *result);
+    crd_train_result result = {0};
+    crd_run r = {.options = options, .monitor = monitor, .result = &result, .dist = crd_dist_current()};
     r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_run_open(&r));
     CRD_TRY(take_steps(&r));
@@ -323,7 +323,8 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
 done:
     if (status != CRD_OK) crd_dist_fail(r.dist);
     (void)crd_dist_watch(r.dist, NULL);
-    result->seconds = crd_seconds() - begin;
+    result.seconds = crd_seconds() - begin;
+    if (out != NULL) *out = result;
     crd_run_close(&r);
     return status;
 }

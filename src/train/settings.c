@@ -3,11 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/choose.h"
 #include "base/error.h"
 #include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
-#include "credence/checks.h"
 #include "credence/train.h"
+#include "net/net.h"
+#include "volume/checks.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
 #define SEED_MAX  9007199254740991.0
@@ -15,21 +17,29 @@
 static const crd_setting rows[] = {
     {.name = "scan",
      .kind = CRD_SETTING_LIST,
+     .scope = CRD_SCOPE_INPUT,
      AT(scan),
      .argument = "FILE",
      .group = "Data",
      .help = "a scan to learn from; repeat for several"},
     {.name = "label",
      .kind = CRD_SETTING_LIST,
+     .scope = CRD_SCOPE_INPUT,
      AT(label),
      .argument = "FILE",
      .help = "the hand label of the scan at the same place in the list"},
     {.name = "valid-scan",
      .kind = CRD_SETTING_LIST,
+     .scope = CRD_SCOPE_INPUT,
      AT(valid_scan),
      .argument = "FILE",
      .help = "a scan to check on, never learnt from; repeat for several"},
-    {.name = "valid-label", .kind = CRD_SETTING_LIST, AT(valid_label), .argument = "FILE", .help = "its hand label"},
+    {.name = "valid-label",
+     .kind = CRD_SETTING_LIST,
+     .scope = CRD_SCOPE_INPUT,
+     AT(valid_label),
+     .argument = "FILE",
+     .help = "its hand label"},
     {.name = "valid-fraction",
      .kind = CRD_SETTING_REAL,
      AT(valid_fraction),
@@ -62,6 +72,7 @@ static const crd_setting rows[] = {
      .help = "how grey values are normalised"},
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
+     .scope = CRD_SCOPE_INPUT,
      AT(shape),
      .argument = "z,y,x",
      .low = 0,
@@ -69,18 +80,21 @@ static const crd_setting rows[] = {
      .help = "shape of raw files"},
     {.name = "type",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
      AT(type),
      .check = crd_check_type,
      .argument = "TYPE",
      .help = "type of raw scans, such as u16le"},
     {.name = "label-type",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
      AT(label_type),
      .check = crd_check_type,
      .argument = "TYPE",
      .help = "type of raw labels; without it u8"},
     {.name = "offset",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_INPUT,
      AT(offset),
      .initial = "0",
      .low = 0,
@@ -89,6 +103,7 @@ static const crd_setting rows[] = {
      .help = "bytes to skip at the start of raw scans"},
     {.name = "label-offset",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_INPUT,
      AT(label_offset),
      .initial = "0",
      .low = 0,
@@ -104,6 +119,7 @@ static const crd_setting rows[] = {
 
     {.name = "output",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      AT(output),
      .argument = "FILE",
      .short_name = 'o',
@@ -111,21 +127,28 @@ static const crd_setting rows[] = {
      .help = "the model file, such as model.h5"},
     {.name = "log",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
      AT(log),
      .argument = "FILE",
      .help = "where the log goes; without it beside the model"},
     {.name = "checkpoint-every",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PLACE,
      AT(checkpoint_every),
      .initial = "100",
      .low = 1,
      .high = 1e9,
      .argument = "N",
      .help = "steps between checkpoints; one is also made after each epoch"},
-    {.name = "resume", .kind = CRD_SETTING_FLAG, AT(resume), .help = "go on from the checkpoint beside the model"},
+    {.name = "resume",
+     .kind = CRD_SETTING_FLAG,
+     .scope = CRD_SCOPE_PLACE,
+     AT(resume),
+     .help = "go on from the checkpoint beside the model"},
 
     {.name = "preset",
      .kind = CRD_SETTING_CHOICE,
+     .scope = CRD_SCOPE_INPUT,
      AT(preset),
      .initial = "small",
      .choices = "small|toy|graphite|weld",
@@ -169,6 +192,7 @@ static const crd_setting rows[] = {
      .help = "how weights are drawn in a mini-batch"},
     {.name = "init",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
      AT(init),
      .argument = "MODEL",
      .help = "start from this model's weights in place of random ones"},
@@ -201,6 +225,7 @@ static const crd_setting rows[] = {
      .help = "pieces in a mini-batch"},
     {.name = "epochs",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_FINISH,
      AT(epochs),
      .initial = "100",
      .low = 1,
@@ -209,6 +234,7 @@ static const crd_setting rows[] = {
      .help = "passes over the data"},
     {.name = "max-steps",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_FINISH,
      AT(max_steps),
      .initial = "0",
      .low = 0,
@@ -303,6 +329,7 @@ static const crd_setting rows[] = {
      .help = "everything random follows from it"},
     {.name = "threads",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
      AT(threads),
      .initial = "0",
      .low = 0,
@@ -311,6 +338,7 @@ static const crd_setting rows[] = {
      .help = "threads to use; 0: one per core. The result doesn't depend on it"},
     {.name = "readers",
      .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
      AT(readers),
      .initial = "0",
      .low = 0,
@@ -320,6 +348,7 @@ static const crd_setting rows[] = {
              "The result doesn't depend on it"},
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_MACHINE,
      AT(device),
      .check = crd_check_device,
      .initial = "auto",
@@ -327,12 +356,14 @@ static const crd_setting rows[] = {
      .help = "where the network runs; cuda:0,1 or cuda:all: several GPUs share the examples of a mini-batch"},
     {.name = "precision",
      .kind = CRD_SETTING_CHOICE,
+     .scope = CRD_SCOPE_MACHINE,
      AT(precision),
      .initial = "auto",
      .choices = "auto|f32|bf16|fp16",
      .help = "arithmetic of the network; auto: f32 on the CPU, bf16 on a GPU"},
     {.name = "isa",
      .kind = CRD_SETTING_CHOICE,
+     .scope = CRD_SCOPE_MACHINE,
      AT(isa),
      .initial = "auto",
      .choices = "auto|portable|avx2|avx512|sm80",
@@ -374,16 +405,16 @@ static const group groups[] = {
     {"{\"augment\": \"flips\"}", {"augment", "no-shuffle", NULL}},
 };
 
-static bool any_given(const unsigned char *given, const char *const *names)
+static bool any_given(const bool *given, const char *const *names)
 {
     for (; given != NULL && *names != NULL; names++) {
         const crd_setting *row = crd_settings_find(&crd_train_settings, *names);
-        if (row != NULL && given[row - rows] != 0) return true;
+        if (row != NULL && given[row - rows]) return true;
     }
     return false;
 }
 
-static crd_status apply_groups(crd_train_options *options, unsigned char *given)
+static crd_status apply_groups(crd_train_options *options, bool *given)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if (any_given(given, groups[i].names)) continue;
@@ -393,7 +424,7 @@ static crd_status apply_groups(crd_train_options *options, unsigned char *given)
     return CRD_OK;
 }
 
-crd_status crd_train_apply_preset(crd_train_options *options, unsigned char *given)
+crd_status crd_train_apply_preset(crd_train_options *options, bool *given)
 {
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         if (options->preset == NULL || strcmp(presets[i].name, options->preset) != 0) continue;

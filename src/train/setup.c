@@ -15,10 +15,10 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/parallel.h"
-#include "base/png.h"
 #include "dist/agree.h"
+#include "draw/picture.h"
 #include "train/diagnosis.h"
-#include "train/picture.h"
+#include "train/progress_picture.h"
 #include "train/run.h"
 #include "volume/choose.h"
 
@@ -36,21 +36,14 @@ static crd_status beside(const char *output, const char *suffix, char **out)
     return CRD_OK;
 }
 
-/* Names of files and ways to run don't shape the result. `identity`: nor does how long to go on, which may change. */
-static crd_status shaping_settings(const crd_train_options *options, bool identity, char **out)
+/* As JSON; a mask's file has no name there, as scans and labels have none. */
+static crd_status record_settings(const crd_train_options *options, crd_setting_scope widest, char **out)
 {
-    static const char *const others[] = {
-        "epochs",     "max-steps",        "scan",      "label",   "valid-scan", "valid-label", "output", "log",
-        "preset",     "checkpoint-every", "resume",    "threads", "isa",        "init",        "shape",  "type",
-        "label-type", "device",           "precision", "readers", "offset",     "label-offset"};
     crd_status status = CRD_OK;
     char *all = NULL;
     cJSON *json = NULL;
-    CRD_TRY(crd_settings_to_json(&crd_train_settings, options, &all));
+    CRD_TRY(crd_settings_to_json(&crd_train_settings, options, widest, &all));
     json = cJSON_Parse(all);
-    for (size_t i = identity ? 0 : 2; i < sizeof others / sizeof others[0]; i++) {
-        cJSON_DeleteItemFromObject(json, others[i]);
-    }
     if (options->mask != NULL && strcmp(options->mask, "cylinder") != 0) {
         cJSON_ReplaceItemInObject(json, "mask", cJSON_CreateString("file"));
     }
@@ -466,8 +459,8 @@ crd_status crd_run_open(crd_run *r)
     CRD_PASS(meet(r));
     CRD_PASS(name_files(r));
     CRD_PASS(claim_files(r, &go_on));
-    CRD_PASS(shaping_settings(o, true, &r->settings));
-    CRD_PASS(shaping_settings(o, false, &r->config));
+    CRD_PASS(record_settings(o, CRD_SCOPE_RESULT, &r->settings));
+    CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
     CRD_PASS(open_data(r));
     CRD_PASS(make_model(r));
     CRD_PASS(make_trainer(r));

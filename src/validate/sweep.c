@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "validate/cubes.h"
 
 enum {

@@ -99,8 +99,8 @@ crd_status crd_validate(const crd_validate_options *options, const crd_monitor *
                        .stride = options->stride,
                        .thresholds = options->thresholds.items,
                        .threshold_count = options->thresholds.count,
-                       .core = options->core != 0};
-    *out = NULL;
+                       .core = options->core};
+    if (out != NULL) *out = NULL;
     if (options->edge < 1 || options->edge > 32 || options->stride < 1) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "edge must lie in 1 .. 32 and stride be at least 1");
     }
@@ -115,8 +115,10 @@ crd_status crd_validate(const crd_validate_options *options, const crd_monitor *
     snprintf(v->measure, sizeof v->measure, "%s", options->measure != NULL ? options->measure : "width");
     CRD_TRY(measure(options, &sweep, v));
     if (options->run != NULL) CRD_TRY(write_into(options->run, v));
-    *out = v;
-    v = NULL;
+    if (out != NULL) {
+        *out = v;
+        v = NULL;
+    }
 done:
     crd_validation_free(&v);
     crd_inputs_close(&inputs);

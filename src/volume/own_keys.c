@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/units.h"
 
 unsigned crd_own_keys_needed(const crd_volume_info *info, unsigned wanted)

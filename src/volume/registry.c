@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "build_config.h"
-#include "credence/checks.h"
+#include "volume/checks.h"
 #include "volume/format.h"
 
 #if !CRD_HAVE_TIFF

@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "credence/checks.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "credence/volume.h"
+#include "volume/checks.h"
 #include "volume/units.h"
 
 crd_status crd_spacing_parse(const char *text, double spacing[3], char unit[CRD_UNIT_BYTES])

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "credence/checks.h"
+#include "volume/checks.h"
 
 static const struct type_row {
     const char *name;
@@ -58,7 +58,7 @@ static bool find_type(const char *text, size_t length, crd_type *type)
     return false;
 }
 
-crd_status crd_type_parse(const char *text, crd_type *type, int *big_endian)
+crd_status crd_type_parse(const char *text, crd_type *type, bool *big_endian)
 {
     if (text == NULL) return crd_fail(CRD_ERR_ARGUMENT, "no voxel type was given");
     const size_t length = strlen(text);

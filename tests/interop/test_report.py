@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+import zlib
 
 try:
     import numpy as np
@@ -79,6 +80,17 @@ class Page(html.parser.HTMLParser):
             self.headings.append(data)
 
 
+def chunks(png):
+    """The parts of a PNG, each with a checksum that is right."""
+    at = 8
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        kind, body = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        check(struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body), "a PNG's checksum")
+        yield kind, body
+        at += 12 + length
+
+
 def look_at(name):
     with open(path(name), encoding="utf-8") as file:
         text = file.read()
@@ -93,6 +105,8 @@ def look_at(name):
         check(data[:8] == b"\x89PNG\r\n\x1a\n" and data[-8:-4] == b"IEND", f"{name}: a picture is no PNG")
         width, height = struct.unpack(">II", data[16:24])
         check((str(width), str(height)) == (picture["width"], picture["height"]), f"{name}: a picture's size")
+        pixels = zlib.decompress(b"".join(body for kind, body in chunks(data) if kind == b"IDAT"))
+        check(len(pixels) == height * (3 * width + 1), f"{name}: a picture's pixels")
         check(len(picture["alt"]) > 10, f"{name}: a picture without words")
     beside = os.listdir(path(name.replace(".html", "_pictures")))
     check(len(beside) == len(page.pictures) > 0, f"{name}: {len(beside)} files, {len(page.pictures)} pictures")
@@ -204,7 +218,7 @@ os.makedirs(path("flat"))
 np.save(path("flat/x_prob.npy"), np.full((1, 9, 7), 0.25, "f4"))
 np.save(path("flat/x_seg.npy"), np.zeros((1, 9, 7), "u1"))
 np.save(path("flat/x_unc.npy"), np.zeros((1, 9, 7), "f4"))
-json.dump({"volume_fraction": {"samples": [0.5, 0.5, 0.5, "x"], "intervals": []}, "warnings": [3], "scan": 7, "plan": {}},
+json.dump({"volume_fraction": {"samples": [0.5, 0.5, 0.5, "x", -1e308, 1e308], "intervals": []}, "warnings": [3], "scan": 7, "plan": {}},
           open(path("flat/manifest.json"), "w"))
 np.save(path("zeros.npy"), np.zeros((1, 9, 7), "u1"))
 report("flat.html", path("flat"), "--label", path("zeros.npy"))

@@ -17,7 +17,7 @@ for command in $(bin/credence --help | sed -n '/^Commands:/,/^$/ s/^  \([a-z]\+\
 done
 
 cat >"$folder/user.c" <<'C'
-#include <credence/status.h>
+#include <credence/credence.h>
 #include <stdio.h>
 int main(void)
 {

@@ -42,6 +42,7 @@ static crd_status wrong_kind(const crd_setting *row)
         [CRD_SETTING_LIST] = "a string or an array of strings",
         [CRD_SETTING_TRIPLE] = "an array of three whole numbers",
         [CRD_SETTING_REALS] = "an array of numbers",
+        [CRD_SETTING_PAIRS] = "a string of pairs such as 33-67",
     };
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be %s", row->name, wanted[row->kind]);
 }
@@ -94,7 +95,8 @@ static crd_status assign_list(const crd_setting *row, void *options, const cJSON
 static crd_status assign_json(const crd_setting *row, void *options, const cJSON *item)
 {
     const bool may_be_empty = row->kind == CRD_SETTING_TEXT || row->kind == CRD_SETTING_CHOICE ||
-                              row->kind == CRD_SETTING_LIST || row->kind == CRD_SETTING_REALS;
+                              row->kind == CRD_SETTING_LIST || row->kind == CRD_SETTING_REALS ||
+                              row->kind == CRD_SETTING_PAIRS;
     if (cJSON_IsNull(item) && may_be_empty) {
         if (row->initial != NULL) return crd_setting_assign(row, options, row->initial);
         crd_setting_clear(row, options);
@@ -190,20 +192,19 @@ static crd_status assign_range(const target *found, void *options, const cJSON *
 }
 
 /* The upper end of a range is read with the lower one: alone it would be dropped without a word. */
-static crd_status check_upper_end(const crd_settings *table, const cJSON *object, const cJSON *item,
-                                  const unsigned char *given)
+static crd_status check_upper_end(const crd_settings *table, const cJSON *object, const cJSON *item, const bool *given)
 {
     for (size_t i = 0; i < table->alias_count; i++) {
         const crd_setting_alias *alias = &table->aliases[i];
         if (alias->upper == NULL || !crd_setting_same_name(alias->upper, item->string)) continue;
         const crd_setting *row = crd_settings_find(table, alias->name);
-        if (row == NULL || (given != NULL && given[row - table->rows] != 0)) continue;
+        if (row == NULL || (given != NULL && given[row - table->rows])) continue;
         if (find_member(object, alias->key) == NULL) return wrong_range(alias);
     }
     return CRD_OK;
 }
 
-static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, unsigned char *given)
+static crd_status set_member(const crd_settings *table, void *options, cJSON *object, cJSON *item, bool *given)
 {
     const target found = find_target(table, item);
     if (!found.known) return crd_settings_set(table, options, item->string, NULL);
@@ -211,7 +212,7 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     if (set_before(table, object, item, found.row)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
     }
-    if (given != NULL && given[found.row - table->rows] != 0) return CRD_OK;
+    if (given != NULL && given[found.row - table->rows]) return CRD_OK;
     if (found.alias != NULL && cJSON_IsNumber(item)) {
         cJSON_SetNumberHelper(item, item->valuedouble + found.alias->add);
     }
@@ -222,12 +223,12 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     } else {
         CRD_PASS(assign_json(found.row, options, item));
     }
-    if (given != NULL) given[found.row - table->rows] = 1;
+    if (given != NULL) given[found.row - table->rows] = true;
     return CRD_OK;
 }
 
 crd_status crd_settings_from_json(const crd_settings *table, void *options, const char *json, const char *source,
-                                  unsigned char *given)
+                                  bool *given)
 {
     crd_status status = CRD_OK;
     cJSON *root = NULL, *item = NULL;
@@ -284,6 +285,24 @@ static cJSON *array_json(const crd_setting *row, const void *field)
     return NULL;
 }
 
+/* "33-67,5-95", or null for none. */
+static cJSON *pairs_json(const crd_pair_list *list)
+{
+    enum { ROOM = 2 * CRD_NUMBER_BYTES + 2 };
+    char *text = NULL;
+    size_t used = 0;
+    if (list->count == 0) return cJSON_CreateNull();
+    if (crd_alloc(list->count, ROOM, "pairs as text", &text) != CRD_OK) return NULL;
+    for (int64_t i = 0; i < list->count; i++) {
+        char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+        used += (size_t)snprintf(text + used, ROOM, "%s%s-%s", i > 0 ? "," : "", number_text(list->items[i].low, low),
+                                 number_text(list->items[i].high, high));
+    }
+    cJSON *json = cJSON_CreateString(text);
+    crd_free(&text);
+    return json;
+}
+
 static cJSON *value_json(const crd_setting *row, const void *options)
 {
     const void *field = crd_setting_value(row, options);
@@ -291,7 +310,7 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     const int64_t *triple = NULL;
     switch (row->kind) {
     case CRD_SETTING_FLAG:
-        return cJSON_CreateBool(*(const int *)field != 0);
+        return cJSON_CreateBool(*(const bool *)field);
     case CRD_SETTING_INT:
         return int_json(*(const int64_t *)field);
     case CRD_SETTING_REAL:
@@ -309,16 +328,19 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     case CRD_SETTING_LIST:
     case CRD_SETTING_REALS:
         return array_json(row, field);
+    case CRD_SETTING_PAIRS:
+        return pairs_json(field);
     }
     return NULL;
 }
 
-crd_status crd_settings_to_json(const crd_settings *table, const void *options, char **json)
+crd_status crd_settings_to_json(const crd_settings *table, const void *options, crd_setting_scope widest, char **json)
 {
     crd_status status = CRD_OK;
     cJSON *root = cJSON_CreateObject();
     *json = NULL;
     for (size_t i = 0; i < table->count && root != NULL; i++) {
+        if (table->rows[i].scope > widest) continue;
         cJSON *value = value_json(&table->rows[i], options);
         if (value != NULL && cJSON_AddItemToObject(root, table->rows[i].name, value)) continue;
         cJSON_Delete(value);

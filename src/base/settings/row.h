@@ -21,6 +21,9 @@ static inline const void *crd_setting_value(const crd_setting *row, const void *
 /* Sets the field from text; on failure the old value stays and the sentence begins with the row's name. */
 crd_status crd_setting_assign(const crd_setting *row, void *options, const char *text);
 
+/* "33-67,5-95"; free the items with crd_free. `name` is the setting's, for the sentence. */
+crd_status crd_pairs_parse(const char *name, const char *text, crd_pair_list *out);
+
 /* Frees what the field owns and zeroes it. */
 void crd_setting_clear(const crd_setting *row, void *options);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/settings/row.h"
-#include "credence/number.h"
 
 bool crd_setting_same_name(const char *a, const char *b)
 {
@@ -37,17 +37,17 @@ static crd_status check_range(const crd_setting *row, double value, const char *
     return crd_fail(CRD_ERR_ARGUMENT, "%s must lie between %s and %s, not be %s", row->name, low, high, text);
 }
 
-static crd_status assign_flag(const crd_setting *row, int *field, const char *text)
+static crd_status assign_flag(const crd_setting *row, bool *field, const char *text)
 {
     static const char *const on[] = {"", "1", "true", "yes", "on"}, *const off[] = {"0", "false", "no", "off"};
     for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
         if (text != NULL && strcmp(text, on[i]) != 0) continue;
-        *field = 1;
+        *field = true;
         return CRD_OK;
     }
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
         if (strcmp(text, off[i]) != 0) continue;
-        *field = 0;
+        *field = false;
         return CRD_OK;
     }
     return crd_fail(CRD_ERR_ARGUMENT, "%s must be true or false, not '%s'", row->name, text);
@@ -176,6 +176,57 @@ done:
     return status;
 }
 
+/* The dash between two numbers is the first that leaves a number on both sides: 1e-5-2 and 5--2 are pairs, too. */
+static bool parse_pair(const char *text, size_t length, crd_pair *out)
+{
+    for (size_t dash = strcspn(text, "-"); dash < length; dash += 1 + strcspn(text + dash + 1, "-")) {
+        if (crd_parse_real(text, dash, &out->low) && crd_parse_real(text + dash + 1, length - dash - 1, &out->high))
+            return true;
+    }
+    return false;
+}
+
+crd_status crd_pairs_parse(const char *name, const char *text, crd_pair_list *out)
+{
+    crd_status status = CRD_OK;
+    crd_pair_list list = {NULL, 0};
+    int64_t commas = 0;
+    for (const char *at = text; *at != '\0'; at++) commas += *at == ',';
+    CRD_TRY(crd_alloc(commas + 1, sizeof *list.items, "a list of pairs", &list.items));
+    for (const char *at = text; list.count <= commas; list.count++) {
+        const size_t width = strcspn(at, ",");
+        if (!parse_pair(at, width, &list.items[list.count])) {
+            CRD_FAIL(CRD_ERR_ARGUMENT, "%s must be pairs of numbers such as 33-67, not '%s'", name, text);
+        }
+        at += width + (at[width] == ',');
+    }
+    *out = list;
+    list.items = NULL;
+done:
+    crd_free(&list.items);
+    return status;
+}
+
+static crd_status assign_pairs(const crd_setting *row, crd_pair_list *field, const char *text)
+{
+    crd_status status = CRD_OK;
+    crd_pair_list list = {NULL, 0};
+    if (*text != '\0') {
+        if (row->check != NULL) CRD_PASS(row->check(row->name, text));
+        CRD_PASS(crd_pairs_parse(row->name, text, &list));
+        for (int64_t i = 0; i < list.count; i++) {
+            CRD_TRY(check_range(row, list.items[i].low, text));
+            CRD_TRY(check_range(row, list.items[i].high, text));
+        }
+    }
+    crd_free(&field->items);
+    *field = list;
+    list.items = NULL;
+done:
+    crd_free(&list.items);
+    return status;
+}
+
 crd_status crd_setting_assign(const crd_setting *row, void *options, const char *text)
 {
     void *field = crd_setting_field(row, options);
@@ -199,6 +250,8 @@ crd_status crd_setting_assign(const crd_setting *row, void *options, const char 
         return assign_triple(row, field, text);
     case CRD_SETTING_REALS:
         return assign_reals(row, field, text);
+    case CRD_SETTING_PAIRS:
+        return assign_pairs(row, field, text);
     }
     return crd_fail(CRD_ERR_INTERNAL, "the table of settings gives %s the unknown kind %d", row->name, (int)row->kind);
 }
@@ -209,7 +262,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
     crd_text_list *list = NULL;
     switch (row->kind) {
     case CRD_SETTING_FLAG:
-        *(int *)field = 0;
+        *(bool *)field = false;
         break;
     case CRD_SETTING_INT:
         *(int64_t *)field = 0;
@@ -234,16 +287,21 @@ void crd_setting_clear(const crd_setting *row, void *options)
         crd_free(&((crd_real_list *)field)->items);
         ((crd_real_list *)field)->count = 0;
         break;
+    case CRD_SETTING_PAIRS:
+        crd_free(&((crd_pair_list *)field)->items);
+        ((crd_pair_list *)field)->count = 0;
+        break;
     }
 }
 
 static size_t field_bytes(crd_setting_kind kind)
 {
     static const size_t bytes[] = {
-        [CRD_SETTING_FLAG] = sizeof(int),           [CRD_SETTING_INT] = sizeof(int64_t),
-        [CRD_SETTING_REAL] = sizeof(double),        [CRD_SETTING_TEXT] = sizeof(char *),
-        [CRD_SETTING_CHOICE] = sizeof(char *),      [CRD_SETTING_LIST] = sizeof(crd_text_list),
-        [CRD_SETTING_TRIPLE] = 3 * sizeof(int64_t), [CRD_SETTING_REALS] = sizeof(crd_real_list),
+        [CRD_SETTING_FLAG] = sizeof(bool),           [CRD_SETTING_INT] = sizeof(int64_t),
+        [CRD_SETTING_REAL] = sizeof(double),         [CRD_SETTING_TEXT] = sizeof(char *),
+        [CRD_SETTING_CHOICE] = sizeof(char *),       [CRD_SETTING_LIST] = sizeof(crd_text_list),
+        [CRD_SETTING_TRIPLE] = 3 * sizeof(int64_t),  [CRD_SETTING_REALS] = sizeof(crd_real_list),
+        [CRD_SETTING_PAIRS] = sizeof(crd_pair_list),
     };
     return bytes[kind];
 }

@@ -34,7 +34,7 @@ static crd_status raw_open(crd_volume *volume, const crd_volume_options *options
     crd_flat *flat = NULL;
     crd_sidecar sidecar;
     crd_type type;
-    int big = 0;
+    bool big = false;
     int64_t length = 0, spare = 0;
 
     CRD_TRY(crd_sidecar_read(volume->file, &sidecar));
@@ -57,7 +57,7 @@ static crd_status raw_open(crd_volume *volume, const crd_volume_options *options
     memcpy(flat->shape, shape, sizeof flat->shape);
     flat->offset = options->offset;
     flat->stored = (int)type;
-    flat->swap = (big != 0) != CRD_BIG_ENDIAN;
+    flat->swap = big != CRD_BIG_ENDIAN;
     CRD_TRY(crd_flat_check(flat, length, &spare));
     if (spare > 0) {
         crd_warn(monitor,
@@ -82,7 +82,7 @@ static crd_status raw_read(crd_volume *volume, const crd_box *box, void *voxels)
 static crd_status raw_create(crd_volume *volume, const crd_volume_options *options)
 {
     crd_type type = volume->info.type;
-    int big = 0;
+    bool big = false;
     crd_flat *flat = NULL;
     if (options->type != NULL) {
         CRD_PASS(crd_type_parse(options->type, &type, &big));
@@ -91,7 +91,7 @@ static crd_status raw_create(crd_volume *volume, const crd_volume_options *optio
                             options->type, crd_type_name(volume->info.type));
         }
     }
-    CRD_PASS(crd_flat_create(volume, 0, (big != 0) != CRD_BIG_ENDIAN, &flat));
+    CRD_PASS(crd_flat_create(volume, 0, big != CRD_BIG_ENDIAN, &flat));
     volume->state = flat;
     return CRD_OK;
 }

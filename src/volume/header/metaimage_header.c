@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/header/text.h"
 #include "volume/own_keys.h"
 #include "volume/shape.h"

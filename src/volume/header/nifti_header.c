@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/own_keys.h"
 #include "volume/types.h"
 #include "volume/units.h"

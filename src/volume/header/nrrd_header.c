@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/header/text.h"
 #include "volume/own_keys.h"
 #include "volume/shape.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "credence/number.h"
+#include "base/number.h"
 
 crd_status crd_header_text(const char *path, char **out, size_t *bytes)
 {

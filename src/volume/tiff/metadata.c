@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/own_keys.h"
 #include "volume/tiff/tiff.h"
 #include "volume/units.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/monitor.h"
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/tiff/tiff.h"
 #include "volume/units.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "credence/number.h"
+#include "base/number.h"
 #include "volume/array/npy_header.h"
 #include "volume/types.h"
 #include "volume/units.h"

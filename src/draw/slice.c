@@ -1,26 +1,15 @@
-#include "report/picture.h"
+#include "draw/slice.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/colour.h"
-
-crd_status crd_plane_read(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index, crd_plane *out)
-{
-    crd_box slice = *box;
-    slice.origin[axis] += index;
-    slice.size[axis] = 1;
-    out->rows = slice.size[axis == 0 ? 1 : 0];
-    out->columns = slice.size[axis == 2 ? 1 : 2];
-    CRD_PASS(crd_alloc(out->rows * out->columns, sizeof *out->values, "a picture", &out->values));
-    CRD_PASS(crd_volume_read(volume, &slice, CRD_F32, out->values));
-    const float factor = (float)scale;
-    for (int64_t i = 0; i < out->rows * out->columns; i++) {
-        out->values[i] = isfinite(out->values[i]) ? out->values[i] * factor : 0.0f;
-    }
-    return CRD_OK;
-}
+#include "draw/colour.h"
+#include "draw/font.h"
+#include "draw/raster.h"
+#include "draw/ticks.h"
 
 static int64_t within(int64_t x, int64_t count)
 {
@@ -55,7 +44,7 @@ void crd_picture_size(const crd_plane *plane, double row_spacing, double column_
     high /= least;
     wide /= least;
     double factor = (double)edge / fmax(high, wide);
-    if (factor > 1.0) factor = fmin(4.0, floor(factor)); /* enlarged by whole numbers: voxels stay square */
+    if (factor > 1.0) factor = fmin(16.0, floor(factor)); /* enlarged by whole numbers: voxels stay square */
     *width = (int64_t)fmax(1.0, rint(wide * fmax(factor, 1e-6)));
     *height = (int64_t)fmax(1.0, rint(high * fmax(factor, 1e-6)));
 }
@@ -75,15 +64,6 @@ static float sample(const crd_plane *plane, int64_t x, int64_t y, int64_t width,
     return (float)(sum / (double)count);
 }
 
-static crd_status begin(int64_t width, int64_t height, crd_picture *out)
-{
-    int64_t bytes;
-    CRD_PASS(crd_product(width, height, 3, &bytes));
-    out->width = width;
-    out->height = height;
-    return crd_alloc(bytes, 1, "a picture", &out->rgb);
-}
-
 static int64_t level(double value, double low, double high, int64_t count)
 {
     const double t = high > low ? (value - low) / (high - low) : 0.0;
@@ -93,7 +73,7 @@ static int64_t level(double value, double low, double high, int64_t count)
 crd_status crd_picture_grey(const crd_plane *plane, double low, double high, int64_t width, int64_t height,
                             crd_picture *out)
 {
-    CRD_PASS(begin(width, height, out));
+    CRD_PASS(crd_picture_create(width, height, out));
     for (int64_t i = 0; i < width * height; i++) {
         const double value = (double)sample(plane, i % width, i / width, width, height);
         memset(out->rgb + 3 * i, (int)level(value, low, high, 256), 3);
@@ -105,7 +85,7 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
 {
     uint8_t colours[CRD_COLOURS][3];
     crd_colour_map(colours);
-    CRD_PASS(begin(width, height, out));
+    CRD_PASS(crd_picture_create(width, height, out));
     for (int64_t i = 0; i < width * height; i++) {
         const double value = (double)sample(plane, i % width, i / width, width, height);
         memcpy(out->rgb + 3 * i, colours[level(value, 0.0, high, CRD_COLOURS)], 3);
@@ -113,46 +93,57 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
     return CRD_OK;
 }
 
-crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, const uint8_t colour[3])
+crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour)
 {
     crd_status status = CRD_OK;
     uint8_t *inside = NULL;
+    const uint8_t rgb[3] = {(uint8_t)(colour >> 16), (uint8_t)(colour >> 8), (uint8_t)colour};
     const int64_t width = picture->width, height = picture->height;
     CRD_TRY(crd_alloc(width * height, 1, "a picture", &inside));
     for (int64_t i = 0; i < width * height; i++) {
         inside[i] = sample(plane, i % width, i / width, width, height) > 0.5f;
     }
     for (int64_t i = 0; i < width * height; i++) {
-        const bool right = i % width + 1 < width && inside[i] != inside[i + 1];
-        const bool below = i / width + 1 < height && inside[i] != inside[i + width];
-        if (right || below) memcpy(picture->rgb + 3 * i, colour, 3);
+        /* Both sides of the border. */
+        if (i % width + 1 < width && inside[i] != inside[i + 1]) {
+            memcpy(picture->rgb + 3 * i, rgb, 3);
+            memcpy(picture->rgb + 3 * (i + 1), rgb, 3);
+        }
+        if (i / width + 1 < height && inside[i] != inside[i + width]) {
+            memcpy(picture->rgb + 3 * i, rgb, 3);
+            memcpy(picture->rgb + 3 * (i + width), rgb, 3);
+        }
     }
 done:
     crd_free(&inside);
     return status;
 }
 
-void crd_picture_free(crd_picture *picture)
+/* Bar and words, `more` pixels larger all around. */
+static void fill_scale_bar(crd_raster *raster, double x, double y, double length, double size, const char *words,
+                           double more, uint32_t colour)
 {
-    crd_free(&picture->rgb);
+    const double thick = 0.22 * size, left = x + 0.5 * (length - size * crd_font_width(words));
+    crd_raster_box(raster, x - more, y - more, length + 2.0 * more, thick + 2.0 * more);
+    crd_raster_text(raster, left, y - 0.4 * size, size, size * CRD_FONT_PEN + 2.0 * more, false, words);
+    crd_raster_fill(raster, colour, 1.0);
 }
 
-void crd_text_base64(crd_text *text, const uint8_t *bytes, int64_t count)
+crd_status crd_picture_scale_bar(crd_picture *picture, double pixel, const char *unit)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char some[1024];
-    int64_t used = 0;
-    for (int64_t i = 0; i < count; i += 3) {
-        const int64_t left = count - i;
-        const uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-        some[used++] = letters[word >> 18];
-        some[used++] = letters[word >> 12 & 63];
-        some[used++] = left > 1 ? letters[word >> 6 & 63] : '=';
-        some[used++] = left > 2 ? letters[word & 63] : '=';
-        if (used == (int64_t)sizeof some || left <= 3) {
-            crd_text_add_bytes(text, some, used);
-            used = 0;
-        }
-    }
+    const double width = (double)picture->width, size = fmin(24.0, fmax(11.0, rint(width / 19.0)));
+    double low = 0.0, high = 0.36 * width * pixel;
+    crd_raster raster = {.picture = picture};
+    crd_ticks ticks;
+    char words[CRD_TICK_BYTES + 32];
+    if (!(pixel > 0.0) || !isfinite(high) || width < 120.0 || (double)picture->height < 4.0 * size) return CRD_OK;
+    crd_ticks_choose(&low, &high, 3, false, false, &ticks);
+    if (ticks.count < 2) return CRD_OK;
+    snprintf(words, sizeof words, "%s %s", ticks.text[1], unit);
+    const double length = rint(ticks.value[1] / pixel), wide = fmax(length, size * crd_font_width(words));
+    const double x = rint(width - 0.8 * size - 0.5 * (wide + length)), y = rint((double)picture->height - 1.1 * size);
+    fill_scale_bar(&raster, x, y, length, size, words, 1.2, 0x000000);
+    fill_scale_bar(&raster, x, y, length, size, words, 0.0, 0xffffff);
+    crd_raster_free(&raster);
+    return raster.status;
 }

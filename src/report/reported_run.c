@@ -1,4 +1,4 @@
-#include "report/subject.h"
+#include "report/reported_run.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 
-static crd_status add_warning(crd_subject *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static crd_status add_warning(crd_subject *subject, const char *format, ...)
+static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static crd_status add_warning(crd_reported_run *run, const char *format, ...)
 {
-    crd_text_list *list = &subject->warnings;
+    crd_text_list *list = &run->warnings;
     char text[1200], **items = NULL;
     va_list arguments;
     va_start(arguments, format);
@@ -27,7 +27,7 @@ static crd_status add_warning(crd_subject *subject, const char *format, ...)
     return CRD_OK;
 }
 
-static crd_status take_warnings(crd_subject *s)
+static crd_status take_warnings(crd_reported_run *s)
 {
     if (s->run.document == NULL) {
         return add_warning(s, "The folder has no manifest.json: model, seed and settings of the run aren't known.");
@@ -36,7 +36,7 @@ static crd_status take_warnings(crd_subject *s)
     return CRD_OK;
 }
 
-static crd_status open_map(crd_subject *s, const crd_output *output, crd_volume **volume, double *scale)
+static crd_status open_map(crd_reported_run *s, const crd_output *output, crd_volume **volume, double *scale)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
@@ -63,7 +63,7 @@ done:
     return status;
 }
 
-static crd_status open_maps(crd_subject *s)
+static crd_status open_maps(crd_reported_run *s)
 {
     const crd_manifest *run = &s->run;
     const crd_output *map = NULL;
@@ -87,7 +87,7 @@ static bool fits(const crd_box *box, const int64_t shape[3])
 }
 
 /* Half a percent of the voxels are darker than black, and half a percent lighter than white. */
-static void choose_greys(crd_subject *s)
+static void choose_greys(crd_reported_run *s)
 {
     const crd_volume_statistics *h = &s->scan_statistics;
     const double width = (h->histogram_high - h->histogram_low) / CRD_HISTOGRAM_BINS;
@@ -103,7 +103,7 @@ static void choose_greys(crd_subject *s)
 }
 
 /* A scan that has moved away isn't the end of a report. */
-static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor *monitor)
+static crd_status open_scan(crd_reported_run *s, const char *named, const crd_monitor *monitor)
 {
     const char *path = named != NULL ? named : s->run.scan.path;
     if (path == NULL)
@@ -129,7 +129,7 @@ static crd_status open_scan(crd_subject *s, const char *named, const crd_monitor
 }
 
 /* For the pictures. What it is understood as has been said by the validation. */
-static crd_status open_label(crd_subject *s, const crd_report_options *options)
+static crd_status open_label(crd_reported_run *s, const crd_report_options *options)
 {
     crd_status status = CRD_OK;
     crd_volume *volume = NULL;
@@ -151,7 +151,7 @@ done:
     return status;
 }
 
-static crd_status find_figures(crd_subject *s, const crd_report_options *options, const crd_monitor *monitor)
+static crd_status find_figures(crd_reported_run *s, const crd_report_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_validate_options validate;
@@ -172,7 +172,7 @@ done:
 }
 
 /* What the model was trained on, where its file is still there. */
-static void find_training(crd_subject *s)
+static void find_training(crd_reported_run *s)
 {
     crd_model *model = NULL;
     const char *path = s->run.model.path;
@@ -181,8 +181,8 @@ static void find_training(crd_subject *s)
     crd_model_free(&model);
 }
 
-crd_status crd_subject_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
-                            crd_subject *s)
+crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                                 crd_reported_run *s)
 {
     s->folder = folder;
     CRD_PASS(crd_run_read(folder, &s->run));
@@ -195,7 +195,7 @@ crd_status crd_subject_open(const char *folder, const crd_report_options *option
     return crd_survey_make(s, monitor);
 }
 
-void crd_subject_close(crd_subject *s)
+void crd_reported_run_close(crd_reported_run *s)
 {
     crd_manifest_free(&s->run);
     crd_validation_free(&s->figures);

@@ -1,6 +1,10 @@
-#include "report/colour.h"
+#include "draw/colour.h"
 
 #include <math.h>
+
+const uint32_t crd_class_colours[CRD_CLASS_COLOURS] = {0x00e0ff, 0xff9e1b, 0x3c0fa5, 0x870000, 0x2d96e1, 0xf0ffa5,
+                                                       0xf01e0f, 0x3c00ff, 0xb47887, 0x96c396, 0xa53c78, 0x784bb4,
+                                                       0xb4fff0, 0x00872d, 0x690f5a, 0xffd200};
 
 static double clamp(double x)
 {

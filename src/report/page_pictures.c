@@ -1,19 +1,18 @@
-#include "report/album.h"
-
+/* The pictures of a page: drawn, written beside it, and put into it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/png.h"
-#include "report/colour.h"
-#include "report/plot.h"
+#include "draw/colour.h"
+#include "draw/slice.h"
+#include "report/page.h"
 
+enum { PREDICTED, LABELLED }; /* numbers of crd_class_colours */
 enum { EDGE = 448, CROP = 64, CROP_EDGE = 192, CHOICES = 5 };
 
 static const char *const axis_names[] = {"z", "y", "x"};
-static const uint8_t predicted_colour[3] = {0, 224, 255}, label_colour[3] = {255, 158, 27};
 
 typedef struct choice {
     int64_t index;
@@ -21,28 +20,28 @@ typedef struct choice {
 } choice;
 
 /* Encodes the picture, writes the file NN_name.png, and adds it to the page. */
-static crd_status add(crd_album *album, const crd_picture *picture, const char *name, const char *alt,
+static crd_status add(crd_page_pictures *pictures, const crd_picture *picture, const char *name, const char *alt,
                       const char *caption)
 {
     crd_status status = CRD_OK;
     uint8_t *bytes = NULL;
     int64_t count;
     char file[128], *path = NULL;
-    crd_text *page = album->page;
-    CRD_TRY(crd_png_encode(picture->rgb, picture->width, picture->height, &bytes, &count));
-    snprintf(file, sizeof file, "%03d_%s.png", ++album->count, name);
-    CRD_TRY(crd_join_path(album->folder, file, "", &path));
+    crd_text *page = pictures->page;
+    CRD_TRY(crd_png_encode(picture, &bytes, &count));
+    snprintf(file, sizeof file, "%03d_%s.png", ++pictures->count, name);
+    CRD_TRY(crd_join_path(pictures->folder, file, "", &path));
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));
     crd_text_print(page, "<figure><img width=\"%lld\" height=\"%lld\" alt=\"", (long long)picture->width,
                    (long long)picture->height);
-    crd_text_html(page, album->which);
+    crd_text_html(page, pictures->which);
     crd_text_html(page, alt);
     crd_text_add(page, "\" src=\"data:image/png;base64,");
     crd_text_base64(page, bytes, count);
     crd_text_add(page, "\">");
     if (caption != NULL) {
         crd_text_add(page, "<figcaption>");
-        crd_text_html(page, album->which);
+        crd_text_html(page, pictures->which);
         crd_text_html(page, caption);
         crd_text_add(page, "</figcaption>");
     }
@@ -54,7 +53,8 @@ done:
     return status;
 }
 
-void crd_album_bar(crd_text *page, double high, const char *words)
+/* Colour bar from 0 to `high`. */
+static void add_bar(crd_text *page, double high, const char *words)
 {
     uint8_t colours[CRD_COLOURS][3];
     crd_colour_map(colours);
@@ -95,7 +95,7 @@ static void choose(choice *choices, int *count, int64_t index, const char *why)
 }
 
 /* The most uncertain, the most wrong, and some at even distances: more of those across z, the usual view. */
-static int choose_slices(const crd_subject *s, int axis, choice *choices)
+static int choose_slices(const crd_reported_run *s, int axis, choice *choices)
 {
     const int64_t n = s->whole.size[axis];
     int count = 0;
@@ -109,7 +109,26 @@ static int choose_slices(const crd_subject *s, int axis, choice *choices)
     return count;
 }
 
-static crd_status read_label(crd_subject *s, int axis, int64_t index, crd_plane *out)
+/* Plane number `index` across `axis`, of the box `box` of the volume: rows and columns are the other two axes. Values
+ * are multiplied by `scale`; what is no number becomes 0. */
+static crd_status read_plane(crd_volume *volume, double scale, const crd_box *box, int axis, int64_t index,
+                             crd_plane *out)
+{
+    crd_box slice = *box;
+    slice.origin[axis] += index;
+    slice.size[axis] = 1;
+    out->rows = slice.size[axis == 0 ? 1 : 0];
+    out->columns = slice.size[axis == 2 ? 1 : 2];
+    CRD_PASS(crd_alloc(out->rows * out->columns, sizeof *out->values, "a picture", &out->values));
+    CRD_PASS(crd_volume_read(volume, &slice, CRD_F32, out->values));
+    const float factor = (float)scale;
+    for (int64_t i = 0; i < out->rows * out->columns; i++) {
+        out->values[i] = isfinite(out->values[i]) ? out->values[i] * factor : 0.0f;
+    }
+    return CRD_OK;
+}
+
+static crd_status read_label(crd_reported_run *s, int axis, int64_t index, crd_plane *out)
 {
     crd_status status = CRD_OK;
     uint8_t *classes = NULL;
@@ -132,6 +151,8 @@ typedef struct planes {
     crd_plane back, seg, label, unc, maps[4];
     double low, high; /* greys */
     bool scan;
+    double edge; /* of a row's voxels, 0: not known */
+    const char *unit;
 } planes;
 
 static void free_planes(planes *p)
@@ -143,32 +164,34 @@ static void free_planes(planes *p)
     for (int i = 0; i < 4; i++) crd_plane_free(&p->maps[i]);
 }
 
-static crd_status read_planes(crd_subject *s, int axis, int64_t index, bool maps, planes *p)
+static crd_status read_planes(crd_reported_run *s, int axis, int64_t index, bool maps, planes *p)
 {
     p->scan = s->scan != NULL;
     p->low = p->scan ? s->scan_low : 0.0;
     p->high = p->scan ? s->scan_high : 1.0;
+    p->edge = s->spacing[axis == 2 ? 1 : 2];
+    p->unit = crd_page_unit(s);
     if (p->scan) {
-        CRD_PASS(crd_plane_read(s->scan, 1.0, &s->in_scan, axis, index, &p->back));
+        CRD_PASS(read_plane(s->scan, 1.0, &s->in_scan, axis, index, &p->back));
     } else if (s->prob != NULL) {
-        CRD_PASS(crd_plane_read(s->prob, s->prob_scale, &s->whole, axis, index, &p->back));
+        CRD_PASS(read_plane(s->prob, s->prob_scale, &s->whole, axis, index, &p->back));
     } else {
-        CRD_PASS(crd_plane_read(s->seg, 1.0, &s->whole, axis, index, &p->back));
+        CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->back));
     }
     if (s->seg != NULL) {
-        CRD_PASS(crd_plane_read(s->seg, 1.0, &s->whole, axis, index, &p->seg));
+        CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->seg));
     } else {
-        CRD_PASS(crd_plane_read(s->prob, s->prob_scale, &s->whole, axis, index, &p->seg));
+        CRD_PASS(read_plane(s->prob, s->prob_scale, &s->whole, axis, index, &p->seg));
     }
     if (s->label != NULL) CRD_PASS(read_label(s, axis, index, &p->label));
-    if (s->unc != NULL) CRD_PASS(crd_plane_read(s->unc, s->unc_scale, &s->whole, axis, index, &p->unc));
+    if (s->unc != NULL) CRD_PASS(read_plane(s->unc, s->unc_scale, &s->whole, axis, index, &p->unc));
     for (int64_t i = 0; maps && i < s->map_count; i++) {
-        CRD_PASS(crd_plane_read(s->maps[i], s->map_scales[i], &s->whole, axis, index, &p->maps[i]));
+        CRD_PASS(read_plane(s->maps[i], s->map_scales[i], &s->whole, axis, index, &p->maps[i]));
     }
     return CRD_OK;
 }
 
-static crd_status add_grey(crd_album *album, const planes *p, int64_t width, int64_t height, bool contours,
+static crd_status add_grey(crd_page_pictures *pictures, const planes *p, int64_t width, int64_t height, bool contours,
                            const char *where)
 {
     crd_status status = CRD_OK;
@@ -176,17 +199,21 @@ static crd_status add_grey(crd_album *album, const planes *p, int64_t width, int
     char alt[256];
     const char *back = p->scan ? "scan" : "probability";
     CRD_TRY(crd_picture_grey(&p->back, p->low, p->high, width, height, &picture));
-    if (contours && p->label.values != NULL) CRD_TRY(crd_picture_contour(&picture, &p->label, label_colour));
-    if (contours) CRD_TRY(crd_picture_contour(&picture, &p->seg, predicted_colour));
+    if (contours && p->label.values != NULL)
+        CRD_TRY(crd_picture_contour(&picture, &p->label, crd_class_colours[LABELLED]));
+    if (contours) CRD_TRY(crd_picture_contour(&picture, &p->seg, crd_class_colours[PREDICTED]));
+    if (!contours) {
+        CRD_TRY(crd_picture_scale_bar(&picture, p->edge * (double)p->back.columns / (double)width, p->unit));
+    }
     snprintf(alt, sizeof alt, contours ? "Outline of the segmentation over the %s, %s" : "The %s, %s", back, where);
-    CRD_TRY(add(album, &picture, contours ? "contour" : back, alt, contours ? "segmentation" : back));
+    CRD_TRY(add(pictures, &picture, contours ? "contour" : back, alt, contours ? "segmentation" : back));
 done:
     crd_picture_free(&picture);
     return status;
 }
 
-static crd_status add_map(crd_album *album, const crd_plane *plane, double high, int64_t width, int64_t height,
-                          const char *name, const char *where)
+static crd_status add_map(crd_page_pictures *pictures, const crd_plane *plane, double high, int64_t width,
+                          int64_t height, const char *name, const char *where)
 {
     crd_status status = CRD_OK;
     crd_picture picture = {0};
@@ -194,7 +221,7 @@ static crd_status add_map(crd_album *album, const crd_plane *plane, double high,
     CRD_TRY(crd_picture_map(plane, high, width, height, &picture));
     snprintf(alt, sizeof alt, "Uncertainty %s, %s", name, where);
     snprintf(caption, sizeof caption, "uncertainty %s", name);
-    CRD_TRY(add(album, &picture, "uncertainty", alt, caption));
+    CRD_TRY(add(pictures, &picture, "uncertainty", alt, caption));
 done:
     crd_picture_free(&picture);
     return status;
@@ -210,34 +237,34 @@ static double largest_of(const crd_plane *plane)
 }
 
 /* The maps of all intervals side by side, in one scale that suits the widest. */
-static crd_status add_intervals(crd_album *album, crd_subject *subjects, int count, const planes p[2],
+static crd_status add_intervals(crd_page_pictures *pictures, crd_reported_run *runs, int count, const planes p[2],
                                 const int64_t width[2], const int64_t height[2], const char *where)
 {
     double high = 0.0;
     for (int k = 0; k < count; k++) {
-        if (p[k].unc.values != NULL && subjects[k].map_count > 0) {
-            high = fmax(high, largest_of(&p[k].maps[subjects[k].map_count - 1]));
+        if (p[k].unc.values != NULL && runs[k].map_count > 0) {
+            high = fmax(high, largest_of(&p[k].maps[runs[k].map_count - 1]));
         }
     }
     if (high == 0.0) return CRD_OK;
-    crd_album_bar(album->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
-    crd_text_add(album->page, "<div class=\"pictures\">");
+    add_bar(pictures->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
+    crd_text_add(pictures->page, "<div class=\"pictures\">");
     for (int k = 0; k < count; k++) {
-        const crd_subject *s = &subjects[k];
+        const crd_reported_run *s = &runs[k];
         if (p[k].unc.values == NULL || s->map_count == 0) continue;
-        if (count > 1) album->which = run_names[k];
-        CRD_PASS(add_map(album, &p[k].unc, high, width[k], height[k], s->run.uncertainty.text, where));
+        if (count > 1) pictures->which = run_names[k];
+        CRD_PASS(add_map(pictures, &p[k].unc, high, width[k], height[k], s->run.uncertainty.text, where));
         for (int64_t i = 0; i < s->map_count; i++) {
-            CRD_PASS(add_map(album, &p[k].maps[i], high, width[k], height[k], s->map_names[i], where));
+            CRD_PASS(add_map(pictures, &p[k].maps[i], high, width[k], height[k], s->map_names[i], where));
         }
     }
-    crd_text_add(album->page, "</div>");
+    crd_text_add(pictures->page, "</div>");
     return CRD_OK;
 }
 
 /* One slice of all runs in one row: the scan once, then segmentation and map of each. Further intervals follow. */
-static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, int axis, const choice *c, bool maps,
-                            double high)
+static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs, int count, int axis, const choice *c,
+                            bool maps, double high)
 {
     crd_status status = CRD_OK;
     planes p[2];
@@ -245,31 +272,31 @@ static crd_status add_slice(crd_album *album, crd_subject *subjects, int count, 
     int64_t width[2] = {0}, height[2] = {0};
     memset(p, 0, sizeof p);
     snprintf(where, sizeof where, "%s = %lld (%s)", axis_names[axis],
-             (long long)(c->index + subjects[0].in_scan.origin[axis]), c->why);
-    crd_text_add(album->page, "<div class=\"pictures\">");
+             (long long)(c->index + runs[0].in_scan.origin[axis]), c->why);
+    crd_text_add(pictures->page, "<div class=\"pictures\">");
     for (int i = 0; i < count; i++) {
-        crd_subject *s = &subjects[i];
+        crd_reported_run *s = &runs[i];
         if (c->index >= s->whole.size[axis]) continue; /* the second run is smaller */
         CRD_TRY(read_planes(s, axis, c->index, maps, &p[i]));
         crd_picture_size(&p[i].back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], EDGE, &width[i],
                          &height[i]);
-        album->which = "";
-        if (i == 0) CRD_TRY(add_grey(album, &p[i], width[i], height[i], false, where));
-        if (count > 1) album->which = run_names[i];
-        CRD_TRY(add_grey(album, &p[i], width[i], height[i], true, where));
+        pictures->which = "";
+        if (i == 0) CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], false, where));
+        if (count > 1) pictures->which = run_names[i];
+        CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], true, where));
         if (s->unc != NULL)
-            CRD_TRY(add_map(album, &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
+            CRD_TRY(add_map(pictures, &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
     }
-    crd_text_add(album->page, "</div>");
-    if (maps) CRD_TRY(add_intervals(album, subjects, count, p, width, height, where));
+    crd_text_add(pictures->page, "</div>");
+    if (maps) CRD_TRY(add_intervals(pictures, runs, count, p, width, height, where));
 done:
-    album->which = "";
+    pictures->which = "";
     for (int i = 0; i < 2; i++) free_planes(&p[i]);
     return status;
 }
 
 /* `run` is whose figures they are, "" where there is one only. */
-static void name_slice(crd_text *page, const crd_subject *s, const char *run, int axis, const choice *c)
+static void name_slice(crd_text *page, const crd_reported_run *s, const char *run, int axis, const choice *c)
 {
     crd_text_print(page, "<h4>%s = %lld <small>", axis_names[axis], (long long)(c->index + s->in_scan.origin[axis]));
     crd_text_html(page, run);
@@ -287,30 +314,34 @@ static void name_slice(crd_text *page, const crd_subject *s, const char *run, in
     crd_text_add(page, "</small></h4>");
 }
 
-crd_status crd_album_slices(crd_album *album, crd_subject *subjects, int count)
+crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, int count)
 {
     double high = 0.0;
     bool label = false;
     for (int i = 0; i < count; i++) {
-        high = fmax(high, subjects[i].survey.high);
-        label |= subjects[i].label != NULL;
+        high = fmax(high, runs[i].survey.high);
+        label |= runs[i].label != NULL;
     }
-    crd_text_add(album->page, "<p class=\"key\"><span><i class=\"predicted\"></i>outline of the segmentation</span>");
+    crd_text_print(pictures->page,
+                   "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
+                   (unsigned)crd_class_colours[PREDICTED]);
     if (label) {
-        crd_text_add(album->page, "<span><i class=\"labelled\"></i>outline of the label, where they differ</span>");
+        crd_text_print(pictures->page,
+                       "<span><i style=\"background:#%06x\"></i>outline of the label, where they differ</span>",
+                       (unsigned)crd_class_colours[LABELLED]);
     }
-    crd_text_add(album->page, "</p>");
-    if (high > 0.0) crd_album_bar(album->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
+    crd_text_add(pictures->page, "</p>");
+    if (high > 0.0) add_bar(pictures->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
     for (int axis = 0; axis < 3; axis++) {
         choice choices[CHOICES];
-        const int chosen = choose_slices(&subjects[0], axis, choices);
-        crd_text_print(album->page, "<h3>Slices across %s</h3>", axis_names[axis]);
+        const int chosen = choose_slices(&runs[0], axis, choices);
+        crd_text_print(pictures->page, "<h3>Slices across %s</h3>", axis_names[axis]);
         for (int c = 0; c < chosen; c++) {
-            name_slice(album->page, &subjects[0], count > 1 ? run_names[0] : "", axis, &choices[c]);
-            CRD_PASS(add_slice(album, subjects, count, axis, &choices[c], c == 0, high));
+            name_slice(pictures->page, &runs[0], count > 1 ? run_names[0] : "", axis, &choices[c]);
+            CRD_PASS(add_slice(pictures, runs, count, axis, &choices[c], c == 0, high));
         }
     }
-    return album->page->status;
+    return pictures->page->status;
 }
 
 /* Where a crop around `centre` begins: inside the plane, as far as that is large enough. */
@@ -331,7 +362,7 @@ static crd_status cropped(crd_plane *plane, int64_t row, int64_t column)
     return CRD_OK;
 }
 
-static crd_status add_crop(crd_album *album, crd_subject *s, const crd_region *region, int number)
+static crd_status add_crop(crd_page_pictures *pictures, crd_reported_run *s, const crd_region *region, int number)
 {
     crd_status status = CRD_OK;
     planes p = {0};
@@ -340,23 +371,23 @@ static crd_status add_crop(crd_album *album, crd_subject *s, const crd_region *r
     CRD_TRY(read_planes(s, 0, region->centre[0], false, &p));
     crd_plane *all[] = {&p.back, &p.seg, &p.label, &p.unc};
     for (int i = 0; i < 4; i++) CRD_TRY(cropped(all[i], region->centre[1], region->centre[2]));
-    CRD_TRY(add_grey(album, &p, CROP_EDGE, CROP_EDGE, true, where));
-    CRD_TRY(add_map(album, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->run.uncertainty.text, where));
+    CRD_TRY(add_grey(pictures, &p, CROP_EDGE, CROP_EDGE, true, where));
+    CRD_TRY(add_map(pictures, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->run.uncertainty.text, where));
 done:
     free_planes(&p);
     return status;
 }
 
-crd_status crd_album_regions(crd_album *album, crd_subject *s)
+crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *s)
 {
-    crd_text *page = album->page;
+    crd_text *page = pictures->page;
     const bool sized = s->spacing[0] > 0.0 && s->spacing[1] > 0.0 && s->spacing[2] > 0.0;
     crd_text_add(page, "<div class=\"regions\">");
     for (int i = 0; i < s->survey.region_count; i++) {
         const crd_region *r = &s->survey.regions[i];
         const int64_t *o = s->in_scan.origin;
         crd_text_print(page, "<article><h4>%d</h4><div class=\"crops\">", i + 1);
-        CRD_PASS(add_crop(album, s, r, i + 1));
+        CRD_PASS(add_crop(pictures, s, r, i + 1));
         crd_text_print(page,
                        "</div><dl><dt>centre z, y, x</dt><dd>%lld, %lld, %lld</dd><dt>from</dt><dd>%lld, %lld, "
                        "%lld</dd><dt>to</dt><dd>%lld, %lld, %lld</dd><dt>size</dt><dd>%lld voxels",
@@ -368,7 +399,7 @@ crd_status crd_album_regions(crd_album *album, crd_subject *s)
             crd_text_add(page, ", ");
             crd_text_number(page, (double)r->voxels * s->spacing[0] * s->spacing[1] * s->spacing[2], 4, "");
             crd_text_add(page, " ");
-            crd_text_html(page, strcmp(s->unit, "um") == 0 ? "\xc2\xb5m" : s->unit);
+            crd_text_html(page, crd_page_unit(s));
             crd_text_add(page, "\xc2\xb3");
         }
         crd_text_add(page, "</dd><dt>mean uncertainty</dt><dd>");

@@ -1,12 +1,11 @@
 /* A run as a report sees it: its volumes, its manifest, its figures, and a survey of its map. */
-#ifndef CRD_REPORT_SUBJECT_H
-#define CRD_REPORT_SUBJECT_H
+#ifndef CRD_REPORT_REPORTED_RUN_H
+#define CRD_REPORT_REPORTED_RUN_H
 
 #include "chunk/label.h"
 #include "credence/model.h"
 #include "credence/report.h"
 #include "credence/validate.h"
-#include "report/picture.h"
 #include "run/read.h"
 
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
@@ -29,7 +28,7 @@ typedef struct crd_survey {
     int region_count;
 } crd_survey;
 
-typedef struct crd_subject {
+typedef struct crd_reported_run {
     const char *folder;
     char name[32]; /* "Run A (bcnn)" where there are two, else "" */
     crd_manifest run;
@@ -50,14 +49,14 @@ typedef struct crd_subject {
     crd_training_record training; /* voxels 0: not known */
     crd_text_list warnings;       /* of the run, then of the report */
     crd_survey survey;
-} crd_subject;
+} crd_reported_run;
 
-/* Opens, validates if need be, and surveys. `subject` is zeroed before, and closed whatever happens. */
-crd_status crd_subject_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
-                            crd_subject *subject);
-void crd_subject_close(crd_subject *subject);
+/* Opens, validates if need be, and surveys. `run` is zeroed before, and closed whatever happens. */
+crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
+                                 crd_reported_run *run);
+void crd_reported_run_close(crd_reported_run *run);
 
-crd_status crd_survey_make(crd_subject *subject, const crd_monitor *monitor);
+crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor);
 void crd_survey_free(crd_survey *survey);
 /* Finds the regions from means over blocks of edge `block`, `cells` of them along each axis. */
 crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
