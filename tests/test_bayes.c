@@ -517,10 +517,10 @@ static void test_parts(void)
         CHECK_OK(set_up((crd_kind)kind, 8, 4, 1, &f));
         uint8_t *seen = calloc((size_t)f.net.model.total, 1);
         for (size_t s = 0; seen != NULL && s < sizeof sizes / sizeof sizes[0]; s++) {
-            crd_part part, before = {0};
+            crd_posterior_part part, before = {0};
             memset(seen, 0, (size_t)f.net.model.total);
             for (int rank = 0; rank < sizes[s]; rank++, before = part) {
-                crd_part_make(f.posterior, sizes[s], rank, &part);
+                crd_posterior_part_make(f.posterior, sizes[s], rank, &part);
                 CHECK(part.points.begin == before.points.end && part.weights.begin == before.weights.end);
                 CHECK(part.blocks.begin == before.blocks.end && part.point_blocks.begin == before.point_blocks.end);
                 CHECK(total(part.seen, part.seen_count) == part.points.end - part.points.begin);

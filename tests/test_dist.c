@@ -227,14 +227,14 @@ static bool add_up(crd_dist *dist)
     const int rank = crd_dist_rank(dist), size = crd_dist_size(dist);
     int64_t bounds[9] = {0};
     crd_dist_sum *sum = NULL;
-    crd_dist_board *board = NULL;
+    crd_shared_vector *vector = NULL;
     for (int i = 0; i < size; i++) bounds[i + 1] = i == 1 ? bounds[i] : LENGTH * (i + 1) / size; /* rank 1 gets none */
     bounds[size] = LENGTH;
     bool fine = crd_dist_sum_create(dist, MOST, LENGTH, bounds, &sum) == CRD_OK;
-    fine = fine && crd_dist_board_create(dist, LENGTH, &board) == CRD_OK;
+    fine = fine && crd_shared_vector_create(dist, LENGTH, &vector) == CRD_OK;
     for (size_t c = 0; fine && c < sizeof counts / sizeof counts[0]; c++) {
         const float *const *parts = NULL;
-        float *out = crd_dist_board_values(board);
+        float *out = crd_shared_vector_values(vector);
         int64_t begin, end;
         crd_dist_part(counts[c], size, rank, &begin, &end);
         fine = crd_dist_sum_begin(sum, counts[c]) == CRD_OK;
@@ -247,7 +247,7 @@ static bool add_up(crd_dist *dist)
             out[i] = 0.0f;
             for (int64_t v = 0; v < counts[c]; v++) out[i] += parts[v][i - bounds[rank]];
         }
-        fine = fine && crd_dist_board_share(board, bounds) == CRD_OK;
+        fine = fine && crd_shared_vector_share(vector, bounds) == CRD_OK;
         for (int64_t i = 0; i < LENGTH; i++) {
             float expected = 0.0f;
             for (int64_t v = 0; v < counts[c]; v++) expected += term(v, i);
@@ -255,7 +255,7 @@ static bool add_up(crd_dist *dist)
         }
     }
     crd_dist_sum_free(&sum);
-    crd_dist_board_free(&board);
+    crd_shared_vector_free(&vector);
     return fine;
 }
 

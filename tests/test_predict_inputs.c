@@ -4,8 +4,8 @@
 #include "base/settings/row.h"
 #include "comma_locale.h"
 #include "harness.h"
-#include "predict/likeness.h"
 #include "predict/memory_plan.h"
+#include "predict/training_match.h"
 #include "predict_run.h"
 #include "run/lock.h"
 
@@ -339,7 +339,7 @@ static void test_unlike_the_training_data(void)
                                           .spacing = {0.002, 0.001, 0.001},
                                           .unit = "mm"};
     memcpy(info.training.histogram, statistics.histogram, sizeof statistics.histogram);
-    CHECK_NEAR(crd_likeness_distance(&info.training, &statistics, true), 0.0, 1e-12);
+    CHECK_NEAR(crd_training_match_distance(&info.training, &statistics, true), 0.0, 1e-12);
     CHECK_OK(crd_model_create(&info, 1, &model));
     CHECK_OK(crd_model_save(model, scratch("trained.h5")));
     crd_model_free(&model);

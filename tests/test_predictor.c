@@ -213,8 +213,8 @@ static void test_thrift(void)
         CHECK_OK(crd_ops_select(NULL, &ops));
         CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &before, &device));
         CHECK_OK(predict(&plan, 2, 0, c->input, usual));
-        while (plan.thrift < CRD_THRIFT_MOST) {
-            plan.thrift++;
+        while (plan.memory_saving < CRD_MEMORY_SAVING_MOST) {
+            plan.memory_saving++;
             CHECK_OK(crd_backend_cpu.predictor_bytes(&settings, &plan, &bytes, &device));
             CHECK_OK(predict(&plan, 2, 0, c->input, thrifty));
             CHECK(ops->keep_bytes(&merge) > 0 ? bytes < before : bytes == before);

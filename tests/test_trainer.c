@@ -183,7 +183,7 @@ static void test_samples_are_a_predictors(void)
                                          .inverse_temperature = 1.0f,
                                          .keep_samples = true,
                                          .first_sample = FIRST,
-                                         .thrift = CRD_THRIFT_MOST};
+                                         .memory_saving = CRD_MEMORY_SAVING_MOST};
         crd_trainer *trainer = new_trainer(&crd_backend_cpu, c, CRD_FLIPOUT, 2, 0, 0);
         crd_learner *learner = crd_trainer_learner(trainer);
         crd_predictor *predictor = NULL;

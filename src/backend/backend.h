@@ -37,7 +37,7 @@ typedef struct crd_device_settings {
     char fallback[160]; /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
 } crd_device_settings;
 
-enum { CRD_THRIFT_MOST = 2 };
+enum { CRD_MEMORY_SAVING_MOST = 2 };
 
 typedef struct crd_predictor_plan {
     const crd_net *net;      /* borrowed until the predictor is freed, as all pointers here */
@@ -53,8 +53,8 @@ typedef struct crd_predictor_plan {
     bool standard_deviation;
     bool keep_samples;    /* results carry every sample's probabilities */
     int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
-    int thrift;           /* 0 .. CRD_THRIFT_MOST: the more, the less host memory, and the longer it takes; the results
-                             are the same */
+    int memory_saving;    /* 0 .. CRD_MEMORY_SAVING_MOST: the more, the less host memory, and the longer it takes; the
+                      results    are the same */
     int64_t any_order;    /* of so many chunks, submitted one after the other, the results may come in any order, before
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;

@@ -49,13 +49,13 @@ crd_status crd_dist_check(crd_dist *dist);
 void crd_dist_fail(crd_dist *dist);
 
 /* A vector of which every rank writes a range of its own that all then see. */
-typedef struct crd_dist_board crd_dist_board;
+typedef struct crd_shared_vector crd_shared_vector;
 /* Not collective. */
-crd_status crd_dist_board_create(crd_dist *dist, int64_t length, crd_dist_board **out);
-void crd_dist_board_free(crd_dist_board **board);
-float *crd_dist_board_values(crd_dist_board *board);
+crd_status crd_shared_vector_create(crd_dist *dist, int64_t length, crd_shared_vector **out);
+void crd_shared_vector_free(crd_shared_vector **vector);
+float *crd_shared_vector_values(crd_shared_vector *vector);
 /* Rank r has written [bounds[r], bounds[r + 1]). */
-crd_status crd_dist_board_share(crd_dist_board *board, const int64_t *bounds);
+crd_status crd_shared_vector_share(crd_shared_vector *vector, const int64_t *bounds);
 
 /* Vectors that different ranks hold, to be added in the same order by any number of them: every rank gets one range of
  * the elements of all vectors, and does with it what it likes.

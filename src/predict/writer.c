@@ -10,7 +10,7 @@
 struct crd_writer {
     const crd_request *request;
     crd_partial *partial;
-    crd_growth *growth; /* or NULL */
+    crd_growing_volumes *growing; /* or NULL */
     crd_slice slices[CRD_WRITER_BUFFERS];
     bool flush[CRD_WRITER_BUFFERS];
     pthread_t thread;
@@ -33,11 +33,11 @@ static crd_status note_waiting(crd_writer *writer)
     CRD_PASS(crd_partial_sync(writer->partial));
     for (int64_t i = 0; i < writer->waiting_count; i++) {
         CRD_PASS(crd_partial_note(writer->partial, writer->waiting[i], writer->sums + i * words));
-        if (writer->growth != NULL) crd_growth_note(writer->growth, writer->waiting[i]);
+        if (writer->growing != NULL) crd_growing_volumes_note(writer->growing, writer->waiting[i]);
     }
     writer->waiting_count = 0;
     CRD_PASS(crd_partial_flush(writer->partial));
-    return writer->growth != NULL ? crd_growth_advance(writer->growth, NULL) : CRD_OK;
+    return writer->growing != NULL ? crd_growing_volumes_advance(writer->growing, NULL) : CRD_OK;
 }
 
 static crd_status write_one(crd_writer *writer, const crd_slice *slice, bool flush)
@@ -74,7 +74,8 @@ static void *write_slices(void *context)
     return NULL;
 }
 
-crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_growth *growth, crd_writer **out)
+crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_growing_volumes *growing,
+                             crd_writer **out)
 {
     crd_status status = CRD_OK;
     crd_writer *writer = NULL;
@@ -85,7 +86,7 @@ crd_status crd_writer_create(const crd_request *request, crd_partial *partial, c
     pthread_cond_init(&writer->changed, NULL);
     writer->request = request;
     writer->partial = partial;
-    writer->growth = growth;
+    writer->growing = growing;
     CRD_TRY(crd_alloc(depth, sizeof *writer->waiting, "the list of slices", &writer->waiting));
     CRD_TRY(crd_alloc(depth * crd_slice_sums(request), sizeof *writer->sums, "the list of slices", &writer->sums));
     for (int i = 0; i < CRD_WRITER_BUFFERS; i++) CRD_TRY(crd_slice_alloc(request, &writer->slices[i]));

@@ -2,15 +2,16 @@
 #ifndef CRD_PREDICT_WRITER_H
 #define CRD_PREDICT_WRITER_H
 
-#include "predict/growth.h"
+#include "predict/growing_volumes.h"
 #include "predict/partial.h"
 
 enum { CRD_WRITER_BUFFERS = 2 };
 
 typedef struct crd_writer crd_writer;
 
-/* All are borrowed until the writer is freed; `growth` may be NULL. */
-crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_growth *growth, crd_writer **out);
+/* All are borrowed until the writer is freed; `growing` may be NULL. */
+crd_status crd_writer_create(const crd_request *request, crd_partial *partial, crd_growing_volumes *growing,
+                             crd_writer **out);
 /* Ends the thread without noting what wasn't flushed. */
 void crd_writer_free(crd_writer **writer);
 

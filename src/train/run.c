@@ -16,7 +16,7 @@
 /* The trainer's state is that of the last step. Collective, as all that calls it. */
 static crd_status fetch(crd_run *r, bool moments)
 {
-    if (r->spread != NULL) CRD_PASS(crd_spread_collect(r->spread, moments));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_collect(r->shared, moments));
     return crd_trainer_fetch(r->trainer);
 }
 
@@ -72,15 +72,15 @@ static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
     double waited;
     CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
     r->result->waited_seconds += waited;
-    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_begin(r->shared, batch));
     const float scale = (float)(1.0 / (double)batch->labelled);
     for (int64_t i = batch->first; i < batch->end; i++) {
         const float *input = batch->inputs + (i - batch->first) * voxels;
         const uint8_t *label = batch->labels + (i - batch->first) * voxels;
-        CRD_PASS(r->spread != NULL ? crd_spread_add(r->spread, i, input, label, scale)
+        CRD_PASS(r->shared != NULL ? crd_shared_step_add(r->shared, i, input, label, scale)
                                    : crd_trainer_add(r->trainer, (uint32_t)i, input, label, scale, &losses[i]));
     }
-    return r->spread != NULL ? crd_spread_finish(r->spread, batch, losses) : CRD_OK;
+    return r->shared != NULL ? crd_shared_step_finish(r->shared, batch, losses) : CRD_OK;
 }
 
 static crd_status take_step(crd_run *r)
@@ -93,9 +93,9 @@ static crd_status take_step(crd_run *r)
     const crd_loss *losses = r->losses[0];
     const int64_t epoch = crd_run_epoch(r, batch.step);
     const double kl_scale = weight_of(r, epoch) / r->kl_divisor, rate = rate_of(r, epoch);
-    CRD_PASS(r->spread != NULL ? crd_spread_start(r->spread, kl_scale, rate)
+    CRD_PASS(r->shared != NULL ? crd_shared_step_start(r->shared, kl_scale, rate)
                                : crd_trainer_start(r->trainer, kl_scale, rate));
-    r->ahead = r->spread == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
+    r->ahead = r->shared == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
     if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
     CRD_PASS(crd_trainer_wait(r->trainer, &kl));
     for (int64_t i = 0; i < batch.count; i++) {
@@ -183,7 +183,7 @@ static crd_status finish_epoch(crd_run *r)
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
-    if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_speeds(r->shared, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
     if (crd_run_first(r) && crd_png_possible() && crd_progress_picture(r->picture_path, r->history) != CRD_OK) {

@@ -11,7 +11,7 @@
 #include "train/feeder.h"
 #include "train/history.h"
 #include "train/log.h"
-#include "train/spread.h"
+#include "train/shared_step.h"
 #include "train/validation.h"
 
 typedef struct crd_run {
@@ -24,7 +24,7 @@ typedef struct crd_run {
     char *isa;                  /* of the checkpoint that is resumed, or NULL */
     char init[CRD_SHA256_TEXT]; /* of the model that it starts from; "none" for none */
     crd_dist *dist;             /* rank 0 talks and writes; all ranks hold the same state */
-    crd_spread *spread;         /* NULL for a process alone */
+    crd_shared_step *shared;    /* NULL for a process alone */
     double *rank_speeds;        /* examples a second, by rank; NULL for a process alone */
     int64_t threads;
     crd_lock *lock;

@@ -337,9 +337,9 @@ static crd_status make_trainer(crd_run *r)
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
-    CRD_PASS(crd_spread_create(r->dist, o->batch, r->trainer, &r->spread));
+    CRD_PASS(crd_shared_step_create(r->dist, o->batch, r->trainer, &r->shared));
     for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
-    if (r->spread != NULL) {
+    if (r->shared != NULL) {
         CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
     }
     return crd_checker_open(r->trainer, r->validation, r->dist, r->monitor, &r->checker);
@@ -479,7 +479,7 @@ void crd_run_close(crd_run *r)
     crd_feeder_stop(&r->feeder);
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
-    crd_spread_free(&r->spread);
+    crd_shared_step_free(&r->shared);
     for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
     crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);

@@ -5,7 +5,7 @@
 #include "backend/cuda/hopper/hopper.cuh"
 #include "base/philox.h"
 #include "base/philox_inline.h"
-#include "net/sharing.h"
+#include "net/tensor_sharing.h"
 
 // Channels of a layer's two inputs: one with a skip reads [skip, source].
 template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) const

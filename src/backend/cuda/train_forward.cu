@@ -1,6 +1,6 @@
 #include "backend/cuda/train_net.cuh"
 
-#include "net/sharing.h"
+#include "net/tensor_sharing.h"
 
 template <typename T> void TrainNet<T>::describe(const crd_net *network, const int64_t chunk[3], int64_t examples)
 {

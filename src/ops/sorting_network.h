@@ -1,6 +1,6 @@
 /* Batcher's odd-even merge sort as a list: exchanges of rows i < j that put rows into order whatever they hold. */
-#ifndef CRD_OPS_NETWORK_H
-#define CRD_OPS_NETWORK_H
+#ifndef CRD_OPS_SORTING_NETWORK_H
+#define CRD_OPS_SORTING_NETWORK_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  *
  * owner[layer], for all layers up to net->head: the layer whose tensor it takes over; its own number where it has one
  * of its own. */
-#ifndef CRD_NET_SHARING_H
-#define CRD_NET_SHARING_H
+#ifndef CRD_NET_TENSOR_SHARING_H
+#define CRD_NET_TENSOR_SHARING_H
 
 #include "net/net.h"
 

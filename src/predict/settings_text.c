@@ -1,4 +1,4 @@
-#include "predict/values.h"
+#include "predict/settings_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "predict/edge.h"
+#include "predict/shared_slices.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -75,7 +75,7 @@ done:
     return status;
 }
 
-crd_status crd_edge_leave(crd_accumulator *a, const char *folder, int64_t z, int64_t band)
+crd_status crd_shared_slice_leave(crd_accumulator *a, const char *folder, int64_t z, int64_t band)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
@@ -100,7 +100,7 @@ done:
     return status;
 }
 
-crd_status crd_edge_take(crd_accumulator *a, const char *folder, int64_t z, int64_t band)
+crd_status crd_shared_slice_take(crd_accumulator *a, const char *folder, int64_t z, int64_t band)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
@@ -120,7 +120,7 @@ done:
     return status;
 }
 
-crd_status crd_edge_bytes(const crd_request *request, int64_t *bytes)
+crd_status crd_shared_slice_bytes(const crd_request *request, int64_t *bytes)
 {
     crd_slab_shape shape;
     crd_slab_tiles tiles;

@@ -1,4 +1,4 @@
-#include "volume/link.h"
+#include "volume/outside_link.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "predict/likeness.h"
+#include "predict/training_match.h"
 
 #include <math.h>
 
@@ -38,7 +38,8 @@ static double largest_difference(const histogram *a, const histogram *b)
     return most;
 }
 
-double crd_likeness_distance(const crd_training_record *training, const crd_volume_statistics *scan, bool normalised)
+double crd_training_match_distance(const crd_training_record *training, const crd_volume_statistics *scan,
+                                   bool normalised)
 {
     const double std = sqrt(scan->variance);
     histogram a = {training->histogram_low, training->histogram_high, 0.0, 1.0, training->histogram, 0.0};
@@ -69,13 +70,13 @@ static bool spacing_differs(const crd_training_record *training, const crd_volum
     return false;
 }
 
-void crd_likeness_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor)
+void crd_training_match_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor)
 {
     const crd_training_record *training = &crd_model_describe(request->model)->training;
     const crd_volume_info *info = crd_scan_info(scan);
     if (training->voxels == 0) return;
     const bool normalised = request->norm.mode == CRD_NORM_SCAN;
-    const double distance = crd_likeness_distance(training, crd_scan_statistics(scan), normalised);
+    const double distance = crd_training_match_distance(training, crd_scan_statistics(scan), normalised);
     if (distance > different_distribution) {
         crd_warn(monitor,
                  "the scan's grey values are unlike those of the training scans (%.0f %% of them lie elsewhere%s): "

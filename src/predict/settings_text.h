@@ -1,6 +1,6 @@
 /* Settings of a prediction whose text has a form of its own: 0:64,10:20,0:99 and 33-67,20-80. */
-#ifndef CRD_PREDICT_VALUES_H
-#define CRD_PREDICT_VALUES_H
+#ifndef CRD_PREDICT_SETTINGS_TEXT_H
+#define CRD_PREDICT_SETTINGS_TEXT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Checks of settings about volumes, for rows of a table (crd_setting.check). Each fails with a sentence that begins
  * with `name`, the setting's. */
-#ifndef CRD_VOLUME_CHECKS_H
-#define CRD_VOLUME_CHECKS_H
+#ifndef CRD_VOLUME_SETTING_CHECKS_H
+#define CRD_VOLUME_SETTING_CHECKS_H
 
 #include "credence/status.h"
 

@@ -1,6 +1,6 @@
 /* Links that lead out of a volume's folder: a user hears where its voxels come from. */
-#ifndef CRD_VOLUME_LINK_H
-#define CRD_VOLUME_LINK_H
+#ifndef CRD_VOLUME_OUTSIDE_LINK_H
+#define CRD_VOLUME_OUTSIDE_LINK_H
 
 #include "credence/monitor.h"
 

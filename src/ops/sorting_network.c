@@ -1,4 +1,4 @@
-#include "ops/network.h"
+#include "ops/sorting_network.h"
 
 #include <stdbool.h>
 #include <string.h>
