@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 struct crd_noise_source {
     const crd_posterior *posterior;

@@ -5,7 +5,7 @@
 
 #include "base/monitor.h"
 #include "predict/run.h"
-#include "predict/shared_slices.h"
+#include "predict/sums/shared_slices.h"
 
 enum { DEEPEST = 64, WAITING_MICROSECONDS = 50000 };
 

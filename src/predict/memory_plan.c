@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "predict/accumulate.h"
-#include "predict/probe.h"
+#include "predict/finished/probe.h"
+#include "predict/finished/writer.h"
 #include "predict/reader.h"
-#include "predict/shared_slices.h"
-#include "predict/writer.h"
+#include "predict/sums/accumulate.h"
+#include "predict/sums/shared_slices.h"
 
 static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */

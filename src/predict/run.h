@@ -2,12 +2,12 @@
 #ifndef CRD_PREDICT_RUN_H
 #define CRD_PREDICT_RUN_H
 
-#include "predict/growing_volumes.h"
-#include "predict/probe.h"
+#include "predict/finished/growing_volumes.h"
+#include "predict/finished/probe.h"
+#include "predict/finished/writer.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
-#include "predict/writer.h"
 #include "run/folder.h"
 
 typedef struct crd_predict_run {

@@ -8,7 +8,7 @@
 #include "dist/dist.h"
 #include "run/lock.h"
 #include "train/checkpoint.h"
-#include "train/feeder.h"
+#include "train/data/feeder.h"
 #include "train/history.h"
 #include "train/log.h"
 #include "train/shared_step.h"

@@ -6,7 +6,7 @@
 #define CRD_TRAIN_SHARED_STEP_H
 
 #include "dist/dist.h"
-#include "train/feeder.h"
+#include "train/data/feeder.h"
 #include "train/trainer.h"
 
 typedef struct crd_shared_step crd_shared_step;

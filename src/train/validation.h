@@ -4,7 +4,7 @@
 
 #include "credence/monitor.h"
 #include "dist/dist.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 #include "train/trainer.h"
 
 typedef struct crd_check_result {
