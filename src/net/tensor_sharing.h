@@ -1,5 +1,5 @@
 /* Which layers' tensors may lie in the same memory, because one is used up before the other is made. Only tensors of
- * the same size share. Whole in this header, because a plug-in, too, plans its memory with it.
+ * the same size share. All of it is in this header, because plug-ins plan their memory with it, too.
  *
  * owner[layer], for all layers up to net->head: the layer whose tensor it takes over; its own number where it has one
  * of its own. */

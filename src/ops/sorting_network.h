@@ -1,4 +1,4 @@
-/* Batcher's odd-even merge sort as a list: exchanges of rows i < j that put rows into order whatever they hold. */
+/* Batcher's odd-even merge sort as a sorting network: a fixed list of exchanges of rows i < j that sorts any values. */
 #ifndef CRD_OPS_SORTING_NETWORK_H
 #define CRD_OPS_SORTING_NETWORK_H
 

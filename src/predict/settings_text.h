@@ -1,4 +1,5 @@
-/* Settings of a prediction whose text has a form of its own: 0:64,10:20,0:99 and 33-67,20-80. */
+/* Reads settings of a prediction whose text has a form of its own: boxes, 0:64,10:20,0:99, and pairs of percentiles,
+ * 33-67,20-80. */
 #ifndef CRD_PREDICT_SETTINGS_TEXT_H
 #define CRD_PREDICT_SETTINGS_TEXT_H
 

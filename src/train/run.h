@@ -14,7 +14,7 @@
 #include "train/shared_step.h"
 #include "train/validation.h"
 
-typedef struct crd_run {
+typedef struct crd_train_run {
     const crd_train_options *options;
     const crd_monitor *monitor;
     crd_train_result *result;
@@ -46,18 +46,18 @@ typedef struct crd_run {
     crd_train_progress progress;
     crd_train_identity identity;
     double begin; /* on the clock; the log counts seconds from here */
-} crd_run;
+} crd_train_run;
 
-static inline bool crd_run_first(const crd_run *run)
+static inline bool crd_train_first(const crd_train_run *run)
 {
     return crd_dist_rank(run->dist) == 0;
 }
 
 /* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
-crd_status crd_run_open(crd_run *run);
-void crd_run_close(crd_run *run);
+crd_status crd_train_run_open(crd_train_run *run);
+void crd_train_run_close(crd_train_run *run);
 
-static inline int64_t crd_run_epoch(const crd_run *run, int64_t step)
+static inline int64_t crd_train_epoch(const crd_train_run *run, int64_t step)
 {
     return step / run->batches + 1;
 }

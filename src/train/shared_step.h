@@ -1,7 +1,7 @@
-/* A mini-batch over the processes of a job: each computes the gradients of its own examples. Where the backend divides
- * steps, each then takes the step for a part of the parameters, adding the examples in the order of the batch, and all
- * tell each other the result; elsewhere each adds up a part of the gradient, and all take the whole step. Alone, a
- * process never gets here. */
+/* One training step that the processes of a job take together: each computes the gradients of its own examples. Where
+ * the backend divides steps, each process then takes the step for a part of the parameters, adding the examples in the
+ * order of the batch, and sends the result to the others; elsewhere each adds up a part of the gradient, and all take
+ * the whole step. A process alone doesn't use this. */
 #ifndef CRD_TRAIN_SHARED_STEP_H
 #define CRD_TRAIN_SHARED_STEP_H
 

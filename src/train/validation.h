@@ -1,4 +1,4 @@
-/* Checking on data that was not learnt from, and fitting the one number that calibrates the probabilities. */
+/* Validation on data that was not trained on, and the fit of the one number that calibrates the probabilities. */
 #ifndef CRD_TRAIN_VALIDATION_H
 #define CRD_TRAIN_VALIDATION_H
 

@@ -1,4 +1,4 @@
-/* Links that lead out of a volume's folder: a user hears where its voxels come from. */
+/* Links that lead out of a volume's folder: the user is told where the voxels come from. */
 #ifndef CRD_VOLUME_OUTSIDE_LINK_H
 #define CRD_VOLUME_OUTSIDE_LINK_H
 

@@ -1,5 +1,5 @@
-/* Volumes that are seen while the run goes on: OME-Zarr, layer by layer of chunks, as soon as all slices of one are
- * finished. They are made from the finished slices in .partial, which stay what a resumed run goes on from. */
+/* Volumes that can be looked at during the run: OME-Zarr, written one layer of chunks at a time, as soon as all slices
+ * of the layer are finished. They are made from the finished slices in .partial, from which a resumed run continues. */
 #ifndef CRD_PREDICT_FINISHED_GROWING_VOLUMES_H
 #define CRD_PREDICT_FINISHED_GROWING_VOLUMES_H
 
@@ -12,7 +12,7 @@ bool crd_growing_volumes_wanted(const crd_request *request);
 /* Memory it takes. */
 int64_t crd_growing_volumes_bytes(const crd_request *request);
 
-/* Begins the volumes, or with `resume` goes on with those that are there; the layers that are finished already are
+/* Begins the volumes, or with `resume` continues those that are there; the layers that are finished already are
  * written at once. Both are borrowed until the growing volumes are freed. */
 crd_status crd_growing_volumes_create(const crd_request *request, crd_partial *partial, const char *folder, bool resume,
                                       const crd_monitor *monitor, crd_growing_volumes **out);

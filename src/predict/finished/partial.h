@@ -1,6 +1,6 @@
-/* Finished slices on their way: plain files of fixed layout in DIR/.partial, and a journal that says which slices are
- * there. A slice is in the journal only after its voxels are on the disk, so whatever ends the program, what the
- * journal lists is good.
+/* Finished slices until they become volumes: plain files of fixed layout in DIR/.partial, and a journal that says which
+ * slices are there. A slice is in the journal only after its voxels are on the disk, so however the program ends, what
+ * the journal lists is good.
  *
  *     .partial/run.json      what the run is: a resumed one must be the same
  *     .partial/outputs.json  the volumes that it writes beside .partial; both are known to src/run
@@ -8,7 +8,7 @@
  *     .partial/probe         [probes][samples] float
  *     .partial/journal       records of fixed size: the slice, its sums, a checksum
  *
- * Several processes may write, each with a journal of its own (journal.RANK); any number of them may go on.
+ * Several processes may write, each with a journal of its own (journal.RANK); any number of them may resume the run.
  */
 #ifndef CRD_PREDICT_FINISHED_PARTIAL_H
 #define CRD_PREDICT_FINISHED_PARTIAL_H

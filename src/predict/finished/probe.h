@@ -15,7 +15,7 @@ void crd_probes_free(crd_probes **probes);
 
 /* What the chunk is to tell: its own voxel numbers, rising. Borrowed until the next call. */
 void crd_probes_of_chunk(crd_probes *probes, int64_t number, const int64_t **voxels, int64_t *count);
-/* Keeps what a chunk told. */
+/* Keeps the values of a chunk. */
 crd_status crd_probes_keep(const crd_probes *probes, const crd_chunk_result *result, crd_partial *partial);
 
 /* probe.h5 from what was kept; voxels outside the scan's mask are left out. */

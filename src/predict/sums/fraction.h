@@ -1,4 +1,4 @@
-/* What the manifest sums over a slice, in integers. */
+/* Sums over a slice for the manifest, in integers, the volume fractions of all samples among them. */
 #ifndef CRD_PREDICT_SUMS_FRACTION_H
 #define CRD_PREDICT_SUMS_FRACTION_H
 

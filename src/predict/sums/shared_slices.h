@@ -1,6 +1,6 @@
-/* Slices that bands of several processes touch: each leaves its sums in a file of its own, DIR/.partial/edge.Z.BAND,
- * and the one that adds them up removes it. Files of a run that was interrupted are worth nothing: those rows come
- * again. */
+/* Slices to which bands of several processes add: each process leaves its sums in a file, DIR/.partial/edge.Z.BAND, and
+ * the one that adds them up removes it. Such files of an interrupted run are worthless: their rows are computed again.
+ */
 #ifndef CRD_PREDICT_SUMS_SHARED_SLICES_H
 #define CRD_PREDICT_SUMS_SHARED_SLICES_H
 

@@ -1,4 +1,4 @@
-/* Pairs of scan and label, cut into chunks: what there is to learn from and to check on.
+/* Pairs of scan and label, cut into chunks: what there is to train on and to validate on.
  *
  * Chunks are read on demand, from wherever the scans are. A dataset is used by one thread at a time; crd_dataset_reopen
  * gives another thread its own. */

@@ -1,4 +1,4 @@
-/* Which part of a scan is held back to check on. */
+/* Which part of a scan is held back for validation. */
 #ifndef CRD_TRAIN_DATA_HOLD_BACK_H
 #define CRD_TRAIN_DATA_HOLD_BACK_H
 

@@ -1,5 +1,5 @@
-/* Where a label is: found in one pass over it, so that the chunks of a large, mostly unlabelled scan needn't be looked
- * at one by one. */
+/* Where a volume of labels has labelled voxels: found in one pass, so that the chunks of a large, mostly unlabelled
+ * scan needn't be read one by one. */
 #ifndef CRD_TRAIN_DATA_LABEL_MAP_H
 #define CRD_TRAIN_DATA_LABEL_MAP_H
 
