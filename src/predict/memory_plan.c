@@ -155,8 +155,8 @@ static bool automatic(const char *text)
 
 /* How thrifty the network must be, and what is fixed then. What lies beside it, the sums above all, needs the memory
  * more; and who sets no limit gets a run of moderate size, or one that isn't much larger than it has to be. */
-static crd_status choose_thrift(const crd_request *request, const int64_t chunk[3], int64_t beside,
-                                crd_memory_plan *plan, int64_t *fixed)
+static crd_status choose_memory_saving(const crd_request *request, const int64_t chunk[3], int64_t beside,
+                                       crd_memory_plan *plan, int64_t *fixed)
 {
     int64_t enough = plan->limit;
     CRD_PASS(fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, fixed));
@@ -183,7 +183,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     CRD_PASS(divide(request, out->limit, &sums));
     out->cache_bytes = cache_for(out->limit);
     const int64_t all = sums.all;
-    CRD_PASS(choose_thrift(request, chunk, sums.beside + all, out, &fixed));
+    CRD_PASS(choose_memory_saving(request, chunk, sums.beside + all, out, &fixed));
     fixed += sums.beside;
     if (fixed + sums.least > out->limit) return refuse(request, out->limit);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
