@@ -93,7 +93,7 @@ const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const 
              estimator == CRD_FLIPOUT ? 0 : example);
     for (int i = 0; i < posterior->layer_count; i++) {
         const crd_bayes_layer *layer = &posterior->layers[i];
-        CRD_ASSERT(layer->number >= 0 && layer->number < CRD_LAYERS_MAX && layer->first >= 0);
+        CRD_ASSERT(layer->number >= 0 && layer->number < posterior->net->layer_count && layer->first >= 0);
         source->noise.eps[layer->number] = source->eps + layer->first;
         if (estimator != CRD_FLIPOUT) continue;
         float *in = source->sign_in + layer->first_in, *out = source->sign_out + layer->first_out;
