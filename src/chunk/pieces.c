@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 float crd_round_to_half(float value)
 {

@@ -79,7 +79,7 @@ crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t
                             "a tile of %lld,%lld,%lld voxels (z,y,x) can't be: every edge must be a multiple of %lld",
                             (long long)tile[0], (long long)tile[1], (long long)tile[2], (long long)step);
         }
-        if (halo > tile[axis]) {
+        if (halo > tile[axis] && tile[axis] < shape[axis]) { /* one tile alone has no use for it */
             return crd_fail(CRD_ERR_ARGUMENT,
                             "the halo of %lld voxels is larger than the tile, which has %lld along %c; a larger --tile "
                             "or a smaller --halo would do",
@@ -90,12 +90,40 @@ crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }
 
-void crd_plan_even_tile(const int64_t shape[3], const int64_t most[3], int64_t step, int64_t tile[3])
+/* The tile of `count` tiles along an axis, and what the network sees of it. */
+static int64_t tile_of(int64_t size, int64_t count, int64_t halo, int64_t step, int64_t *window)
 {
+    crd_axis_plan axis;
+    const int64_t steps = round_up(size, step) / step;
+    const int64_t tile = (steps + count - 1) / count * step;
+    tile_axis(size, tile, halo, step, &axis);
+    *window = axis.window;
+    return tile;
+}
+
+void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3])
+{
+    enum { COUNT_MAX = 96 };
+    int64_t counts[3], window[3], edge[3];
+    double best = HUGE_VAL;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t steps = round_up(shape[axis], step) / step, most_steps = most[axis] / step;
-        const int64_t count = (steps + most_steps - 1) / most_steps;
-        tile[axis] = (steps + count - 1) / count * step;
+        const int64_t fits = round_up(shape[axis], step) / (halo > step ? halo : step); /* a tile holds its halo */
+        counts[axis] = fits < 1 ? 1 : least(fits, COUNT_MAX);
+        tile[axis] = round_up(shape[axis], step);
+    }
+    for (int64_t z = 1; z <= counts[0]; z++) {
+        edge[0] = tile_of(shape[0], z, halo, step, &window[0]);
+        for (int64_t y = 1; y <= counts[1]; y++) {
+            edge[1] = tile_of(shape[1], y, halo, step, &window[1]);
+            for (int64_t x = 1; x <= counts[2]; x++) {
+                edge[2] = tile_of(shape[2], x, halo, step, &window[2]);
+                const double seen = (double)window[0] * (double)window[1] * (double)window[2];
+                const double work = seen * (double)(z * y * x);
+                if (seen > (double)most || !(work < best)) continue;
+                best = work;
+                for (int axis = 0; axis < 3; axis++) tile[axis] = edge[axis];
+            }
+        }
     }
 }
 

@@ -31,9 +31,9 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
 /* Every edge of tile and halo a multiple of `step`, which divides 2^20; a tile at least `step`, the halo at most a
  * tile. The last tile of an axis may be smaller. */
 crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t halo, int64_t step, crd_plan *out);
-/* The tile for a volume: as few as have at most `most` voxels along each axis, as equal as multiples of `step` can be.
- */
-void crd_plan_even_tile(const int64_t shape[3], const int64_t most[3], int64_t step, int64_t tile[3]);
+/* The tile with which the network has the least to do, its halo counted in, among those of which it sees at most `most`
+ * voxels at a time. */
+void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3]);
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index);
 /* The kept range [*begin, *end) of window number `index`, in volume coordinates. */

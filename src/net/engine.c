@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "net/sharing.h"
+#include "net/tensor_sharing.h"
 
 typedef struct crd_arena {
     char *base; /* NULL while counting */

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "predict/run.h"
 
 enum { EDGE = 8, MOST_PLACES = 64, SAMPLES = 4 };

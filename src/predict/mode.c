@@ -85,12 +85,7 @@ crd_status crd_request_plan_tiles(crd_request *request)
     if (tile_given(request->options)) {
         memcpy(tile, given_tile, sizeof tile);
     } else {
-        crd_plan_even_tile(request->scan.shape, request->backend->auto_tile, step, tile);
-        for (int axis = 0; axis < 3; axis++) { /* a scan of one small tile still takes any halo */
-            if (tile[axis] < request->halo && tile[axis] >= request->scan.shape[axis]) {
-                tile[axis] = (request->halo + step - 1) / step * step;
-            }
-        }
+        crd_plan_best_tile(request->scan.shape, request->halo, step, request->backend->auto_tile_voxels, tile);
     }
     return crd_plan_tiles(request->scan.shape, tile, request->halo, step, &request->plan);
 }

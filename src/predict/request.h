@@ -33,7 +33,7 @@ typedef struct crd_interval {
 } crd_interval;
 
 typedef enum crd_norms { CRD_NORMS_CHUNK, CRD_NORMS_TRAINING, CRD_NORMS_SCAN } crd_norms;
-enum { CRD_HALO_USUAL = 24 };
+enum { CRD_HALO_USUAL = 40 };
 
 typedef struct crd_request {
     const crd_predict_options *options; /* borrowed */

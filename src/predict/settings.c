@@ -8,8 +8,8 @@
 #include "chunk/scan.h"
 #include "net/net.h"
 #include "predict/settings.h"
-#include "predict/values.h"
-#include "volume/checks.h"
+#include "predict/settings_text.h"
+#include "volume/setting_checks.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 
@@ -175,7 +175,7 @@ static const crd_setting rows[] = {
     {.name = "halo",
      .kind = CRD_SETTING_INT,
      .offset = AT(halo),
-     .initial = "24",
+     .initial = "40",
      .low = 0,
      .high = 1024,
      .argument = "N",

@@ -24,9 +24,9 @@ struct crd_learner {
     crd_engine *engine;
     crd_posterior *posterior;
     crd_noise_source *noise;
-    crd_part *parts;  /* of the parameters, by process: each takes its own one's steps */
-    example *staged;  /* [batch] */
-    crd_loss *losses; /* of the `count` examples of the last step */
+    crd_posterior_part *parts; /* of the parameters, by process: each takes its own one's steps */
+    example *staged;           /* [batch] */
+    crd_loss *losses;          /* of the `count` examples of the last step */
     int64_t count;
     float *gradient; /* model layout */
     float *point;    /* weights of the example at work */
@@ -95,7 +95,8 @@ static crd_status divide(crd_learner *learner)
 {
     const int size = learner->plan.size > 0 ? learner->plan.size : 1;
     CRD_PASS(crd_alloc(size, sizeof *learner->parts, "the parts", &learner->parts));
-    for (int rank = 0; rank < size; rank++) crd_part_make(learner->posterior, size, rank, &learner->parts[rank]);
+    for (int rank = 0; rank < size; rank++)
+        crd_posterior_part_make(learner->posterior, size, rank, &learner->parts[rank]);
     return CRD_OK;
 }
 
@@ -141,7 +142,7 @@ void crd_host_learner_free(crd_learner **pointer)
     crd_free(pointer);
 }
 
-static const crd_part *own_part(const crd_learner *learner)
+static const crd_posterior_part *own_part(const crd_learner *learner)
 {
     return &learner->parts[learner->plan.rank];
 }
@@ -207,7 +208,7 @@ static void add_example(crd_learner *learner, const crd_learner_step *step, int6
 static void add_part(crd_learner *learner, const crd_learner_step *step, int64_t i)
 {
     const crd_learner_plan *plan = &learner->plan;
-    const crd_part *part = own_part(learner);
+    const crd_posterior_part *part = own_part(learner);
     const crd_noise *noise = crd_noise_draw(learner->noise, learner->pool, part, plan->estimator, plan->seed,
                                             (uint32_t)step->number, (uint32_t)(step->first + i));
     crd_draw_backward(learner->posterior, learner->pool, part, noise, step->parts[i], learner->gradient);
@@ -216,7 +217,7 @@ static void add_part(crd_learner *learner, const crd_learner_step *step, int64_t
 /* The KL's gradient, and Adam's step of the own part. */
 static void descend(crd_learner *learner, const crd_learner_step *step)
 {
-    const crd_part *part = own_part(learner);
+    const crd_posterior_part *part = own_part(learner);
     const crd_learner_state *state = &learner->plan.state;
     const crd_prior_settings prior = {.std = learner->plan.prior_std};
     crd_kl_blocks(learner->posterior, learner->pool, part, &crd_prior_normal, &prior, state->parameters, NULL);
