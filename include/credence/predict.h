@@ -111,6 +111,8 @@ typedef struct crd_predict_needs {
     int64_t shape[3];  /* of the scan */
     int64_t origin[3]; /* of the box that is written, */
     int64_t size[3];   /* and its shape */
+    bool seamless;     /* tiles; else chunks that overlap */
+    int64_t halo;      /* of tiles */
     int64_t chunk[3];
     int64_t step;
     double trim;

@@ -8,7 +8,7 @@
 #include "base/random/philox.h"
 #include "predict/run.h"
 
-enum { EDGE = 8, MOST_PLACES = 64, SAMPLES = 4 };
+enum { EDGE = 8, FARTHER = 24, MOST_PLACES = 64, SAMPLES = 4 };
 static const double share = 0.02;   /* of the run's work that the places may take */
 static const double visible = 0.01; /* a difference of probability that is warned of */
 
@@ -49,10 +49,16 @@ static void span(const crd_axis_plan *plan, int axis, int64_t low, int64_t high,
     box->size[axis] = least(high, plan->extent) - box->origin[axis];
 }
 
+/* How far is seen the second time: twice the halo, and of a small one more than that. */
+static int64_t reach_of(const crd_request *request)
+{
+    return request->halo > FARTHER ? 2 * request->halo : request->halo + FARTHER;
+}
+
 /* Place `number` on a border across `border_axis`. */
 static place choose_place(const crd_request *request, int border_axis, int64_t number)
 {
-    const int64_t halo = request->halo;
+    const int64_t halo = request->halo, reach = reach_of(request);
     place p;
     for (int axis = 0; axis < 3; axis++) {
         const crd_axis_plan *plan = &request->plan.axes[axis];
@@ -62,15 +68,15 @@ static place choose_place(const crd_request *request, int border_axis, int64_t n
             origin = border - EDGE;
             end = border + halo;
         } else { /* where possible so far inside that all windows are equally large */
-            const int64_t free = plan->extent / EDGE - 4 * halo / EDGE;
-            const int64_t first = free > 0 ? 2 * halo / EDGE : 0, count = free > 0 ? free : plan->extent / EDGE;
+            const int64_t free = plan->extent / EDGE - 2 * reach / EDGE;
+            const int64_t first = free > 0 ? reach / EDGE : 0, count = free > 0 ? free : plan->extent / EDGE;
             origin = EDGE * (first + below(count, request->seed, number, (uint32_t)(1 + axis)));
-            end = origin + EDGE + 2 * halo;
+            end = origin + EDGE + reach;
         }
         p.box.origin[axis] = origin;
         p.box.size[axis] = least(EDGE, plan->size - origin);
-        span(plan, axis, origin - 2 * halo, end, &p.near);
-        span(plan, axis, origin - 2 * halo, origin + EDGE + 2 * halo, &p.far);
+        span(plan, axis, origin - reach, end, &p.near);
+        span(plan, axis, origin - reach, origin + EDGE + reach, &p.far);
     }
     return p;
 }
@@ -133,7 +139,7 @@ static int64_t count_places(const crd_request *request, int64_t samples)
     double all = (double)request->chunks * (double)request->samples, one = (double)samples;
     for (int axis = 0; axis < 3; axis++) {
         all *= (double)request->plan.axes[axis].window;
-        one *= (double)(EDGE + 4 * request->halo);
+        one *= (double)(EDGE + 2 * reach_of(request));
     }
     const double paid = share * all / (2.0 * one);
     return paid < 1.0 ? 1 : paid < MOST_PLACES ? (int64_t)paid : MOST_PLACES;
