@@ -42,20 +42,31 @@ template <typename T> crd_status Network<T>::fold(int layer, const Source &sourc
     return fold_launch<T>(kind, arguments, count, stream);
 }
 
-template <typename T> crd_status Network<T>::normalise(int layer, const float *mask, int count)
+// Norm number `norm` for samples from `first` on; the encoder's is the same for all of them.
+template <typename T> Frozen Network<T>::frozen_at(int norm, int64_t first) const
+{
+    if (plan.moments == nullptr) return {};
+    const int64_t stride = crd_net_moments(net);
+    return {moments + first * stride + (int64_t)norm * net->groups, (long)stride};
+}
+
+// The latent's mask, a sample's own, comes later than the norm.
+template <typename T> crd_status Network<T>::normalise(int layer, int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[layer];
     const Node<T> &node = nodes[layer];
     const Sums sums = sums_of(layer);
+    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
     return norm_launch({partial, sums.rows, row.channels_out, net->groups, (double)size[row.level].voxels(),
                         point(net->point.gamma[layer]), point(net->point.beta[layer]), mask, (long)net->mask_total,
-                        node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift, sums.piece},
+                        node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift, sums.piece,
+                        frozen_at(layer, first)},
                        count, stream);
 }
 
 template <typename T>
 crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
-                                const float *mask, int count)
+                                int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[layer];
     PASS(fold(layer, source, affine, count));
@@ -78,7 +89,7 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
     if (!launched) {
         PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, count, stream));
     }
-    PASS(normalise(layer, mask, count));
+    PASS(normalise(layer, first, count));
     return mark(layer);
 }
 
@@ -104,13 +115,14 @@ template <typename T> typename Network<T>::Affine Network<T>::affine_of(int laye
     return {nodes[layer].scale, nodes[layer].shift, own ? net->layers[layer].channels_out : 0};
 }
 
-template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int count)
+template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int64_t first, int count)
 {
     const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
     const int number = crd_merge_number(net, row.merge);
     return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
                          point(net->point.gamma[number]), point(net->point.beta[number]), merge_scale, merge_shift,
-                         net->layers[row.source].channels_out, net->groups, (double)size[row.level].voxels()},
+                         net->layers[row.source].channels_out, net->groups, (double)size[row.level].voxels(), false,
+                         frozen_at(number, first)},
                         count, stream);
 }
 
@@ -119,17 +131,16 @@ template <typename T> crd_status Network<T>::run(int layer, const Source &source
 {
     const crd_conv_layer &row = net->layers[layer];
     const ConvInput none = {nullptr, 0, 0};
-    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
     if (row.pools) {
         const Node<T> &from = nodes[row.source];
         PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level], stream));
-        return convolve(layer, source, {pooled[layer], 0, row.channels_in}, none, {nullptr, nullptr, 0}, mask, count);
+        return convolve(layer, source, {pooled[layer], 0, row.channels_in}, none, {nullptr, nullptr, 0}, first, count);
     }
     if (row.merge == CRD_NONE)
-        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), mask, count);
-    PASS(merge(row, count));
+        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), first, count);
+    PASS(merge(row, first, count));
     return convolve(layer, source, input_of(row.skip), input_of(row.source),
-                    {merge_scale, merge_shift, row.channels_in}, mask, count);
+                    {merge_scale, merge_shift, row.channels_in}, first, count);
 }
 
 template <typename T> crd_status Network<T>::encode(const float *chunk)
@@ -142,7 +153,7 @@ template <typename T> crd_status Network<T>::encode(const float *chunk)
         }
         PASS(first_launch<T>(chunk, point(net->point.kernel[layer]), point(net->point.bias[layer]), nodes[layer].y,
                              partial, row.channels_out, size[row.level], stream));
-        PASS(normalise(layer, nullptr, 1));
+        PASS(normalise(layer, 0, 1));
         PASS(mark(layer));
     }
     return CRD_OK;

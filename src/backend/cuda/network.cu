@@ -80,6 +80,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     draws = arena.take<float>(drawn() ? (plan.draws_per_chunk ? together : plan.samples) * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
     samples = arena.take<float>(plan.samples * voxels);
+    moments = arena.take<crd_moments>(plan.moments != nullptr ? plan.samples * crd_net_moments(net) : 0);
     int owner[CRD_LAYERS_MAX];
     crd_share_outputs(net, true, nullptr, owner);
     for (int layer = 0; layer < net->head; layer++) {
@@ -169,6 +170,11 @@ template <typename T> crd_status Network<T>::upload_parameters()
                               cudaMemcpyHostToDevice, stream));
     CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.get(), (size_t)net->point.total * sizeof(float),
                               cudaMemcpyHostToDevice, stream));
+    if (plan.moments != nullptr) {
+        CUDA_PASS(cudaMemcpyAsync(moments, plan.moments,
+                                  (size_t)(plan.samples * crd_net_moments(net)) * sizeof *moments,
+                                  cudaMemcpyHostToDevice, stream));
+    }
     CUDA_PASS(cudaStreamSynchronize(stream));
     return CRD_OK;
 }

@@ -25,6 +25,7 @@ template <typename T> struct Network {
     float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
     void *packed;
     float2 *partial;
+    crd_moments *moments; // [samples][crd_net_moments]: what norms are frozen at
     Node<T> nodes[CRD_LAYERS_MAX];
     T *pooled[CRD_LAYERS_MAX]; // what a layer that pools reads
 
@@ -84,12 +85,13 @@ template <typename T> struct Network {
     const float *mask_of(int layer, int64_t first) const;
     ConvInput input_of(int layer) const;
     Affine affine_of(int layer) const;
+    Frozen frozen_at(int norm, int64_t first) const;
     crd_status mark(int layer);
     crd_status fold(int layer, const Source &source, const Affine &affine, int count);
-    crd_status normalise(int layer, const float *mask, int count);
+    crd_status normalise(int layer, int64_t first, int count);
     crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
-                        const float *mask, int count);
-    crd_status merge(const crd_conv_layer &row, int count);
+                        int64_t first, int count);
+    crd_status merge(const crd_conv_layer &row, int64_t first, int count);
     crd_status run(int layer, const Source &source, int64_t first, int count);
     crd_status head(const Source &source, int64_t first, int count);
 };

@@ -239,6 +239,7 @@ static const crd_backend backend = {
     predictor_submit,
     predictor_collect,
     predictor_free,
+    nullptr, // measure_norms: the CPU does it
     predictor_layers,
     device_peak,
     device_load,
