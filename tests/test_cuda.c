@@ -213,6 +213,48 @@ static void test_gpu_against_cpu(void)
     }
 }
 
+/* By the size of the values; a layer without norm has none. */
+static double moments_apart(const crd_moments *a, const crd_moments *b)
+{
+    if (b->square == 0) return a->mean == b->mean && a->square == 0 ? 0.0 : 1.0;
+    return worse(apart(a->mean, b->mean) / sqrt(b->square), apart(a->square, b->square) / b->square);
+}
+
+static void check_measured_norms(const chunk_case *c, const char *isa)
+{
+    const crd_device_choice gpu = {.device = "cuda", .precision = c->precision, .isa = isa};
+    const crd_device_choice workers = {.device = "cuda:0,0", .precision = c->precision, .isa = isa};
+    crd_model *model = NULL;
+    double largest = 0;
+    CHECK_OK(make_model(c, &model));
+    const crd_predictor_plan plan = case_plan(c, model);
+    const int64_t count = c->samples * crd_net_moments(&model->net);
+    crd_moments *exact = measure_on_cpu(&plan), *found = measure(&gpu, &plan), *again = measure(&workers, &plan);
+    CHECK(exact != NULL && found != NULL && again != NULL);
+    CHECK(memcmp(found, again, (size_t)count * sizeof *found) == 0);
+    for (int64_t i = 0; i < count; i++) largest = worse(largest, moments_apart(&found[i], &exact[i]));
+    printf("       %s f %d, %s %s: moments %.2e apart\n", crd_kind_name(c->kind), c->filters,
+           isa != NULL ? isa : "best path", c->precision, largest);
+    CHECK(largest <= c->largest_error);
+    free(exact);
+    free(found);
+    free(again);
+    crd_model_free(&model);
+}
+
+static void test_measured_norms(void)
+{
+    static const chunk_case cases[] = {
+        {CRD_BCNN, 16, {8, 8, 8}, 5, "f32", false, 0, 1e-5},  {CRD_MCDN, 8, {8, 8, 8}, 3, "f32", true, 0, 1e-5},
+        {CRD_BCNN, 16, {8, 8, 8}, 5, "fp16", false, 0, 1e-3}, {CRD_MCDN, 32, {8, 8, 8}, 3, "fp16", false, 0, 1e-3},
+        {CRD_BCNN, 32, {8, 8, 8}, 3, "fp16", true, 0, 1e-3},  {CRD_MCDN, 16, {8, 8, 8}, 5, "bf16", false, 0, 1e-2},
+    };
+    if (!have_gpu()) SKIP("no GPU");
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0] && !harness_failed; i++) {
+        check_measured_norms(&cases[i / 2], i % 2 == 0 ? NULL : "sm80");
+    }
+}
+
 static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t height, int64_t width, int64_t samples)
 {
     return (crd_predictor_plan){.net = &model->net,
@@ -532,5 +574,5 @@ static void test_broken_chunk_in_the_queue(void)
 }
 
 TEST_MAIN(TEST(test_broken_models), TEST(test_broken_chunk_in_the_queue), TEST(test_gpu_against_cpu),
-          TEST(test_queue_gives_results_in_order), TEST(test_workers_and_limits_change_nothing),
-          TEST(test_out_of_memory), TEST(test_reference_numbers))
+          TEST(test_measured_norms), TEST(test_queue_gives_results_in_order),
+          TEST(test_workers_and_limits_change_nothing), TEST(test_out_of_memory), TEST(test_reference_numbers))

@@ -64,6 +64,18 @@ struct MergeArguments {
 };
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
 
+// The moments of each group over several pieces together, from their sums: of a layer, or of a skip and an up layer
+// of as many channels, each seen through its own norm, which is the same for all pieces.
+struct JoinArguments {
+    const double *sums[2];                      // [pieces][2][columns]; the second may be NULL
+    int columns;                                // of one layer's sums
+    int channels, groups;                       // of the norm
+    double voxels;                              // of a piece
+    crd_moments *moments;                       // [groups]
+    const float *scale[2] = {}, *shift[2] = {}; // [columns], or NULL: the values as they are
+};
+crd_status join_launch(const JoinArguments &arguments, int pieces, cudaStream_t stream);
+
 // Scale and shift with a mask per sample, from those without: [samples][channels].
 crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,
                        float *scale, float *shift, int channels, int samples, cudaStream_t stream);

@@ -119,6 +119,34 @@ crd_status merge_launch(const MergeArguments &p, int samples, cudaStream_t strea
     return CRD_OK;
 }
 
+// One thread a column; then one a group.
+__global__ void join_kernel(const JoinArguments p, int pieces)
+{
+    extern __shared__ double2 values[];
+    const int column = threadIdx.x, up = column >= p.columns, i = up ? column - p.columns : column;
+    const double voxels = p.voxels * pieces;
+    double sum = 0.0, square = 0.0;
+    for (int piece = 0; piece < pieces; piece++) {
+        const double *sums = p.sums[up] + (long)piece * 2 * p.columns + i;
+        sum += sums[0];
+        square += sums[p.columns];
+    }
+    values[column] = p.scale[up] == nullptr ? make_double2(sum, square)
+                                            : seen_through(p.scale[up][i], p.shift[up][i], sum, square, voxels);
+    __syncthreads();
+    const int width = (int)blockDim.x / p.groups;
+    if (column >= p.groups) return;
+    p.moments[column] = moments_of(values + column * width, width, voxels * (p.channels / p.groups));
+}
+
+crd_status join_launch(const JoinArguments &p, int pieces, cudaStream_t stream)
+{
+    const int columns = p.sums[1] == nullptr ? p.columns : 2 * p.columns;
+    join_kernel<<<1, columns, (size_t)columns * sizeof(double2), stream>>>(p, pieces);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
 __global__ void mask_kernel(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,
                             float *scale, float *shift)
 {
