@@ -1,6 +1,7 @@
 /* A network of three levels on the GPU: its samples against the CPU's portable path, its gradients against the textbook
  * network. Skipped where there is no GPU. */
 #include "backend/choose.h"
+#include "compare.h"
 #include "gpu.h"
 #include "harness.h"
 #include "net/init.h"
@@ -87,9 +88,9 @@ static void check_samples(crd_kind kind, const char *isa, const char *precision,
     CHECK_OK(predict(&portable, &net, expected));
     CHECK_OK(predict(&gpu, &net, computed));
     for (int64_t i = 0; i < SAMPLES * VOXELS; i++) {
-        const double difference = fabs((double)expected[i] - (double)computed[i]);
+        const double difference = apart(computed[i], expected[i]);
         mean += difference / (SAMPLES * VOXELS);
-        if (!(difference <= largest)) largest = isfinite(difference) ? difference : INFINITY;
+        largest = worse(largest, difference);
     }
     printf("       %s %s %s: mean |difference| %.2e, largest %.2e\n", crd_kind_name(kind),
            isa != NULL ? isa : "best path", precision, mean, largest);
@@ -133,15 +134,15 @@ static void test_gradients(void)
         scan[i] = input[i];
         label[i] = i % 11 == 0 ? CRD_NO_LABEL : (uint8_t)(input[i] > 0.3f);
     }
-    const crd_learner_step step = {.count = 1, .scale = 1.0f / VOXELS, .gradient_only = true};
-    float *zeros = room(2 * total, sizeof *zeros);
+    float *m = room(total, sizeof *m), *v = room(total, sizeof *v);
     const crd_learner_plan plan = {.net = &net,
-                                   .state = {parameters, zeros, zeros + total},
+                                   .state = {parameters, m, v},
                                    .chunk = {DEPTH, HEIGHT, WIDTH},
                                    .batch = 1,
                                    .estimator = CRD_MEAN,
                                    .prior_std = 1,
                                    .seed = 1};
+    const crd_learner_step step = {.count = 1, .scale = 1.0f / VOXELS, .gradient_only = true};
     CHECK_OK(crd_ref_net_loss_d(&net, plan.chunk, weights, NULL, scan, label, step.scale, expected, &bce, &labelled));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     CHECK_OK(backend->learner_create(&settings, &plan, &learner));
@@ -154,17 +155,14 @@ static void test_gradients(void)
     CHECK(fabs(loss.bce_sum / bce - 1) <= 1e-4);
     for (int i = 0; i < net.model.count; i++) {
         const crd_parameter *p = &net.model.parameters[i];
-        double largest = 0, difference = 0;
-        for (int64_t k = p->offset; k < p->offset + p->count; k++) {
-            const double own = fabs(expected[k] - gradient[k]);
-            if (!(own <= difference)) difference = isfinite(own) ? own : INFINITY;
-            if (fabs(expected[k]) > largest) largest = fabs(expected[k]);
-        }
-        printf("       %-26s %.2e\n", p->path, difference / largest);
-        if (!(difference <= 1e-2 * largest)) CHECK_FAILED("%s is off by %.2e of %.2e", p->path, difference, largest);
+        comparison all = {0};
+        for (int64_t k = p->offset; k < p->offset + p->count; k++) compare(&all, gradient[k], expected[k]);
+        printf("       %-26s %.2e\n", p->path, relative_error(&all));
+        if (!(relative_error(&all) <= 1e-2)) CHECK_FAILED("%s is off", p->path);
     }
     backend->learner_free(&learner);
-    free(parameters), free(input), free(gradient), free(weights), free(scan), free(expected), free(label), free(zeros);
+    free(parameters), free(input), free(gradient), free(weights), free(scan), free(expected), free(label), free(m),
+        free(v);
 }
 
 TEST_MAIN(TEST(test_samples), TEST(test_gradients))

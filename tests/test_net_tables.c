@@ -1,6 +1,7 @@
 /* Networks by other tables than the usual one, forward and backward: the engine against the textbook network in double,
  * on every instruction path of this CPU; and tables that are refused. */
 #include "base/philox.h"
+#include "compare.h"
 #include "harness.h"
 #include "net/engine.h"
 #include "net/reference_net.h"
@@ -46,16 +47,11 @@ static double *widen(const float *from, int64_t count)
     return to;
 }
 
-/* The largest difference, of the largest expected value; infinite where a value is no number. */
 static double error_of(const float *computed, const double *expected, int64_t count)
 {
-    double difference = 0, largest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double own = fabs(computed[i] - expected[i]);
-        if (!(own <= difference)) difference = isfinite(own) ? own : INFINITY;
-        if (fabs(expected[i]) > largest) largest = fabs(expected[i]);
-    }
-    return difference / largest;
+    comparison all = {0};
+    for (int64_t i = 0; i < count; i++) compare(&all, computed[i], expected[i]);
+    return relative_error(&all);
 }
 
 enum { DEPTH = 8, HEIGHT = 12, WIDTH = 16, VOXELS = DEPTH * HEIGHT * WIDTH, MASKS = 2 };
@@ -171,7 +167,7 @@ static void check_gradients(const expectation *e, crd_engine_plan plan)
             const double error =
                 error_of(gradient + parameter->offset, e->gradient + parameter->offset, parameter->count);
             if (!(error <= 1e-3)) CHECK_FAILED("the gradient of %s is off by %.2e", parameter->path, error);
-            if (error > worst) worst = error;
+            worst = worse(worst, error);
         }
     }
     printf("       %-9s %d layers, %d levels, f %d: worst gradient tensor %.2e\n", plan.ops->name, e->net.layer_count,

@@ -52,7 +52,8 @@ typedef struct crd_train_options {
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     bool no_shuffle;
-    char *augment; /* "none", "flips", "full" */
+    char *augment;  /* "none", "flips", "full" */
+    bool no_pieces; /* of the scans, in the model */
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;

@@ -140,7 +140,8 @@ struct crd_backend {
 
     bool on_host;  /* computes on the caller's cores, by one of the processor's instruction paths (settings.isa) */
     bool overlaps; /* computes beside the caller, who can bring the next chunk or mini-batch meanwhile */
-    int64_t auto_chunk[3]; /* the largest chunk that a prediction takes by itself */
+    int64_t auto_chunk[3]; /* the largest chunk that a prediction takes by itself, */
+    int64_t auto_tile[3];  /* and the largest tile */
 
     /* A sentence for the manifest: the processor and the instruction path. */
     crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);

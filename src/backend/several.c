@@ -344,6 +344,7 @@ const crd_backend crd_backend_several = {
     .name = "several",
     .overlaps = true,
     .auto_chunk = {88, 176, 176},
+    .auto_tile = {96, 176, 176},
     .describe = describe,
     .precision_of = precision_of,
     .predictor_bytes = predictor_bytes,

@@ -92,7 +92,7 @@ const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const 
     fill_eps(source, pool, crd_part_blocks(posterior, part), seed, step, estimator == CRD_FLIPOUT ? 0 : example);
     for (int i = 0; i < posterior->layer_count; i++) {
         const crd_bayes_layer *layer = &posterior->layers[i];
-        CRD_ASSERT(layer->number >= 0 && layer->number < CRD_LAYERS_MAX && layer->first >= 0);
+        CRD_ASSERT(layer->number >= 0 && layer->number < posterior->net->layer_count && layer->first >= 0);
         source->noise.eps[layer->number] = source->eps + layer->first;
         if (estimator != CRD_FLIPOUT) continue;
         float *in = source->sign_in + layer->first_in, *out = source->sign_out + layer->first_out;
@@ -240,7 +240,8 @@ void crd_dropout_draw(const crd_net *net, uint64_t seed, uint32_t step, uint32_t
 {
     for (int site = 0; site < net->mask_count; site++) {
         float *mask = masks + net->mask_offset[site];
-        fill_signs(seed, crd_mask_stream(net, site), CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site], mask);
+        fill_signs(seed, crd_mask_stream(net, site), CRD_PURPOSE_DROPOUT, step, example, net->mask_channels[site],
+                   mask);
         for (int i = 0; i < net->mask_channels[site]; i++) mask[i] += 1; /* -1 or 1 becomes 0 or 2 */
     }
 }

@@ -4,7 +4,7 @@
 
 #include "chunk/scan.h"
 
-enum { CRD_PIECES_WANTED = 8 };
+enum { CRD_PIECES_WANTED = 4 };
 
 /* The size of pieces that all these scans can give, of multiples of `step`: at most 48, 96, 96. False where an axis of
  * one is shorter than `step`. */

@@ -168,6 +168,12 @@ crd_status crd_store_put_floats(crd_store *store, const char *name, int rank, co
     return put(store, name, rank, shape, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values);
 }
 
+crd_status crd_store_put_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const double *values)
+{
+    return put(store, name, rank, shape, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values);
+}
+
 crd_status crd_store_put_halves(crd_store *store, const char *name, int rank, const int64_t *shape, const float *values)
 {
     /* 1 sign, 5 bits of exponent, 10 of fraction: NumPy's float16 */
@@ -225,10 +231,8 @@ static crd_status check_type(const crd_store *store, const char *name, hid_t dat
     const size_t size = H5Tget_size(type);
     (void)H5Tclose(type);
     if (class == wanted && (class != H5T_FLOAT || size == bytes)) return CRD_OK;
-    return crd_fail(CRD_ERR_MISMATCH, "%s of %s isn't of type %s", name, store->path,
-                    wanted != H5T_FLOAT      ? "integer"
-                    : bytes == sizeof(float) ? "float32"
-                                             : "float16");
+    return crd_fail(CRD_ERR_MISMATCH, "%s of %s isn't of type %s%.0zu", name, store->path,
+                    wanted == H5T_FLOAT ? "float" : "integer", wanted == H5T_FLOAT ? 8 * bytes : (size_t)0);
 }
 
 static crd_status get(crd_store *store, const char *name, int rank, const int64_t *shape, const char *needed_by,
@@ -258,6 +262,12 @@ crd_status crd_store_get_floats(crd_store *store, const char *name, int rank, co
                                 const char *needed_by, float *values)
 {
     return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(float), H5T_NATIVE_FLOAT, values);
+}
+
+crd_status crd_store_get_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const char *needed_by, double *values)
+{
+    return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(double), H5T_NATIVE_DOUBLE, values);
 }
 
 crd_status crd_store_get_halves(crd_store *store, const char *name, int rank, const int64_t *shape,

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "chunk/pieces.h"
 #include "train/augment.h"
 #include "train/grey.h"
 #include "train/hold_back.h"
@@ -353,6 +354,24 @@ void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2])
 void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record)
 {
     *record = dataset->record;
+}
+
+crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out)
+{
+    crd_status status = CRD_OK;
+    crd_scan **scans = NULL;
+    const int64_t count = dataset->pair_count;
+    *out = (crd_pieces){0};
+    CRD_TRY(crd_alloc(count, sizeof(crd_scan *), "the list of scans", &scans));
+    for (int64_t i = 0; i < count; i++) scans[i] = dataset->pairs[i].scan;
+    if (!crd_pieces_size(scans, count, step, out->size)) goto done;
+    CRD_TRY(crd_alloc(CRD_PIECES_WANTED * crd_piece_voxels(out), sizeof(float), "the model's pieces", &out->voxels));
+    CRD_TRY(crd_pieces_read(scans, count, dataset->options.seed, out->size, out->voxels));
+    out->count = CRD_PIECES_WANTED;
+done:
+    if (status != CRD_OK) crd_free(&out->voxels);
+    crd_free(&scans);
+    return status;
 }
 
 /* FNV-1a. */

@@ -9,6 +9,7 @@
 #include "chunk/plan.h"
 #include "chunk/scan.h"
 #include "credence/model.h"
+#include "net/pieces.h"
 
 typedef struct crd_dataset crd_dataset;
 
@@ -50,6 +51,9 @@ int64_t crd_dataset_count(const crd_dataset *dataset);
 void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2]);
 /* Of all scans together, as a model keeps it. */
 void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record);
+
+/* Pieces of the scans, as they are: what a model carries for its norms. None where a scan is too small for one. */
+crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out);
 
 /* A number that changes when the scans, labels or chunks do. */
 uint64_t crd_dataset_digest(const crd_dataset *dataset);

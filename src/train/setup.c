@@ -258,6 +258,14 @@ done:
     return status;
 }
 
+static crd_status take_pieces(crd_run *r)
+{
+    crd_pieces pieces;
+    CRD_PASS(crd_dataset_pieces(r->training, crd_net_step(&r->model->net), &pieces));
+    crd_model_take_pieces(r->model, &pieces);
+    return CRD_OK;
+}
+
 static const char *unless_auto(const char *text)
 {
     return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
@@ -470,6 +478,7 @@ crd_status crd_run_open(crd_run *r)
     CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
     CRD_PASS(open_data(r));
     CRD_PASS(make_model(r));
+    if (!r->options->no_pieces && crd_run_first(r)) CRD_PASS(take_pieces(r));
     CRD_PASS(make_trainer(r));
     r->progress = (crd_train_progress){.first_valid_bce = (double)NAN,
                                        .best_valid_bce = (double)NAN,

@@ -32,6 +32,7 @@ const crd_backend crd_backend_cpu = {
     .name = "cpu",
     .on_host = true,
     .auto_chunk = {64, 128, 128},
+    .auto_tile = {96, 176, 176},
     .describe = describe,
     .predictor_bytes = crd_host_predictor_bytes,
     .predictor_create = crd_host_predictor_create,
