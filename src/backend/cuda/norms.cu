@@ -38,7 +38,8 @@ template <typename T> struct Measurement {
         if (bytes > available || cudaMalloc(&memory, (size_t)bytes) != cudaSuccess) {
             cudaGetLastError();
             return CUDA_FAIL(CRD_ERR_MEMORY,
-                             "the statistics of the norms need %.1f GiB on the GPU and %.1f are free or allowed",
+                             "the norms' statistics need %.1f GiB on the GPU and %.1f are free or allowed by "
+                             "--max-gpu-memory; choose --device cpu",
                              (double)bytes / 1073741824.0, (double)available / 1073741824.0);
         }
         lay_out(memory);

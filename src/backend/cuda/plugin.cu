@@ -244,9 +244,10 @@ static crd_status device_load(const crd_device_settings *settings, crd_device_lo
 static const crd_backend backend = {
     CRD_BACKEND_VERSION,
     "cuda",
-    false, // on_host
-    true,  // overlaps
-    {88, 176, 176},
+    false,          // on_host
+    true,           // overlaps
+    {88, 176, 176}, // chunk
+    {96, 176, 176}, // tile
     describe,
     cuda_precision_of,
     predictor_bytes,
