@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/several.h"
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/queue.h"
 
@@ -31,6 +32,7 @@ struct crd_learner {
     float *sum;            /* [values] */
     crd_loss *losses;      /* [batch] */
     double kl;
+    void *memory; /* one block behind all arrays */
 
     int64_t begun; /* steps */
     bool meets;    /* `meeting` was made */
@@ -48,13 +50,32 @@ static crd_learner_plan plan_of_one(const crd_learner_plan *plan)
     return one;
 }
 
+static void set_plan(crd_learner *learner, const crd_learner_plan *plan)
+{
+    learner->batch = plan->batch;
+    learner->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    learner->values = plan->net->model.total;
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_learner *learner = owner;
+    for (int i = 0; i < 2; i++) {
+        learner->staged[i].inputs = crd_arena_take(arena, learner->batch * learner->voxels, sizeof(float));
+        learner->staged[i].labels = crd_arena_take(arena, learner->batch * learner->voxels, 1);
+    }
+    learner->gradients = crd_arena_take(arena, learner->batch * learner->values, sizeof(float));
+    learner->sum = crd_arena_take(arena, learner->values, sizeof(float));
+    learner->losses = crd_arena_take(arena, learner->batch, sizeof *learner->losses);
+}
+
 crd_status crd_several_learner_bytes(const crd_device_settings *settings, const crd_learner_plan *plan,
                                      int64_t *host_bytes, int64_t *device_bytes)
 {
     const crd_learner_plan one = plan_of_one(plan);
-    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    *host_bytes = 2 * plan->batch * voxels * (int64_t)(sizeof(float) + 1) +
-                  (plan->batch + 1) * plan->net->model.total * (int64_t)sizeof(float);
+    crd_learner counted;
+    set_plan(&counted, plan);
+    *host_bytes = (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
     *device_bytes = 0;
     for (int i = 0; i < settings->device_count; i++) {
         const crd_device_settings own = crd_several_settings_of(settings, i);
@@ -179,26 +200,8 @@ void crd_several_learner_free(crd_learner **pointer)
     }
     if (learner->meets) pthread_barrier_destroy(&learner->meeting);
     pthread_mutex_destroy(&learner->mutex);
-    for (int i = 0; i < 2; i++) {
-        crd_free(&learner->staged[i].inputs);
-        crd_free(&learner->staged[i].labels);
-    }
-    crd_free(&learner->gradients);
-    crd_free(&learner->sum);
-    crd_free(&learner->losses);
+    crd_free(&learner->memory);
     crd_free(pointer);
-}
-
-static crd_status make_rooms(crd_learner *learner)
-{
-    for (int i = 0; i < 2; i++) {
-        CRD_PASS(
-            crd_alloc(learner->batch * learner->voxels, sizeof(float), "a mini-batch", &learner->staged[i].inputs));
-        CRD_PASS(crd_alloc(learner->batch * learner->voxels, 1, "a mini-batch", &learner->staged[i].labels));
-    }
-    CRD_PASS(crd_alloc(learner->batch * learner->values, sizeof(float), "the gradients", &learner->gradients));
-    CRD_PASS(crd_alloc(learner->values, sizeof(float), "the gradient", &learner->sum));
-    return crd_alloc(learner->batch, sizeof *learner->losses, "the losses", &learner->losses);
 }
 
 /* None takes part before all have been started: their number is that of the meeting. */
@@ -226,10 +229,8 @@ crd_status crd_several_learner_create(const crd_device_settings *settings, const
     CRD_TRY(crd_alloc(1, sizeof *learner, "the trainer", &learner));
     pthread_mutex_init(&learner->mutex, NULL);
     learner->each = settings->each;
-    learner->batch = plan->batch;
-    learner->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    learner->values = plan->net->model.total;
-    CRD_TRY(make_rooms(learner));
+    set_plan(learner, plan);
+    CRD_TRY(crd_arena_carve(lay_out, learner, "the gradients", &learner->memory));
     for (int i = 0; i < settings->device_count; i++) {
         const crd_device_settings own = crd_several_settings_of(settings, i);
         learner->workers[i] = (worker){.owner = learner, .number = i};

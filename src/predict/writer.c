@@ -73,7 +73,7 @@ void crd_writer_free(crd_writer **pointer)
     crd_writer *writer = *pointer;
     if (writer == NULL) return;
     crd_queue_close(&writer->queue);
-    for (int i = 0; i < CRD_WRITER_BUFFERS; i++) crd_slice_free(writer->request, &writer->slices[i]);
+    for (int i = 0; i < CRD_WRITER_BUFFERS; i++) crd_slice_free(&writer->slices[i]);
     crd_free(&writer->waiting);
     crd_free(&writer->sums);
     crd_free(pointer);
