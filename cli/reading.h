@@ -1,4 +1,4 @@
-/* The flags by which a command is told what a file doesn't say itself: raw data, and a missing or wrong spacing.
+/* The flags that tell a command what a file itself doesn't say: raw data, and a missing or wrong spacing.
  *
  * A command that reads volumes puts a cli_reading into its options struct and CLI_READING_ROWS into its table. */
 #ifndef CLI_READING_H

@@ -2,7 +2,7 @@
 #ifndef CRD_TESTS_TRAIN_TOOLS_H
 #define CRD_TESTS_TRAIN_TOOLS_H
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "gpu.h"
 #include "harness.h"
 #include "net/model.h"

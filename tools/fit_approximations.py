@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Derives the coefficients of src/base/portable_math_inline.h and src/base/normal_transform.h, and prints them as C.
+"""Derives the coefficients of src/base/portable_math_inline.h and src/base/random/normal_transform.h, and prints them as C.
 
 Every function is approximated by a polynomial, or a quotient of two, with the smallest largest relative error (Remez:
 interpolate with an error of alternating sign at some points, move the points to where the error is largest, repeat), in

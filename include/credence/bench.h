@@ -1,8 +1,8 @@
 /* Benchmarks: how fast this machine runs the network, in whole chunks, whole training steps, and operation by
  * operation.
  *
- * The floating-point peak is measured in the same run, so that the figures mean something on a machine that others use,
- * too. Times are those of the fastest repetition.
+ * The floating-point peak is measured in the same run, so that the figures still mean something on a machine that
+ * others use at the same time. Times are those of the fastest repetition.
  *
  *     crd_bench_network_settings settings = {.samples = 48};
  *     crd_bench_result result;
@@ -12,7 +12,7 @@
  * Settings that are 0 or NULL get the values named beside them. Names in results are static; nothing has to be freed. A
  * monitor may be NULL, and stops a measurement as it stops anything else.
  *
- * Threads: calls may run at once, but what they measure is then each other.
+ * Threads: several calls may run at once, but they slow each other down, and the figures show it.
  */
 #ifndef CREDENCE_BENCH_H
 #define CREDENCE_BENCH_H

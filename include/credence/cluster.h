@@ -7,9 +7,9 @@
  *
  * A process that doesn't call crd_cluster_join, or wasn't started by mpirun or srun, is alone, and nothing here touches
  * MPI. The results are the same bytes for any number of processes. Callbacks of the monitor run in every process; a
- * program draws those of rank 0. Messages, files and results of a run are rank 0's; what fails in one process ends the
- * call in all of them, with that process's sentence, and leaves a run that `resume` goes on with. One prediction or
- * training at a time: all processes meet in it. docs/CLUSTER.md has the rest.
+ * program shows those of rank 0. Messages, files and results of a run come from rank 0. A failure in one process ends
+ * the call in all of them, with that process's sentence, and leaves a run that `resume` can continue. Only one
+ * prediction or training runs at a time: all processes take part in it. docs/CLUSTER.md has the rest.
  */
 #ifndef CREDENCE_CLUSTER_H
 #define CREDENCE_CLUSTER_H
@@ -22,8 +22,8 @@ extern "C" {
 
 /* Joins the job that this process was started in, if any: loads the MPI plug-in and starts MPI, or uses it where the
  * program has started it (with MPI_THREAD_SERIALIZED at least). The environment variable CREDENCE_MPI=off keeps
- * processes apart that one mpirun or srun has started; without it, tasks of srun that no MPI connects are refused. To
- * be called once, before any thread uses the library. */
+ * processes apart that one mpirun or srun has started; without it, tasks of srun that no MPI connects are refused. Call
+ * it once, before any thread uses the library. */
 CRD_API crd_status crd_cluster_join(void);
 
 /* 0 and 1 for a process alone. */

@@ -11,7 +11,7 @@
  *
  * Threads: functions that take a const model may be called for the same one by several threads at once. While
  * crd_model_set_calibration or crd_model_free has a model, no other thread may use it, nor what crd_model_describe
- * gave.
+ * returned.
  */
 #ifndef CREDENCE_MODEL_H
 #define CREDENCE_MODEL_H
@@ -34,8 +34,8 @@ typedef enum crd_kind {
 
 CRD_API const char *crd_kind_name(crd_kind kind); /* "bcnn" */
 
-/* What the scans were like that a model was trained on, all of them together: so that a scan that is unlike them can be
- * pointed out. Values are those of the files, before any normalisation. */
+/* What the scans that a model was trained on were like, all of them together, so that a scan that differs from them can
+ * be pointed out. Values are those of the files, before any normalisation. */
 typedef struct crd_training_record {
     int64_t voxels; /* 0: nothing is known */
     double minimum, maximum, mean, std;

@@ -1,4 +1,4 @@
-/* How the library talks to its caller: messages, progress and cancelling, through callbacks that the caller draws.
+/* How the library talks to its caller: messages, progress and cancelling, through callbacks of the caller.
  *
  * A crd_monitor is borrowed for the duration of the call it is given to. Callbacks run on the thread that made the
  * call, never on a worker; calls in several threads that are given the same monitor run its callbacks at the same time.
@@ -22,7 +22,7 @@ typedef struct crd_progress {
     const char *stage; /* "predicting", "converting", ...: changes when a new bar begins */
     const char *unit;  /* what is counted: "slices", "chunks", "steps" */
     int64_t done;
-    int64_t total;    /* 0: not known, and there is nothing to draw; the call only asks whether to go on */
+    int64_t total;    /* 0: not known, and there is nothing to draw; the call only asks whether to continue */
     const char *note; /* a few words on the latest state ("loss 0.231"), or NULL */
 } crd_progress;
 

@@ -89,7 +89,7 @@ typedef struct crd_phantom_result {
 
 /* The table of settings and defaults of one kind, without those that only the other kind has. Static storage. */
 CRD_API const crd_settings *crd_phantom_settings(crd_phantom_kind kind);
-/* The settings of both kinds in one table, with graphite's defaults: for a program that learns the kind last. */
+/* The settings of both kinds in one table, with graphite's defaults: for a program that reads the kind last. */
 CRD_API extern const crd_settings crd_phantom_all_settings;
 CRD_API const char *crd_phantom_kind_name(crd_phantom_kind kind); /* "graphite" */
 

@@ -12,8 +12,8 @@
  * repeat the run, and its sums), probe.h5 and log.jsonl. docs/PREDICT.md explains each.
  *
  * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and
- * any number of interruptions. While a run goes on, finished slices lie in run/.partial; a run that was stopped, by a
- * callback, a signal or a full disk, goes on from there with `resume`.
+ * any number of interruptions. During a run, finished slices lie in run/.partial. A run that was stopped, by a
+ * callback, a signal or a full disk, continues from there with `resume`.
  *
  * Threads: several calls may run at once, each in a thread of its own and into a folder of its own, beside any others
  * of the library. They know nothing of each other: `threads` and `max_memory` divide the machine among them. In a job
@@ -39,12 +39,12 @@ typedef struct crd_predict_options {
     /* Where and how, without an effect on the volumes. */
     char *output;         /* the run folder */
     bool overwrite;       /* the folder may hold an earlier run */
-    bool resume;          /* go on with the run that was begun there */
+    bool resume;          /* continue the run that was begun there */
     bool dry_run;         /* for programs: crd_predict itself refuses it, call crd_predict_plan_make instead */
     char *max_memory;     /* "4G"; "auto": three quarters of what is free */
     char *max_gpu_memory; /* of each GPU: "20G"; "auto": nine tenths of what is free */
     int64_t threads;      /* 0: one per core */
-    char *repeats;        /* manifest whose run is repeated: what has changed since is warned about; or NULL */
+    char *repeats;        /* manifest of the run to repeat, or NULL; warnings say what has changed since */
 
     /* What is computed. */
     char *model, *scan;
@@ -95,7 +95,7 @@ typedef struct crd_predict_result {
     double seconds;          /* of this call */
 } crd_predict_result;
 
-/* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` goes on with. With `resume`, a run
+/* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` can continue. With `resume`, a run
  * that is complete is left as it is, and `out` holds what its manifest says. */
 CRD_API crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out);
 

@@ -8,7 +8,7 @@
  *     typedef struct options { int64_t epochs; char *kind; } options;
  *     static const crd_setting rows[] = {
  *         {.name = "epochs", .kind = CRD_SETTING_INT, .scope = CRD_SCOPE_FINISH, .offset = offsetof(options, epochs),
- *          .initial = "5", .low = 1, .high = 100000, .argument = "N", .help = "how often the data is gone through"},
+ *          .initial = "5", .low = 1, .high = 100000, .argument = "N", .help = "number of passes over the data"},
  *         {.name = "kind", .kind = CRD_SETTING_CHOICE, .offset = offsetof(options, kind), .initial = "bcnn",
  *          .choices = "bcnn|mcdn", .help = "the network's kind"}};
  *     static const crd_settings table = {.title = "train", .rows = rows, .count = 2};

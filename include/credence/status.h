@@ -8,10 +8,10 @@
  *
  * NULL: pointers that a function is given must not be NULL, results among them, unless its description allows it.
  *
- * Ownership: what a function makes (..._open, _create, _load, _make) belongs to the caller and is given back to the
- * function named for it (..._close, _free), which also takes a pointer to NULL and leaves NULL behind. What is passed
- * in is only read, and only during the call, unless the description says otherwise. `const` pointers that come back are
- * borrowed.
+ * Ownership: what a function makes (..._open, _create, _load, _make) belongs to the caller, who frees it with the
+ * matching function (..._close, _free), which also accepts a pointer to NULL and sets the pointer to NULL. What is
+ * passed in is only read, and only during the call, unless the description says otherwise. `const` pointers that come
+ * back are borrowed.
  *
  * Threads: calls on different objects may run at the same time; each header says what more is allowed. The error record
  * is thread-local: read it on the thread that saw the failure, before that thread's next call into the library.

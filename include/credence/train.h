@@ -11,7 +11,7 @@
  *     crd_settings_clear(&crd_train_settings, &options);
  *
  * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to
- * go on from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
+ * resume from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
  * number of threads, readers and processes (credence/cluster.h) and any interruptions.
  *
@@ -70,8 +70,8 @@ typedef struct crd_train_options {
 
 CRD_API extern const crd_settings crd_train_settings;
 
-/* Sets what options->preset names, apart from what was given by hand: `given`, as crd_settings_from_json leaves it, has
- * a mark for every row of crd_train_settings that must stay; NULL: none. */
+/* Applies the preset that options->preset names, except to what was given by hand: `given`, as crd_settings_from_json
+ * leaves it, has a mark for every row of crd_train_settings that must stay; NULL: none. */
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
 
 typedef struct crd_train_result {

@@ -1,4 +1,4 @@
-/* Validation: how right a prediction is against a label, and how well its uncertainty says where it is wrong.
+/* Validation: how well a prediction agrees with a label, and how well its uncertainty shows where it is wrong.
  *
  *     crd_validate_options options;
  *     crd_validation *figures = NULL;
@@ -14,7 +14,7 @@
  * threads. A figure that has no meaning (nothing was certain; there is no such class) is NaN here, null in JSON and
  * "n/a" in tables, never 0 or 1.
  *
- * Threads: several calls may run at once, each in a thread of its own, also of the same files. Options are only read,
+ * Threads: several calls may run at once, each in a thread of its own, also on the same files. Options are only read,
  * and may be shared; figures belong to the caller.
  */
 #ifndef CREDENCE_VALIDATE_H

@@ -80,7 +80,7 @@ typedef struct crd_volume_options {
 } crd_volume_options;
 
 /* Opens for reading. `path` is a file, a folder of slices, a quoted glob pattern ("scan_*.tif"), file.h5:/dataset, or
- * an OME-Zarr folder or one of its levels (docs/FORMATS.md). What had to be assumed is said through `monitor`.
+ * an OME-Zarr folder or one of its levels (docs/FORMATS.md). `monitor` is told what had to be assumed.
  * `options` and `monitor` may be NULL. */
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
@@ -99,7 +99,7 @@ CRD_API const char *crd_volume_path(const crd_volume *volume);
 CRD_API crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, void *voxels);
 
 /* Writes a box of the volume's own type. Boxes may come in any order for raw, npy, HDF5, OME-Zarr and what isn't packed
- * of NIfTI, NRRD and MetaImage; TIFF and packed files take whole slices in rising z and say so otherwise. */
+ * of NIfTI, NRRD and MetaImage; TIFF and packed files take whole slices in rising z and refuse anything else. */
 CRD_API crd_status crd_volume_write(crd_volume *volume, const crd_box *box, const void *voxels);
 
 /* Flushes to disk and renames to the final name. Only crd_volume_close is allowed afterwards. */

@@ -2,11 +2,11 @@
  * is always there, others are plug-ins loaded at run time. One of another build is refused (base/build_mark.h).
  *
  * A predictor is a queue: up to `depth` chunks may be submitted before the first is collected, so that a device can
- * overlap upload, compute and download. Results come back in the order of submission, as far as the plan insists on it
+ * overlap upload, compute and download. Results come back in the order of submission, unless the plan allows another
  * (any_order). Same plan, same chunk: same bits, whatever else is in the queue.
  *
  * A learner takes steps of training. The parameters and Adam's moments are the caller's (crd_learner_state): a learner
- * on the host works in them, a device in a copy, which learner_write and learner_read keep in step with them. */
+ * on the host works in them, a device in a copy, which learner_write and learner_read keep equal to them. */
 #ifndef CRD_BACKEND_BACKEND_H
 #define CRD_BACKEND_BACKEND_H
 
@@ -37,7 +37,7 @@ typedef struct crd_device_settings {
     char fallback[160]; /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
 } crd_device_settings;
 
-enum { CRD_THRIFT_MOST = 2 };
+enum { CRD_MEMORY_SAVING_MOST = 2 };
 
 typedef struct crd_predictor_plan {
     const crd_net *net;      /* borrowed until the predictor is freed, as all pointers here */
@@ -53,8 +53,8 @@ typedef struct crd_predictor_plan {
     bool standard_deviation;
     bool keep_samples;    /* results carry every sample's probabilities */
     int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
-    int thrift;           /* 0 .. CRD_THRIFT_MOST: the more, the less host memory, and the longer it takes; the results
-                             are the same */
+    int memory_saving;    /* 0 .. CRD_MEMORY_SAVING_MOST: more takes less host memory and more time; the results are the
+                             same */
     int64_t any_order;    /* of so many chunks, submitted one after the other, the results may come in any order, before
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;

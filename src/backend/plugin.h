@@ -1,5 +1,5 @@
-/* How a backend lives in a shared object of its own, loaded when it is wanted: the library hands over what the plug-in
- * needs of it, the plug-in hands over its table. Nothing else crosses the border. */
+/* A backend in a shared object of its own, loaded when it is needed: the library passes in what the plug-in needs from
+ * it, and the plug-in returns its table. Nothing else crosses the border. */
 #ifndef CRD_BACKEND_PLUGIN_H
 #define CRD_BACKEND_PLUGIN_H
 

@@ -1,7 +1,7 @@
 /* Several devices that share one queue of chunks: one predictor on each, driven by a thread of its own, which takes the
- * next chunk whenever its device has room. So a faster device computes more of them, and none waits for another, but at
- * the end of a row (crd_predictor_plan.any_order). Which device computes a chunk is left to chance, so all of them must
- * give the same bits: they are of one kind, or at least on one instruction path. Training: several_learner.h. */
+ * next chunk whenever its device has room. So a faster device computes more of them, and none waits for another, except
+ * at the end of a row (crd_predictor_plan.any_order). Which device computes a chunk is left to chance, so all of them
+ * must give the same bits: they are of one kind, or at least on one instruction path. Training: several_learner.h. */
 #ifndef CRD_BACKEND_SEVERAL_H
 #define CRD_BACKEND_SEVERAL_H
 

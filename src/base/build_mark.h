@@ -1,5 +1,5 @@
-/* How the library and a plug-in know each other. Structs cross between them by their layout, so both must come from one
- * build's source: each has a mark, and a plug-in hands over its table only where the two are the same. */
+/* How the library and a plug-in check that they belong together. They exchange structs, so both must be built from the
+ * same source: each has a mark, and a plug-in returns its table only if the two marks are equal. */
 #ifndef CRD_BASE_BUILD_MARK_H
 #define CRD_BASE_BUILD_MARK_H
 

@@ -15,7 +15,7 @@ crd_status crd_write_at(int fd, const char *path, int64_t offset, const void *da
 /* A name for a temporary file beside `path` that nothing has yet ("dir/.name.tmp.<pid>.<n>"), free with crd_free. */
 crd_status crd_temporary_name(const char *path, char **out);
 
-/* By the descriptor that wrote: only that is sure to be told of an error in what was written before. */
+/* Takes the descriptor that wrote: only that one is sure to report an error in what was written before. */
 crd_status crd_sync_and_close(int fd, const char *path);
 
 /* fsync of the file, rename over `path`, fsync of its folder. */
@@ -40,7 +40,7 @@ crd_status crd_read_file(const char *path, size_t limit, char **out, size_t *byt
 
 /* "folder/name" + suffix, one slash between; free with crd_free. */
 crd_status crd_join_path(const char *folder, const char *name, const char *suffix, char **out);
-/* The same file, named such that it also holds from another folder; free with crd_free. */
+/* A name of the same file that is valid from any folder; free with crd_free. */
 crd_status crd_absolute_path(const char *path, char **out);
 /* The folder that `path` lies in: "." where none is named; free with crd_free. */
 crd_status crd_folder_of(const char *path, char **out);

@@ -1,5 +1,5 @@
-/* The library's own threads. Signals belong to those of the program, so ours start with all of them blocked
- * that don't come from what the thread itself does. */
+/* The library's own threads. Signals are for the program's threads, so ours start with all signals blocked
+ * except those that a thread's own actions cause. */
 #ifndef CRD_BASE_THREAD_H
 #define CRD_BASE_THREAD_H
 

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 struct crd_noise_source {
     const crd_posterior *posterior;
@@ -18,7 +18,7 @@ struct crd_noise_source {
     uint32_t step, example;
 };
 
-static crd_range point_blocks_of(const crd_posterior *posterior, const crd_part *part)
+static crd_range point_blocks_of(const crd_posterior *posterior, const crd_posterior_part *part)
 {
     return part != NULL ? part->point_blocks : (crd_range){0, posterior->point_block_count};
 }
@@ -96,17 +96,18 @@ static void fill_eps(crd_noise_source *source, crd_pool *pool, crd_range blocks,
     crd_pool_run(pool, blocks.end - blocks.begin, fill_block, source);
 }
 
-const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const crd_part *part, crd_estimator estimator,
-                                uint64_t seed, uint32_t step, uint32_t example)
+const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const crd_posterior_part *part,
+                                crd_estimator estimator, uint64_t seed, uint32_t step, uint32_t example)
 {
     const crd_posterior *posterior = source->posterior;
     memset(&source->noise, 0, sizeof source->noise);
     if (estimator == CRD_MEAN) return &source->noise;
 
-    fill_eps(source, pool, crd_part_blocks(posterior, part), seed, step, estimator == CRD_FLIPOUT ? 0 : example);
+    fill_eps(source, pool, crd_posterior_part_blocks(posterior, part), seed, step,
+             estimator == CRD_FLIPOUT ? 0 : example);
     for (int i = 0; i < posterior->layer_count; i++) {
         const crd_bayes_layer *layer = &posterior->layers[i];
-        CRD_ASSERT(layer->number >= 0 && layer->number < CRD_LAYERS_MAX && layer->first >= 0);
+        CRD_ASSERT(layer->number >= 0 && layer->number < posterior->net->layer_count && layer->first >= 0);
         source->noise.eps[layer->number] = source->eps + layer->first;
         if (estimator != CRD_FLIPOUT) continue;
         float *in = source->sign_in + layer->first_in, *out = source->sign_out + layer->first_out;
@@ -235,10 +236,10 @@ static void backward_block(void *context, int64_t item, int worker)
     }
 }
 
-void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_noise *noise,
-                       const float *point_gradient, float *model_gradient)
+void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                       const crd_noise *noise, const float *point_gradient, float *model_gradient)
 {
-    const crd_range blocks = crd_part_blocks(posterior, part), points = point_blocks_of(posterior, part);
+    const crd_range blocks = crd_posterior_part_blocks(posterior, part), points = point_blocks_of(posterior, part);
     draw_job job = {.posterior = posterior,
                     .noise = noise,
                     .from = point_gradient,

@@ -25,8 +25,8 @@ int64_t crd_draw_bytes(const crd_net *net);
  * is the chunk's number or 0 for draws that all chunks share. Borrowed until the next call with this source. Flipout's
  * eps is example 0's for the whole mini-batch, and kept from one call to the next within a step. Outside the part, eps
  * is undefined. */
-const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const crd_part *part, crd_estimator estimator,
-                                uint64_t seed, uint32_t step, uint32_t example);
+const crd_noise *crd_noise_draw(crd_noise_source *source, crd_pool *pool, const crd_posterior_part *part,
+                                crd_estimator estimator, uint64_t seed, uint32_t step, uint32_t example);
 
 /* Copies all parameters that are points in both layouts. */
 void crd_draw_points(const crd_posterior *posterior, crd_pool *pool, const float *model, float *point);
@@ -35,8 +35,8 @@ void crd_draw_kernels(const crd_posterior *posterior, crd_pool *pool, const floa
                       float *point);
 /* Adds one example's gradient to the model's: float32 sums, in the order of the calls. point_gradient is that of the
  * part alone, model_gradient always the whole one. */
-void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_noise *noise,
-                       const float *point_gradient, float *model_gradient);
+void crd_draw_backward(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                       const crd_noise *noise, const float *point_gradient, float *model_gradient);
 
 /* One set of dropout masks (0 or 2 per channel, p = 0.5), laid out by net->mask_offset; step and example as above. */
 void crd_dropout_draw(const crd_net *net, uint64_t seed, uint32_t step, uint32_t example, float *masks);

@@ -72,7 +72,7 @@ static void add_range(crd_range *list, int *count, int64_t begin, int64_t size)
 }
 
 /* Layer by layer, so that the pieces of one layer grow into one range before the next one's come. */
-static void list_ranges(const crd_posterior *posterior, cut at, crd_part *part)
+static void list_ranges(const crd_posterior *posterior, cut at, crd_posterior_part *part)
 {
     while (at.block < part->blocks.end || at.point_block < part->point_blocks.end) {
         if (bayes_is_next(posterior, at)) {
@@ -93,10 +93,10 @@ static void list_ranges(const crd_posterior *posterior, cut at, crd_part *part)
     }
 }
 
-void crd_part_make(const crd_posterior *posterior, int size, int rank, crd_part *out)
+void crd_posterior_part_make(const crd_posterior *posterior, int size, int rank, crd_posterior_part *out)
 {
     const cut begin = find_cut(posterior, size, rank), end = find_cut(posterior, size, rank + 1);
-    *out = (crd_part){
+    *out = (crd_posterior_part){
         .blocks = {begin.block, end.block},
         .point_blocks = {begin.point_block, end.point_block},
         .points = {place(posterior, begin), place(posterior, end)},

@@ -142,9 +142,9 @@ static void update_block(void *context, int64_t item, int worker)
     crd_weight_math_best()->sigmas(block->count, rho, sigma, slope);
 }
 
-void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_part *part, const float *model)
+void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part, const float *model)
 {
-    const crd_range blocks = crd_part_blocks(posterior, part);
+    const crd_range blocks = crd_posterior_part_blocks(posterior, part);
     update_job job = {posterior, model, blocks.begin};
     crd_pool_run(pool, blocks.end - blocks.begin, update_block, &job);
 }

@@ -54,25 +54,25 @@ typedef struct crd_range {
 } crd_range;
 
 enum { CRD_PART_RANGES = 2 * CRD_LAYERS_MAX + 2 };
-typedef struct crd_part {
+typedef struct crd_posterior_part {
     crd_range blocks, point_blocks;
     crd_range points;  /* in the point layout */
     crd_range weights; /* among all Bayesian weights */
     int model_count, seen_count;
     crd_range model[CRD_PART_RANGES]; /* all its parameters, in the model layout */
     crd_range seen[CRD_PART_RANGES];  /* those of them that are also in the point layout: all but the rhos */
-} crd_part;
+} crd_posterior_part;
 
 /* Number `rank` of `size` of about the same work. */
-void crd_part_make(const crd_posterior *posterior, int size, int rank, crd_part *out);
+void crd_posterior_part_make(const crd_posterior *posterior, int size, int rank, crd_posterior_part *out);
 
-static inline crd_range crd_part_blocks(const crd_posterior *posterior, const crd_part *part)
+static inline crd_range crd_posterior_part_blocks(const crd_posterior *posterior, const crd_posterior_part *part)
 {
     return part != NULL ? part->blocks : (crd_range){0, posterior->block_count};
 }
 
 /* Takes sigma and slope from the model's parameters: needed after every change of them. */
-void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_part *part, const float *model);
+void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part, const float *model);
 
 /* What training prints about the posterior. Both are 0 without Bayesian weights. */
 typedef struct crd_posterior_summary {

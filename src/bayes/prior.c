@@ -81,10 +81,11 @@ static void gradient_block(void *context, int64_t item, int worker)
                             job->gradient + block->layer->rho + block->first);
 }
 
-void crd_kl_blocks(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
-                   const crd_prior_settings *settings, const float *model, const crd_noise *noise)
+void crd_kl_blocks(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                   const crd_prior *prior, const crd_prior_settings *settings, const float *model,
+                   const crd_noise *noise)
 {
-    const crd_range blocks = crd_part_blocks(posterior, part);
+    const crd_range blocks = crd_posterior_part_blocks(posterior, part);
     kl_job job = {.posterior = posterior,
                   .prior = prior,
                   .settings = settings,
@@ -101,11 +102,11 @@ double crd_kl_total(const crd_posterior *posterior)
     return sum;
 }
 
-void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
-                     const crd_prior_settings *settings, const float *model, const crd_noise *noise, double scale,
-                     float *model_gradient)
+void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                     const crd_prior *prior, const crd_prior_settings *settings, const float *model,
+                     const crd_noise *noise, double scale, float *model_gradient)
 {
-    const crd_range blocks = crd_part_blocks(posterior, part);
+    const crd_range blocks = crd_posterior_part_blocks(posterior, part);
     kl_job job = {.posterior = posterior,
                   .prior = prior,
                   .settings = settings,

@@ -32,13 +32,14 @@ extern const crd_prior crd_prior_normal; /* N(0, std^2) */
 
 /* The KL of every block of Bayesian weights, in double, to posterior->sums. `posterior` is up to date with `model`;
  * `noise` may be NULL unless prior->needs_noise. */
-void crd_kl_blocks(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
-                   const crd_prior_settings *settings, const float *model, const crd_noise *noise);
+void crd_kl_blocks(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                   const crd_prior *prior, const crd_prior_settings *settings, const float *model,
+                   const crd_noise *noise);
 /* Their sum over all blocks, in their order, from posterior->sums. */
 double crd_kl_total(const crd_posterior *posterior);
 /* Adds scale * its gradient to model_gradient. */
-void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_part *part, const crd_prior *prior,
-                     const crd_prior_settings *settings, const float *model, const crd_noise *noise, double scale,
-                     float *model_gradient);
+void crd_kl_gradient(const crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part,
+                     const crd_prior *prior, const crd_prior_settings *settings, const float *model,
+                     const crd_noise *noise, double scale, float *model_gradient);
 
 #endif

@@ -1,8 +1,8 @@
 /* A label volume as training and validation see it: 0, 1 or no label, voxel by voxel.
  *
  * Two values: the larger is foreground. More: the caller says which (`foreground`). `ignore` marks voxels that nobody
- * labelled. Labels that belong together are decided together, since one of them may hold the background only. What was
- * understood is said through the monitor. */
+ * labelled. Labels that belong together are decided together, since one of them may hold the background only. The
+ * monitor is told how the values were understood. */
 #ifndef CRD_CHUNK_LABEL_H
 #define CRD_CHUNK_LABEL_H
 

@@ -1,6 +1,6 @@
-/* Sharing out rows of work: in bands of consecutive rows, large ones first and single rows at the end, to whoever asks
- * next. So a slow rank gets less, nobody waits long for the last one, and there are few places where bands of different
- * ranks meet. Pure bookkeeping, by one thread at a time. */
+/* Shares out rows of work in bands of consecutive rows, large bands first and single rows at the end, to the rank that
+ * asks next. So a slow rank gets less, nobody waits long for the last one, and there are few places where bands of
+ * different ranks meet. Pure bookkeeping, by one thread at a time. */
 #ifndef CRD_DIST_BANDS_H
 #define CRD_DIST_BANDS_H
 

@@ -1,9 +1,9 @@
 /* Several processes that work on one thing. One process is the common case, for which all of this costs nothing.
  *
  * Every function that talks to others is collective, unless it says otherwise: all processes call it, in the same
- * order. None of them waits for ever: where another process has failed, each returns that process's sentence; from then
- * on all do. Only the thread that runs the job calls them. A process alone may run several jobs in as many threads:
- * nothing that they share is written then. */
+ * order. None of them waits for ever: once another process has failed, every call returns that process's
+ * sentence. Only the thread that runs the job calls them. A process alone may run several jobs, each in a thread of its
+ * own: it writes nothing that they share. */
 #ifndef CRD_DIST_DIST_H
 #define CRD_DIST_DIST_H
 
@@ -23,10 +23,10 @@ int crd_dist_rank(const crd_dist *dist);
 int crd_dist_size(const crd_dist *dist);
 const crd_place *crd_dist_place(const crd_dist *dist);
 
-/* Begins something that is watched by `monitor`, which is borrowed until the next call; NULL: by nobody. It is also
- * polled while waiting, so that a request to stop is heard when others are gone. Gives back the monitor to be used in
- * its place, by which a failure of another process ends what goes on here; that of a process alone is its own. Not
- * collective. */
+/* Begins work that `monitor` watches; it is borrowed until the next call, and NULL stands for nobody. It is also polled
+ * while waiting, so that a request to stop is heard even if the other processes are gone. Returns the monitor to use in
+ * its place: through that one, a failure of another process ends the work here, too. For a process alone it is
+ * `monitor` itself. Not collective. */
 const crd_monitor *crd_dist_watch(crd_dist *dist, const crd_monitor *monitor);
 
 crd_status crd_dist_barrier(crd_dist *dist);
@@ -44,18 +44,18 @@ void crd_dist_part(int64_t count, int size, int rank, int64_t *begin, int64_t *e
 
 /* Has another process failed? Cheap; not collective. */
 crd_status crd_dist_check(crd_dist *dist);
-/* To be called by a process that failed: tells the others its last error, or makes theirs the last error where it was
- * one of them that failed. Not collective. */
+/* A process that failed calls this: it tells the others its last error or, where one of them failed first, makes that
+ * one's error the last error here. Not collective. */
 void crd_dist_fail(crd_dist *dist);
 
 /* A vector of which every rank writes a range of its own that all then see. */
-typedef struct crd_dist_board crd_dist_board;
+typedef struct crd_shared_vector crd_shared_vector;
 /* Not collective. */
-crd_status crd_dist_board_create(crd_dist *dist, int64_t length, crd_dist_board **out);
-void crd_dist_board_free(crd_dist_board **board);
-float *crd_dist_board_values(crd_dist_board *board);
+crd_status crd_shared_vector_create(crd_dist *dist, int64_t length, crd_shared_vector **out);
+void crd_shared_vector_free(crd_shared_vector **vector);
+float *crd_shared_vector_values(crd_shared_vector *vector);
 /* Rank r has written [bounds[r], bounds[r + 1]). */
-crd_status crd_dist_board_share(crd_dist_board *board, const int64_t *bounds);
+crd_status crd_shared_vector_share(crd_shared_vector *vector, const int64_t *bounds);
 
 /* Vectors that different ranks hold, to be added in the same order by any number of them: every rank gets one range of
  * the elements of all vectors, and does with it what it likes.

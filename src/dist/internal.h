@@ -12,7 +12,7 @@ enum crd_dist_tag {
     CRD_TAG_BROADCAST,
     CRD_TAG_GATHER,
     CRD_TAG_PART,
-    CRD_TAG_BOARD,
+    CRD_TAG_VECTOR,
     CRD_TAG_QUESTION,
     CRD_TAG_ANSWER
 };

@@ -1,5 +1,5 @@
-/* What the processes of a job need of a message library, as a const table: messages that start, a look whether they are
- * over, and nothing that waits. All waiting, and all that is built from messages, is src/dist/dist.c's.
+/* What the processes of a job need from a message library, as a const table: functions that start a message or check
+ * whether it has ended, and none that waits. All waiting, and all that is built from messages, is above it in src/dist.
  *
  * The MPI one lives in a shared object of its own (mpi.c), loaded where a job was started by mpirun or srun; nothing
  * else crosses the border. A table is called by one thread at a time: src/dist/dist.c sees to that. */

@@ -1,5 +1,5 @@
-/* The hand in which everything is drawn: colours and inks, once for the pixels of a PNG and once as the style sheet of
- * SVG in a page, where they follow the reader's wish for light or dark. Text keeps a contrast of at least 4.5 to 1 to
+/* The style in which everything is drawn: colours and inks, once for the pixels of a PNG and once as the style sheet of
+ * SVG in a page, where they follow the reader's choice of light or dark. Text keeps a contrast of at least 4.5 to 1 to
  * what is behind it, lines 3 to 1; the lines' colours differ for colour-blind eyes, too. */
 #ifndef CRD_DRAW_STYLE_H
 #define CRD_DRAW_STYLE_H

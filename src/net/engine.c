@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
-#include "net/sharing.h"
+#include "net/tensor_sharing.h"
 
 static crd_tensor take_tensor(crd_arena *arena, const int64_t size[3], int64_t channels)
 {

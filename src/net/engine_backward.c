@@ -2,7 +2,7 @@
  *
  * Each layer has a tensor for the gradient of what its consumers saw of it; it becomes that of the convolution's result
  * before its ReLU, from which the gradients of what the layer read are made. Tensors that are used up serve again
- * (net/sharing.h): three a level are enough. */
+ * (net/tensor_sharing.h): three a level are enough. */
 #include <string.h>
 
 #include "net/engine_internal.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 typedef struct normal_law {
     enum crd_purpose purpose;

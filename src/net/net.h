@@ -1,5 +1,5 @@
 /* The network as data: its table of layers with what each of them reads, and where each parameter lies in a flat
- * buffer. All that walks through a network follows this table; none knows a layer by its name.
+ * buffer. All code that walks through a network follows this table, and none knows a layer by its name.
  *
  * Two layouts exist for one shape. The *model* layout is that of the kind (a BCNN has kernel_loc and kernel_rho in the
  * decoder and head). The *point* layout is that of a plain network, one kernel per convolution: what an MCDN stores,

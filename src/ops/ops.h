@@ -10,8 +10,8 @@
  * 2. Every tensor carries one voxel of zeros all around, so no kernel checks borders.
  * 3. Concatenation is two input pointers.
  *
- * A number that isn't one never gets lost on the way to the probabilities. What is not finite, an infinity too, leaves
- * a ReLU or the sigmoid as NaN: both add 0 * x, which is 0 for a finite x. A NaN in a tensor is one in its sums, so in
+ * A NaN or an infinity never gets lost on the way to the probabilities. A value that is not finite leaves a ReLU or
+ * the sigmoid as NaN: both add 0 * x, which is 0 for a finite x. A NaN in a tensor is one in its sums, so in
  * the norm's scale and shift, so in all that comes after; a variance that isn't finite has no scale either.
  *
  * Work is divided into fixed blocks of voxels whatever the number of threads, and sums run over blocks in order: the

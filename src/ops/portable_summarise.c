@@ -2,8 +2,8 @@
  * same rows whatever they hold, so a whole group of columns is sorted together, without branches. */
 #include <math.h>
 
-#include "ops/network.h"
 #include "ops/portable.h"
+#include "ops/sorting_network.h"
 
 enum { LANES = 4, VOXELS = 256 * LANES }; /* voxels of one item */
 

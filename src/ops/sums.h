@@ -1,5 +1,5 @@
-/* Sums over a tensor that are the same for any number of threads: who adds up what, around a function that adds up part
- * of a row with the instructions of its table. */
+/* Sums over a tensor that are the same for any number of threads: this divides the work, and a function of the table
+ * adds up part of a row with its instructions. */
 #ifndef CRD_OPS_SUMS_H
 #define CRD_OPS_SUMS_H
 

@@ -2,8 +2,8 @@
  * and roughness leave no formula for it, so it is measured: on all voxels of a small volume, on a sample of a large
  * one. First the number of objects is corrected a few times, then all surfaces move by the same fraction of a voxel. */
 #include "base/memory.h"
-#include "base/philox.h"
 #include "base/portable_math.h"
+#include "base/random/philox.h"
 #include "phantom/scene.h"
 
 enum {

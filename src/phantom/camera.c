@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/philox.h"
 #include "base/portable_math.h"
+#include "base/random/philox.h"
 #include "phantom/scene.h"
 
 static const float SQRT_3 = 1.7320508f; /* 1 / the deviation of a uniform number in (-1, 1) */

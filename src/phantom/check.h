@@ -1,4 +1,4 @@
-/* Options as data: those that did not come through the settings table are held against its ranges here. */
+/* Checks options that did not come through the settings table against its ranges. */
 #ifndef CRD_PHANTOM_CHECK_H
 #define CRD_PHANTOM_CHECK_H
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 /* Standard deviation of sum(w_k * v_k) along one axis, for v of variance 1: the root of the mean over positions of the
  * four squared spline weights, 151/315. */

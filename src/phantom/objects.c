@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/philox.h"
 #include "base/portable_math.h"
+#include "base/random/philox.h"
 
 /* Random words of one object, by what they decide. Those before WORD_NORMAL are enough to know whether it is wanted and
  * near, so the others are drawn only then. */

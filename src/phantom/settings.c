@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "phantom/check.h"
-#include "volume/checks.h"
+#include "volume/setting_checks.h"
 
 #define AT(FIELD) offsetof(crd_phantom_options, FIELD)
 

@@ -11,8 +11,8 @@
 #include "phantom/check.h"
 #include "phantom/generator.h"
 #include "phantom/score.h"
-#include "volume/checks.h"
 #include "volume/format.h"
+#include "volume/setting_checks.h"
 
 enum { SCAN, LABEL, TRUTH, FILES };
 enum { ABOUT_LIMIT = 1 << 20 };

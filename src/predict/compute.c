@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/monitor.h"
-#include "predict/edge.h"
 #include "predict/run.h"
+#include "predict/sums/shared_slices.h"
 
 enum { DEEPEST = 64, WAITING_MICROSECONDS = 50000 };
 
@@ -51,7 +51,7 @@ static crd_status finish_row(crd_predict_run *r, int64_t number)
     for (int64_t z = begin; z < end; z++) {
         if (finished[z - origin]) continue;
         if (crd_sharing_at_edge(r->sharing, r->band, z)) {
-            CRD_PASS(crd_edge_leave(r->accumulator, r->path, z, r->band.first));
+            CRD_PASS(crd_shared_slice_leave(r->accumulator, r->path, z, r->band.first));
         } else {
             CRD_PASS(finish_slice(r, z, z == last));
         }
@@ -81,7 +81,7 @@ static crd_status finish_edges(crd_predict_run *r)
                 continue;
             }
             for (int64_t i = 0; i < count; i++) {
-                CRD_PASS(crd_edge_take(r->accumulator, r->path, z, bands[i]));
+                CRD_PASS(crd_shared_slice_take(r->accumulator, r->path, z, bands[i]));
             }
             CRD_PASS(finish_slice(r, z, z == last));
         }

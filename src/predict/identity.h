@@ -1,4 +1,4 @@
-/* What a prediction is, told such that src/run can compare it with an earlier one. */
+/* What a prediction is, in a form that src/run can compare with an earlier one. */
 #ifndef CRD_PREDICT_IDENTITY_H
 #define CRD_PREDICT_IDENTITY_H
 

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "predict/accumulate.h"
-#include "predict/edge.h"
-#include "predict/probe.h"
+#include "predict/finished/probe.h"
+#include "predict/finished/writer.h"
 #include "predict/reader.h"
-#include "predict/writer.h"
+#include "predict/sums/accumulate.h"
+#include "predict/sums/shared_slices.h"
 
 static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
@@ -38,20 +38,20 @@ static int64_t probes_in_chunk(const crd_request *request, int64_t chunk_voxels)
 }
 
 /* Everything that must be in memory at once, but for the tiles of sums and the scan's caches. */
-static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int thrift, int64_t *out)
+static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3], int memory_saving, int64_t *out)
 {
     crd_predictor_plan plan;
     int64_t host, device;
     const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
     crd_request_predictor(request, &plan);
     memcpy(plan.chunk, chunk, sizeof plan.chunk);
-    plan.thrift = thrift;
+    plan.memory_saving = memory_saving;
     CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
     *out += voxels * (CRD_READER_BUFFERS * (int64_t)sizeof(float) + (int64_t)crd_type_size(request->scan.type));
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
     *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
-    if (crd_growth_wanted(request)) *out += crd_growth_bytes(request);
+    if (crd_growing_volumes_wanted(request)) *out += crd_growing_volumes_bytes(request);
     *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
@@ -90,7 +90,8 @@ static crd_status least_bytes(const crd_request *request, int64_t limit, int64_t
     division sums;
     const crd_axis_plan *axes = request->plan.axes;
     CRD_PASS(divide(request, limit, &sums));
-    CRD_PASS(fixed_bytes(request, (int64_t[]){axes[0].window, axes[1].window, axes[2].window}, CRD_THRIFT_MOST, out));
+    CRD_PASS(
+        fixed_bytes(request, (int64_t[]){axes[0].window, axes[1].window, axes[2].window}, CRD_MEMORY_SAVING_MOST, out));
     *out += sums.beside + sums.least;
     return CRD_OK;
 }
@@ -143,7 +144,7 @@ static crd_status edge_bytes(const crd_request *request, int64_t depth, int proc
     int64_t bytes;
     *out = 0;
     if (processes == 1) return CRD_OK;
-    CRD_PASS(crd_edge_bytes(request, &bytes));
+    CRD_PASS(crd_shared_slice_bytes(request, &bytes));
     return crd_product(bytes, depth, 2 * (int64_t)processes, out);
 }
 
@@ -154,20 +155,20 @@ static bool automatic(const char *text)
 
 /* How thrifty the network must be, and what is fixed then. What lies beside it, the sums above all, needs the memory
  * more; and who sets no limit gets a run of moderate size, or one that isn't much larger than it has to be. */
-static crd_status choose_thrift(const crd_request *request, const int64_t chunk[3], int64_t beside,
-                                crd_memory_plan *plan, int64_t *fixed)
+static crd_status choose_memory_saving(const crd_request *request, const int64_t chunk[3], int64_t beside,
+                                       crd_memory_plan *plan, int64_t *fixed)
 {
     int64_t enough = plan->limit;
-    CRD_PASS(fixed_bytes(request, chunk, CRD_THRIFT_MOST, fixed));
+    CRD_PASS(fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, fixed));
     if (automatic(request->options->max_memory)) {
         const int64_t least = *fixed + beside, modest = least < moderate ? moderate : least + least / 8;
         if (modest < enough) enough = modest;
     }
-    for (plan->thrift = 0; plan->thrift < CRD_THRIFT_MOST; plan->thrift++) {
-        CRD_PASS(fixed_bytes(request, chunk, plan->thrift, fixed));
+    for (plan->memory_saving = 0; plan->memory_saving < CRD_MEMORY_SAVING_MOST; plan->memory_saving++) {
+        CRD_PASS(fixed_bytes(request, chunk, plan->memory_saving, fixed));
         if (*fixed + beside <= enough) return CRD_OK;
     }
-    return fixed_bytes(request, chunk, CRD_THRIFT_MOST, fixed);
+    return fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, fixed);
 }
 
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
@@ -182,7 +183,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     CRD_PASS(divide(request, out->limit, &sums));
     out->cache_bytes = cache_for(out->limit);
     const int64_t all = sums.all;
-    CRD_PASS(choose_thrift(request, chunk, sums.beside + all, out, &fixed));
+    CRD_PASS(choose_memory_saving(request, chunk, sums.beside + all, out, &fixed));
     fixed += sums.beside;
     if (fixed + sums.least > out->limit) return refuse(request, out->limit);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;

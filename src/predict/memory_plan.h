@@ -7,7 +7,7 @@
 
 typedef struct crd_memory_plan {
     int64_t limit;
-    int thrift;            /* of the network's predictor */
+    int memory_saving;     /* of the network's predictor */
     int64_t memory_bytes;  /* of the whole process, at most */
     int64_t slab_bytes;    /* tiles of sums held in memory */
     int64_t kept_bytes;    /* slices of the scan, so that each is read once; 0: they don't fit */

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "predict/request.h"
-#include "predict/values.h"
+#include "predict/settings_text.h"
 #include "volume/choose.h"
 
 static int by_size(const void *a, const void *b)

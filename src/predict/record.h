@@ -2,9 +2,9 @@
 #ifndef CRD_PREDICT_RECORD_H
 #define CRD_PREDICT_RECORD_H
 
+#include "predict/finished/volumes.h"
 #include "predict/identity.h"
 #include "predict/memory_plan.h"
-#include "predict/volumes.h"
 #include "run/log.h"
 
 typedef struct crd_record {

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "dist/dist.h"
-#include "predict/values.h"
+#include "predict/settings_text.h"
 
 enum { PREVIEW_SAMPLES = 4 };
 /* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the

@@ -8,8 +8,8 @@
 #include "base/monitor.h"
 #include "base/text.h"
 #include "dist/agree.h"
-#include "predict/likeness.h"
 #include "predict/run.h"
+#include "predict/training_match.h"
 #include "run/paths.h"
 
 /* Rows whose kept part holds an unfinished slice. */
@@ -37,7 +37,7 @@ static crd_status open_scan(crd_predict_run *r)
         .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
     if (crd_predict_first(r)) {
         CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
-        crd_likeness_check(request, r->scan, &r->log.monitor);
+        crd_training_match_check(request, r->scan, &r->log.monitor);
         statistics = *crd_scan_statistics(r->scan);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
@@ -132,12 +132,12 @@ static crd_status start(crd_predict_run *r)
     crd_predictor_plan plan;
     char *scratch = NULL, name[48];
     crd_request_predictor(&r->request, &plan);
-    plan.thrift = r->memory.thrift;
+    plan.memory_saving = r->memory.memory_saving;
     snprintf(name, sizeof name, "scratch.%d", crd_dist_rank(r->dist));
     CRD_TRY(crd_run_partial_path(r->path, name, &scratch));
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
-    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growth, &r->writer));
+    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growing, &r->writer));
 done:
     crd_free(&scratch);
     return status;
@@ -194,14 +194,15 @@ done:
  */
 static crd_status gather_slices(crd_predict_run *r)
 {
-    const bool grows = r->growth != NULL;
+    const bool grows = r->growing != NULL;
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
-    crd_growth_free(&r->growth);
+    crd_growing_volumes_free(&r->growing);
     crd_partial_close(&r->partial);
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_PASS(crd_partial_join(r->path, &r->request, 0, NULL, &r->partial));
-    if (grows) CRD_PASS(crd_growth_create(&r->request, r->partial, r->path, true, &r->log.monitor, &r->growth));
+    if (grows)
+        CRD_PASS(crd_growing_volumes_create(&r->request, r->partial, r->path, true, &r->log.monitor, &r->growing));
     for (int64_t i = 0; i < r->request.box.size[0]; i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
@@ -218,8 +219,8 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     crd_status status = CRD_OK;
     char *probe = NULL;
     const double begun = crd_run_log_seconds(&r->log);
-    if (r->growth != NULL) {
-        CRD_TRY(crd_growth_finish(r->growth, &r->log.monitor));
+    if (r->growing != NULL) {
+        CRD_TRY(crd_growing_volumes_finish(r->growing, &r->log.monitor));
         CRD_TRY(crd_volumes_measure(&r->request, r->partial, &r->log.monitor, &r->seams));
     } else {
         CRD_TRY(crd_volumes_write(&r->request, r->partial, r->path, &r->log.monitor, &r->seams));
@@ -238,7 +239,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .times = &r->times,
                                .computed = r->all};
     CRD_TRY(crd_record_write(&record, r->path, result));
-    crd_growth_free(&r->growth);
+    crd_growing_volumes_free(&r->growing);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_run_partial_remove(r->path));
     crd_run_log_event(&r->log, "done", "", "");
@@ -259,8 +260,9 @@ static crd_status prepare(crd_predict_run *r)
     double seconds = 0.0;
     CRD_PASS(open_scan(r));
     CRD_PASS(open_partial(r));
-    if (crd_growth_wanted(&r->request) && crd_predict_first(r)) {
-        CRD_PASS(crd_growth_create(&r->request, r->partial, r->path, r->folder.resume, &r->log.monitor, &r->growth));
+    if (crd_growing_volumes_wanted(&r->request) && crd_predict_first(r)) {
+        CRD_PASS(crd_growing_volumes_create(&r->request, r->partial, r->path, r->folder.resume, &r->log.monitor,
+                                            &r->growing));
     }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
@@ -395,7 +397,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
     crd_probes_free(&r->probes);
-    crd_growth_free(&r->growth);
+    crd_growing_volumes_free(&r->growing);
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);

@@ -2,12 +2,12 @@
 #ifndef CRD_PREDICT_RUN_H
 #define CRD_PREDICT_RUN_H
 
-#include "predict/growth.h"
-#include "predict/probe.h"
+#include "predict/finished/growing_volumes.h"
+#include "predict/finished/probe.h"
+#include "predict/finished/writer.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
-#include "predict/writer.h"
 #include "run/folder.h"
 
 typedef struct crd_predict_run {
@@ -21,7 +21,7 @@ typedef struct crd_predict_run {
     char *identity;                /* NULL until they are taken: then the run can be resumed */
     crd_scan *scan;
     crd_partial *partial;
-    crd_growth *growth; /* NULL: the volumes are written at the end, or by rank 0 */
+    crd_growing_volumes *growing; /* NULL: the volumes are written at the end, or by rank 0 */
     crd_probes *probes;
 
     int64_t *rows; /* rows of chunks to be computed, rising */

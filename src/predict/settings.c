@@ -7,8 +7,8 @@
 #include "chunk/scan.h"
 #include "net/net.h"
 #include "predict/settings.h"
-#include "predict/values.h"
-#include "volume/checks.h"
+#include "predict/settings_text.h"
+#include "volume/setting_checks.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 

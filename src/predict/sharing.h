@@ -1,6 +1,6 @@
-/* Rows of chunks over the processes of a job. Each asks rank 0 for a band of consecutive rows; where bands of different
- * processes meet, slices get a part of their sums from each, and the process that completes the last of these bands
- * adds them up. A process alone gets one band with everything. */
+/* Divides the rows of chunks among the processes of a job. Each asks rank 0 for a band of consecutive rows; where bands
+ * of different processes meet, slices get a part of their sums from each, and the process that completes the last of
+ * these bands adds them up. A process alone gets one band with everything. */
 #ifndef CRD_PREDICT_SHARING_H
 #define CRD_PREDICT_SHARING_H
 

@@ -1,4 +1,4 @@
-/* The style sheet of a report: light and dark by the reader's wish, and paper. */
+/* The style sheet of a report: light or dark as the reader's browser is set, and for paper. */
 #ifndef CRD_REPORT_STYLE_H
 #define CRD_REPORT_STYLE_H
 

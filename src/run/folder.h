@@ -1,4 +1,4 @@
-/* The run folder as the run that is written into it sees it: made, locked, and never silently written over. */
+/* The run folder for the run that writes it: created, locked, and never silently overwritten. */
 #ifndef CRD_RUN_FOLDER_H
 #define CRD_RUN_FOLDER_H
 
@@ -20,7 +20,7 @@ typedef struct crd_run_folder {
     crd_lock *lock;
     bool made;     /* by this run: removed again if nothing was written */
     bool occupied; /* it holds something, which is a run's */
-    bool resume;   /* finished slices are there to go on with */
+    bool resume;   /* there are finished slices to continue from */
     bool complete; /* a whole run is there, and --resume was asked for: nothing to do */
 } crd_run_folder;
 

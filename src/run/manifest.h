@@ -83,7 +83,7 @@ typedef struct crd_manifest {
     int64_t memory_bytes, scratch_bytes;
 } crd_manifest;
 
-/* Paths are made such that they also hold from another folder. */
+/* Paths are written so that they are valid from any folder. */
 crd_status crd_manifest_write(const crd_manifest *manifest, const char *path);
 
 /* The volumes alone, in the same form: a run has this list from before the first of them is begun until after the last

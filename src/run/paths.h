@@ -28,8 +28,9 @@ crd_status crd_run_text(const char *folder, crd_run_file file, char **out);
 /* Has a run been interrupted there that can be resumed? */
 bool crd_run_interrupted(const char *folder);
 
-/* Removes the folder of what isn't complete and all in it: the identity first, since slices of which a part is gone
- * can't be gone on with, and the list of volumes last, since it says whose the rest is. */
+/* Removes the folder of what isn't complete and all in it: the identity first, since a run
+ * whose slices are partly gone can't be resumed, and the list of volumes last, since it says which run the rest is of.
+ */
 crd_status crd_run_partial_remove(const char *folder);
 
 #endif

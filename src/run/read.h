@@ -1,4 +1,4 @@
-/* A run folder as those who read it see it. */
+/* A run folder for those who read it. */
 #ifndef CRD_RUN_READ_H
 #define CRD_RUN_READ_H
 

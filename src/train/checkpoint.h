@@ -9,7 +9,7 @@
 /* Everything that shapes the result, as text: a checkpoint fits if these are equal. */
 typedef struct crd_train_identity {
     const char *settings; /* JSON object of the settings that matter */
-    const char *isa;      /* instruction path: a checkpoint goes on with its own */
+    const char *isa;      /* instruction path: a resumed run keeps to it */
     int64_t batches;      /* of an epoch */
     uint64_t data;        /* digest of the scans' and labels' statistics */
     const char *init;     /* SHA-256 of the model file that it starts from; "none" for none */

@@ -1,4 +1,4 @@
-/* Training that goes wrong, said in words, with what to try. */
+/* Says in words how a training goes wrong, and what to try. */
 #ifndef CRD_TRAIN_DIAGNOSIS_H
 #define CRD_TRAIN_DIAGNOSIS_H
 

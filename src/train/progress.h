@@ -1,4 +1,4 @@
-/* Where a training stands, apart from the parameters: all that a checkpoint must keep so that going on gives the same
+/* The state of a training apart from the parameters: what a checkpoint must keep so that a resumed run gives the same
  * bytes. */
 #ifndef CRD_TRAIN_PROGRESS_H
 #define CRD_TRAIN_PROGRESS_H

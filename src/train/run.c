@@ -14,13 +14,13 @@
 #include "train/schedule.h"
 
 /* The trainer's state is that of the last step. Collective, as all that calls it. */
-static crd_status fetch(crd_run *r, bool moments)
+static crd_status fetch(crd_train_run *r, bool moments)
 {
-    if (r->spread != NULL) CRD_PASS(crd_spread_collect(r->spread, moments));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_collect(r->shared, moments));
     return crd_trainer_fetch(r->trainer);
 }
 
-static crd_status copy_parameters(crd_run *r, bool moments)
+static crd_status copy_parameters(crd_train_run *r, bool moments)
 {
     const crd_trainer_state *state = crd_trainer_state_of(r->trainer);
     CRD_PASS(fetch(r, moments));
@@ -28,30 +28,30 @@ static crd_status copy_parameters(crd_run *r, bool moments)
     return CRD_OK;
 }
 
-static crd_status save_checkpoint(crd_run *r)
+static crd_status save_checkpoint(crd_train_run *r)
 {
     CRD_PASS(copy_parameters(r, true));
-    if (!crd_run_first(r)) return CRD_OK;
+    if (!crd_train_first(r)) return CRD_OK;
     CRD_PASS(crd_log_flush(r->log));
     return crd_checkpoint_save(r->checkpoint_path, r->model, crd_trainer_state_of(r->trainer), &r->progress,
                                &r->identity);
 }
 
-static double weight_of(const crd_run *r, int64_t epoch)
+static double weight_of(const crd_train_run *r, int64_t epoch)
 {
     return crd_kl_weight(epoch, r->options->kl_initial, r->options->kl_step, r->options->kl_start);
 }
 
-static double rate_of(const crd_run *r, int64_t epoch)
+static double rate_of(const crd_train_run *r, int64_t epoch)
 {
     return crd_learning_rate(epoch, r->options->lr, r->options->lr_decay_start);
 }
 
 /* Logs the step taken last; `ending` is NULL unless it ended an epoch. */
-static crd_status log_step(crd_run *r, const crd_log_epoch *ending)
+static crd_status log_step(crd_train_run *r, const crd_log_epoch *ending)
 {
     const crd_train_progress *p = &r->progress;
-    const int64_t epoch = crd_run_epoch(r, p->steps - 1);
+    const int64_t epoch = crd_train_epoch(r, p->steps - 1);
     const double weight = weight_of(r, epoch);
     const crd_log_step line = {.step = p->steps,
                                .epoch = epoch,
@@ -60,30 +60,30 @@ static crd_status log_step(crd_run *r, const crd_log_epoch *ending)
                                .kl_weight = weight,
                                .loss = p->bce + weight * p->kl / r->kl_divisor,
                                .seconds = crd_seconds() - r->begin};
-    if (!crd_run_first(r)) return CRD_OK;
+    if (!crd_train_first(r)) return CRD_OK;
     crd_history_add(r->history, &line, ending);
     return crd_log_add(r->log, &line, ending, r->rank_speeds, crd_dist_size(r->dist));
 }
 
 /* Hands the next mini-batch to the trainer; its losses are for `losses`. */
-static crd_status add_batch(crd_run *r, crd_batch *batch, crd_loss *losses)
+static crd_status add_batch(crd_train_run *r, crd_batch *batch, crd_loss *losses)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(r->trainer);
     double waited;
     CRD_PASS(crd_feeder_next(r->feeder, batch, &waited));
     r->result->waited_seconds += waited;
-    if (r->spread != NULL) CRD_PASS(crd_spread_begin(r->spread, batch));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_begin(r->shared, batch));
     const float scale = (float)(1.0 / (double)batch->labelled);
     for (int64_t i = batch->first; i < batch->end; i++) {
         const float *input = batch->inputs + (i - batch->first) * voxels;
         const uint8_t *label = batch->labels + (i - batch->first) * voxels;
-        CRD_PASS(r->spread != NULL ? crd_spread_add(r->spread, i, input, label, scale)
+        CRD_PASS(r->shared != NULL ? crd_shared_step_add(r->shared, i, input, label, scale)
                                    : crd_trainer_add(r->trainer, (uint32_t)i, input, label, scale, &losses[i]));
     }
-    return r->spread != NULL ? crd_spread_finish(r->spread, batch, losses) : CRD_OK;
+    return r->shared != NULL ? crd_shared_step_finish(r->shared, batch, losses) : CRD_OK;
 }
 
-static crd_status take_step(crd_run *r)
+static crd_status take_step(crd_train_run *r)
 {
     crd_train_progress *p = &r->progress;
     double bce = 0.0, kl;
@@ -91,11 +91,11 @@ static crd_status take_step(crd_run *r)
     if (!r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[0]));
     const crd_batch batch = r->batch;
     const crd_loss *losses = r->losses[0];
-    const int64_t epoch = crd_run_epoch(r, batch.step);
+    const int64_t epoch = crd_train_epoch(r, batch.step);
     const double kl_scale = weight_of(r, epoch) / r->kl_divisor, rate = rate_of(r, epoch);
-    CRD_PASS(r->spread != NULL ? crd_spread_start(r->spread, kl_scale, rate)
+    CRD_PASS(r->shared != NULL ? crd_shared_step_start(r->shared, kl_scale, rate)
                                : crd_trainer_start(r->trainer, kl_scale, rate));
-    r->ahead = r->spread == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
+    r->ahead = r->shared == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
     if (r->ahead) CRD_PASS(add_batch(r, &r->batch, r->losses[1])); /* while the device computes */
     CRD_PASS(crd_trainer_wait(r->trainer, &kl));
     for (int64_t i = 0; i < batch.count; i++) {
@@ -114,7 +114,7 @@ static crd_status take_step(crd_run *r)
     return CRD_OK;
 }
 
-static crd_status check(crd_run *r, crd_log_epoch *line)
+static crd_status check(crd_train_run *r, crd_log_epoch *line)
 {
     crd_check_result v;
     if (crd_dataset_count(r->validation) == 0) return CRD_OK;
@@ -130,7 +130,7 @@ static crd_status check(crd_run *r, crd_log_epoch *line)
     return CRD_OK;
 }
 
-static void say_epoch(const crd_run *r, int64_t epoch, double bce, const crd_log_epoch *line)
+static void say_epoch(const crd_train_run *r, int64_t epoch, double bce, const crd_log_epoch *line)
 {
     char checked[96] = "", weights[96] = "";
     if (!isnan(line->valid_bce)) {
@@ -144,7 +144,7 @@ static void say_epoch(const crd_run *r, int64_t epoch, double bce, const crd_log
     crd_info(r->monitor, "epoch %" PRId64 ": bce %.4f%s%s", epoch, bce, checked, weights);
 }
 
-static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line)
+static crd_status keep_best(crd_train_run *r, int64_t epoch, const crd_log_epoch *line)
 {
     crd_train_progress *p = &r->progress;
     if (isnan(line->valid_bce)) return CRD_OK;
@@ -154,10 +154,10 @@ static crd_status keep_best(crd_run *r, int64_t epoch, const crd_log_epoch *line
     p->best_valid_bce = line->valid_bce;
     p->best_epoch = epoch;
     CRD_PASS(copy_parameters(r, false));
-    return crd_run_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
+    return crd_train_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
 }
 
-static crd_status measure_weights(crd_run *r, crd_log_epoch *line)
+static crd_status measure_weights(crd_train_run *r, crd_log_epoch *line)
 {
     crd_posterior_summary summary;
     if (r->model->net.kind != CRD_BCNN) return CRD_OK;
@@ -168,10 +168,10 @@ static crd_status measure_weights(crd_run *r, crd_log_epoch *line)
     return CRD_OK;
 }
 
-static crd_status finish_epoch(crd_run *r)
+static crd_status finish_epoch(crd_train_run *r)
 {
     crd_train_progress *p = &r->progress;
-    const int64_t epoch = crd_run_epoch(r, p->steps - 1);
+    const int64_t epoch = crd_train_epoch(r, p->steps - 1);
     const double bce = p->epoch_bce / (double)p->epoch_steps;
     crd_log_epoch line = {rate_of(r, epoch), (double)NAN, (double)NAN, (double)NAN,
                           (double)NAN,       (double)NAN, (double)NAN};
@@ -183,22 +183,22 @@ static crd_status finish_epoch(crd_run *r)
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
-    if (r->spread != NULL) CRD_PASS(crd_spread_speeds(r->spread, r->rank_speeds));
+    if (r->shared != NULL) CRD_PASS(crd_shared_step_speeds(r->shared, r->rank_speeds));
     CRD_PASS(log_step(r, &line));
     CRD_PASS(save_checkpoint(r));
-    if (crd_run_first(r) && crd_png_possible() && crd_progress_picture(r->picture_path, r->history) != CRD_OK) {
+    if (crd_train_first(r) && crd_png_possible() && crd_progress_picture(r->picture_path, r->history) != CRD_OK) {
         crd_warn(r->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */
     }
     return CRD_OK;
 }
 
-static bool epoch_is_over(const crd_run *r)
+static bool epoch_is_over(const crd_train_run *r)
 {
     const crd_train_progress *p = &r->progress;
     return p->epoch_steps > 0 && (p->steps % r->batches == 0 || p->steps == r->end_step);
 }
 
-static crd_status stopped(const crd_run *r)
+static crd_status stopped(const crd_train_run *r)
 {
     return crd_fail(CRD_ERR_CANCELLED,
                     "stopped after step %" PRId64 " of %" PRId64 "; the same command with --resume goes on from %s",
@@ -206,7 +206,7 @@ static crd_status stopped(const crd_run *r)
 }
 
 /* The end of an epoch, where it is time for it. A request to stop while it goes on leaves it to the resumed run. */
-static crd_status end_epoch_if_over(crd_run *r)
+static crd_status end_epoch_if_over(crd_train_run *r)
 {
     if (!epoch_is_over(r)) return CRD_OK;
     const crd_status status = finish_epoch(r);
@@ -216,14 +216,14 @@ static crd_status end_epoch_if_over(crd_run *r)
 }
 
 /* Steps until the end; a request to stop leaves a checkpoint behind. */
-static crd_status take_steps(crd_run *r)
+static crd_status take_steps(crd_train_run *r)
 {
     crd_train_progress *p = &r->progress;
     CRD_PASS(end_epoch_if_over(r)); /* resumed between an epoch's last step and its end */
     while (p->steps < r->end_step) {
         char note[64];
         CRD_PASS(take_step(r));
-        snprintf(note, sizeof note, "epoch %" PRId64 ", bce %.4f", crd_run_epoch(r, p->steps - 1),
+        snprintf(note, sizeof note, "epoch %" PRId64 ", bce %.4f", crd_train_epoch(r, p->steps - 1),
                  p->epoch_bce / (double)p->epoch_steps);
         const bool over = epoch_is_over(r);
         if (!over) CRD_PASS(log_step(r, NULL));
@@ -236,7 +236,7 @@ static crd_status take_steps(crd_run *r)
     return CRD_OK;
 }
 
-static crd_status save_calibrated(crd_run *r, const char *path)
+static crd_status save_calibrated(crd_train_run *r, const char *path)
 {
     CRD_PASS(copy_parameters(r, false));
     const crd_status status = crd_calibrate(&r->checker, &r->result->calibration);
@@ -246,16 +246,16 @@ static crd_status save_calibrated(crd_run *r, const char *path)
     }
     CRD_PASS(status);
     CRD_PASS(crd_model_set_calibration(r->model, r->result->calibration));
-    return crd_run_first(r) ? crd_model_save(r->model, path) : CRD_OK;
+    return crd_train_first(r) ? crd_model_save(r->model, path) : CRD_OK;
 }
 
 /* The best state so far becomes the trainer's, as rank 0 reads it. */
-static crd_status load_best(crd_run *r)
+static crd_status load_best(crd_train_run *r)
 {
     crd_status status = CRD_OK;
     crd_model *best = NULL;
     crd_trainer_state *state = crd_trainer_state_of(r->trainer);
-    if (crd_run_first(r)) {
+    if (crd_train_first(r)) {
         CRD_TRY(crd_model_load(r->best_path, &best));
         if (best->net.model.total != state->count) {
             CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than this training; remove it", r->best_path);
@@ -270,17 +270,17 @@ done:
 }
 
 /* The last model and the best one, each with its calibration. */
-static crd_status save_models(crd_run *r)
+static crd_status save_models(crd_train_run *r)
 {
     const crd_train_progress *p = &r->progress;
     CRD_PASS(save_calibrated(r, r->options->output));
     crd_diagnose_calibration(r->result->calibration, r->monitor);
     if (isnan(p->best_valid_bce)) {
-        if (crd_run_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
+        if (crd_train_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
         return CRD_OK;
     }
-    if (p->best_epoch == crd_run_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
-        return crd_run_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
+    if (p->best_epoch == crd_train_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
+        return crd_train_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
     }
     const double last = r->result->calibration;
     CRD_PASS(load_best(r));
@@ -289,14 +289,14 @@ static crd_status save_models(crd_run *r)
     return CRD_OK;
 }
 
-static crd_status fill_result(crd_run *r)
+static crd_status fill_result(crd_train_run *r)
 {
     const crd_train_progress *p = &r->progress;
     crd_train_result *result = r->result;
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
     CRD_PASS(measure_weights(r, &line));
     result->steps = p->steps;
-    result->epochs = crd_run_epoch(r, p->steps - 1);
+    result->epochs = crd_train_epoch(r, p->steps - 1);
     result->bce = p->last_bce;
     result->valid_bce = p->last_valid_bce;
     result->valid_accuracy = p->last_valid_accuracy;
@@ -313,9 +313,9 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
     crd_train_result result = {0};
-    crd_run r = {.options = options, .monitor = monitor, .result = &result, .dist = crd_dist_current()};
+    crd_train_run r = {.options = options, .monitor = monitor, .result = &result, .dist = crd_dist_current()};
     r.monitor = crd_dist_watch(r.dist, monitor);
-    CRD_TRY(crd_run_open(&r));
+    CRD_TRY(crd_train_run_open(&r));
     CRD_TRY(take_steps(&r));
     CRD_TRY(fill_result(&r));
     CRD_TRY(save_models(&r));
@@ -325,6 +325,6 @@ done:
     (void)crd_dist_watch(r.dist, NULL);
     result.seconds = crd_seconds() - begin;
     if (out != NULL) *out = result;
-    crd_run_close(&r);
+    crd_train_run_close(&r);
     return status;
 }

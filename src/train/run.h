@@ -8,13 +8,13 @@
 #include "dist/dist.h"
 #include "run/lock.h"
 #include "train/checkpoint.h"
-#include "train/feeder.h"
+#include "train/data/feeder.h"
 #include "train/history.h"
 #include "train/log.h"
-#include "train/spread.h"
+#include "train/shared_step.h"
 #include "train/validation.h"
 
-typedef struct crd_run {
+typedef struct crd_train_run {
     const crd_train_options *options;
     const crd_monitor *monitor;
     crd_train_result *result;
@@ -24,7 +24,7 @@ typedef struct crd_run {
     char *isa;                  /* of the checkpoint that is resumed, or NULL */
     char init[CRD_SHA256_TEXT]; /* of the model that it starts from; "none" for none */
     crd_dist *dist;             /* rank 0 talks and writes; all ranks hold the same state */
-    crd_spread *spread;         /* NULL for a process alone */
+    crd_shared_step *shared;    /* NULL for a process alone */
     double *rank_speeds;        /* examples a second, by rank; NULL for a process alone */
     int64_t threads;
     crd_lock *lock;
@@ -46,18 +46,18 @@ typedef struct crd_run {
     crd_train_progress progress;
     crd_train_identity identity;
     double begin; /* on the clock; the log counts seconds from here */
-} crd_run;
+} crd_train_run;
 
-static inline bool crd_run_first(const crd_run *run)
+static inline bool crd_train_first(const crd_train_run *run)
 {
     return crd_dist_rank(run->dist) == 0;
 }
 
 /* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
-crd_status crd_run_open(crd_run *run);
-void crd_run_close(crd_run *run);
+crd_status crd_train_run_open(crd_train_run *run);
+void crd_train_run_close(crd_train_run *run);
 
-static inline int64_t crd_run_epoch(const crd_run *run, int64_t step)
+static inline int64_t crd_train_epoch(const crd_train_run *run, int64_t step)
 {
     return step / run->batches + 1;
 }

@@ -1,7 +1,7 @@
 #include "train/schedule.h"
 
-#include "base/philox.h"
 #include "base/portable_math.h"
+#include "base/random/philox.h"
 
 double crd_kl_weight(int64_t epoch, double k0, double k1, int64_t start)
 {

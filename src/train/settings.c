@@ -9,7 +9,7 @@
 #include "chunk/scan.h"
 #include "credence/train.h"
 #include "net/net.h"
-#include "volume/checks.h"
+#include "volume/setting_checks.h"
 
 #define AT(FIELD) .offset = offsetof(crd_train_options, FIELD)
 #define SEED_MAX  9007199254740991.0

@@ -76,7 +76,7 @@ static crd_status check_options(const crd_train_options *o)
 }
 
 /* No name that is written may be one that is read. `input` may be NULL. */
-static crd_status spare_input(const crd_run *r, const char *input)
+static crd_status spare_input(const crd_train_run *r, const char *input)
 {
     const char *const written[] = {r->options->output, r->best_path, r->checkpoint_path, r->log_path, r->picture_path};
     const char *dataset, *lost = NULL;
@@ -92,14 +92,14 @@ static crd_status spare_input(const crd_run *r, const char *input)
                     "%s is to be read, and writing %s would replace it; give -o or --log another name", input, lost);
 }
 
-static crd_status spare_inputs(const crd_run *r, const crd_text_list *inputs)
+static crd_status spare_inputs(const crd_train_run *r, const crd_text_list *inputs)
 {
     for (int64_t i = 0; i < inputs->count; i++) CRD_PASS(spare_input(r, inputs->items[i]));
     return CRD_OK;
 }
 
 /* A long training must not end without a place for its result, nor in the place of somebody's file. */
-static crd_status check_places(const crd_run *r)
+static crd_status check_places(const crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     struct stat about;
@@ -121,7 +121,7 @@ static crd_status check_places(const crd_run *r)
     return CRD_OK;
 }
 
-static crd_status name_files(crd_run *r)
+static crd_status name_files(crd_train_run *r)
 {
     const char *output = r->options->output, *log = r->options->log;
     CRD_PASS(beside(output, ".best.h5", &r->best_path));
@@ -151,7 +151,7 @@ static void remove_unfinished(const char *path)
 
 /* All scans and labels share the memory; those of one file that are open at once, such as the readers', share a cache.
  */
-static void share_caches(crd_run *r)
+static void share_caches(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     const int64_t files = 2 * (o->scan.count + o->valid_scan.count);
@@ -159,7 +159,7 @@ static void share_caches(crd_run *r)
 }
 
 /* What the files don't say, or say wrong. */
-static crd_status describe_files(crd_run *r)
+static crd_status describe_files(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     r->scan_reading =
@@ -174,7 +174,7 @@ static crd_status describe_files(crd_run *r)
     return CRD_OK;
 }
 
-static crd_status open_data(crd_run *r)
+static crd_status open_data(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     CRD_PASS(describe_files(r));
@@ -219,7 +219,7 @@ static crd_status open_data(crd_run *r)
     return CRD_OK;
 }
 
-static crd_status make_model(crd_run *r)
+static crd_status make_model(crd_train_run *r)
 {
     crd_status status = CRD_OK;
     const crd_train_options *o = r->options;
@@ -258,7 +258,7 @@ static const char *unless_auto(const char *text)
 
 /* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80" of a GPU, which
  * then has a `precision`, too. */
-static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, const char *precision,
+static crd_status choose_as_before(const crd_train_run *r, crd_device_choice choice, const char *precision,
                                    crd_trainer_plan *plan)
 {
     const bool any = unless_auto(choice.device) == NULL, from_gpu = precision != NULL;
@@ -276,7 +276,7 @@ static crd_status choose_as_before(const crd_run *r, crd_device_choice choice, c
 
 /* A checkpoint goes on where it was made unless something else is asked for; on the other kind of device it goes on as
  * well, but not to the same bytes. All processes of a job take the same kind. */
-static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
+static crd_status choose_device(crd_train_run *r, crd_trainer_plan *plan)
 {
     const crd_train_options *o = r->options;
     crd_device_choice choice = {.device = o->device,
@@ -311,7 +311,7 @@ static crd_status choose_device(crd_run *r, crd_trainer_plan *plan)
     return CRD_OK;
 }
 
-static crd_status make_trainer(crd_run *r)
+static crd_status make_trainer(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
@@ -337,15 +337,15 @@ static crd_status make_trainer(crd_run *r)
                                        .batches = r->batches,
                                        .data = crd_dataset_digest(r->training) ^
                                                (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
-    CRD_PASS(crd_spread_create(r->dist, o->batch, r->trainer, &r->spread));
+    CRD_PASS(crd_shared_step_create(r->dist, o->batch, r->trainer, &r->shared));
     for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
-    if (r->spread != NULL) {
+    if (r->shared != NULL) {
         CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
     }
     return crd_checker_open(r->trainer, r->validation, r->dist, r->monitor, &r->checker);
 }
 
-static crd_status resume(crd_run *r)
+static crd_status resume(crd_train_run *r)
 {
     crd_train_progress *p = &r->progress;
     CRD_PASS(crd_checkpoint_load(r->checkpoint_path, &r->identity, r->model, crd_trainer_state_of(r->trainer), p));
@@ -366,7 +366,7 @@ static crd_status resume(crd_run *r)
 
 /* A network on the host leaves no core to readers, and one of them is faster than it; a GPU takes what several bring.
  */
-static int64_t automatic_readers(const crd_run *r)
+static int64_t automatic_readers(const crd_train_run *r)
 {
     enum { MOST = 8 };
     const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
@@ -374,7 +374,7 @@ static int64_t automatic_readers(const crd_run *r)
     return threads / 2 < MOST ? threads / 2 : MOST;
 }
 
-static crd_status start_feeder(crd_run *r)
+static crd_status start_feeder(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     const crd_feeder_plan plan = {.dataset = r->training,
@@ -391,11 +391,11 @@ static crd_status start_feeder(crd_run *r)
 }
 
 /* Rank 0 takes the lock and looks for a checkpoint; all go on from it, or none. */
-static crd_status claim_files(crd_run *r, bool *go_on)
+static crd_status claim_files(crd_train_run *r, bool *go_on)
 {
     const crd_train_options *o = r->options;
     *go_on = false;
-    if (crd_run_first(r)) {
+    if (crd_train_first(r)) {
         CRD_PASS(check_places(r));
         CRD_PASS(crd_lock_take(r->lock_path, r->monitor, &r->lock));
         remove_unfinished(o->output);
@@ -416,10 +416,10 @@ static crd_status claim_files(crd_run *r, bool *go_on)
     return *go_on ? crd_checkpoint_isa(r->checkpoint_path, &r->isa) : CRD_OK;
 }
 
-static crd_status open_log(crd_run *r)
+static crd_status open_log(crd_train_run *r)
 {
     double seconds;
-    if (!crd_run_first(r)) return CRD_OK;
+    if (!crd_train_first(r)) return CRD_OK;
     CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
     r->history->per_bin = r->history->every = 1;
     CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
@@ -432,7 +432,7 @@ static crd_status open_log(crd_run *r)
 }
 
 /* What the processes of a job must agree on, and how they share their machines. */
-static crd_status meet(crd_run *r)
+static crd_status meet(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     const int size = crd_dist_size(r->dist);
@@ -451,7 +451,7 @@ static crd_status meet(crd_run *r)
     return CRD_OK;
 }
 
-crd_status crd_run_open(crd_run *r)
+crd_status crd_train_run_open(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     bool go_on;
@@ -474,12 +474,12 @@ crd_status crd_run_open(crd_run *r)
     return start_feeder(r);
 }
 
-void crd_run_close(crd_run *r)
+void crd_train_run_close(crd_train_run *r)
 {
     crd_feeder_stop(&r->feeder);
     crd_log_close(&r->log);
     crd_checker_close(&r->checker);
-    crd_spread_free(&r->spread);
+    crd_shared_step_free(&r->shared);
     for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
     crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);

@@ -8,7 +8,7 @@
  * crd_trainer_finish is crd_trainer_start and crd_trainer_wait. Where the backend overlaps, the next mini-batch can be
  * added between the two, while it computes; elsewhere inputs and labels are borrowed until the step was started.
  *
- * Several processes share a mini-batch as follows; src/train/spread.c is where they talk.
+ * Several processes share a mini-batch as follows; src/train/shared_step.c is where they talk.
  *
  *     for each example of this process:
  *         crd_trainer_example(trainer, example, input, label, scale, gradient, &loss);

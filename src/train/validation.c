@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/portable_math.h"
-#include "train/spread.h"
+#include "train/shared_step.h"
 
 /* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
 enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
@@ -71,7 +71,7 @@ static crd_status check_all(crd_checker *checker, int64_t samples, check_chunk *
     if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
     CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));
     if (stopped) CRD_FAIL(CRD_ERR_CANCELLED, "stopped while checking");
-    if (crd_dist_size(checker->dist) > 1) CRD_TRY(crd_spread_losses(checker->dist, chunks, losses));
+    if (crd_dist_size(checker->dist) > 1) CRD_TRY(crd_shared_step_losses(checker->dist, chunks, losses));
     for (int64_t i = 0; i < chunks; i++) { /* in their order, whoever computed them */
         total.bce_sum += losses[i].bce_sum;
         total.labelled += losses[i].labelled;
@@ -206,37 +206,37 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
 }
 
 /* Everybody's evidence to everybody, in the order of the chunks and as much as one process would have taken. A row of
- * the board is a voxel: its class, then its logits. */
+ * the vector is a voxel: its class, then its logits. */
 static crd_status join_evidence(crd_dist *dist, evidence *e)
 {
     enum { ROW = SAMPLES + 1 };
     crd_status status = CRD_OK;
     const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
     int64_t *counts = NULL, *bounds = NULL;
-    crd_dist_board *board = NULL;
+    crd_shared_vector *vector = NULL;
     if (size == 1) return CRD_OK;
     CRD_TRY(crd_alloc(size, sizeof *counts, "the calibration", &counts));
     CRD_TRY(crd_alloc(size + 1, sizeof *bounds, "the calibration", &bounds));
-    CRD_TRY(crd_dist_board_create(dist, (int64_t)VOXELS_MOST * ROW, &board));
+    CRD_TRY(crd_shared_vector_create(dist, (int64_t)VOXELS_MOST * ROW, &vector));
     CRD_TRY(crd_dist_share(dist, &e->voxels, (int64_t)sizeof e->voxels, counts));
     for (int other = 0; other < size; other++) {
         bounds[other + 1] = bounds[other] + counts[other] * ROW;
         if (bounds[other + 1] > VOXELS_MOST * ROW) bounds[other + 1] = VOXELS_MOST * ROW;
     }
-    float *rows = crd_dist_board_values(board);
+    float *rows = crd_shared_vector_values(vector);
     const int64_t first = bounds[rank] / ROW;
     for (int64_t v = first; v < bounds[rank + 1] / ROW; v++) {
         rows[v * ROW] = e->classes[v - first];
         memcpy(rows + v * ROW + 1, e->logits + (v - first) * SAMPLES, SAMPLES * sizeof *rows);
     }
-    CRD_TRY(crd_dist_board_share(board, bounds));
+    CRD_TRY(crd_shared_vector_share(vector, bounds));
     e->voxels = bounds[size] / ROW;
     for (int64_t v = 0; v < e->voxels; v++) {
         e->classes[v] = (uint8_t)rows[v * ROW];
         memcpy(e->logits + v * SAMPLES, rows + v * ROW + 1, SAMPLES * sizeof *rows);
     }
 done:
-    crd_dist_board_free(&board);
+    crd_shared_vector_free(&vector);
     crd_free(&bounds);
     crd_free(&counts);
     return status;

@@ -1,10 +1,10 @@
-/* Checking on data that was not learnt from, and fitting the one number that calibrates the probabilities. */
+/* Validation on data that was not trained on, and the fit of the one number that calibrates the probabilities. */
 #ifndef CRD_TRAIN_VALIDATION_H
 #define CRD_TRAIN_VALIDATION_H
 
 #include "credence/monitor.h"
 #include "dist/dist.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 #include "train/trainer.h"
 
 typedef struct crd_check_result {

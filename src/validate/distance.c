@@ -133,8 +133,8 @@ static int lesser(int64_t a, int64_t b)
     return (int)(a < b ? a : b);
 }
 
-static crd_status scan_slice(const crd_sweep *sweep, const crd_part *part, int64_t z, int64_t first, crd_reader *reader,
-                             room *r)
+static crd_status scan_slice(const crd_sweep *sweep, const crd_sweep_part *part, int64_t z, int64_t first,
+                             crd_input_reader *reader, room *r)
 {
     const int64_t *shape = sweep->inputs->shape, blocks = r->blocks, whole = blocks * CRD_BLOCK;
     const int64_t top = part->y_begin < REACH ? 0 : part->y_begin - REACH;
@@ -143,7 +143,7 @@ static crd_status scan_slice(const crd_sweep *sweep, const crd_part *part, int64
     const plane *own = &r->ring[z % RING], *before = z > first ? &r->ring[(z - 1) % RING] : NULL;
     const uint16_t *near[2 * REACH + 1];
     if (reader->seg == NULL) CRD_PASS(crd_volume_read(reader->prob, &box, CRD_F32, r->prob));
-    CRD_PASS(crd_reader_segmentation(reader, &box, r->prob, r->seg));
+    CRD_PASS(crd_input_reader_segmentation(reader, &box, r->prob, r->seg));
     for (int64_t y = 0; y < bottom - top; y++) scan_row(sweep, r->seg + y * shape[2], r, y);
     for (int64_t y = part->y_begin; y < part->y_end; y++) {
         const int above = lesser(y - top, REACH), below = lesser(bottom - 1 - y, REACH);
@@ -159,15 +159,15 @@ static crd_status scan_slice(const crd_sweep *sweep, const crd_part *part, int64
 }
 
 /* What a slice is finished with: which voxels count and are right, and the uncertainty. */
-static crd_status load(const crd_sweep *sweep, const crd_part *part, int64_t z, crd_reader *reader, room *r,
+static crd_status load(const crd_sweep *sweep, const crd_sweep_part *part, int64_t z, crd_input_reader *reader, room *r,
                        const finish *f)
 {
     const crd_inputs *inputs = sweep->inputs;
     const int64_t width = inputs->shape[2], rows = part->y_end - part->y_begin, whole = r->blocks * CRD_BLOCK;
     const crd_box box = {{z, part->y_begin, 0}, {1, rows, width}};
     const uint16_t *squares = r->ring[z % RING].squares;
-    CRD_PASS(crd_reader_label(reader, &box, f->label));
-    if (inputs->mask != NULL) CRD_PASS(crd_reader_mask(reader, &box, r->inside));
+    CRD_PASS(crd_input_reader_label(reader, &box, f->label));
+    if (inputs->mask != NULL) CRD_PASS(crd_input_reader_mask(reader, &box, r->inside));
     for (int64_t y = 0; y < rows; y++) {
         for (int64_t x = 0; x < width; x++) r->seg[y * width + x] = (uint8_t)(squares[y * whole + x] >> 15);
     }
@@ -193,7 +193,7 @@ static void finish_row(const crd_sweep *sweep, int64_t y, int64_t z, int64_t fir
                              tally);
 }
 
-static crd_status do_part(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *context,
+static crd_status do_part(const crd_sweep *sweep, const crd_sweep_part *part, crd_input_reader *reader, void *context,
                           crd_tally *tally)
 {
     room *r = context;

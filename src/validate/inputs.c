@@ -214,7 +214,7 @@ void crd_inputs_close(crd_inputs *inputs)
     crd_label_close(&inputs->label);
 }
 
-crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader)
+crd_status crd_input_reader_open(const crd_inputs *inputs, crd_input_reader *reader)
 {
     memset(reader, 0, sizeof *reader);
     reader->inputs = inputs;
@@ -229,7 +229,7 @@ crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader)
     return CRD_OK;
 }
 
-void crd_reader_close(crd_reader *reader)
+void crd_input_reader_close(crd_input_reader *reader)
 {
     crd_volume_close(&reader->prob);
     crd_volume_close(&reader->seg);
@@ -245,7 +245,7 @@ static int64_t box_voxels(const crd_box *box)
     return box->size[0] * box->size[1] * box->size[2];
 }
 
-crd_status crd_reader_segmentation(crd_reader *reader, const crd_box *box, const float *prob, uint8_t *seg)
+crd_status crd_input_reader_segmentation(crd_input_reader *reader, const crd_box *box, const float *prob, uint8_t *seg)
 {
     const int64_t count = box_voxels(box);
     if (reader->seg == NULL) {
@@ -265,20 +265,20 @@ crd_status crd_reader_segmentation(crd_reader *reader, const crd_box *box, const
     return CRD_OK;
 }
 
-static crd_box moved(const crd_reader *reader, const crd_box *box)
+static crd_box moved(const crd_input_reader *reader, const crd_box *box)
 {
     crd_box result = *box;
     for (int axis = 0; axis < 3; axis++) result.origin[axis] += reader->inputs->origin[axis];
     return result;
 }
 
-crd_status crd_reader_label(crd_reader *reader, const crd_box *box, uint8_t *classes)
+crd_status crd_input_reader_label(crd_input_reader *reader, const crd_box *box, uint8_t *classes)
 {
     const crd_box there = moved(reader, box);
     return crd_label_read(reader->label, &there, classes);
 }
 
-crd_status crd_reader_mask(crd_reader *reader, const crd_box *box, uint8_t *inside)
+crd_status crd_input_reader_mask(crd_input_reader *reader, const crd_box *box, uint8_t *inside)
 {
     const crd_box there = moved(reader, box);
     return crd_volume_read(reader->mask, &there, CRD_U8, inside);

@@ -30,22 +30,22 @@ typedef struct crd_inputs {
 crd_status crd_inputs_open(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs);
 void crd_inputs_close(crd_inputs *inputs);
 
-typedef struct crd_reader {
+typedef struct crd_input_reader {
     const crd_inputs *inputs;
     crd_volume *prob, *seg, *unc, *maps[CRD_MAPS_MAX];
     crd_label *label;
     crd_volume *mask;
     float *spare; /* room for one slice of a segmentation that isn't u8 */
     int64_t spare_count;
-} crd_reader;
+} crd_input_reader;
 
-crd_status crd_reader_open(const crd_inputs *inputs, crd_reader *reader);
-void crd_reader_close(crd_reader *reader);
+crd_status crd_input_reader_open(const crd_inputs *inputs, crd_input_reader *reader);
+void crd_input_reader_close(crd_input_reader *reader);
 
 /* All boxes are in the maps' coordinates. `prob` is needed where there is no segmentation; it has been read then. */
-crd_status crd_reader_segmentation(crd_reader *reader, const crd_box *box, const float *prob, uint8_t *seg);
-crd_status crd_reader_label(crd_reader *reader, const crd_box *box, uint8_t *classes);
+crd_status crd_input_reader_segmentation(crd_input_reader *reader, const crd_box *box, const float *prob, uint8_t *seg);
+crd_status crd_input_reader_label(crd_input_reader *reader, const crd_box *box, uint8_t *classes);
 /* Only where inputs->mask isn't NULL. */
-crd_status crd_reader_mask(crd_reader *reader, const crd_box *box, uint8_t *inside);
+crd_status crd_input_reader_mask(crd_input_reader *reader, const crd_box *box, uint8_t *inside);
 
 #endif

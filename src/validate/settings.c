@@ -1,7 +1,7 @@
 #include <stddef.h>
 
 #include "validate/sweep.h"
-#include "volume/checks.h"
+#include "volume/setting_checks.h"
 
 #define AT(FIELD) offsetof(crd_validate_options, FIELD)
 

@@ -113,14 +113,14 @@ static crd_status wrong_values(const char *what, const char *path)
         what, path);
 }
 
-static crd_status load(const crd_sweep *sweep, const crd_box *box, crd_reader *reader, room *r, layer *l)
+static crd_status load(const crd_sweep *sweep, const crd_box *box, crd_input_reader *reader, room *r, layer *l)
 {
     const crd_inputs *inputs = sweep->inputs;
     const int64_t count = box->size[1] * box->size[2];
     if (inputs->prob != NULL) CRD_PASS(crd_volume_read(reader->prob, box, CRD_F32, r->prob));
-    CRD_PASS(crd_reader_segmentation(reader, box, r->prob, r->seg));
-    CRD_PASS(crd_reader_label(reader, box, r->label));
-    if (inputs->mask != NULL) CRD_PASS(crd_reader_mask(reader, box, r->inside));
+    CRD_PASS(crd_input_reader_segmentation(reader, box, r->prob, r->seg));
+    CRD_PASS(crd_input_reader_label(reader, box, r->label));
+    if (inputs->mask != NULL) CRD_PASS(crd_input_reader_mask(reader, box, r->inside));
     sweep->rows->mark(r->seg, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
     if (inputs->unc == NULL) return CRD_OK;
     CRD_PASS(crd_volume_read(reader->unc, box, CRD_F32, l->unc));
@@ -200,7 +200,7 @@ static crd_status tally_map(const crd_sweep *sweep, int64_t index, int64_t own, 
 }
 
 /* Pairs of neighbours that begin in slice `here`; `behind` is the next one, or NULL after the last. */
-static void tally_neighbours(const crd_sweep *sweep, const crd_part *part, const layer *here, const layer *behind,
+static void tally_neighbours(const crd_sweep *sweep, const crd_sweep_part *part, const layer *here, const layer *behind,
                              const room *r, crd_tally *tally)
 {
     const int64_t width = sweep->inputs->shape[2], height = sweep->inputs->shape[1];
@@ -220,8 +220,8 @@ static void tally_neighbours(const crd_sweep *sweep, const crd_part *part, const
     }
 }
 
-static void tally_pairs_of_slices(const crd_sweep *sweep, const crd_part *part, const layer *low, const layer *high,
-                                  room *r)
+static void tally_pairs_of_slices(const crd_sweep *sweep, const crd_sweep_part *part, const layer *low,
+                                  const layer *high, room *r)
 {
     const int64_t width = sweep->inputs->shape[2], height = sweep->inputs->shape[1];
     const crd_cube_rule rule = {
@@ -239,7 +239,7 @@ static void tally_pairs_of_slices(const crd_sweep *sweep, const crd_part *part, 
 }
 
 /* The cubes whose first slice is z; the ring holds all of theirs. */
-static void tally_cubes(const crd_sweep *sweep, const crd_part *part, int64_t z, room *r, crd_tally *tally)
+static void tally_cubes(const crd_sweep *sweep, const crd_sweep_part *part, int64_t z, room *r, crd_tally *tally)
 {
     if (sweep->edge == 2 && sweep->stride == 1 && sweep->threshold_count == 0) {
         tally_pairs_of_slices(sweep, part, &r->ring[z % r->depth], &r->ring[(z + 1) % r->depth], r);
@@ -255,7 +255,7 @@ static void tally_cubes(const crd_sweep *sweep, const crd_part *part, int64_t z,
     }
 }
 
-static crd_status do_part(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *context,
+static crd_status do_part(const crd_sweep *sweep, const crd_sweep_part *part, crd_input_reader *reader, void *context,
                           crd_tally *tally)
 {
     room *r = context;
@@ -300,7 +300,7 @@ crd_status crd_sweep_run(const crd_sweep *sweep, crd_tally *tally)
     return crd_team_run(sweep, &work, tally);
 }
 
-static crd_status sum_part(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *context,
+static crd_status sum_part(const crd_sweep *sweep, const crd_sweep_part *part, crd_input_reader *reader, void *context,
                            crd_tally *tally)
 {
     room *r = context;
@@ -312,8 +312,8 @@ static crd_status sum_part(const crd_sweep *sweep, const crd_part *part, crd_rea
         crd_class_counts counts = {0};
         CRD_PASS(crd_volume_read(reader->unc, &box, CRD_F32, l->unc));
         if (!inputs->all_count) {
-            CRD_PASS(crd_reader_label(reader, &box, r->label));
-            if (inputs->mask != NULL) CRD_PASS(crd_reader_mask(reader, &box, r->inside));
+            CRD_PASS(crd_input_reader_label(reader, &box, r->label));
+            if (inputs->mask != NULL) CRD_PASS(crd_input_reader_mask(reader, &box, r->inside));
             sweep->rows->mark(r->label, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
         }
         for (int64_t first = 0; first < count; first += CRD_STRETCH) {

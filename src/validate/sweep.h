@@ -33,10 +33,10 @@ crd_status crd_sweep_run(const crd_sweep *sweep, crd_tally *tally);
 crd_status crd_sweep_distance(const crd_sweep *sweep, crd_tally *tally);
 
 /* One part of the work: some slices of a band of rows. */
-typedef struct crd_part {
+typedef struct crd_sweep_part {
     int64_t z_begin, z_end;
     int64_t y_begin, y_end;
-} crd_part;
+} crd_sweep_part;
 
 /* What the passes share: parts are handed to threads, each with its own files, room and tally; the first failure stops
  * them all. */
@@ -47,7 +47,8 @@ typedef struct crd_team_work {
     int64_t band; /* rows of a part */
     /* The room of a thread, made once. `end` also takes one that `begin` left half made. */
     crd_status (*begin)(const crd_sweep *sweep, void **room);
-    crd_status (*part)(const crd_sweep *sweep, const crd_part *part, crd_reader *reader, void *room, crd_tally *tally);
+    crd_status (*part)(const crd_sweep *sweep, const crd_sweep_part *part, crd_input_reader *reader, void *room,
+                       crd_tally *tally);
     void (*end)(void **room);
 } crd_team_work;
 crd_status crd_team_run(const crd_sweep *sweep, const crd_team_work *work, crd_tally *tally);

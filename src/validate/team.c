@@ -7,7 +7,7 @@
 #include "validate/sweep.h"
 
 typedef struct member {
-    crd_reader reader;
+    crd_input_reader reader;
     crd_tally *tally;
     void *room;
     bool ready;
@@ -24,11 +24,11 @@ struct crd_team {
     crd_error error;
 };
 
-static crd_part part_of(const crd_team *team, int64_t item)
+static crd_sweep_part part_of(const crd_team *team, int64_t item)
 {
     const crd_sweep *sweep = team->sweep;
     const int64_t height = sweep->inputs->shape[1], slab = item / team->bands, band = item % team->bands;
-    crd_part part = {.z_begin = sweep->first + slab * team->work->slab, .y_begin = band * team->work->band};
+    crd_sweep_part part = {.z_begin = sweep->first + slab * team->work->slab, .y_begin = band * team->work->band};
     part.z_end = part.z_begin + team->work->slab < sweep->last ? part.z_begin + team->work->slab : sweep->last;
     part.y_end = part.y_begin + team->work->band < height ? part.y_begin + team->work->band : height;
     return part;
@@ -38,10 +38,10 @@ static crd_status do_part(crd_team *team, int64_t item, int worker)
 {
     const crd_sweep *sweep = team->sweep;
     member *m = &team->members[worker];
-    const crd_part part = part_of(team, item);
+    const crd_sweep_part part = part_of(team, item);
     if (!m->ready) {
         m->ready = true; /* whatever was opened is closed at the end, even if the rest failed */
-        CRD_PASS(crd_reader_open(sweep->inputs, &m->reader));
+        CRD_PASS(crd_input_reader_open(sweep->inputs, &m->reader));
         CRD_PASS(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &m->tally));
         CRD_PASS(team->work->begin(sweep, &m->room));
     }
@@ -84,7 +84,7 @@ done:
     for (int i = 0; team.members != NULL && i < threads; i++) {
         member *m = &team.members[i];
         if (!m->ready) continue;
-        crd_reader_close(&m->reader);
+        crd_input_reader_close(&m->reader);
         crd_tally_free(&m->tally);
         if (m->room != NULL) work->end(&m->room);
     }

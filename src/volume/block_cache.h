@@ -1,4 +1,4 @@
-/* Decoded pieces of a compressed file, kept while there is room; the one not asked for longest goes first.
+/* Decoded pieces of a compressed file, kept while there is room; the least recently used one goes first.
  *
  * Several volumes of one file, each used by a thread of its own, may share one. A block is held while somebody uses it,
  * and the lock only while one is looked for: decoding and copying go on side by side. */

@@ -1,4 +1,4 @@
-/* What a format has no field for, as words that other programs pass over: credence_scale=0.5; credence_origin=4,5,6. */
+/* What a format has no field for, as words that other programs ignore: credence_scale=0.5; credence_origin=4,5,6. */
 #ifndef CRD_VOLUME_OWN_KEYS_H
 #define CRD_VOLUME_OWN_KEYS_H
 

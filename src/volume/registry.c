@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "build_config.h"
-#include "volume/checks.h"
 #include "volume/format.h"
+#include "volume/setting_checks.h"
 
 #if !CRD_HAVE_TIFF
 static bool looks_like_tiff(const char *path, const unsigned char *head, size_t count)

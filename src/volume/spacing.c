@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "credence/volume.h"
-#include "volume/checks.h"
+#include "volume/setting_checks.h"
 #include "volume/units.h"
 
 crd_status crd_spacing_parse(const char *text, double spacing[3], char unit[CRD_UNIT_BYTES])

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "volume/checks.h"
+#include "volume/setting_checks.h"
 
 static const struct type_row {
     const char *name;
@@ -222,7 +222,7 @@ void crd_to_float(crd_type type, const void *from, int64_t count, crd_type as, v
     }
 }
 
-void crd_spread(int stored, int64_t count, crd_type as, void *buffer)
+void crd_shared_step(int stored, int64_t count, crd_type as, void *buffer)
 {
     enum { BLOCK_BYTES = 16384 };
     _Alignas(64) char block[BLOCK_BYTES];

@@ -38,7 +38,7 @@ void crd_to_float(crd_type type, const void *from, int64_t count, crd_type as, v
 
 /* `count` stored values lie at the END of a buffer of `count` values of type `as`, which are no narrower: spreads them
  * over the buffer, converted, without a second one. `as` is the widened type, or CRD_F32 or CRD_F64. */
-void crd_spread(int stored, int64_t count, crd_type as, void *buffer);
+void crd_shared_step(int stored, int64_t count, crd_type as, void *buffer);
 
 /* to[i] = from[i] * factor, for integer targets rounded to the nearest (ties to even) and clamped to the type's range;
  * NaN becomes 0 there. Gives back how many values were clamped, or were NaN on the way to an integer. */

@@ -328,7 +328,7 @@ crd_status crd_volume_read(crd_volume *volume, const crd_box *box, crd_type as, 
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     char *end = (char *)voxels + (size_t)count * (crd_type_size(as) - crd_type_size(type));
     CRD_PASS(volume->format->read(volume, box, end));
-    crd_spread((int)type, count, as, voxels);
+    crd_shared_step((int)type, count, as, voxels);
     return CRD_OK;
 }
 

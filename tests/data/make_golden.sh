@@ -1,6 +1,6 @@
 #!/bin/sh
 # Made the files in tests/data/golden, with credence 0.1.0: one of every format and version that it writes. They are
-# kept and read for ever (tests/test_golden.c), so nothing here is run again on files that exist; a new version of a
+# kept and read for ever (tests/volume/test_golden.c), so nothing here is run again on files that exist; a new version of a
 # format gets a new file.   tests/data/make_golden.sh build/credence
 set -eu
 program=$(realpath "$1")

@@ -15,7 +15,7 @@ except ImportError as missing:
 
 PROGRAM = os.environ.get("CREDENCE_PROGRAM", "build/credence")
 DATA = os.environ.get("CREDENCE_TEST_DATA", os.path.join(os.path.dirname(__file__), "..", "data"))
-# Adam's first steps are lr * sign(gradient), so float32 goes its own way from the third loss on (tests/test_trainer.c).
+# Adam's first steps are lr * sign(gradient), so float32 goes its own way from the third loss on (tests/train/test_trainer.c).
 ALLOWED = [1e-6, 1e-4, 2e-2, 2e-2, 2e-2, 2e-2]
 failures = 0
 

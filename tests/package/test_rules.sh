@@ -32,6 +32,8 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
         sed 's/$/: fmax and fmin drop NaN; tests\/compare.h has what sees it/'
     find src cli include tests fuzz \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cu' -o -name '*.cuh' \) \
         -exec wc -l {} + | awk '$2 != "total" && $1 > 600 {print $2 " has " $1 " lines: look for a natural split"}'
+    find src cli include tests cmake tools docs -type f -not -path 'tests/data/*' -printf '%h\n' | sort | uniq -c |
+        awk '$1 > 40 {print $2 " has " $1 " files side by side: look for natural rooms"}'
 } >"$folder/complaints" || true # grep found nothing: good
 
 [ ! -s "$folder/complaints" ] || fail "$(cat "$folder/complaints")"

@@ -8,8 +8,8 @@
 #include "backend/cpu/tables.h"
 #include "base/portable_math_inline.h"
 #include "ops/blocks.h"
-#include "ops/network.h"
 #include "ops/portable.h"
+#include "ops/sorting_network.h"
 #include "ops/sums.h"
 
 #define NARROWER crd_ops_avx2

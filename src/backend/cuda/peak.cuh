@@ -3,7 +3,7 @@
 #define CRD_CUDA_PEAK_CUH
 
 #include "backend/cuda/common.cuh"
-#include "backend/cuda/predictor.cuh"
+#include "backend/cuda/predict/predictor.cuh"
 
 // GFLOP/s of the matrix instructions of that path (of multiply-adds in float32), on random numbers.
 crd_status peak_matrix(const Path &path, double *gflops);

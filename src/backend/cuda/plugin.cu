@@ -6,9 +6,9 @@
 #include <atomic>
 #include <new>
 
-#include "backend/cuda/learner.cuh"
 #include "backend/cuda/peak.cuh"
-#include "backend/cuda/predictor.cuh"
+#include "backend/cuda/predict/predictor.cuh"
+#include "backend/cuda/train/learner.cuh"
 
 static std::atomic<const crd_plugin_host *> library; // set anew by each thread that chooses a device
 

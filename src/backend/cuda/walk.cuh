@@ -1,9 +1,10 @@
-// What prediction (network.cuh) and training (train_net.cuh) share when they walk through the network's table.
+// What prediction (predict/network.cuh) and training (train/network.cuh) share when they walk through the network's
+// table.
 #ifndef CRD_CUDA_WALK_CUH
 #define CRD_CUDA_WALK_CUH
 
-#include "backend/cuda/conv.cuh"
-#include "backend/cuda/layers.cuh"
+#include "backend/cuda/kernels/conv.cuh"
+#include "backend/cuda/kernels/layers.cuh"
 
 // A convolution's output for some samples, its sums, and scale and shift of its norm, with and without dropout.
 template <typename T> struct Node {

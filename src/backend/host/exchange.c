@@ -9,7 +9,7 @@ static int64_t length(const crd_range *ranges, int count)
     return sum;
 }
 
-int64_t crd_exchange_values(crd_exchange exchange, const crd_part *part)
+int64_t crd_exchange_values(crd_exchange exchange, const crd_posterior_part *part)
 {
     if (exchange == CRD_EXCHANGE_GRADIENT) return length(&part->points, 1);
     if (exchange != CRD_EXCHANGE_STEP) return length(part->model, part->model_count);
@@ -42,7 +42,7 @@ static float *values_of(crd_exchange exchange, const crd_learner_state *state)
     return exchange == CRD_EXCHANGE_M ? state->m : exchange == CRD_EXCHANGE_V ? state->v : state->parameters;
 }
 
-void crd_exchange_pack(crd_exchange exchange, const crd_part *part, const crd_posterior *posterior,
+void crd_exchange_pack(crd_exchange exchange, const crd_posterior_part *part, const crd_posterior *posterior,
                        const crd_learner_state *state, float *values)
 {
     if (exchange != CRD_EXCHANGE_STEP) {
@@ -54,8 +54,8 @@ void crd_exchange_pack(crd_exchange exchange, const crd_part *part, const crd_po
     memcpy(values, posterior->sums + part->blocks.begin, (size_t)length(&part->blocks, 1) * sizeof(double));
 }
 
-void crd_exchange_unpack(crd_exchange exchange, const crd_part *part, const float *values, crd_posterior *posterior,
-                         const crd_learner_state *state)
+void crd_exchange_unpack(crd_exchange exchange, const crd_posterior_part *part, const float *values,
+                         crd_posterior *posterior, const crd_learner_state *state)
 {
     if (exchange != CRD_EXCHANGE_STEP) {
         (void)unpack(part->model, part->model_count, values, values_of(exchange, state));

@@ -25,9 +25,9 @@ struct crd_learner {
     crd_engine *engine;
     crd_posterior *posterior;
     crd_noise_source *noise;
-    crd_part *parts;  /* of the parameters, by process: each takes its own one's steps */
-    example *staged;  /* [batch] */
-    crd_loss *losses; /* of the `count` examples of the last step */
+    crd_posterior_part *parts; /* of the parameters, by process: each takes its own one's steps */
+    example *staged;           /* [batch] */
+    crd_loss *losses;          /* of the `count` examples of the last step */
     int64_t count;
     float *gradient; /* model layout */
     float *point;    /* weights of the example at work */
@@ -116,7 +116,7 @@ crd_status crd_host_learner_create(const crd_device_settings *settings, const cr
     CRD_TRY(crd_noise_source_create(learner->posterior, &learner->noise));
     CRD_TRY(crd_arena_carve(lay_out, learner, "the trainer", &learner->memory));
     for (int rank = 0; rank < size_of(plan); rank++) {
-        crd_part_make(learner->posterior, size_of(plan), rank, &learner->parts[rank]);
+        crd_posterior_part_make(learner->posterior, size_of(plan), rank, &learner->parts[rank]);
     }
     *out = learner;
     learner = NULL;
@@ -137,7 +137,7 @@ void crd_host_learner_free(crd_learner **pointer)
     crd_free(pointer);
 }
 
-static const crd_part *own_part(const crd_learner *learner)
+static const crd_posterior_part *own_part(const crd_learner *learner)
 {
     return &learner->parts[learner->plan.rank];
 }
@@ -203,7 +203,7 @@ static void add_example(crd_learner *learner, const crd_learner_step *step, int6
 static void add_part(crd_learner *learner, const crd_learner_step *step, int64_t i)
 {
     const crd_learner_plan *plan = &learner->plan;
-    const crd_part *part = own_part(learner);
+    const crd_posterior_part *part = own_part(learner);
     const crd_noise *noise = crd_noise_draw(learner->noise, learner->pool, part, plan->estimator, plan->seed,
                                             (uint32_t)step->number, (uint32_t)(step->first + i));
     crd_draw_backward(learner->posterior, learner->pool, part, noise, step->parts[i], learner->gradient);
@@ -212,7 +212,7 @@ static void add_part(crd_learner *learner, const crd_learner_step *step, int64_t
 /* The KL's gradient, and Adam's step of the own part. */
 static void descend(crd_learner *learner, const crd_learner_step *step)
 {
-    const crd_part *part = own_part(learner);
+    const crd_posterior_part *part = own_part(learner);
     const crd_learner_state *state = &learner->plan.state;
     const crd_prior_settings prior = {.std = learner->plan.prior_std};
     crd_kl_blocks(learner->posterior, learner->pool, part, &crd_prior_normal, &prior, state->parameters, NULL);

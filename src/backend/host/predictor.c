@@ -66,8 +66,8 @@ static int64_t stored_draws(const crd_predictor_plan *plan)
 /* What is kept of the skips pays from a few samples on. Level 1 takes three quarters of the memory. */
 static int keep_from(const crd_predictor_plan *plan)
 {
-    if (plan->samples < 4 || plan->thrift == CRD_THRIFT_MOST) return 0;
-    return 1 + plan->thrift;
+    if (plan->samples < 4 || plan->memory_saving == CRD_MEMORY_SAVING_MOST) return 0;
+    return 1 + plan->memory_saving;
 }
 
 static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_ops *ops, crd_pool *pool)

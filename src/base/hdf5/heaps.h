@@ -1,5 +1,5 @@
 /* Heaps of HDF5 files: where names of groups' members (local) and texts of variable length (global) lie. libhdf5
- * follows the sizes and places in them without looking: it may never come to an end, or leave its buffers. */
+ * trusts the sizes and positions in them: in a broken file it may loop for ever, or read outside its buffers. */
 #ifndef CRD_BASE_HDF5_HEAPS_H
 #define CRD_BASE_HDF5_HEAPS_H
 

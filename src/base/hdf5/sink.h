@@ -1,7 +1,7 @@
-/* HDF5 files that are written: a file driver of our own, because libhdf5 can't bear a write that fails. On a full disk
- * its caches stay dirty, H5Fclose gives up half-way, memory is lost, and the process may crash at exit. This driver
- * remembers the first failure, tells libhdf5 that all is well, and drops all later writes; crd_hdf5_sink_check tells
- * us.
+/* HDF5 files that are written: a file driver of our own, because libhdf5 can't cope with a write that fails. On a full
+ * disk its caches stay dirty, H5Fclose gives up half-way, memory is lost, and the process may crash at exit. This
+ * driver remembers the first failure, tells libhdf5 that all is well, and drops all later writes; crd_hdf5_sink_check
+ * reports it.
  *
  * All calls need the lock of base/hdf5/lock.h. */
 #ifndef CRD_BASE_HDF5_SINK_H

@@ -1,5 +1,5 @@
-/* HDF5 files that are read: a file driver of our own, because libhdf5's keeps a copy of what it read last and takes the
- * sizes in a broken file at their word when it copies out of that. This one keeps nothing and stays within the file. It
+/* HDF5 files that are read: a file driver of our own, because libhdf5's own keeps a copy of what it read last and
+ * trusts the sizes in a broken file when it copies from there. This one keeps nothing and stays within the file. It
  * takes no file locks either, which cluster file systems often lack. */
 #ifndef CRD_BASE_HDF5_SOURCE_H
 #define CRD_BASE_HDF5_SOURCE_H

@@ -1,4 +1,5 @@
-/* The block an HDF5 file begins with: what it says of the file, looked at before libhdf5 does, which believes it. */
+/* The block at the start of an HDF5 file. We check what it says before libhdf5 reads it, because libhdf5 believes it.
+ */
 #ifndef CRD_BASE_HDF5_SUPERBLOCK_H
 #define CRD_BASE_HDF5_SUPERBLOCK_H
 

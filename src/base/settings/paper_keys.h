@@ -1,5 +1,5 @@
 /* The keys of the config files of the paper's own code (github.com/sandialabs/bcnn), which has one file for training
- * and testing. Every command that reads such a file has the same list; what isn't its own there it skips. */
+ * and testing. Every command that reads such a file has the same list, and skips the keys that aren't its own. */
 #ifndef CRD_BASE_PAPER_KEYS_H
 #define CRD_BASE_PAPER_KEYS_H
 

@@ -138,7 +138,7 @@ crd_status crd_array_read(crd_array *array, const crd_box *box, void *voxels)
     char *packed = (char *)voxels + (size_t)count * (crd_type_size(type) - size);
     CRD_PASS(read_packed(array, box, packed));
     if (flat->swap) crd_swap_bytes(packed, count, size);
-    crd_spread(flat->stored, count, type, voxels);
+    crd_shared_step(flat->stored, count, type, voxels);
     return CRD_OK;
 }
 

@@ -190,7 +190,7 @@ crd_status crd_flat_read(crd_flat *flat, const crd_box *box, void *voxels)
     char *packed = (char *)voxels + (size_t)count * (crd_type_size(type) - size);
     CRD_PASS(flat->fortran ? read_columns(flat, box, packed) : read_rows(flat, box, packed));
     if (flat->swap) crd_swap_bytes(packed, count, size);
-    crd_spread(flat->stored, count, type, voxels);
+    crd_shared_step(flat->stored, count, type, voxels);
     return CRD_OK;
 }
 

@@ -196,7 +196,7 @@ static crd_status get_chunk(crd_hdf5_chunks *chunks, const int64_t index[3], boo
         CRD_TRY(crd_hdf5_decode(&chunks->pipeline, skipped, chunks->shown, chunks->buffers[0], bytes,
                                 chunks->buffers[1], chunk_bytes, out));
         if (chunks->swap) crd_swap_bytes(*out, count, chunks->size);
-        crd_spread(chunks->stored, count, chunks->type, *out);
+        crd_shared_step(chunks->stored, count, chunks->type, *out);
     }
     if (!keep) goto done;
     CRD_TRY(crd_block_cache_add(chunks->cache, 0, key, (int64_t)chunk_bytes, held));

@@ -1,5 +1,5 @@
-/* Chunked datasets: libhdf5 finds the chunks, we decode them. libhdf5 trusts what a broken chunk unpacks to; and its
- * lock would be held all the while. */
+/* Chunked datasets: libhdf5 finds the chunks, we decode them. libhdf5 trusts what a broken chunk unpacks to, and would
+ * hold its lock while it decodes. */
 #ifndef CRD_VOLUME_HDF5_CHUNKS_H
 #define CRD_VOLUME_HDF5_CHUNKS_H
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "volume/link.h"
+#include "volume/outside_link.h"
 #include "volume/types.h"
 
 /* ---- the file beside a header ---- */

@@ -10,7 +10,7 @@
 #include "volume/array/array.h"
 #include "volume/format.h"
 #include "volume/header/nifti_header.h"
-#include "volume/link.h"
+#include "volume/outside_link.h"
 #include "volume/types.h"
 
 enum { DEFAULT_LEVEL = 4 };

@@ -1,5 +1,5 @@
-/* The binary header of NIfTI-1 and NIfTI-2. libnifti turns it into numbers and back; it sees no file and no header that
- * it would print about. */
+/* The binary header of NIfTI-1 and NIfTI-2. libnifti turns it into numbers and back; it never sees a file,
+ * nor a header about which it would print a message. */
 #ifndef CRD_VOLUME_NIFTI_HEADER_H
 #define CRD_VOLUME_NIFTI_HEADER_H
 

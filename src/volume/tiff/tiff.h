@@ -1,4 +1,4 @@
-/* The parts of the TIFF format, shared by src/volume/tiff*.c only.
+/* The parts of the TIFF format, shared by the files of this folder only.
  *
  * Directories are read by our own code (directory.c), not by libtiff: an index of ten thousand pages takes
  * milliseconds that way, a page without compression is read by pread straight into the caller's array, and libtiff

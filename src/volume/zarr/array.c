@@ -225,7 +225,7 @@ crd_status crd_zarr_load_chunk(crd_zarr_array *array, char *out)
         turn(array->packed, end, array->layout.chunk, array->stored_size);
     }
     if (array->layout.swap) crd_swap_bytes(end, array->voxels, array->stored_size);
-    crd_spread(array->layout.stored, array->voxels, array->type, out);
+    crd_shared_step(array->layout.stored, array->voxels, array->type, out);
 done:
     if (fd >= 0) (void)close(fd);
     return status;
@@ -282,7 +282,7 @@ static crd_status read_rows(crd_zarr_array *array, const crd_box *box, const crd
             CRD_TRY(crd_read_at(fd, array->path, crd_zarr_in_chunk(array, p, z, y) * (int64_t)array->stored_size, end,
                                 (size_t)count * array->stored_size));
             if (array->layout.swap) crd_swap_bytes(end, count, array->stored_size);
-            crd_spread(array->layout.stored, count, array->type, row);
+            crd_shared_step(array->layout.stored, count, array->type, row);
         }
     }
 done:

@@ -1,10 +1,10 @@
-/* What predict needs of OME-Zarr beyond the table of formats: a volume that is seen while it grows. */
+/* What predict needs of OME-Zarr beyond the table of formats: a volume that can be read while it grows. */
 #ifndef CRD_VOLUME_ZARR_H
 #define CRD_VOLUME_ZARR_H
 
 #include "volume/format.h"
 
-/* Creates `path` under its own name, with the attribute `complete` false and one level, or goes on with one that was
+/* Creates `path` under its own name, with the attribute `complete` false and one level, or continues one that was
  * begun for the same shape and type. Boxes of whole chunks appear at once. crd_volume_commit makes it complete;
  * crd_volume_close without that leaves it as it is. */
 crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volume **out);

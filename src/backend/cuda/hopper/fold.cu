@@ -1,5 +1,6 @@
 // Weights as the marching kernels want them: rows of 16 input channels, one row per column of the matrix product, with
-// the 32-byte swizzle of shared memory; what a scale and a shift of the input do to them is in backend/cuda/fold.cu.
+// the 32-byte swizzle of shared memory; what a scale and a shift of the input do to them is in
+// backend/cuda/kernels/fold.cu.
 #include "backend/cuda/hopper/hopper.cuh"
 
 enum { THREADS = 256, OCTET = 8 /* channels that a thread packs: 16 bytes */ };

@@ -1,11 +1,11 @@
-// Kernels for compute capability 9.0, with instructions that no other GPU has. They take what those of conv.cuh take,
-// with weights packed their own way (hopper_fold_launch) and the bias not yet spread over border classes; a shape they
-// don't know is left to the others.
+// Kernels for compute capability 9.0, with instructions that no other GPU has. They take what those of kernels/conv.cuh
+// take, with weights packed their own way (hopper_fold_launch) and the bias not yet spread over border classes; a shape
+// they don't know is left to the others.
 #ifndef CRD_CUDA_HOPPER_HOPPER_CUH
 #define CRD_CUDA_HOPPER_HOPPER_CUH
 
-#include "backend/cuda/conv.cuh"
-#include "backend/cuda/layers.cuh"
+#include "backend/cuda/kernels/conv.cuh"
+#include "backend/cuda/kernels/layers.cuh"
 
 struct HopperArguments {
     ConvInput x[2];         // up: of half the size; a stride is 0 or a whole tensor

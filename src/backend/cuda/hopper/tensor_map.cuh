@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-#include "backend/cuda/conv.cuh"
+#include "backend/cuda/kernels/conv.cuh"
 
 // Boxes of 16 channels, `columns` x `rows` voxels of one plane, of an input of that size; planes of all samples follow
 // each other. The elements are 16 bits wide.

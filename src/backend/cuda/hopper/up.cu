@@ -1,4 +1,4 @@
-// Nearest upsampling by two, then a 2x2x2 convolution, at low resolution (see backend/cuda/up.cu).
+// Nearest upsampling by two, then a 2x2x2 convolution, at low resolution (see backend/cuda/kernels/up.cu).
 //
 // A matrix product's 64 rows are 8 x 8 voxels of an input plane; its columns are the four parities of (y, x), 11, 10,
 // 01, 00, the three output planes 2z - 1, 2z, 2z + 1 that input plane z touches, and 16 output channels. The voxel

@@ -1,0 +1,104 @@
+// Everything around the convolutions: folding, norms, the first layer, pooling, draws, summaries. All are launched for
+// some samples at once; pointers with a stride hold one set per sample.
+#ifndef CRD_CUDA_KERNELS_LAYERS_CUH
+#define CRD_CUDA_KERNELS_LAYERS_CUH
+
+#include "backend/cuda/common.cuh"
+
+enum FoldKind { FOLD_CONV, FOLD_UP, FOLD_HEAD };
+
+// Scale and shift of the input folded into kernel and bias (net/fold.h says how), and the kernel packed as its
+// convolution wants it. T = float: the folded kernel stays [taps][in][out].
+struct FoldArguments {
+    const float *kernel; // [samples]: `kernel_stride` apart
+    long kernel_stride;
+    const float *bias;          // [out], the same for all samples; NULL: bias_classes is not wanted
+    const float *scale, *shift; // [samples][in], `affine_stride` apart; NULL: none
+    long affine_stride;
+    float *tap_shift;    // scratch [samples][27][out]
+    float *bias_classes; // [samples][BORDER_CLASSES][out]
+    void *packed;        // [samples], `packed_stride` uint4s (uint2s, floats) apart
+    long packed_stride;
+    int in, out;
+    Extent size; // of the output
+};
+template <typename T>
+crd_status fold_launch(FoldKind kind, const FoldArguments &arguments, int samples, cudaStream_t stream);
+// uint4s (conv, up), uint2s (head) or floats (T = float) of one sample's packed kernel.
+template <typename T> long packed_count(FoldKind kind, int in, int out);
+
+// Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels /
+// piece].
+struct NormArguments {
+    const float2 *partial; // [samples][tiles][channels / piece]
+    int tiles, channels, groups;
+    double voxels;
+    const float *gamma, *beta;
+    const float *mask; // [samples][...], `mask_stride` apart, or NULL: multiplies scale and shift as consumers see them
+    long mask_stride;
+    double *sums;
+    float *scale, *shift;             // [samples][channels]: with the mask
+    float *plain_scale, *plain_shift; // without it
+    int piece = 1;                    // neighbouring channels that share a sum; divides a group
+};
+crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
+
+// The merge norm over [skip, up].
+struct MergeArguments {
+    const double *skip_sums, *up_sums;    // [2][half]; [samples][2][half]
+    const float *skip_scale, *skip_shift; // [half]
+    const float *up_scale, *up_shift;     // [samples][half]
+    const float *gamma, *beta;            // [2 half]
+    float *scale, *shift;                 // [samples][2 half]: through both norms
+    int half, groups;
+    double voxels;
+    bool own_skips = false; // the skip's sums, scales and shifts are one set per sample, too
+};
+crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
+
+// Scale and shift with a mask per sample, from those without: [samples][channels].
+crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,
+                       float *scale, float *shift, int channels, int samples, cudaStream_t stream);
+
+// Weight and bias of the 1x1x1 convolution: out [samples][2].
+crd_status point_launch(const float *kernel, long kernel_stride, const float *bias, float *out, int samples,
+                        cudaStream_t stream);
+
+// The first convolution, one channel in: y = relu(conv(x) + bias) and its partial sums.
+int first_tiles(const Extent &size);
+template <typename T>
+crd_status first_launch(const float *x, const float *kernel, const float *bias, T *y, float2 *partial, int out,
+                        const Extent &size, cudaStream_t stream);
+
+// y = max over 2x2x2 of scale * x + shift; `size` is y's.
+template <typename T>
+crd_status pool_launch(const T *x, const float *scale, const float *shift, T *y, int channels, const Extent &size,
+                       cudaStream_t stream);
+
+// One Bayesian layer's kernels: loc + sigma * eps, the same bits as on the CPU. kernels: [samples], `stride` apart.
+struct DrawArguments {
+    const float *loc, *rho;
+    float *kernels;
+    long stride, count;
+    uint64_t seed;
+    uint32_t layer, first_sample, example;
+};
+crd_status draw_launch(const DrawArguments &arguments, int samples, cudaStream_t stream);
+
+// Mean, deviation and percentiles of every voxel over the samples, as multiples of 2^-24; which samples lie above one
+// half; how many values aren't finite; the samples at some voxels.
+struct SummaryArguments {
+    const float *samples; // [count][voxels]
+    int count;
+    long voxels;
+    const double *percentiles;
+    int percentile_count;
+    uint32_t *rows;                // [2 + percentiles][voxels]
+    uint64_t *above;               // [(count + 63) / 64][voxels]
+    unsigned long long *nonfinite; // [2], zero before: values that aren't finite; `count` - the first sample with one
+};
+crd_status summary_launch(const SummaryArguments &arguments, cudaStream_t stream);
+crd_status probe_launch(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out,
+                        cudaStream_t stream);
+
+#endif

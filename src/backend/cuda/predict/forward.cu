@@ -1,0 +1,193 @@
+#include "backend/cuda/hopper/hopper.cuh"
+#include "backend/cuda/predict/network.cuh"
+
+template <typename T> crd_status Network<T>::mark(int layer)
+{
+    if (marks == nullptr) return CRD_OK;
+    marks->reset(new (std::nothrow) LayerMark{layer, nullptr, nullptr});
+    CUDA_NEED(*marks);
+    LayerMark &added = **marks;
+    CUDA_PASS(cudaEventCreate(&added.event));
+    CUDA_PASS(cudaEventRecord(added.event, stream));
+    marks = &added.next;
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::fold(int layer, const Source &source, const Affine &affine, int count)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const FoldKind kind = fold_kind(row);
+    FoldArguments arguments = {source.kernels + (net->point.kernel[layer] - source.offset),
+                               source.stride,
+                               point(net->point.bias[layer]),
+                               affine.scale,
+                               affine.shift,
+                               affine.stride,
+                               tap_shift,
+                               bias_classes,
+                               packed,
+                               0,
+                               row.channels_in,
+                               row.channels_out,
+                               size[row.level]};
+    if constexpr (!PLAIN) {
+        if (hopper[layer]) {
+            int in0, in1;
+            inputs_of(layer, &in0, &in1);
+            arguments.packed_stride = hopper_packed_bytes(kind, row.channels_in, row.channels_out);
+            return hopper_fold_launch<T>(kind, arguments, hopper_slice(in0, in1, row.channels_out), count, stream);
+        }
+    }
+    arguments.packed_stride = packed_count<T>(kind, row.channels_in, row.channels_out);
+    return fold_launch<T>(kind, arguments, count, stream);
+}
+
+template <typename T> crd_status Network<T>::normalise(int layer, const float *mask, int count)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Node<T> &node = nodes[layer];
+    const Sums sums = sums_of(layer);
+    return norm_launch({partial, sums.rows, row.channels_out, net->groups, (double)size[row.level].voxels(),
+                        point(net->point.gamma[layer]), point(net->point.beta[layer]), mask, (long)net->mask_total,
+                        node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift, sums.piece},
+                       count, stream);
+}
+
+template <typename T>
+crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
+                                const float *mask, int count)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    PASS(fold(layer, source, affine, count));
+    bool launched = false;
+    if constexpr (!PLAIN) {
+        if (hopper[layer]) {
+            const HopperArguments arguments = {{x0, x1},
+                                               packed,
+                                               point(net->point.bias[layer]),
+                                               affine.shift == nullptr ? nullptr : tap_shift,
+                                               nodes[layer].y,
+                                               partial,
+                                               row.channels_out,
+                                               size[row.level]};
+            PASS(row.kernel == 2 ? hopper_up_launch<T>(arguments, count, stream)
+                                 : hopper_conv_launch<T>(arguments, count, stream));
+            launched = true;
+        }
+    }
+    if (!launched) {
+        PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, count, stream));
+    }
+    PASS(normalise(layer, mask, count));
+    return mark(layer);
+}
+
+template <typename T> const float *Network<T>::mask_of(int layer, int64_t first) const
+{
+    const int site = net->layers[layer].mask;
+    if (site == CRD_NONE || net->kind != CRD_MCDN || !stochastic()) return nullptr;
+    return masks + first * net->mask_total + net->mask_offset[site];
+}
+
+// What a layer gives: the encoder's is shared by all samples.
+template <typename T> ConvInput Network<T>::input_of(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const long values = size[row.level].voxels() * row.channels_out;
+    return {nodes[layer].y, layer < net->decoder ? 0 : values, row.channels_out};
+}
+
+// Its scale and shift are shared only where no mask makes them a sample's own.
+template <typename T> typename Network<T>::Affine Network<T>::affine_of(int layer) const
+{
+    const bool own = layer >= net->decoder || mask_of(layer, 0) != nullptr;
+    return {nodes[layer].scale, nodes[layer].shift, own ? net->layers[layer].channels_out : 0};
+}
+
+template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int count)
+{
+    const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
+    const int number = crd_merge_number(net, row.merge);
+    return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
+                         point(net->point.gamma[number]), point(net->point.beta[number]), merge_scale, merge_shift,
+                         net->layers[row.source].channels_out, net->groups, (double)size[row.level].voxels()},
+                        count, stream);
+}
+
+// A layer with norm that doesn't read the scan.
+template <typename T> crd_status Network<T>::run(int layer, const Source &source, int64_t first, int count)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const ConvInput none = {nullptr, 0, 0};
+    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
+    if (row.pools) {
+        const Node<T> &from = nodes[row.source];
+        PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level], stream));
+        return convolve(layer, source, {pooled[layer], 0, row.channels_in}, none, {nullptr, nullptr, 0}, mask, count);
+    }
+    if (row.merge == CRD_NONE)
+        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), mask, count);
+    PASS(merge(row, count));
+    return convolve(layer, source, input_of(row.skip), input_of(row.source),
+                    {merge_scale, merge_shift, row.channels_in}, mask, count);
+}
+
+template <typename T> crd_status Network<T>::encode(const float *chunk)
+{
+    for (int layer = 0; layer < net->decoder; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        if (row.source != CRD_SCAN) {
+            PASS(run(layer, {point(0), 0, 0}, 0, 1));
+            continue;
+        }
+        PASS(first_launch<T>(chunk, point(net->point.kernel[layer]), point(net->point.bias[layer]), nodes[layer].y,
+                             partial, row.channels_out, size[row.level], stream));
+        PASS(normalise(layer, nullptr, 1));
+        PASS(mark(layer));
+    }
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::head(const Source &source, int64_t first, int count)
+{
+    const crd_conv_layer &row = net->layers[net->head];
+    const ConvInput x = input_of(row.source);
+    PASS(fold(net->head, source, affine_of(row.source), count));
+    // The 1x1x1 kernel is drawn, too; its bias is not.
+    PASS(point_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
+                      point(net->point.bias[net->last]), points, count, stream));
+    float *probability = samples + first * voxels;
+    if constexpr (!PLAIN) {
+        if (hopper[net->head]) {
+            const HopperArguments conv = {
+                {x, {nullptr, 0, 0}}, packed,         point(net->point.bias[net->head]), tap_shift, nullptr, nullptr,
+                row.channels_out,     size[row.level]};
+            PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability}, count, stream));
+            return mark(net->head);
+        }
+    }
+    PASS(head_launch<T>({x, (const uint2 *)packed, packed_count<T>(FOLD_HEAD, x.channels, row.channels_out),
+                         bias_classes, points, 2, plan.inverse_temperature, probability, size[row.level]},
+                        count, stream));
+    return mark(net->head);
+}
+
+template <typename T> crd_status Network<T>::decode(int64_t first, int count)
+{
+    const bool own = drawn();
+    const float *kernels = !own ? point(decoder) : plan.draws_per_chunk ? draws : draws + first * decoder_count();
+    const Source source = {kernels, own ? (long)decoder_count() : 0, decoder};
+    const int latent = net->layers[net->decoder].source;
+    const float *latent_mask = mask_of(latent, first);
+    if (latent_mask != nullptr) {
+        const Node<T> &node = nodes[latent];
+        PASS(mask_launch(node.plain_scale, node.plain_shift, latent_mask, (long)net->mask_total, node.scale, node.shift,
+                         net->layers[latent].channels_out, count, stream));
+    }
+    for (int layer = net->decoder; layer < net->head; layer++) PASS(run(layer, source, first, count));
+    return head(source, first, count);
+}
+
+template struct Network<float>;
+template struct Network<__half>;
+template struct Network<__nv_bfloat16>;

@@ -1,0 +1,178 @@
+#include "backend/cuda/predict/network.cuh"
+
+#include <string.h>
+
+#include "backend/cuda/hopper/hopper.cuh"
+#include "base/random/philox.h"
+#include "base/random/philox_inline.h"
+#include "net/tensor_sharing.h"
+
+// Channels of a layer's two inputs: one with a skip reads [skip, source].
+template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    *in0 = row.skip != CRD_NONE ? net->layers[row.skip].channels_out : row.channels_in;
+    *in1 = row.channels_in - *in0;
+}
+
+template <typename T>
+Network<T>::Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper)
+    : plan(p), net(p.net), together(samples_at_once)
+{
+    decoder = crd_decoder_offset(net);
+    for (int level = 1; level <= net->levels; level++) {
+        size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)),
+                       (int)(plan.chunk[2] >> (level - 1))};
+    }
+    voxels = size[1].voxels();
+    for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
+        int in0, in1;
+        inputs_of(layer, &in0, &in1);
+        hopper[layer] =
+            hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out, net->groups);
+    }
+}
+
+template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Extent &e = size[row.level];
+    if (row.source == CRD_SCAN) return {first_tiles(e), 1};
+    if (PLAIN) return {plain_tiles(e), 1};
+    if (hopper[layer]) {
+        int in0, in1;
+        inputs_of(layer, &in0, &in1);
+        const HopperSums sums = hopper_sums(fold_kind(row), in0, in1, row.channels_out, e);
+        return {sums.rows, sums.piece};
+    }
+    return {row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(e, row.channels_out), 1};
+}
+
+template <typename T> int64_t Network<T>::packed_bytes(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const FoldKind kind = fold_kind(row);
+    if (row.source == CRD_SCAN) return 0;
+    if (hopper[layer]) return hopper_packed_bytes(kind, row.channels_in, row.channels_out);
+    return packed_count<T>(kind, row.channels_in, row.channels_out) * (PLAIN ? 4 : kind == FOLD_HEAD ? 8 : 16);
+}
+
+template <typename T> void Network<T>::take_node(Arena &arena, int layer, int64_t count, T *shared)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    Node<T> &node = nodes[layer];
+    node.y = shared != nullptr ? shared : arena.take<T>(count * size[row.level].voxels() * row.channels_out);
+    node.sums = arena.take<double>(count * 2 * row.channels_out);
+    node.scale = arena.take<float>(count * row.channels_out);
+    node.shift = arena.take<float>(count * row.channels_out);
+    node.plain_scale = arena.take<float>(count * row.channels_out);
+    node.plain_shift = arena.take<float>(count * row.channels_out);
+}
+
+static void raise(int64_t *most, int64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+template <typename T> void Network<T>::lay_out(Arena &arena)
+{
+    weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
+    draws = arena.take<float>(drawn() ? (plan.draws_per_chunk ? together : plan.samples) * decoder_count() : 0);
+    masks = arena.take<float>(plan.samples * net->mask_total);
+    samples = arena.take<float>(plan.samples * voxels);
+    int owner[CRD_LAYERS_MAX];
+    crd_share_outputs(net, true, nullptr, owner);
+    for (int layer = 0; layer < net->head; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        if (row.pools) pooled[layer] = arena.take<T>(size[row.level].voxels() * row.channels_in);
+        take_node(arena, layer, layer < net->decoder ? 1 : together,
+                  owner[layer] != layer ? nodes[owner[layer]].y : nullptr);
+    }
+    // The latent's scale and shift carry a mask per sample.
+    const int latent = net->layers[net->decoder].source;
+    nodes[latent].scale = arena.take<float>(together * net->layers[latent].channels_out);
+    nodes[latent].shift = arena.take<float>(together * net->layers[latent].channels_out);
+    int64_t most_packed = 0, most_partial = 0, most_bias = 0, most_shift = 0, most_merge = 0;
+    for (int layer = 0; layer <= net->head; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        const int64_t count = layer < net->decoder ? 1 : together;
+        const Sums sums = sums_of(layer);
+        raise(&most_packed, count * packed_bytes(layer));
+        if (layer != net->head) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
+        raise(&most_shift, count * 27 * row.channels_out);
+        raise(&most_merge, count * row.channels_in);
+    }
+    packed = arena.take<char>(most_packed);
+    partial = arena.take<float2>(most_partial);
+    bias_classes = arena.take<float>(most_bias);
+    tap_shift = arena.take<float>(most_shift);
+    merge_scale = arena.take<float>(most_merge);
+    merge_shift = arena.take<float>(most_merge);
+    points = arena.take<float>(together * 2);
+}
+
+template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to)
+{
+    for (int layer = net->decoder; layer <= net->last; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        const long values = (long)row.kernel * row.kernel * row.kernel * row.channels_in * row.channels_out;
+        PASS(draw_launch({parameter(net->model.kernel[layer]), parameter(net->model.rho[layer]),
+                          to + (net->point.kernel[layer] - decoder), (long)decoder_count(), values, plan.seed,
+                          (uint32_t)layer, (uint32_t)(plan.first_sample + first), example},
+                         (int)count, stream));
+    }
+    return CRD_OK;
+}
+
+// The host's half of crd_dropout_draw: a few hundred numbers a sample.
+template <typename T> void Network<T>::draw_masks(uint32_t example, float *out) const
+{
+    for (int64_t s = 0; s < plan.samples; s++)
+        for (int site = 0; site < net->mask_count; site++)
+            for (int c = 0; c < net->mask_channels[site]; c++) {
+                uint32_t words[4] = {(uint32_t)c / 4, (uint32_t)crd_mask_stream(net, site) << 16 | CRD_PURPOSE_DROPOUT,
+                                     (uint32_t)(plan.first_sample + s), example};
+                crd_philox_inline((uint32_t)plan.seed, (uint32_t)(plan.seed >> 32), words);
+                out[s * net->mask_total + net->mask_offset[site] + c] = words[c % 4] >> 31 ? 2.0f : 0.0f;
+            }
+}
+
+template <typename T> crd_status Network<T>::upload_masks(uint32_t example)
+{
+    if (net->kind != CRD_MCDN || !stochastic()) return CRD_OK;
+    const int64_t count = plan.samples * net->mask_total;
+    const auto host = host_array<float>(count);
+    CUDA_NEED(host);
+    draw_masks(example, host.get());
+    CUDA_PASS(cudaMemcpyAsync(masks, host.get(), (size_t)count * sizeof(float), cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaStreamSynchronize(stream));
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::upload_parameters()
+{
+    const auto means = host_array<float>(net->point.total);
+    CUDA_NEED(means);
+    for (int i = 0; i < net->point.count; i++) { // the means, and all that is a point in both layouts
+        const crd_parameter &to = net->point.parameters[i];
+        for (int k = 0; k < net->model.count; k++) {
+            const crd_parameter &from = net->model.parameters[k];
+            const bool kernels =
+                to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
+            if (from.layer == to.layer && (kernels || from.role == to.role)) {
+                memcpy(means.get() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
+            }
+        }
+    }
+    CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.get(), (size_t)net->point.total * sizeof(float),
+                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaStreamSynchronize(stream));
+    return CRD_OK;
+}
+
+template struct Network<float>;
+template struct Network<__half>;
+template struct Network<__nv_bfloat16>;

@@ -1,0 +1,97 @@
+// One network on one GPU: its memory, and the order of its kernels. The encoder runs once per chunk; the decoder runs
+// for `together` samples in one launch of each kernel. What happens around it, queues and copies, is predictor.cu's.
+#ifndef CRD_CUDA_PREDICT_NETWORK_CUH
+#define CRD_CUDA_PREDICT_NETWORK_CUH
+
+#include "backend/cuda/arena.cuh"
+#include "backend/cuda/walk.cuh"
+
+// When the work of a layer ends: events recorded on the stream, for measuring.
+struct LayerMark {
+    int layer;
+    cudaEvent_t event;
+    std::unique_ptr<LayerMark> next;
+};
+
+template <typename T> struct Network {
+    crd_predictor_plan plan;
+    const crd_net *net;
+    int64_t together, decoder /* where it begins in the point layout */, voxels;
+    Extent size[CRD_LEVELS_MAX + 1];  // of each level, from 1 on
+    bool hopper[CRD_LAYERS_MAX] = {}; // layers that have a kernel for this very GPU
+    cudaStream_t stream = nullptr;
+    std::unique_ptr<LayerMark> *marks = nullptr; // where the next one goes; NULL: nothing is measured
+
+    float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
+    void *packed;
+    float2 *partial;
+    Node<T> nodes[CRD_LAYERS_MAX];
+    T *pooled[CRD_LAYERS_MAX]; // what a layer that pools reads
+
+    Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper);
+
+    bool stochastic() const
+    {
+        return plan.estimator != CRD_MEAN;
+    }
+    bool drawn() const
+    {
+        return stochastic() && net->kind == CRD_BCNN;
+    }
+    int64_t decoder_count() const
+    {
+        return net->point.total - decoder;
+    }
+
+    // network.cu: memory and parameters. Call lay_out twice: to count, and with memory.
+    void lay_out(Arena &arena);
+    crd_status upload_parameters();
+    crd_status upload_masks(uint32_t example);
+    // Kernels of samples first .. first + count - 1 of the plan; `to`: decoder_count() apart.
+    crd_status draw(int64_t first, int64_t count, uint32_t example, float *to);
+
+    // forward.cu: from a normalised chunk to the probabilities of all samples.
+    crd_status encode(const float *chunk);
+    crd_status decode(int64_t first, int count);
+
+  private:
+    struct Source {           // kernels of the samples at work
+        const float *kernels; // point layout from `offset` on
+        long stride;
+        int64_t offset;
+    };
+    struct Affine { // of a layer's input; `stride` 0: shared by all samples
+        const float *scale, *shift;
+        long stride;
+    };
+    struct Sums { // of a layer: rows of partial, and channels that share an entry
+        int rows, piece;
+    };
+    static constexpr bool PLAIN = sizeof(T) == 4;
+    const float *parameter(int64_t model_offset) const
+    {
+        return weights + model_offset;
+    }
+    const float *point(int64_t point_offset) const
+    {
+        return weights + net->model.total + point_offset;
+    }
+    void inputs_of(int layer, int *in0, int *in1) const;
+    int64_t packed_bytes(int layer) const;
+    Sums sums_of(int layer) const;
+    void take_node(Arena &arena, int layer, int64_t count, T *shared);
+    void draw_masks(uint32_t example, float *out) const;
+    const float *mask_of(int layer, int64_t first) const;
+    ConvInput input_of(int layer) const;
+    Affine affine_of(int layer) const;
+    crd_status mark(int layer);
+    crd_status fold(int layer, const Source &source, const Affine &affine, int count);
+    crd_status normalise(int layer, const float *mask, int count);
+    crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
+                        const float *mask, int count);
+    crd_status merge(const crd_conv_layer &row, int count);
+    crd_status run(int layer, const Source &source, int64_t first, int count);
+    crd_status head(const Source &source, int64_t first, int count);
+};
+
+#endif

@@ -1,0 +1,200 @@
+// From the head back to the first convolution, as net/engine_backward.c does. The kernel that makes a gradient g of
+// some values y leaves the sums of g and g * y in `partial`, for the norm that g goes through next.
+#include "backend/cuda/train/network.cuh"
+
+// The gradient of what consumers saw of a layer becomes that of the convolution's result before its ReLU.
+template <typename T> crd_status TrainNet<T>::through_norm(int layer, int tiles, const float *dropout_mask, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const int count = row.channels_out;
+    const float2 *sums = partial;
+    PASS(few_tiles(&sums, &tiles, count, few, n, stream));
+    PASS(norm_back_launch({sums, tiles, count, net->groups, (double)voxels(row.level), nodes[layer].sums,
+                           weights(net->point.gamma[layer]), dropout_mask, (long)net->mask_total,
+                           dweights(net->point.gamma[layer]), dweights(net->point.beta[layer]), stride(), coefficients},
+                          n, stream));
+    return apply_launch<T>({gradient[layer], nodes[layer].y, coefficients, totals, count, voxels(row.level)}, n,
+                           stream);
+}
+
+// The skip's share stays as it is (the encoder applies the coefficients when it gets there); up's goes through the
+// merge norm, up's own norm and its ReLU at once.
+template <typename T> crd_status TrainNet<T>::through_merge(const crd_conv_layer &row, int n)
+{
+    const int number = crd_merge_number(net, row.merge), up = row.source, half = channels(up);
+    const Node<T> &skip = nodes[row.skip], &own = nodes[up];
+    const int64_t gamma = net->point.gamma[number], beta = net->point.beta[number];
+    const float2 *sums = partial, *up_sums = up_partial;
+    int tiles = gradient_tiles(row.level, half), up_tiles = tiles;
+    PASS(few_tiles(&sums, &tiles, half, few, n, stream));
+    PASS(few_tiles(&up_sums, &up_tiles, half, up_few, n, stream));
+    PASS(merge_back_launch({sums,
+                            up_sums,
+                            tiles,
+                            half,
+                            net->groups,
+                            (double)voxels(row.level),
+                            skip.sums,
+                            own.sums,
+                            skip.plain_scale,
+                            skip.plain_shift,
+                            own.plain_scale,
+                            own.plain_shift,
+                            weights(gamma),
+                            weights(net->point.gamma[up]),
+                            dweights(gamma),
+                            dweights(beta),
+                            dweights(net->point.gamma[up]),
+                            dweights(net->point.beta[up]),
+                            stride(),
+                            skip_coefficients[row.merge],
+                            coefficients},
+                           n, stream));
+    return apply_launch<T>({gradient[up], own.y, coefficients, totals, half, voxels(row.level)}, n, stream);
+}
+
+// The bias, and the sums of g that unfolding a shift needs. `totals` are g's (loss_total for the head's single
+// channel).
+template <typename T> crd_status TrainNet<T>::bias_gradient(int layer, const void *g, bool single, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Extent &e = size[row.level];
+    const int count = row.channels_out;
+    PASS(single ? border_launch<float>({g, count, e, border}, n, stream)
+                : border_launch<T>({g, count, e, border}, n, stream));
+    return tap_sum_launch({border, single ? loss_total : totals, single ? 1 : apply_tiles<T>(e.voxels(), count), count,
+                           row.kernel, e, everything, tap_sums, dweights(net->point.bias[layer]), stride()},
+                          n, stream);
+}
+
+// Kernel and bias gradients of the layer that reads the scan.
+template <typename T> crd_status TrainNet<T>::first_kernel_gradient(int layer, const float *input, int n)
+{
+    const Extent &e = size[net->layers[layer].level];
+    const int count = channels(layer);
+    PASS(bias_gradient(layer, gradient[layer], false, n));
+    PASS(correlate_launch<T>({input, gradient[layer], kernel_partial, count, e}, n, stream));
+    return reduce_launch(REDUCE_CONV,
+                         {kernel_partial, correlate_slots<T>(e), 1, count, nullptr, nullptr, nullptr,
+                          dweights(net->point.kernel[layer]), stride()},
+                         n, stream);
+}
+
+// Of the others.
+template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const int in = row.channels_in, out = row.channels_out;
+    const ConvInput none = {nullptr, 0, 0}, own = input_of(gradient[layer], row.level, out);
+    const Inputs x = inputs_of(layer);
+    float *to = dweights(net->point.kernel[layer]);
+    PASS(bias_gradient(layer, gradient[layer], false, n));
+    if (row.kernel == 2) {
+        const Extent &low = size[row.level + 1];
+        PASS((kernel_gradient_launch<T, 2>({{own, none}, x.x0, kernel_partial, low}, n, stream)));
+        return reduce_launch(
+            REDUCE_UP,
+            {kernel_partial, kernel_slots<T, 2>(low, out, in), in, out, x.scale, x.shift, tap_sums, to, stride()}, n,
+            stream);
+    }
+    PASS((kernel_gradient_launch<T, 1>({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n, stream)));
+    return reduce_launch(REDUCE_CONV,
+                         {kernel_partial, kernel_slots<T, 1>(size[row.level], in, out), in, out, x.scale, x.shift,
+                          tap_sums, to, stride()},
+                         n, stream);
+}
+
+// The gradient of input channels [first, first + count), which are those of a layer with the output `values`.
+template <typename T>
+crd_status TrainNet<T>::data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const int out = row.channels_out;
+    const long packed_stride = packed_count<T>(FOLD_CONV, out, count);
+    PASS(flip_launch({weights(net->point.kernel[layer]), stride(), row.channels_in, out, first, count, flipped}, n,
+                     stream));
+    PASS(fold_launch<T>(FOLD_CONV,
+                        {flipped, 27L * out * count, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
+                         packed_stride, out, count, size[row.level]},
+                        n, stream));
+    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {nullptr, 0, 0}},
+                           (const uint4 *)packed,
+                           packed_stride,
+                           bias_classes,
+                           dx,
+                           sums,
+                           count,
+                           size[row.level],
+                           values},
+                          n, stream);
+}
+
+// The gradients of what a layer read; *tiles: those of the sums in `partial`.
+template <typename T> crd_status TrainNet<T>::input_gradients(int layer, int *tiles, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Node<T> &source = nodes[row.source];
+    T *to = gradient[row.source];
+    if (row.kernel == 2) {
+        const Extent &low = size[net->layers[row.source].level];
+        *tiles = up_back_tiles<T>(low);
+        return up_back_launch<T>({gradient[layer], weights(net->point.kernel[layer]), stride(), packed, source.y, to,
+                                  partial, row.channels_in, row.channels_out, low},
+                                 n, stream);
+    }
+    if (row.pools) {
+        const int merge = net->layers[net->layers[row.source].skipper].merge;
+        // Only the values of the gradient are wanted of this one: its sums go unused.
+        PASS(data_gradient(layer, 0, row.channels_in, pooled[layer], partial, pooled_gradient[layer], n));
+        *tiles = pool_back_tiles<T>(size[row.level], row.channels_in);
+        return pool_back_launch<T>(
+            {{source.y, source.scale, source.shift, pooled_gradient[layer], row.channels_in, size[row.level]},
+             to,
+             skip_coefficients[merge],
+             partial},
+            n, stream);
+    }
+    const int share = row.skip != CRD_NONE ? channels(row.skip) : 0, rest = row.channels_in - share;
+    *tiles = gradient_tiles(row.level, rest);
+    if (row.merge == CRD_NONE) return data_gradient(layer, 0, rest, source.y, partial, to, n);
+    PASS(data_gradient(layer, 0, share, nodes[row.skip].y, partial, gradient[row.skip], n));
+    PASS(data_gradient(layer, share, rest, source.y, up_partial, to, n));
+    return through_merge(row, n);
+}
+
+template <typename T> crd_status TrainNet<T>::head_back(int n)
+{
+    const crd_conv_layer &row = net->layers[net->head];
+    const Node<T> &source = nodes[row.source];
+    const Extent &e = size[row.level];
+    const int64_t kernel = net->point.kernel[net->head];
+    PASS(bias_gradient(net->head, head_gradient, true, n));
+    PASS(correlate_launch<T>({head_gradient, source.y, kernel_partial, row.channels_in, e}, n, stream));
+    PASS(reduce_launch(REDUCE_MIRRORED,
+                       {kernel_partial, correlate_slots<T>(e), row.channels_in, row.channels_out, source.scale,
+                        source.shift, tap_sums, dweights(kernel), stride()},
+                       n, stream));
+    return spread_launch<T>({head_gradient, weights(kernel), stride(), nullptr, source.y, gradient[row.source], partial,
+                             row.channels_in, e},
+                            n, stream);
+}
+
+template <typename T> crd_status TrainNet<T>::backward(const float *input, bool dropout, int n)
+{
+    PASS(head_back(n));
+    int tiles = spread_tiles<T>(size[net->layers[net->head].level]);
+    for (int layer = net->head - 1; layer >= 0; layer--) {
+        const crd_conv_layer &row = net->layers[layer];
+        const bool merged = net->layers[row.reader].merge != CRD_NONE; // its norm is behind us, with the merge's
+        if (!merged) PASS(through_norm(layer, tiles, mask_of(layer, dropout), n));
+        if (row.source == CRD_SCAN) return first_kernel_gradient(layer, input, n);
+        PASS(kernel_gradient(layer, n));
+        PASS(input_gradients(layer, &tiles, n));
+    }
+    return CRD_OK;
+}
+
+#define FOR_TYPE(T) template crd_status TrainNet<T>::backward(const float *, bool, int);
+FOR_TYPE(float)
+FOR_TYPE(__half)
+FOR_TYPE(__nv_bfloat16)

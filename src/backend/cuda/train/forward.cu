@@ -1,0 +1,224 @@
+#include "backend/cuda/train/network.cuh"
+
+#include "net/tensor_sharing.h"
+
+template <typename T> void TrainNet<T>::describe(const crd_net *network, const int64_t chunk[3], int64_t examples)
+{
+    net = network;
+    together = (int)examples;
+    for (int level = 1; level <= net->levels; level++) {
+        size[level] = {(int)(chunk[0] >> (level - 1)), (int)(chunk[1] >> (level - 1)), (int)(chunk[2] >> (level - 1))};
+    }
+}
+
+template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
+{
+    const int64_t count = (int64_t)together * channels(layer);
+    Node<T> &node = nodes[layer];
+    node.y = arena.take<T>(count * voxels(net->layers[layer].level));
+    node.sums = arena.take<double>(2 * count);
+    node.scale = arena.take<float>(count);
+    node.shift = arena.take<float>(count);
+    node.plain_scale = arena.take<float>(count);
+    node.plain_shift = arena.take<float>(count);
+}
+
+template <typename T> int TrainNet<T>::forward_tiles(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    if (row.source == CRD_SCAN) return spread_tiles<T>(size[1]);
+    if (PLAIN) return plain_tiles(size[row.level]);
+    return row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(size[row.level], row.channels_out);
+}
+
+// Of a data gradient with that many channels.
+template <typename T> int TrainNet<T>::gradient_tiles(int level, int count) const
+{
+    return PLAIN ? plain_tiles(size[level]) : conv_tiles(size[level], count);
+}
+
+static void at_least(int64_t *most, int64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
+{
+    int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, wide = 0, total = 0;
+    const int64_t n = together;
+    at_least(&sums, n * spread_tiles<T>(size[1]) * net->layers[net->head].channels_in);
+    for (int layer = 0; layer <= net->head; layer++) {
+        const crd_conv_layer &row = net->layers[layer];
+        const int level = row.level, in = row.channels_in, out = row.channels_out;
+        const int64_t taps = (int64_t)row.kernel * row.kernel * row.kernel;
+        at_least(&kernel, taps * in * out);
+        at_least(&biases, BORDER_CLASSES * (int64_t)(in > out ? in : out));
+        at_least(&shifts, 27 * (int64_t)out);
+        at_least(&wide, in > out ? in : out);
+        at_least(&sums, n * (layer == net->head ? 0 : forward_tiles(layer)) * out);
+        if (layer != net->head) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
+        const int64_t unit = PLAIN ? 4 : fold_kind(row) == FOLD_HEAD ? 8 : 16;
+        if (row.source == CRD_SCAN) {
+            at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * out);
+            continue;
+        }
+        at_least(&packs, unit * packed_count<T>(fold_kind(row), in, out));
+        if (layer == net->head) {
+            at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * in);
+        } else if (row.kernel == 2) {
+            at_least(&packs, up_back_packed<T>(in, out));
+            at_least(&sums, n * up_back_tiles<T>(size[level + 1]) * in);
+            at_least(&slots, n * kernel_slots<T, 2>(size[level + 1], out, in) * 27 * in * out);
+        } else {
+            const int share = row.skip != CRD_NONE ? channels(row.skip) : in;
+            at_least(&packs, (PLAIN ? 4 : 16) * packed_count<T>(FOLD_CONV, out, share));
+            at_least(&sums, n * gradient_tiles(level, share) * share);
+            at_least(&slots, n * kernel_slots<T, 1>(size[level], in, out) * 27 * in * out);
+            if (row.pools) at_least(&sums, n * pool_back_tiles<T>(size[level], in) * in);
+        }
+    }
+    packed = arena.take<char>(n * packs);
+    partial = arena.take<float2>(sums);
+    up_partial = arena.take<float2>(sums);
+    few = arena.take<float2>(n * FEW_TILES * wide);
+    up_few = arena.take<float2>(n * FEW_TILES * wide);
+    bias_classes = arena.take<float>(n * biases);
+    tap_shift = arena.take<float>(n * shifts);
+    kernel_partial = arena.take<float>(slots);
+    flipped = arena.take<float>(n * kernel);
+    coefficients = arena.take<float>(n * 3 * wide);
+    totals = arena.take<float>(n * total);
+    border = arena.take<float>(n * BORDER_CLASSES * BORDER_PARTS * wide);
+    everything = arena.take<double>(n * wide);
+    tap_sums = arena.take<float>(n * 27 * wide);
+    loss_total = arena.take<float>(n);
+    loss_partial = arena.take<double>(n * loss_tiles<T>(size[1]) * LOSS_SUMS);
+    loss_result = arena.take<double>(n * LOSS_SUMS);
+}
+
+template <typename T> void TrainNet<T>::lay_out(Arena &arena, int64_t sign_count)
+{
+    const int64_t n = together;
+    point = arena.take<float>(n * net->point.total);
+    point_gradient = arena.take<float>(n * net->point.total);
+    masks = arena.take<float>(n * net->mask_total);
+    signs = arena.take<float>(n * sign_count);
+    int owner[CRD_LAYERS_MAX];
+    crd_share_gradients(net, owner);
+    for (int layer = net->head - 1; layer >= 0; layer--) {
+        const crd_conv_layer &row = net->layers[layer];
+        const int64_t values = n * voxels(row.level);
+        take_node(arena, layer);
+        gradient[layer] = owner[layer] != layer ? gradient[owner[layer]] : arena.take<T>(values * row.channels_out);
+        if (row.pools) {
+            pooled[layer] = arena.take<T>(values * row.channels_in);
+            pooled_gradient[layer] = arena.take<T>(values * row.channels_in);
+        }
+        if (row.merge == CRD_NONE) continue;
+        merge_scale[row.merge] = arena.take<float>(n * row.channels_in);
+        merge_shift[row.merge] = arena.take<float>(n * row.channels_in);
+        skip_coefficients[row.merge] = arena.take<float>(n * 3 * channels(row.skip));
+    }
+    head_gradient = arena.take<float>(n * voxels(1));
+    take_scratch(arena);
+}
+
+template <typename T> crd_status TrainNet<T>::fold(int layer, const float *scale, const float *shift, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const FoldKind kind = fold_kind(row);
+    return fold_launch<T>(kind,
+                          {weights(net->point.kernel[layer]), stride(), weights(net->point.bias[layer]), scale, shift,
+                           (long)row.channels_in, tap_shift, bias_classes, packed,
+                           packed_count<T>(kind, row.channels_in, row.channels_out), row.channels_in, row.channels_out,
+                           size[row.level]},
+                          n, stream);
+}
+
+template <typename T> crd_status TrainNet<T>::normalise(int layer, const float *dropout_mask, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    Node<T> &node = nodes[layer];
+    const float2 *sums = partial;
+    int tiles = forward_tiles(layer);
+    PASS(few_tiles(&sums, &tiles, row.channels_out, few, n, stream));
+    return norm_launch({sums, tiles, row.channels_out, net->groups, (double)voxels(row.level),
+                        weights(net->point.gamma[layer]), weights(net->point.beta[layer]), dropout_mask,
+                        (long)net->mask_total, node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift},
+                       n, stream);
+}
+
+template <typename T> crd_status TrainNet<T>::merge(const crd_conv_layer &row, int n)
+{
+    const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
+    const int number = crd_merge_number(net, row.merge);
+    return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
+                         weights(net->point.gamma[number]), weights(net->point.beta[number]), merge_scale[row.merge],
+                         merge_shift[row.merge], channels(row.source), net->groups, (double)voxels(row.level), true},
+                        n, stream);
+}
+
+template <typename T> typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int layer) const
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const ConvInput none = {nullptr, 0, 0};
+    if (row.pools) return {input_of(pooled[layer], row.level, row.channels_in), none, nullptr, nullptr};
+    const Node<T> &source = nodes[row.source];
+    if (row.merge == CRD_NONE) return {output_of(row.source), none, source.scale, source.shift};
+    return {output_of(row.skip), output_of(row.source), merge_scale[row.merge], merge_shift[row.merge]};
+}
+
+template <typename T> crd_status TrainNet<T>::run(int layer, const float *input, bool dropout, int n)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    if (row.source == CRD_SCAN) {
+        PASS(spread_launch<T>({input, weights(net->point.kernel[layer]), stride(), weights(net->point.bias[layer]),
+                               nullptr, nodes[layer].y, partial, row.channels_out, size[row.level]},
+                              n, stream));
+        return normalise(layer, mask_of(layer, dropout), n);
+    }
+    if (row.pools) {
+        const Node<T> &from = nodes[row.source];
+        PASS(pool_train_launch<T>({from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level]}, n,
+                                  stream));
+    }
+    if (row.merge != CRD_NONE) PASS(merge(row, n));
+    const Inputs in = inputs_of(layer);
+    PASS(fold(layer, in.scale, in.shift, n));
+    PASS(walk_convolve<T>(row, {in.x0, in.x1, packed, bias_classes, nodes[layer].y, partial}, size, n, stream));
+    return normalise(layer, mask_of(layer, dropout), n);
+}
+
+template <typename T>
+crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient,
+                                int n)
+{
+    const crd_conv_layer &row = net->layers[net->head];
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
+    for (int layer = 0; layer < net->head; layer++) PASS(run(layer, input, dropout, n));
+    PASS(fold(net->head, nodes[row.source].scale, nodes[row.source].shift, n));
+    // The last layer's weight and bias are neighbours in the point layout.
+    const HeadArguments head = {output_of(row.source),
+                                (const uint2 *)packed,
+                                packed_count<T>(FOLD_HEAD, row.channels_in, row.channels_out),
+                                bias_classes,
+                                weights(kernel),
+                                stride(),
+                                1.0f,
+                                nullptr,
+                                size[row.level]};
+    PASS(loss_launch<T>({head, label, scale, with_gradient ? head_gradient : nullptr, loss_partial}, n, stream));
+    return loss_sum_launch({loss_partial, loss_tiles<T>(size[row.level]), scale, loss_result,
+                            with_gradient ? dweights(kernel) : nullptr, dweights(bias), loss_total, stride()},
+                           n, stream);
+}
+
+#define FOR_TYPE(T)                                                                                                    \
+    template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
+    template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
+    template typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int) const;                                           \
+    template int TrainNet<T>::gradient_tiles(int, int) const;                                                          \
+    template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, float, bool, int);
+FOR_TYPE(float)
+FOR_TYPE(__half)
+FOR_TYPE(__nv_bfloat16)

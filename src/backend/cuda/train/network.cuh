@@ -1,0 +1,101 @@
+// The network of some examples at once, forward and backward: what net/engine_forward.c and net/engine_backward.c do on
+// the CPU. Every example has weights of its own, in the point layout.
+#ifndef CRD_CUDA_TRAIN_NETWORK_CUH
+#define CRD_CUDA_TRAIN_NETWORK_CUH
+
+#include "backend/cuda/arena.cuh"
+#include "backend/cuda/train/kernels.cuh"
+#include "backend/cuda/walk.cuh"
+
+template <typename T> struct TrainNet {
+    const crd_net *net;
+    int together;                    // examples that there is room for
+    Extent size[CRD_LEVELS_MAX + 1]; // of each level, from 1 on
+    cudaStream_t stream = nullptr;
+
+    float *point, *point_gradient, *masks, *signs; // [together][...]
+    Node<T> nodes[CRD_LAYERS_MAX];
+    T *gradient[CRD_LAYERS_MAX]; // of what a layer's consumers saw of it, then of the convolution's result
+    T *pooled[CRD_LAYERS_MAX], *pooled_gradient[CRD_LAYERS_MAX]; // what a layer that pools reads
+    float *merge_scale[CRD_MERGES_MAX], *merge_shift[CRD_MERGES_MAX], *skip_coefficients[CRD_MERGES_MAX];
+    float *head_gradient;
+    double *loss_partial, *loss_result; // result: [together][LOSS_SUMS]
+
+    // Scratch of the operation at work.
+    void *packed;
+    float2 *partial, *up_partial, *few, *up_few;
+    float *bias_classes, *tap_shift, *kernel_partial, *flipped, *coefficients, *totals, *border, *tap_sums, *loss_total;
+    double *everything;
+
+    static constexpr bool PLAIN = sizeof(T) == 4;
+
+    void describe(const crd_net *network, const int64_t chunk[3], int64_t examples);
+    void lay_out(Arena &arena, int64_t sign_count);
+
+    long voxels(int level) const
+    {
+        return size[level].voxels();
+    }
+    int channels(int layer) const
+    {
+        return net->layers[layer].channels_out;
+    }
+    const float *weights(int64_t offset) const
+    {
+        return point + offset;
+    }
+    float *dweights(int64_t offset) const
+    {
+        return point_gradient + offset;
+    }
+    long stride() const
+    {
+        return (long)net->point.total;
+    } // between the examples' weights
+    ConvInput input_of(const T *data, int level, int count) const
+    {
+        return {data, voxels(level) * count, count};
+    }
+    ConvInput output_of(int layer) const
+    {
+        return input_of(nodes[layer].y, net->layers[layer].level, channels(layer));
+    }
+    const float *mask_of(int layer, bool dropout) const
+    {
+        const int site = net->layers[layer].mask;
+        return dropout && site != CRD_NONE ? masks + net->mask_offset[site] : nullptr;
+    }
+
+    // Probabilities' losses of n examples; input [n][voxels], label [n][voxels]. `scale` multiplies all gradients; with
+    // `backward` the head's gradient is kept, and back() goes on from it.
+    crd_status forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient, int n);
+    // Fills point_gradient.
+    crd_status backward(const float *input, bool dropout, int n);
+
+  private:
+    struct Inputs { // scale * [x0, x1] + shift is what a layer's convolution sees
+        ConvInput x0, x1;
+        const float *scale, *shift;
+    };
+    Inputs inputs_of(int layer) const;
+    int forward_tiles(int layer) const;
+    int gradient_tiles(int level, int count) const;
+    void take_node(Arena &arena, int layer);
+    void take_scratch(Arena &arena);
+
+    crd_status fold(int layer, const float *scale, const float *shift, int n);
+    crd_status normalise(int layer, const float *dropout_mask, int n);
+    crd_status merge(const crd_conv_layer &row, int n);
+    crd_status run(int layer, const float *input, bool dropout, int n);
+
+    crd_status through_norm(int layer, int tiles, const float *dropout_mask, int n);
+    crd_status through_merge(const crd_conv_layer &row, int n);
+    crd_status bias_gradient(int layer, const void *g, bool single, int n);
+    crd_status first_kernel_gradient(int layer, const float *input, int n);
+    crd_status kernel_gradient(int layer, int n);
+    crd_status data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n);
+    crd_status input_gradients(int layer, int *tiles, int n);
+    crd_status head_back(int n);
+};
+
+#endif

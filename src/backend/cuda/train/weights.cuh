@@ -1,0 +1,53 @@
+// What happens to the weights in a step of training: draws, the chain rule back to the posterior, the KL, Adam. The
+// same arithmetic as on the CPU (bayes/, net/adam.c), rounding by rounding.
+#ifndef CRD_CUDA_TRAIN_WEIGHTS_CUH
+#define CRD_CUDA_TRAIN_WEIGHTS_CUH
+
+#include "backend/cuda/common.cuh"
+
+struct BayesLayer {
+    uint32_t number;        // of the convolution
+    int in, out;            // channels
+    long count;             // weights
+    long loc, rho;          // places in the model layout
+    long kernel;            // place in the point layout
+    long sign_in, sign_out; // places among an example's signs
+};
+
+struct WeightPlan { // of one network; the pointers are on the device
+    BayesLayer layers[CRD_LAYERS_MAX];
+    int layer_count;
+    long widest; // weights of the largest layer
+    long model_total, point_total, signs, mask_total;
+    int mask_count;
+    uint32_t mask_stream; // of the first; the others follow
+    int mask_channels[CRD_MASKS_MAX];
+    long mask_offset[CRD_MASKS_MAX];
+    const int *model_of_point; // [point_total]: where the value is in the model layout
+    uint64_t seed;
+    crd_estimator estimator;
+};
+void weight_plan(const crd_net *net, uint64_t seed, crd_estimator estimator, WeightPlan *plan);
+
+// Weights of examples first .. first + examples - 1 of a step: [examples][point_total]; signs [examples][signs] and
+// masks [examples][mask_total] are filled where the estimator has them.
+crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first, float *point,
+                        float *signs, float *masks, int examples, cudaStream_t stream);
+// The means instead.
+crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, cudaStream_t stream);
+
+// Adds `unscale` times the examples' gradients, in their order, to the model's.
+crd_status weights_back(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first,
+                        const float *point_gradient, const float *signs, float unscale, float *gradient, int examples,
+                        cudaStream_t stream);
+
+// *kl is the KL from N(0, prior_std^2); adds kl_scale times its gradient. partial: scratch of kl_parts(plan) doubles.
+long kl_parts(const WeightPlan &plan);
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, double prior_std, double kl_scale,
+                      double *partial, float *gradient, double *kl, cudaStream_t stream);
+
+// `step` counts from 1.
+crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v,
+                        float *parameters, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,25 @@
+/* From finished slices to volumes of the chosen format. */
+#ifndef CRD_PREDICT_FINISHED_VOLUMES_H
+#define CRD_PREDICT_FINISHED_VOLUMES_H
+
+#include "predict/finished/partial.h"
+
+/* How visible chunks are in the probability: the mean step between neighbouring voxels where the set of chunks changes,
+ * and elsewhere; in units of 2^-24. */
+typedef struct crd_seams {
+    uint64_t seam_sum, seam_count, other_sum, other_count;
+} crd_seams;
+
+/* Writes every volume in one pass over its slices, under a temporary name that becomes the final one at the end. The
+ * monitor is asked all the while: a stop leaves the volumes that are whole, and no part of one. */
+crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, const char *folder,
+                             const crd_monitor *monitor, crd_seams *seams);
+/* Only the second half of it, for volumes that were written before: how visible chunks are. */
+crd_status crd_volumes_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
+                               crd_seams *seams);
+/* What the volume is. */
+void crd_output_info(const crd_request *request, const crd_output *output, crd_volume_info *info);
+/* From the numbers of a finished slice to those of the volume, which are u8 or u16. */
+void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to);
+
+#endif

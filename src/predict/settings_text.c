@@ -1,0 +1,78 @@
+#include "predict/settings_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/settings/row.h"
+
+crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
+{
+    const char *at = text;
+    for (int i = 0; i < 6; i++) {
+        const size_t length = strcspn(at, ":,");
+        const char behind = i == 5 ? '\0' : i % 2 == 0 ? ':' : ',';
+        if (!crd_parse_int(at, length, &limits[i]) || at[length] != behind) {
+            return crd_fail(CRD_ERR_ARGUMENT, "%s must be z0:z1,y0:y1,x0:x1, not '%s'", name, text);
+        }
+        at += length + (i < 5);
+    }
+    return CRD_OK;
+}
+
+static crd_status bad_pairs(const char *name, const char *text)
+{
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s must be pairs of percentiles such as 33-67, low before high, in 0 .. 100, "
+                    "not '%s'",
+                    name, text);
+}
+
+crd_status crd_pairs_check(const char *name, const char *text, const crd_pair_list *pairs, int64_t most)
+{
+    for (int64_t k = 0; k < pairs->count; k++) {
+        const crd_pair *p = &pairs->items[k];
+        char own[64];
+        snprintf(own, sizeof own, "%g-%g", p->low, p->high);
+        if (!(p->low >= 0.0 && p->low < p->high && p->high <= 100.0)) return bad_pairs(name, text != NULL ? text : own);
+        if (p->high <= 1.0) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: percentiles go from 0 to 100, so %g-%g is next to nothing; did you mean %g-%g?", name,
+                            p->low, p->high, 100.0 * p->low, 100.0 * p->high);
+        }
+        for (int64_t i = 0; i < k; i++) {
+            if (pairs->items[i].low != p->low || pairs->items[i].high != p->high) continue;
+            return crd_fail(CRD_ERR_ARGUMENT, "%s: %g-%g is there twice", name, p->low, p->high);
+        }
+    }
+    if (pairs->count <= most) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be one pair of percentiles such as 33-67, not '%s'", name,
+                    text != NULL ? text : "several");
+}
+
+static crd_status check_text(const char *name, const char *text, int64_t most)
+{
+    crd_pair_list pairs = {NULL, 0};
+    crd_status status = crd_pairs_parse(name, text, &pairs);
+    if (status == CRD_ERR_ARGUMENT) return bad_pairs(name, text);
+    if (status == CRD_OK) status = crd_pairs_check(name, text, &pairs, most);
+    crd_free(&pairs.items);
+    return status;
+}
+
+crd_status crd_check_bbox(const char *name, const char *text)
+{
+    int64_t limits[6];
+    return crd_parse_bbox(name, text, limits);
+}
+
+crd_status crd_check_pair(const char *name, const char *text)
+{
+    return check_text(name, text, 1);
+}
+
+crd_status crd_check_pairs(const char *name, const char *text)
+{
+    return check_text(name, text, INT64_MAX);
+}

@@ -1,0 +1,24 @@
+/* Sums over a slice for the manifest, in integers, the volume fractions of all samples among them. */
+#ifndef CRD_PREDICT_SUMS_FRACTION_H
+#define CRD_PREDICT_SUMS_FRACTION_H
+
+#include "base/parallel.h"
+#include "predict/sums/accumulate.h"
+
+/* One slice of what a chunk keeps. */
+typedef struct crd_fraction_slice {
+    const crd_request *request;
+    const crd_box *window, *keep; /* of the chunk, in the scan */
+    int64_t z;                    /* in the scan */
+    const uint64_t *above;        /* as crd_chunk_result has it */
+    const uint8_t *inside;        /* the mask of the window, or NULL */
+} crd_fraction_slice;
+
+/* Adds round(2^32 / coverage) to fractions[s] for every kept voxel at which sample s lies above one half. `coverage` is
+ * by axis and coordinate of the box. */
+void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions);
+
+/* Fills the slice's sums up to the fractions, from its voxels as they will be written. */
+void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice);
+
+#endif

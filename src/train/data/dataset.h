@@ -1,0 +1,55 @@
+/* Pairs of scan and label, cut into chunks: what there is to train on and to validate on.
+ *
+ * Chunks are read on demand, from wherever the scans are. A dataset is used by one thread at a time; crd_dataset_reopen
+ * gives another thread its own. */
+#ifndef CRD_TRAIN_DATA_DATASET_H
+#define CRD_TRAIN_DATA_DATASET_H
+
+#include "chunk/label.h"
+#include "chunk/plan.h"
+#include "chunk/scan.h"
+#include "credence/model.h"
+
+typedef struct crd_dataset crd_dataset;
+
+typedef struct crd_dataset_options {
+    int64_t chunk[3];
+    int64_t step;
+    crd_norm_setting norm;
+    const char *mask;
+    crd_label_options label;
+    const crd_volume_options *volume; /* raw scans; may be NULL */
+    int augment;                      /* flips and turns about z, drawn from seed */
+    uint64_t seed;
+} crd_dataset_options;
+
+crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out);
+/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. `held_back` in [0, 0.5]: that share of
+ * the labelled part, a block at its end, is left out, and is what crd_dataset_add_rest of another dataset takes. A scan
+ * too small for that is used whole, with a warning. */
+crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
+                           const crd_monitor *monitor);
+/* Once, after all pairs: decides what the labels of all these datasets mean, together, and lists the chunks. The first
+ * dataset's options say how. */
+crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor);
+/* The blocks that `from` held back, cut into chunks that don't overlap more than they must. */
+crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from);
+/* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
+crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
+void crd_dataset_close(crd_dataset **dataset);
+
+/* Chunks with at least one labelled voxel. */
+int64_t crd_dataset_count(const crd_dataset *dataset);
+/* Labelled voxels of class 0 and class 1 in the scans. */
+void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2]);
+/* Of all scans together, as a model keeps it. */
+void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record);
+
+/* A number that changes when the scans, labels or chunks do. */
+uint64_t crd_dataset_digest(const crd_dataset *dataset);
+
+/* Reads a chunk; `epoch` chooses the augmentation. */
+crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
+                            int64_t *labelled);
+
+#endif
