@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -39,6 +40,7 @@ struct crd_predictor {
     const uint32_t **percentile_rows;
     uint64_t *above;
     unsound *unsound; /* of each BLOCK of voxels */
+    void *memory;     /* one block behind all of the above */
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
     double summary_seconds;
@@ -120,17 +122,30 @@ static crd_status check_plan(const crd_predictor_plan *plan)
     return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
-/* Bytes of everything but the engine. */
-static int64_t buffer_bytes(const crd_predictor_plan *plan)
+static void set_plan(crd_predictor *predictor, const crd_predictor_plan *plan)
 {
-    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    const int64_t rows = SUMMARY_ROWS + plan->percentile_count;
-    const int64_t floats = plan->samples * voxels + 2 * rows * voxels +
-                           (plan->keep_samples ? (plan->samples + rows) * TILE : 0) + plan->net->point.total * 3 +
-                           plan->samples * plan->net->mask_total +
-                           stored_draws(plan) * (plan->net->point.total - crd_decoder_offset(plan->net));
-    return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t) +
-           (voxels + BLOCK - 1) / BLOCK * (int64_t)sizeof(unsound);
+    predictor->plan = *plan;
+    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_predictor *predictor = owner;
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
+    predictor->point = crd_arena_take(arena, plan->net->point.total, sizeof(float));
+    predictor->decoders = crd_arena_take(arena, stored_draws(plan) * predictor->decoder_count, sizeof(float));
+    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
+        predictor->masks = crd_arena_take(arena, plan->samples * plan->net->mask_total, sizeof(float));
+    }
+    predictor->samples = crd_arena_take(arena, plan->samples * voxels, sizeof(float));
+    predictor->summary = crd_arena_take(arena, rows * voxels, sizeof(float));
+    predictor->fixed = crd_arena_take(arena, rows * voxels, sizeof(uint32_t));
+    if (plan->keep_samples) predictor->tile = crd_arena_take(arena, (plan->samples + rows) * TILE, sizeof(float));
+    predictor->percentile_rows = crd_arena_take(arena, plan->percentile_count, sizeof(uint32_t *));
+    predictor->unsound = crd_arena_take(arena, (voxels + BLOCK - 1) / BLOCK, sizeof(unsound));
+    predictor->above = crd_arena_take(arena, (plan->samples + 63) / 64 * voxels, sizeof(uint64_t));
 }
 
 crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
@@ -138,40 +153,19 @@ crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const c
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
+    crd_predictor counted = {0};
     const crd_ops *ops;
     CRD_TRY(check_plan(plan));
     CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
-    *host_bytes += buffer_bytes(plan);
+    set_plan(&counted, plan);
+    *host_bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_draw_bytes(plan->net);
     *device_bytes = 0;
 done:
     crd_pool_free(&pool);
     return status;
-}
-
-static crd_status allocate(crd_predictor *predictor)
-{
-    const crd_predictor_plan *plan = &predictor->plan;
-    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
-    const char *what = "a chunk's samples";
-    CRD_PASS(crd_alloc(plan->net->point.total, sizeof(float), "the network's weights", &predictor->point));
-    CRD_PASS(crd_alloc(stored_draws(plan) * predictor->decoder_count, sizeof(float), "the drawn weights",
-                       &predictor->decoders));
-    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
-        CRD_PASS(crd_alloc(plan->samples * plan->net->mask_total, sizeof(float), "the masks", &predictor->masks));
-    }
-    CRD_PASS(crd_alloc(plan->samples * voxels, sizeof(float), what, &predictor->samples));
-    CRD_PASS(crd_alloc(rows * voxels, sizeof(float), what, &predictor->summary));
-    CRD_PASS(crd_alloc(rows * voxels, sizeof(uint32_t), what, &predictor->fixed));
-    CRD_PASS(crd_alloc(plan->keep_samples ? (plan->samples + rows) * TILE : 0, sizeof(float), what, &predictor->tile));
-    CRD_PASS(crd_alloc(plan->percentile_count, sizeof(uint32_t *), what, &predictor->percentile_rows));
-    for (int64_t i = 0; i < plan->percentile_count; i++) {
-        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * voxels;
-    }
-    CRD_PASS(crd_alloc((voxels + BLOCK - 1) / BLOCK, sizeof(unsound), what, &predictor->unsound));
-    return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
 }
 
 void crd_host_predictor_free(crd_predictor **pointer)
@@ -182,16 +176,7 @@ void crd_host_predictor_free(crd_predictor **pointer)
     crd_noise_source_free(&predictor->noise);
     crd_posterior_free(&predictor->posterior);
     crd_pool_free(&predictor->pool);
-    crd_free(&predictor->point);
-    crd_free(&predictor->decoders);
-    crd_free(&predictor->masks);
-    crd_free(&predictor->samples);
-    crd_free(&predictor->summary);
-    crd_free(&predictor->tile);
-    crd_free(&predictor->fixed);
-    crd_free(&predictor->percentile_rows);
-    crd_free(&predictor->above);
-    crd_free(&predictor->unsound);
+    crd_free(&predictor->memory);
     crd_free(&predictor->probe);
     crd_free(pointer);
 }
@@ -204,16 +189,17 @@ crd_status crd_host_predictor_create(const crd_device_settings *settings, const 
     *out = NULL;
     CRD_TRY(check_plan(plan));
     CRD_TRY(crd_alloc(1, sizeof *predictor, "the predictor", &predictor));
-    predictor->plan = *plan;
-    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
+    set_plan(predictor, plan);
     CRD_TRY(crd_host_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
     CRD_TRY(crd_posterior_create(plan->net, &predictor->posterior));
     CRD_TRY(crd_noise_source_create(predictor->posterior, &predictor->noise));
-    CRD_TRY(allocate(predictor));
+    CRD_TRY(crd_arena_carve(lay_out, predictor, "a chunk's samples", &predictor->memory));
+    for (int64_t i = 0; i < plan->percentile_count; i++) {
+        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->voxels;
+    }
     prepare_draws(predictor);
     *out = predictor;
     predictor = NULL;
