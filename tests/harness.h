@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "compare.h"
 #include "credence/status.h"
 
@@ -88,6 +89,12 @@ static inline bool have_path(const char *name, bool supported)
 {
     if (!supported) skip_part(name, "this machine lacks the instructions");
     return supported;
+}
+
+/* The same for the rows of a table of base/cpu.h. */
+static inline bool have_cpu(int path)
+{
+    return have_path(crd_cpu_name((crd_cpu)path), crd_cpu_has((crd_cpu)path));
 }
 
 #define TEST(function)                                                                                                 \

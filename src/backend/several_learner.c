@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "backend/several.h"
+#include "base/arena.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/queue.h"
 
 typedef struct worker { /* a device and the thread that drives it */
     crd_learner *owner, *device;
     int number;
-    pthread_t thread;
-    bool started;
+    crd_queue *queue; /* of steps */
 } worker;
 
 typedef struct examples { /* of a mini-batch */
@@ -32,14 +32,12 @@ struct crd_learner {
     float *sum;            /* [values] */
     crd_loss *losses;      /* [batch] */
     double kl;
+    void *memory; /* one block behind all arrays */
 
-    bool meets; /* `meeting` was made */
+    int64_t begun; /* steps */
+    bool meets;    /* `meeting` was made */
     pthread_barrier_t meeting;
     pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t changed;
-    int64_t begun; /* steps */
-    int working;   /* devices that aren't done with the last of them */
-    bool stop;
     crd_status status;
     crd_error error;
 };
@@ -52,13 +50,32 @@ static crd_learner_plan plan_of_one(const crd_learner_plan *plan)
     return one;
 }
 
+static void set_plan(crd_learner *learner, const crd_learner_plan *plan)
+{
+    learner->batch = plan->batch;
+    learner->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    learner->values = plan->net->model.total;
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_learner *learner = owner;
+    for (int i = 0; i < 2; i++) {
+        learner->staged[i].inputs = crd_arena_take(arena, learner->batch * learner->voxels, sizeof(float));
+        learner->staged[i].labels = crd_arena_take(arena, learner->batch * learner->voxels, 1);
+    }
+    learner->gradients = crd_arena_take(arena, learner->batch * learner->values, sizeof(float));
+    learner->sum = crd_arena_take(arena, learner->values, sizeof(float));
+    learner->losses = crd_arena_take(arena, learner->batch, sizeof *learner->losses);
+}
+
 crd_status crd_several_learner_bytes(const crd_device_settings *settings, const crd_learner_plan *plan,
                                      int64_t *host_bytes, int64_t *device_bytes)
 {
     const crd_learner_plan one = plan_of_one(plan);
-    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    *host_bytes = 2 * plan->batch * voxels * (int64_t)(sizeof(float) + 1) +
-                  (plan->batch + 1) * plan->net->model.total * (int64_t)sizeof(float);
+    crd_learner counted;
+    set_plan(&counted, plan);
+    *host_bytes = (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
     *device_bytes = 0;
     for (int i = 0; i < settings->device_count; i++) {
         const crd_device_settings own = crd_several_settings_of(settings, i);
@@ -150,9 +167,12 @@ static crd_status take_step(const worker *w)
 }
 
 /* A device that fails goes on to the meetings, so that no other waits there for ever. */
-static void work_on_step(const worker *w)
+static crd_status work_on_step(void *context, int64_t number, int thread)
 {
+    const worker *w = context;
     crd_learner *learner = w->owner;
+    (void)number;
+    (void)thread;
     if (learner->step.gradient == NULL) {
         note(learner, compute_examples(w));
         pthread_barrier_wait(&learner->meeting);
@@ -160,71 +180,28 @@ static void work_on_step(const worker *w)
         pthread_barrier_wait(&learner->meeting);
     }
     if (!learner->step.gradient_only && !has_failed(learner)) note(learner, take_step(w));
-}
-
-static void *work(void *context)
-{
-    const worker *w = context;
-    crd_learner *learner = w->owner;
-    int64_t done = 0;
-    pthread_mutex_lock(&learner->mutex);
-    for (;;) {
-        while (learner->begun == done && !learner->stop) pthread_cond_wait(&learner->changed, &learner->mutex);
-        if (learner->begun == done) break;
-        pthread_mutex_unlock(&learner->mutex);
-        work_on_step(w);
-        done++;
-        pthread_mutex_lock(&learner->mutex);
-        learner->working--;
-        pthread_cond_broadcast(&learner->changed);
-    }
-    pthread_mutex_unlock(&learner->mutex);
-    return NULL;
+    return CRD_OK;
 }
 
 /* Until all devices are done with the last step. */
 static void wait_for_all(crd_learner *learner)
 {
-    pthread_mutex_lock(&learner->mutex);
-    while (learner->working > 0) pthread_cond_wait(&learner->changed, &learner->mutex);
-    pthread_mutex_unlock(&learner->mutex);
+    for (int i = 0; i < learner->count; i++) (void)crd_queue_wait(learner->workers[i].queue, learner->begun);
 }
 
 void crd_several_learner_free(crd_learner **pointer)
 {
     crd_learner *learner = *pointer;
     if (learner == NULL) return;
-    pthread_mutex_lock(&learner->mutex);
-    learner->stop = true;
-    pthread_cond_broadcast(&learner->changed);
-    pthread_mutex_unlock(&learner->mutex);
+    if (learner->begun > 0) wait_for_all(learner); /* or some would wait for others at a meeting */
     for (int i = 0; i < learner->count; i++) {
-        if (learner->workers[i].started) pthread_join(learner->workers[i].thread, NULL);
+        crd_queue_close(&learner->workers[i].queue);
         learner->each->learner_free(&learner->workers[i].device);
     }
     if (learner->meets) pthread_barrier_destroy(&learner->meeting);
-    pthread_cond_destroy(&learner->changed);
     pthread_mutex_destroy(&learner->mutex);
-    for (int i = 0; i < 2; i++) {
-        crd_free(&learner->staged[i].inputs);
-        crd_free(&learner->staged[i].labels);
-    }
-    crd_free(&learner->gradients);
-    crd_free(&learner->sum);
-    crd_free(&learner->losses);
+    crd_free(&learner->memory);
     crd_free(pointer);
-}
-
-static crd_status make_rooms(crd_learner *learner)
-{
-    for (int i = 0; i < 2; i++) {
-        CRD_PASS(
-            crd_alloc(learner->batch * learner->voxels, sizeof(float), "a mini-batch", &learner->staged[i].inputs));
-        CRD_PASS(crd_alloc(learner->batch * learner->voxels, 1, "a mini-batch", &learner->staged[i].labels));
-    }
-    CRD_PASS(crd_alloc(learner->batch * learner->values, sizeof(float), "the gradients", &learner->gradients));
-    CRD_PASS(crd_alloc(learner->values, sizeof(float), "the gradient", &learner->sum));
-    return crd_alloc(learner->batch, sizeof *learner->losses, "the losses", &learner->losses);
 }
 
 /* None takes part before all have been started: their number is that of the meeting. */
@@ -235,10 +212,9 @@ static crd_status start_threads(crd_learner *learner)
     }
     learner->meets = true;
     for (int i = 0; i < learner->count; i++) {
-        if (crd_thread_start(&learner->workers[i].thread, work, &learner->workers[i]) != 0) {
-            return crd_fail(CRD_ERR_SYSTEM, "can't start a thread for a device");
-        }
-        learner->workers[i].started = true;
+        worker *w = &learner->workers[i];
+        const crd_queue_plan plan = {.what = "drives a device", .threads = 1, .context = w, .work = work_on_step};
+        CRD_PASS(crd_queue_open(&plan, &w->queue));
     }
     return CRD_OK;
 }
@@ -252,12 +228,9 @@ crd_status crd_several_learner_create(const crd_device_settings *settings, const
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *learner, "the trainer", &learner));
     pthread_mutex_init(&learner->mutex, NULL);
-    pthread_cond_init(&learner->changed, NULL);
     learner->each = settings->each;
-    learner->batch = plan->batch;
-    learner->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    learner->values = plan->net->model.total;
-    CRD_TRY(make_rooms(learner));
+    set_plan(learner, plan);
+    CRD_TRY(crd_arena_carve(lay_out, learner, "the gradients", &learner->memory));
     for (int i = 0; i < settings->device_count; i++) {
         const crd_device_settings own = crd_several_settings_of(settings, i);
         learner->workers[i] = (worker){.owner = learner, .number = i};
@@ -300,11 +273,8 @@ crd_status crd_several_learner_start(crd_learner *learner, const crd_learner_ste
     if (step->count > learner->batch) return crd_fail(CRD_ERR_INTERNAL, "more examples than the batch has");
     learner->step = *step; /* nobody looks at it before the next lines */
     learner->filling = 1 - learner->filling;
-    pthread_mutex_lock(&learner->mutex);
     learner->begun++;
-    learner->working = learner->count;
-    pthread_cond_broadcast(&learner->changed);
-    pthread_mutex_unlock(&learner->mutex);
+    for (int i = 0; i < learner->count; i++) crd_queue_allow(learner->workers[i].queue, learner->begun);
     return CRD_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/random/philox.h"
@@ -10,6 +11,7 @@ struct crd_noise_source {
     const crd_posterior *posterior;
     float *eps;                /* [weights] */
     float *sign_in, *sign_out; /* [channels_in], [channels_out] */
+    void *memory;              /* one block behind all of the above */
     crd_noise noise;           /* what the last call gave out */
     crd_range filled;          /* blocks of eps that hold: */
     uint64_t seed;
@@ -21,6 +23,22 @@ static crd_range point_blocks_of(const crd_posterior *posterior, const crd_poste
     return part != NULL ? part->point_blocks : (crd_range){0, posterior->point_block_count};
 }
 
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_noise_source *source = owner;
+    source->eps = crd_arena_take(arena, source->posterior->weights, sizeof(float));
+    source->sign_in = crd_arena_take(arena, source->posterior->channels_in, sizeof(float));
+    source->sign_out = crd_arena_take(arena, source->posterior->channels_out, sizeof(float));
+}
+
+int64_t crd_draw_bytes(const crd_net *net)
+{
+    crd_posterior posterior;
+    crd_noise_source source = {.posterior = &posterior};
+    crd_posterior_measure(net, &posterior);
+    return crd_posterior_bytes(&posterior) + (int64_t)sizeof source + crd_arena_count(lay_out, &source);
+}
+
 crd_status crd_noise_source_create(const crd_posterior *posterior, crd_noise_source **out)
 {
     crd_status status = CRD_OK;
@@ -28,9 +46,7 @@ crd_status crd_noise_source_create(const crd_posterior *posterior, crd_noise_sou
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *source, "the noise", &source));
     source->posterior = posterior;
-    CRD_TRY(crd_alloc(posterior->weights, sizeof(float), "the noise of the weights", &source->eps));
-    CRD_TRY(crd_alloc(posterior->channels_in, sizeof(float), "the noise's signs", &source->sign_in));
-    CRD_TRY(crd_alloc(posterior->channels_out, sizeof(float), "the noise's signs", &source->sign_out));
+    CRD_TRY(crd_arena_carve(lay_out, source, "the noise of the weights", &source->memory));
     *out = source;
     source = NULL;
 done:
@@ -41,9 +57,7 @@ done:
 void crd_noise_source_free(crd_noise_source **source)
 {
     if (*source == NULL) return;
-    crd_free(&(*source)->eps);
-    crd_free(&(*source)->sign_in);
-    crd_free(&(*source)->sign_out);
+    crd_free(&(*source)->memory);
     crd_free(source);
 }
 

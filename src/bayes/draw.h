@@ -18,6 +18,8 @@
 typedef struct crd_noise_source crd_noise_source;
 crd_status crd_noise_source_create(const crd_posterior *posterior, crd_noise_source **out);
 void crd_noise_source_free(crd_noise_source **source);
+/* Bytes of a posterior and its source of noise. */
+int64_t crd_draw_bytes(const crd_net *net);
 
 /* The noise of one example: of a training step, or of a sample (its number is `step`) in a prediction, where `example`
  * is the chunk's number or 0 for draws that all chunks share. Borrowed until the next call with this source. Flipout's

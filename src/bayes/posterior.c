@@ -1,7 +1,9 @@
 #include "bayes/posterior.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "bayes/weight_math.h"
 
@@ -74,22 +76,39 @@ static void cut_points(crd_posterior *posterior)
     }
 }
 
+void crd_posterior_measure(const crd_net *net, crd_posterior *posterior)
+{
+    memset(posterior, 0, sizeof *posterior);
+    posterior->net = net;
+    find_layers(posterior);
+    cut_layers(posterior);
+    cut_points(posterior);
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_posterior *posterior = owner;
+    posterior->blocks = crd_arena_take(arena, posterior->block_count, sizeof *posterior->blocks);
+    posterior->point_blocks = crd_arena_take(arena, posterior->point_block_count, sizeof *posterior->point_blocks);
+    posterior->sigma = crd_arena_take(arena, posterior->weights, sizeof(float));
+    posterior->slope = crd_arena_take(arena, posterior->weights, sizeof(float));
+    posterior->sums = crd_arena_take(arena, 2 * posterior->block_count, sizeof(double));
+}
+
+int64_t crd_posterior_bytes(const crd_posterior *posterior)
+{
+    crd_posterior counted = *posterior;
+    return (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
+}
+
 crd_status crd_posterior_create(const crd_net *net, crd_posterior **out)
 {
     crd_status status = CRD_OK;
     crd_posterior *posterior = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *posterior, "the posterior", &posterior));
-    posterior->net = net;
-    find_layers(posterior);
-    cut_layers(posterior);
-    cut_points(posterior);
-    CRD_TRY(crd_alloc(posterior->block_count, sizeof *posterior->blocks, "the posterior", &posterior->blocks));
-    CRD_TRY(crd_alloc(posterior->point_block_count, sizeof *posterior->point_blocks, "the posterior",
-                      &posterior->point_blocks));
-    CRD_TRY(crd_alloc(posterior->weights, sizeof(float), "the posterior's sigmas", &posterior->sigma));
-    CRD_TRY(crd_alloc(posterior->weights, sizeof(float), "the posterior's slopes", &posterior->slope));
-    CRD_TRY(crd_alloc(2 * posterior->block_count, sizeof(double), "the posterior's sums", &posterior->sums));
+    crd_posterior_measure(net, posterior);
+    CRD_TRY(crd_arena_carve(lay_out, posterior, "the posterior", &posterior->memory));
     cut_layers(posterior);
     cut_points(posterior);
     *out = posterior;
@@ -102,11 +121,7 @@ done:
 void crd_posterior_free(crd_posterior **posterior)
 {
     if (*posterior == NULL) return;
-    crd_free(&(*posterior)->blocks);
-    crd_free(&(*posterior)->point_blocks);
-    crd_free(&(*posterior)->sigma);
-    crd_free(&(*posterior)->slope);
-    crd_free(&(*posterior)->sums);
+    crd_free(&(*posterior)->memory);
     crd_free(posterior);
 }
 

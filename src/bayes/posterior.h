@@ -38,10 +38,14 @@ typedef struct crd_posterior {
     crd_point_block *point_blocks;
     float *sigma, *slope; /* [weights]: as of the last update; slope = d sigma / d rho */
     double *sums;         /* [block_count][2]: scratch of reductions */
+    void *memory;         /* one block behind all of the above */
 } crd_posterior;
 
 crd_status crd_posterior_create(const crd_net *net, crd_posterior **out);
 void crd_posterior_free(crd_posterior **posterior);
+/* One without the arrays, for those who only want to know how large they would be. */
+void crd_posterior_measure(const crd_net *net, crd_posterior *out);
+int64_t crd_posterior_bytes(const crd_posterior *posterior);
 
 /* A share of all parameters, for one of several processes: whole blocks that follow each other in the point layout. The
  * functions that take one do their work for its blocks only; NULL stands for everything. */

@@ -1,5 +1,6 @@
 #include "bayes/weight_math.h"
 
+#include "base/cpu.h"
 #include "base/portable_math_inline.h"
 
 CRD_PORTABLE void sigmas_loop(int64_t count, const float *restrict rho, float *restrict sigma, float *restrict slope)
@@ -25,40 +26,12 @@ CRD_PORTABLE void logarithms_loop(int64_t count, const float *restrict x, double
     {                                                                                                                  \
         logarithms_loop(count, x, out);                                                                                \
     }
+CRD_CPU_PATHS(PATH)
 
-static bool everywhere(void)
-{
-    return true;
-}
-PATH(plain, )
-
-#ifdef __x86_64__
-static bool has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-PATH(avx2, __attribute__((target("avx2"))))
-
-static bool has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-}
-PATH(avx512, __attribute__((target("avx512f,avx512dq"))))
-#endif
-
-const crd_weight_math crd_weight_maths[] = {
-    {"plain", everywhere, sigmas_plain, logarithms_plain},
-#ifdef __x86_64__
-    {"avx2", has_avx2, sigmas_avx2, logarithms_avx2},
-    {"avx512", has_avx512, sigmas_avx512, logarithms_avx512},
-#endif
-};
-
-const int crd_weight_math_count = (int)(sizeof crd_weight_maths / sizeof crd_weight_maths[0]);
+#define ROW(name, target) {sigmas_##name, logarithms_##name},
+const crd_weight_math crd_weight_maths[] = {CRD_CPU_PATHS(ROW)};
 
 const crd_weight_math *crd_weight_math_best(void)
 {
-    int best = crd_weight_math_count - 1;
-    while (!crd_weight_maths[best].supported()) best--;
-    return &crd_weight_maths[best];
+    return &crd_weight_maths[crd_cpu_path()];
 }

@@ -1,5 +1,7 @@
 #include "chunk/normalise.h"
 
+#include "base/cpu.h"
+
 /* Vector code on any processor: no branch, and every number in a variable of its own. `VIA` is float where the type has
  * values that a float must round, and double, which saves a step, where it has none. */
 #define NORMALISE(TYPE, VIA)                                                                                           \
@@ -49,44 +51,18 @@ static inline __attribute__((always_inline)) void normalise(const crd_normaliser
     }
 }
 
-/* One source for several instruction sets. */
-#define PATH(NAME, TARGET)                                                                                             \
-    TARGET static void NAME(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)        \
+#define PATH(name, target)                                                                                             \
+    target static void normalise_##name(const crd_normaliser *n, crd_type type, const void *from, int64_t count,       \
+                                        float *to)                                                                     \
     {                                                                                                                  \
         normalise(n, type, from, count, to);                                                                           \
     }
+CRD_CPU_PATHS(PATH)
 
-PATH(plain, )
-#ifdef __x86_64__
-PATH(avx2, __attribute__((target("avx2"))))
-PATH(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
-#endif
-
-bool crd_normalise_by(int path, const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)
-{
-    switch (path) {
-#ifdef __x86_64__
-    case 2:
-        if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-            !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-            return false;
-        avx512(n, type, from, count, to);
-        return true;
-    case 1:
-        if (!__builtin_cpu_supports("avx2")) return false;
-        avx2(n, type, from, count, to);
-        return true;
-#endif
-    case 0:
-        plain(n, type, from, count, to);
-        return true;
-    default:
-        return false;
-    }
-}
+#define ROW(name, target) normalise_##name,
+crd_normalise_loop *const crd_normalise_loops[] = {CRD_CPU_PATHS(ROW)};
 
 void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to)
 {
-    int path = CRD_NORMALISE_PATHS - 1;
-    while (!crd_normalise_by(path, n, type, from, count, to)) path--;
+    crd_normalise_loops[crd_cpu_path()](n, type, from, count, to);
 }

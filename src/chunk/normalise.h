@@ -2,7 +2,6 @@
 #ifndef CRD_CHUNK_NORMALISE_H
 #define CRD_CHUNK_NORMALISE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "credence/volume.h"
@@ -14,11 +13,9 @@ typedef struct crd_normaliser {
 } crd_normaliser;
 
 /* `count` voxels of `type`; the arrays don't overlap. */
-void crd_normalise(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to);
-
-/* The same by one of the instruction sets that it chooses from, 0 being everybody's; false where the processor lacks
- * it. All give the same bits, so the choice is nobody's but the machine's. */
-enum { CRD_NORMALISE_PATHS = 3 };
-bool crd_normalise_by(int path, const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to);
+typedef void crd_normalise_loop(const crd_normaliser *n, crd_type type, const void *from, int64_t count, float *to);
+crd_normalise_loop crd_normalise;
+/* The same on each path of base/cpu.h. */
+extern crd_normalise_loop *const crd_normalise_loops[]; /* [CRD_CPU_PATH_COUNT] */
 
 #endif

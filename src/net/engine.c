@@ -1,28 +1,15 @@
-/* Planning: every size is worked out first, then one block of memory is taken and cut up. The same walk does both: with
- * no memory behind it, it only counts. */
-#include "base/assert.h"
+/* Planning: all tensors lie in one block of memory (base/arena.h). */
 #include "net/engine_internal.h"
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "net/tensor_sharing.h"
 
-typedef struct crd_arena {
-    char *base; /* NULL while counting */
-    int64_t used;
-} crd_arena;
-
-static void *take(crd_arena *arena, int64_t count, size_t size)
-{
-    void *pointer = arena->base == NULL ? NULL : arena->base + arena->used;
-    arena->used += (count * (int64_t)size + 63) / 64 * 64;
-    return pointer;
-}
-
 static crd_tensor take_tensor(crd_arena *arena, const int64_t size[3], int64_t channels)
 {
-    float *storage = take(arena, crd_tensor_floats(size[0], size[1], size[2], channels), sizeof(float));
+    float *storage = crd_arena_take(arena, crd_tensor_floats(size[0], size[1], size[2], channels), sizeof(float));
     if (storage == NULL) { /* counting: dimensions without data */
         return (crd_tensor){.depth = size[0], .height = size[1], .width = size[2], .channels = channels};
     }
@@ -34,12 +21,13 @@ static void take_norm(crd_arena *arena, crd_norm *norm, int channels, int groups
     norm->channels = channels;
     norm->groups = groups;
     norm->voxels = (double)voxels;
-    norm->sum = take(arena, 2 * channels, sizeof(double)); /* sum and square lie together: one output of an operation */
+    norm->sum = crd_arena_take(arena, 2 * channels,
+                               sizeof(double)); /* sum and square lie together: one output of an operation */
     norm->square = norm->sum == NULL ? NULL : norm->sum + channels;
-    norm->mean = take(arena, groups, sizeof(double));
-    norm->rstd = take(arena, groups, sizeof(double));
-    norm->scale = take(arena, channels, sizeof(float));
-    norm->shift = take(arena, channels, sizeof(float));
+    norm->mean = crd_arena_take(arena, groups, sizeof(double));
+    norm->rstd = crd_arena_take(arena, groups, sizeof(double));
+    norm->scale = crd_arena_take(arena, channels, sizeof(float));
+    norm->shift = crd_arena_take(arena, channels, sizeof(float));
 }
 
 static void take_node(crd_arena *arena, crd_engine *engine, int layer, const crd_tensor *shared)
@@ -48,18 +36,18 @@ static void take_node(crd_arena *arena, crd_engine *engine, int layer, const crd
     crd_node *node = &engine->nodes[layer];
     node->y = shared != NULL ? *shared : take_tensor(arena, engine->size[row->level], row->channels_out);
     take_norm(arena, &node->norm, row->channels_out, engine->plan.net->groups, engine->voxels[row->level]);
-    node->scale = take(arena, row->channels_out, sizeof(float));
-    node->shift = take(arena, row->channels_out, sizeof(float));
+    node->scale = crd_arena_take(arena, row->channels_out, sizeof(float));
+    node->shift = crd_arena_take(arena, row->channels_out, sizeof(float));
 }
 
 static void take_merge(crd_arena *arena, crd_engine *engine, const crd_conv_layer *row)
 {
     crd_merge *merge = &engine->merges[row->merge];
     const int64_t kept = engine->kept_bytes[row->merge];
-    if (kept > 0) engine->kept[row->merge] = take(arena, kept, 1);
+    if (kept > 0) engine->kept[row->merge] = crd_arena_take(arena, kept, 1);
     take_norm(arena, &merge->norm, row->channels_in, engine->plan.net->groups, engine->voxels[row->level]);
-    merge->scale = take(arena, row->channels_in, sizeof(float));
-    merge->shift = take(arena, row->channels_in, sizeof(float));
+    merge->scale = crd_arena_take(arena, row->channels_in, sizeof(float));
+    merge->shift = crd_arena_take(arena, row->channels_in, sizeof(float));
 }
 
 /* Without gradients a tensor lives only until its consumer has run. A skip that is kept isn't read by the decoder. */
@@ -159,26 +147,25 @@ static void take_workspace(crd_arena *arena, crd_engine *engine)
         if (row->channels_in > channels) channels = row->channels_in;
         if (row->channels_out > channels) channels = row->channels_out;
     }
-    engine->folded = take(arena, kernel, sizeof(float));
-    engine->bias_classes = take(arena, CRD_BORDER_CLASSES * channels, sizeof(float));
-    engine->tap_shift = take(arena, taps_out, sizeof(float));
+    engine->folded = crd_arena_take(arena, kernel, sizeof(float));
+    engine->bias_classes = crd_arena_take(arena, CRD_BORDER_CLASSES * channels, sizeof(float));
+    engine->tap_shift = crd_arena_take(arena, taps_out, sizeof(float));
     if (engine->plan.training) {
-        engine->flipped = take(arena, kernel, sizeof(float));
-        engine->channel_sums = take(arena, 2 * channels, sizeof(double));
-        engine->border_sums = take(arena, CRD_BORDER_CLASSES * channels, sizeof(double));
-        engine->coefficients = take(arena, 6 * channels, sizeof(double));
-        engine->apply = take(arena, 3 * channels, sizeof(float));
+        engine->flipped = crd_arena_take(arena, kernel, sizeof(float));
+        engine->channel_sums = crd_arena_take(arena, 2 * channels, sizeof(double));
+        engine->border_sums = crd_arena_take(arena, CRD_BORDER_CLASSES * channels, sizeof(double));
+        engine->coefficients = crd_arena_take(arena, 6 * channels, sizeof(double));
+        engine->apply = crd_arena_take(arena, 3 * channels, sizeof(float));
     }
-    engine->scratch = take(arena, (int64_t)plan_scratch(engine), 1);
+    engine->scratch = crd_arena_take(arena, (int64_t)plan_scratch(engine), 1);
 }
 
-static int64_t lay_out(crd_engine *engine, char *memory)
+static void lay_out(crd_arena *arena, void *owner)
 {
-    crd_arena arena = {.base = memory};
-    take_activations(&arena, engine);
-    if (engine->plan.training) take_gradients(&arena, engine);
-    take_workspace(&arena, engine);
-    return arena.used;
+    crd_engine *engine = owner;
+    take_activations(arena, engine);
+    if (engine->plan.training) take_gradients(arena, engine);
+    take_workspace(arena, engine);
 }
 
 static crd_status plan_sizes(crd_engine *engine, const crd_engine_plan *plan)
@@ -209,7 +196,7 @@ crd_status crd_engine_bytes(const crd_engine_plan *plan, int64_t *bytes)
     crd_engine engine;
     memset(&engine, 0, sizeof engine);
     CRD_PASS(plan_sizes(&engine, plan));
-    *bytes = lay_out(&engine, NULL) + (int64_t)sizeof engine;
+    *bytes = crd_arena_count(lay_out, &engine) + (int64_t)sizeof engine;
     return CRD_OK;
 }
 
@@ -220,10 +207,7 @@ crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out)
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *engine, "the network's plan", &engine));
     CRD_TRY(plan_sizes(engine, plan));
-    const int64_t bytes = lay_out(engine, NULL);
-    CRD_TRY(crd_alloc(bytes, 1, "the network's activations", &engine->memory));
-    const int64_t carved = lay_out(engine, engine->memory);
-    CRD_ASSERT(carved == bytes);
+    CRD_TRY(crd_arena_carve(lay_out, engine, "the network's activations", &engine->memory));
     *out = engine;
     engine = NULL;
 done:

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 
 /* (depth, height, width, channels), channels last, with a halo of one voxel of zeros on all six sides. `data` points at
@@ -100,7 +101,7 @@ enum { CRD_OPS_VERSION = 3 };
 typedef struct crd_ops {
     uint32_t version;
     const char *name;
-    bool (*available)(void); /* can this CPU run it? */
+    crd_cpu level; /* what a processor must have to run it */
 
     /* Bytes of scratch for an operation of that size with that many threads. */
     size_t (*scratch_bytes)(crd_op op, const crd_conv_size *size, int threads);

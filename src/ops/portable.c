@@ -9,11 +9,6 @@
 
 #include "ops/head.inc"
 
-static bool portable_available(void)
-{
-    return true;
-}
-
 size_t crd_portable_scratch_bytes(crd_op op, const crd_conv_size *size, int threads)
 {
     (void)threads;
@@ -39,7 +34,7 @@ size_t crd_portable_scratch_bytes(crd_op op, const crd_conv_size *size, int thre
 const crd_ops crd_ops_portable = {
     .version = CRD_OPS_VERSION,
     .name = "portable",
-    .available = portable_available,
+    .level = CRD_CPU_PORTABLE,
     .scratch_bytes = crd_portable_scratch_bytes,
     .conv_forward = crd_portable_conv_forward,
     .keep_bytes = crd_portable_keep_bytes,

@@ -63,7 +63,7 @@ crd_status crd_ops_select(const char *name, const crd_ops **out)
     pthread_once(&completed, complete_tables);
     for (int i = 0; i < TABLES; i++) {
         if (!automatic(name) && strcmp(name, complete[i].name) != 0) continue;
-        if (complete[i].available()) {
+        if (crd_cpu_has(complete[i].level)) {
             *out = &complete[i];
             return CRD_OK;
         }
@@ -84,7 +84,7 @@ crd_status crd_ops_select_bf16(const char *name, const crd_ops **out)
         }
     }
     pthread_once(&completed, complete_tables);
-    if (complete_bf16.available != NULL && complete_bf16.available()) {
+    if (complete_bf16.version != 0 && crd_cpu_has(complete_bf16.level)) {
         *out = &complete_bf16;
         return CRD_OK;
     }

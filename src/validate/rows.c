@@ -1,29 +1,15 @@
 /* The portable loops, the choice among all, and the emptying of hot counters. */
-#include "validate/rows_tables.h"
-
-static bool row_available(void)
-{
-    return true;
-}
-
 #define ROWS_NAME crd_rows_portable
-#define ROWS_TEXT "portable"
 #include "validate/rows.inc"
 
-const crd_rows *const crd_rows_all[] = {
-#if defined(__x86_64__)
-    &crd_rows_avx512,
-    &crd_rows_avx2,
-#endif
-    &crd_rows_portable,
-    NULL,
-};
+#include "base/cpu.h"
+
+#define ROW(name, target) &crd_rows_##name,
+const crd_rows *const crd_rows_all[] = {CRD_CPU_PATHS(ROW)};
 
 const crd_rows *crd_rows_best(void)
 {
-    int i = 0;
-    while (!crd_rows_all[i]->available()) i++;
-    return crd_rows_all[i];
+    return crd_rows_all[crd_cpu_path()];
 }
 
 void crd_hot_empty(crd_hot *hot, crd_tally *tally)

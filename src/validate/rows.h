@@ -60,9 +60,6 @@ typedef struct crd_neighbour_rows {
 } crd_neighbour_rows;
 
 typedef struct crd_rows {
-    const char *name;
-    bool (*available)(void);
-
     /* kind[] and mark[] (right | counts << 4) from the segmentation (nonzero: foreground), the label's classes and the
      * mask (NULL: everything is inside). */
     void (*mark)(const uint8_t *seg, const uint8_t *label, const uint8_t *inside, int64_t count, uint8_t *kind,
@@ -100,7 +97,7 @@ typedef struct crd_rows {
 
 /* The best that this CPU runs. */
 const crd_rows *crd_rows_best(void);
-/* All of them, best first, ends in NULL: for tests. */
-extern const crd_rows *const crd_rows_all[];
+/* On each path of base/cpu.h. */
+extern const crd_rows *const crd_rows_all[]; /* [CRD_CPU_PATH_COUNT] */
 
 #endif

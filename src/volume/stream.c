@@ -1,11 +1,10 @@
 #include "volume/stream.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "base/thread.h"
+#include "base/queue.h"
 #include "volume/format.h"
 
 /* A box is small, for the caches' sake and to report often, but holds a whole layer where that is possible: two boxes
@@ -52,67 +51,34 @@ crd_status crd_walk_check(const crd_walk *walk)
         crd_volume_path(walk->in), (double)bytes / 0x1p30);
 }
 
-/* The box after `box`; false at the end. An origin that is all -1 starts. */
-static bool next_box(const crd_walk *walk, const int64_t size[3], crd_box *box)
+/* Box number n of the volume lies in buffer n modulo BUFFERS. */
+typedef struct boxes {
+    const crd_walk *walk;
+    int64_t size[3], count[3]; /* of all but the last along each axis; how many there are */
+    void *buffers[BUFFERS];
+} boxes;
+
+static crd_box box_of(const boxes *b, int64_t number)
 {
-    const int64_t *shape = crd_volume_describe(walk->in)->shape;
-    const int order[3] = {2, walk->rows_first ? 0 : 1, walk->rows_first ? 1 : 0}; /* fastest first */
-    if (box->origin[0] < 0) {
-        memset(box->origin, 0, sizeof box->origin);
-    } else {
-        int i = 0;
-        for (; i < 3; i++) {
-            box->origin[order[i]] += size[order[i]];
-            if (box->origin[order[i]] < shape[order[i]]) break;
-            box->origin[order[i]] = 0;
-        }
-        if (i == 3) return false;
-    }
+    const int64_t *shape = crd_volume_describe(b->walk->in)->shape;
+    const int order[3] = {2, b->walk->rows_first ? 0 : 1, b->walk->rows_first ? 1 : 0}; /* fastest first */
+    crd_box box;
     for (int i = 0; i < 3; i++) {
-        const int64_t left = shape[i] - box->origin[i];
-        box->size[i] = left < size[i] ? left : size[i];
+        const int axis = order[i];
+        box.origin[axis] = number % b->count[axis] * b->size[axis];
+        number /= b->count[axis];
+        const int64_t left = shape[axis] - box.origin[axis];
+        box.size[axis] = left < b->size[axis] ? left : b->size[axis];
     }
-    return true;
+    return box;
 }
 
-/* What the reader and the caller share. Slot n of the ring holds box n modulo BUFFERS. */
-typedef struct ring {
-    const crd_walk *walk;
-    int64_t size[3];
-    void *buffers[BUFFERS];
-    crd_box boxes[BUFFERS];
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int64_t filled, emptied; /* boxes so far */
-    bool ended, stop;        /* the reader has no more; the caller wants no more */
-    crd_error error;         /* why it ended */
-} ring;
-
-static void *read_ahead(void *argument)
+static crd_status read_box(void *context, int64_t number, int thread)
 {
-    ring *r = argument;
-    crd_box box = {.origin = {-1, -1, -1}};
-    crd_status status = CRD_OK;
-    for (int64_t n = 0; next_box(r->walk, r->size, &box); n++) {
-        pthread_mutex_lock(&r->lock);
-        while (n - r->emptied >= BUFFERS && !r->stop) pthread_cond_wait(&r->changed, &r->lock);
-        const bool stop = r->stop;
-        pthread_mutex_unlock(&r->lock);
-        if (stop) break;
-        r->boxes[n % BUFFERS] = box;
-        status = crd_volume_read(r->walk->in, &box, r->walk->as, r->buffers[n % BUFFERS]);
-        if (status != CRD_OK) break;
-        pthread_mutex_lock(&r->lock);
-        r->filled = n + 1;
-        pthread_cond_broadcast(&r->changed);
-        pthread_mutex_unlock(&r->lock);
-    }
-    pthread_mutex_lock(&r->lock);
-    r->ended = true;
-    if (status != CRD_OK) r->error = *crd_last_error();
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    return NULL;
+    const boxes *b = context;
+    const crd_box box = box_of(b, number);
+    (void)thread;
+    return crd_volume_read(b->walk->in, &box, b->walk->as, b->buffers[number % BUFFERS]);
 }
 
 static crd_status report(const crd_walk *walk, const crd_box *box)
@@ -126,49 +92,39 @@ static crd_status report(const crd_walk *walk, const crd_box *box)
                        walk->total > 0 ? walk->total : shape[outer], NULL);
 }
 
-static crd_status consume(ring *r, crd_walk_work *work, void *context)
+static crd_status consume(const boxes *b, crd_queue *queue, crd_walk_work *work, void *context)
 {
-    for (int64_t n = 0;; n++) {
-        pthread_mutex_lock(&r->lock);
-        while (r->filled <= n && !r->ended) pthread_cond_wait(&r->changed, &r->lock);
-        const bool have = r->filled > n;
-        pthread_mutex_unlock(&r->lock);
-        if (!have) return r->error.status == CRD_OK ? CRD_OK : crd_error_adopt(&r->error);
-        const crd_box box = r->boxes[n % BUFFERS];
-        CRD_PASS(work(context, &box, r->buffers[n % BUFFERS]));
-        CRD_PASS(report(r->walk, &box));
-        pthread_mutex_lock(&r->lock);
-        r->emptied = n + 1;
-        pthread_cond_broadcast(&r->changed);
-        pthread_mutex_unlock(&r->lock);
+    const int64_t count = b->count[0] * b->count[1] * b->count[2];
+    for (int64_t n = 0; n < count; n++) {
+        const crd_box box = box_of(b, n);
+        crd_queue_allow(queue, n + BUFFERS < count ? n + BUFFERS : count);
+        CRD_PASS(crd_queue_wait(queue, n + 1));
+        CRD_PASS(work(context, &box, b->buffers[n % BUFFERS]));
+        CRD_PASS(report(b->walk, &box));
     }
+    return CRD_OK;
 }
 
 crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context)
 {
     crd_status status = CRD_OK;
-    pthread_t reader;
-    ring r = {.walk = walk, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    crd_queue *queue = NULL;
+    boxes b = {.walk = walk};
+    const crd_queue_plan plan = {.what = "reads a volume", .threads = 1, .context = &b, .work = read_box};
+    const int64_t *shape = crd_volume_describe(walk->in)->shape;
     CRD_TRY(crd_walk_check(walk));
-    crd_walk_box(walk, r.size);
-    const int64_t voxels = r.size[0] * r.size[1] * r.size[2];
+    crd_walk_box(walk, b.size);
+    for (int i = 0; i < 3; i++) b.count[i] = (shape[i] + b.size[i] - 1) / b.size[i];
+    const int64_t voxels = b.size[0] * b.size[1] * b.size[2];
     for (int i = 0; i < BUFFERS; i++) {
-        CRD_TRY(crd_alloc(voxels, crd_type_size(walk->as), "reading a volume", &r.buffers[i]));
+        CRD_TRY(crd_alloc(voxels, crd_type_size(walk->as), "reading a volume", &b.buffers[i]));
     }
     walk->in->read_once = true;
-    if (crd_thread_start(&reader, read_ahead, &r) != 0) {
-        CRD_FAIL(CRD_ERR_SYSTEM, "no thread could be started to read %s", crd_volume_path(walk->in));
-    }
-    status = consume(&r, work, context);
-    pthread_mutex_lock(&r.lock);
-    r.stop = true;
-    pthread_cond_broadcast(&r.changed);
-    pthread_mutex_unlock(&r.lock);
-    (void)pthread_join(reader, NULL);
+    CRD_TRY(crd_queue_open(&plan, &queue));
+    CRD_TRY(consume(&b, queue, work, context));
 done:
+    crd_queue_close(&queue);
     walk->in->read_once = false;
-    for (int i = 0; i < BUFFERS; i++) crd_free(&r.buffers[i]);
-    pthread_cond_destroy(&r.changed);
-    pthread_mutex_destroy(&r.lock);
+    for (int i = 0; i < BUFFERS; i++) crd_free(&b.buffers[i]);
     return status;
 }

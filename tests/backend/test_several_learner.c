@@ -335,7 +335,9 @@ static void test_bytes(void)
     CHECK_OK(crd_model_create(&info, 3, &model));
     const crd_learner_plan plan = {.net = &model->net, .chunk = {8, 8, 8}, .batch = 2};
     CHECK_OK(crd_backend_several.learner_bytes(&several, &plan, &host, &device));
-    CHECK(host == 3 * 1000 + 2 * 2 * VOXELS * 5 + 3 * model->net.model.total * 4 && device == 30);
+    /* besides the devices' own: two mini-batches, the examples' gradients and their sum, and a little */
+    const int64_t large = 3 * 1000 + 2 * 2 * VOXELS * 5 + 3 * model->net.model.total * 4;
+    CHECK(host > large && host < large + 8192 && device == 30);
     crd_model_free(&model);
 }
 

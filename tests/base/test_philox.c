@@ -22,8 +22,8 @@ static void test_known_answers(void)
         uint32_t out[4];
         crd_philox(known[i].key, known[i].counter, out);
         CHECK(memcmp(out, known[i].out, sizeof out) == 0);
-        for (int p = 0; p < crd_random_path_count; p++) {
-            if (!have_path(crd_random_paths[p].name, crd_random_paths[p].supported())) continue;
+        for (int p = 0; p < CRD_CPU_PATH_COUNT; p++) {
+            if (!have_cpu(p)) continue;
             crd_random_paths[p].words(known[i].key, known[i].counter, 1, out);
             CHECK(memcmp(out, known[i].out, sizeof out) == 0);
         }
@@ -76,8 +76,8 @@ static void test_every_path_gives_the_same_words(void)
 {
     static uint32_t wanted[CRD_RANDOM_BLOCK], words[CRD_RANDOM_BLOCK];
     const uint32_t key[2] = {12, 34}, counter[4] = {0xffffffc0, 5, 6, 7};
-    for (int p = 0; p < crd_random_path_count; p++) {
-        if (!have_path(crd_random_paths[p].name, crd_random_paths[p].supported())) continue;
+    for (int p = 0; p < CRD_CPU_PATH_COUNT; p++) {
+        if (!have_cpu(p)) continue;
         for (int64_t blocks = 1; blocks <= CRD_RANDOM_BLOCK / 4; blocks += 15) {
             crd_random_paths[0].words(key, counter, blocks, wanted);
             crd_random_paths[p].words(key, counter, blocks, words);
@@ -135,7 +135,7 @@ static void test_speed_is_printed(void)
     for (s.step = 0; s.step < 48; s.step++) crd_random_fill_normal(&s, 0, COUNT, normals);
     const double seconds = seconds_now() - start;
     printf("48 draws of %d normals: %.3f s, %.0f million/s by the %s path\n", COUNT, seconds, 48e-6 * COUNT / seconds,
-           crd_random_best_path()->name);
+           crd_cpu_name((crd_cpu)crd_cpu_path()));
     CHECK(seconds > 0);
 }
 

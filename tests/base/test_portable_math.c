@@ -184,7 +184,7 @@ static void test_identities(void)
 }
 
 /* Loops that the compiler turns into vector code, for each instruction set. */
-enum { ROW = 1000, PATHS = 3 };
+enum { ROW = 1000 };
 
 #define LOOP(path, target, name, type)                                                                                 \
     target static void path##_##name(const type *restrict x, type *restrict y)                                         \
@@ -200,46 +200,24 @@ enum { ROW = 1000, PATHS = 3 };
     LOOP(path, target, expf, float)                                                                                    \
     LOOP(path, target, logf, float)                                                                                    \
     LOOP(path, target, sigmoidf, float)
-#ifdef __x86_64__
-#define TARGET(names) __attribute__((target(names)))
-#else
-#define TARGET(names)
-#endif
-LOOPS(plain, )
-LOOPS(avx2, TARGET("avx2"))
-LOOPS(avx512, TARGET("avx512f,avx512dq,avx512vl"))
+CRD_CPU_PATHS(LOOPS)
 
-#define ROW_OF(name)                                                                                                   \
-    {                                                                                                                  \
-        plain_##name, avx2_##name, avx512_##name                                                                       \
-    }
-
-static void (*const double_loops[][PATHS])(const double *restrict, double *restrict) = {
-    ROW_OF(exp), ROW_OF(log), ROW_OF(tanh), ROW_OF(softplus), ROW_OF(sigmoid)};
-static void (*const float_loops[][PATHS])(const float *restrict, float *restrict) = {ROW_OF(expf), ROW_OF(logf),
-                                                                                     ROW_OF(sigmoidf)};
-enum { DOUBLE_FUNCTIONS = sizeof double_loops / sizeof double_loops[0] };
-
-static const char *const path_names[PATHS] = {"plain", "avx2", "avx512"};
-
-static bool supported(int path)
-{
-#ifdef __x86_64__
-    if (path == 1) return __builtin_cpu_supports("avx2");
-    if (path == 2) return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#endif
-    return path == 0;
-}
+#define ROW_OF(path, target) {path##_exp, path##_log, path##_tanh, path##_softplus, path##_sigmoid},
+static void (*const double_loops[][5])(const double *restrict, double *restrict) = {CRD_CPU_PATHS(ROW_OF)};
+#undef ROW_OF
+#define ROW_OF(path, target) {path##_expf, path##_logf, path##_sigmoidf},
+static void (*const float_loops[][3])(const float *restrict, float *restrict) = {CRD_CPU_PATHS(ROW_OF)};
+enum { DOUBLE_FUNCTIONS = sizeof double_loops[0] / sizeof double_loops[0][0] };
 
 static void run_loop(int which, int path, const double *x, double *y)
 {
     static float xf[ROW], yf[ROW];
     if (which < DOUBLE_FUNCTIONS) {
-        double_loops[which][path](x, y);
+        double_loops[path][which](x, y);
         return;
     }
     for (int i = 0; i < ROW; i++) xf[i] = (float)x[i];
-    float_loops[which - DOUBLE_FUNCTIONS][path](xf, yf);
+    float_loops[path][which - DOUBLE_FUNCTIONS](xf, yf);
     for (int i = 0; i < ROW; i++) y[i] = (double)yf[i];
 }
 
@@ -247,8 +225,8 @@ static void test_vector_loops_give_the_same_bits(void)
 {
     static double x[ROW], y[ROW];
     for (int which = 0; which < FUNCTIONS; which++)
-        for (int path = 0; path < PATHS; path++) {
-            if (!have_path(path_names[path], supported(path))) continue;
+        for (int path = 0; path < CRD_CPU_PATH_COUNT; path++) {
+            if (!have_cpu(path)) continue;
             for (uint64_t round = 0; round < 30; round++) {
                 for (uint64_t i = 0; i < ROW; i++) x[i] = input(&functions[which], round * ROW + i);
                 run_loop(which, path, x, y);
@@ -264,17 +242,17 @@ static void test_speed_is_printed(void)
     for (int i = 0; i < ROW; i++) xf[i] = (float)(x[i] = 0.01 * i + 0.001);
     for (int which = 0; which < FUNCTIONS; which++) {
         printf("%-9s", functions[which].name);
-        for (int path = 0; path < PATHS; path++) {
-            if (!supported(path)) continue;
+        for (int path = 0; path < CRD_CPU_PATH_COUNT; path++) {
+            if (!crd_cpu_has((crd_cpu)path)) continue;
             const double start = seconds_now();
             for (int round = 0; round < 1000; round++) {
                 if (which < DOUBLE_FUNCTIONS)
-                    double_loops[which][path](x, y);
+                    double_loops[path][which](x, y);
                 else
-                    float_loops[which - DOUBLE_FUNCTIONS][path](xf, yf);
+                    float_loops[path][which - DOUBLE_FUNCTIONS](xf, yf);
                 __asm__ volatile("" ::: "memory");
             }
-            printf(" %s %.0f", path_names[path], ROW / 1e3 / (seconds_now() - start));
+            printf(" %s %.0f", crd_cpu_name((crd_cpu)path), ROW / 1e3 / (seconds_now() - start));
         }
         printf(" million/s\n");
     }

@@ -409,9 +409,10 @@ static void test_normalising(void)
     float seen[MOST];
     for (int type = 0; type < CRD_TYPE_COUNT; type++) {
         for (int i = 0; i < MOST; i++) values[i] = put((crd_type)type, i, room);
-        for (int path = 0; path < CRD_NORMALISE_PATHS; path++) {
+        for (int path = 0; path < CRD_CPU_PATH_COUNT; path++) {
+            if (!have_cpu(path)) continue;
             for (int count = 1; count <= MOST; count += 7) {
-                if (!crd_normalise_by(path, &n, (crd_type)type, room, count, seen)) continue;
+                crd_normalise_loops[path](&n, (crd_type)type, room, count, seen);
                 for (int i = 0; i < count; i++) {
                     const float expected = (float)(((double)(float)values[i] - n.mean) * n.factor);
                     const float finite = isfinite(expected) ? expected : n.fill;

@@ -198,7 +198,7 @@ static void check_run(const crd_request *request, const answer *answers, bool wi
     }
     CHECK(done == origin[0] + size[0]);
     crd_accumulator_free(&accumulator);
-    crd_slice_free(request, &slice);
+    crd_slice_free(&slice);
     free(skip);
     free(inside);
     free(slice_inside);

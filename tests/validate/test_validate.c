@@ -130,8 +130,8 @@ static void test_every_instruction_path(void)
     CHECK_OK(crd_pool_create(1, &pool));
     CHECK_OK(open_scene(&options, &inputs));
     crd_sweep sweep = sweep_of(&inputs, pool);
-    for (int i = 0; crd_rows_all[i] != NULL; i++) {
-        if (!have_path(crd_rows_all[i]->name, crd_rows_all[i]->available())) continue;
+    for (int i = 0; i < CRD_CPU_PATH_COUNT; i++) {
+        if (!have_cpu(i)) continue;
         sweep.rows = crd_rows_all[i];
         CHECK_OK(figures_text(sweep, whole, 1, first == NULL ? &first : &other));
         if (other != NULL) CHECK(strcmp(first, other) == 0);
@@ -306,8 +306,8 @@ static void test_distances(void)
     CHECK_OK(crd_settings_set(&crd_validate_settings, &options, "label", scratch("balls.npy")));
     CHECK_OK(crd_inputs_open(&options, NULL, &inputs));
     CHECK_OK(crd_pool_create(2, &pool));
-    for (int path = 0; crd_rows_all[path] != NULL; path++) {
-        if (!have_path(crd_rows_all[path]->name, crd_rows_all[path]->available())) continue;
+    for (int path = 0; path < CRD_CPU_PATH_COUNT; path++) {
+        if (!have_cpu(path)) continue;
         crd_tally *tally = NULL;
         crd_sweep sweep = sweep_of(&inputs, pool);
         sweep.last = DEEP;

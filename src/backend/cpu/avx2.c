@@ -45,15 +45,10 @@
 
 #include "backend/cpu/peak.inc"
 
-static bool avx2_available(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
 const crd_ops crd_ops_avx2 = {
     .version = CRD_OPS_VERSION,
     .name = "avx2",
-    .available = avx2_available,
+    .level = CRD_CPU_AVX2,
     .scratch_bytes = fast_scratch_bytes,
     .conv_forward = fast_conv_forward,
     .keep_bytes = fast_keep_bytes,

@@ -45,16 +45,10 @@
 
 #include "backend/cpu/peak.inc"
 
-static bool avx512_available(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-}
-
 const crd_ops crd_ops_avx512 = {
     .version = CRD_OPS_VERSION,
     .name = "avx512",
-    .available = avx512_available,
+    .level = CRD_CPU_AVX512,
     .scratch_bytes = fast_scratch_bytes,
     .conv_forward = fast_conv_forward,
     .keep_bytes = fast_keep_bytes,

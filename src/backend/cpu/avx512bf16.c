@@ -54,15 +54,10 @@ static void bf16_conv_keep(crd_pool *pool, const crd_tensor *x, const crd_conv_s
     (own ? wino_keep_run : crd_ops_avx512.conv_keep)(pool, x, size, kept);
 }
 
-static bool bf16_available(void)
-{
-    return crd_ops_avx512.available() && __builtin_cpu_supports("avx512bf16");
-}
-
 const crd_ops crd_ops_avx512_bf16 = {
     .version = CRD_OPS_VERSION,
     .name = "avx512, bf16",
-    .available = bf16_available,
+    .level = CRD_CPU_AVX512_BF16,
     .scratch_bytes = bf16_scratch_bytes,
     .conv_forward = bf16_conv_forward,
     .keep_bytes = bf16_keep_bytes,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/host/exchange.h"
+#include "base/arena.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
 #include "bayes/prior.h"
@@ -34,6 +35,7 @@ struct crd_learner {
     float *point_gradient;
     float *masks;    /* MCDN */
     float *decoders; /* BCNN: [samples][values of the decoder] */
+    void *memory;    /* one block behind all of the above */
     int64_t first_sample;
 };
 
@@ -46,19 +48,45 @@ static crd_engine_plan engine_plan(const crd_learner_plan *plan, const crd_ops *
                              .pool = pool};
 }
 
+static int64_t decoder_values(const crd_net *net)
+{
+    return net->point.total - crd_decoder_offset(net);
+}
+
+static int size_of(const crd_learner_plan *plan)
+{
+    return plan->size > 0 ? plan->size : 1;
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_learner *learner = owner;
+    const crd_learner_plan *plan = &learner->plan;
+    const crd_net *net = plan->net;
+    const int64_t samples = net->kind == CRD_BCNN ? plan->samples : 0;
+    learner->parts = crd_arena_take(arena, size_of(plan), sizeof *learner->parts);
+    learner->staged = crd_arena_take(arena, plan->batch, sizeof *learner->staged);
+    learner->losses = crd_arena_take(arena, plan->batch, sizeof *learner->losses);
+    learner->gradient = crd_arena_take(arena, net->model.total, sizeof(float));
+    learner->point = crd_arena_take(arena, net->point.total, sizeof(float));
+    learner->point_gradient = crd_arena_take(arena, net->point.total, sizeof(float));
+    learner->decoders = crd_arena_take(arena, samples * decoder_values(net), sizeof(float));
+    learner->masks = crd_arena_take(arena, net->mask_total, sizeof(float));
+}
+
 crd_status crd_host_learner_bytes(const crd_device_settings *settings, const crd_learner_plan *plan,
                                   int64_t *host_bytes, int64_t *device_bytes)
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
+    crd_learner counted = {.plan = *plan};
     const crd_ops *ops;
     *device_bytes = 0;
     CRD_TRY(crd_ops_select(settings->isa, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
-    /* gradient; weights and theirs; sigma, slope and noise of the posterior */
-    *host_bytes += (plan->net->model.total + 5 * plan->net->point.total) * (int64_t)sizeof(float);
+    *host_bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_draw_bytes(plan->net);
 done:
     crd_pool_free(&pool);
     return status;
@@ -69,34 +97,6 @@ crd_status crd_host_learner_path(const crd_device_settings *settings, char *text
     const crd_ops *ops;
     CRD_PASS(crd_ops_select(settings->isa, &ops));
     snprintf(text, size, "%s", ops->name);
-    return CRD_OK;
-}
-
-static int64_t decoder_values(const crd_net *net)
-{
-    return net->point.total - crd_decoder_offset(net);
-}
-
-static crd_status allocate(crd_learner *learner)
-{
-    const crd_learner_plan *plan = &learner->plan;
-    const crd_net *net = plan->net;
-    const int64_t samples = net->kind == CRD_BCNN ? plan->samples : 0;
-    CRD_PASS(crd_alloc(plan->batch, sizeof *learner->staged, "the mini-batch", &learner->staged));
-    CRD_PASS(crd_alloc(plan->batch, sizeof *learner->losses, "the losses", &learner->losses));
-    CRD_PASS(crd_alloc(net->model.total, sizeof(float), "the gradient", &learner->gradient));
-    CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the weights", &learner->point));
-    CRD_PASS(crd_alloc(net->point.total, sizeof(float), "the gradient", &learner->point_gradient));
-    CRD_PASS(crd_alloc(samples * decoder_values(net), sizeof(float), "the samples' weights", &learner->decoders));
-    return crd_alloc(net->mask_total, sizeof(float), "the masks", &learner->masks);
-}
-
-static crd_status divide(crd_learner *learner)
-{
-    const int size = learner->plan.size > 0 ? learner->plan.size : 1;
-    CRD_PASS(crd_alloc(size, sizeof *learner->parts, "the parts", &learner->parts));
-    for (int rank = 0; rank < size; rank++)
-        crd_posterior_part_make(learner->posterior, size, rank, &learner->parts[rank]);
     return CRD_OK;
 }
 
@@ -114,8 +114,10 @@ crd_status crd_host_learner_create(const crd_device_settings *settings, const cr
     CRD_TRY(crd_engine_create(&engine, &learner->engine));
     CRD_TRY(crd_posterior_create(plan->net, &learner->posterior));
     CRD_TRY(crd_noise_source_create(learner->posterior, &learner->noise));
-    CRD_TRY(divide(learner));
-    CRD_TRY(allocate(learner));
+    CRD_TRY(crd_arena_carve(lay_out, learner, "the trainer", &learner->memory));
+    for (int rank = 0; rank < size_of(plan); rank++) {
+        crd_posterior_part_make(learner->posterior, size_of(plan), rank, &learner->parts[rank]);
+    }
     *out = learner;
     learner = NULL;
 done:
@@ -131,14 +133,7 @@ void crd_host_learner_free(crd_learner **pointer)
     crd_noise_source_free(&learner->noise);
     crd_posterior_free(&learner->posterior);
     crd_pool_free(&learner->pool);
-    crd_free(&learner->parts);
-    crd_free(&learner->staged);
-    crd_free(&learner->losses);
-    crd_free(&learner->gradient);
-    crd_free(&learner->point);
-    crd_free(&learner->point_gradient);
-    crd_free(&learner->masks);
-    crd_free(&learner->decoders);
+    crd_free(&learner->memory);
     crd_free(pointer);
 }
 

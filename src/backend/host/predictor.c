@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/host/draws.h"
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -35,6 +36,7 @@ struct crd_predictor {
     const uint32_t **percentile_rows;
     uint64_t *above;
     unsound *unsound; /* of each BLOCK of voxels */
+    void *memory;     /* one block behind all of the above */
     float *probe;
     int64_t probe_capacity, probe_count, chunk_number;
     double summary_seconds;
@@ -76,15 +78,24 @@ static crd_status check_plan(const crd_predictor_plan *plan)
     return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
-/* Bytes of everything but the engine. */
-static int64_t buffer_bytes(const crd_predictor_plan *plan)
+static void set_plan(crd_predictor *predictor, const crd_predictor_plan *plan)
 {
-    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    const int64_t rows = SUMMARY_ROWS + plan->percentile_count;
-    const int64_t floats =
-        plan->samples * voxels + 2 * rows * voxels + (plan->keep_samples ? (plan->samples + rows) * TILE : 0);
-    return floats * (int64_t)sizeof(float) + (plan->samples + 63) / 64 * voxels * (int64_t)sizeof(uint64_t) +
-           (voxels + BLOCK - 1) / BLOCK * (int64_t)sizeof(unsound) + crd_host_draws_bytes(plan);
+    predictor->plan = *plan;
+    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+}
+
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_predictor *predictor = owner;
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
+    predictor->samples = crd_arena_take(arena, plan->samples * voxels, sizeof(float));
+    predictor->summary = crd_arena_take(arena, rows * voxels, sizeof(float));
+    predictor->fixed = crd_arena_take(arena, rows * voxels, sizeof(uint32_t));
+    if (plan->keep_samples) predictor->tile = crd_arena_take(arena, (plan->samples + rows) * TILE, sizeof(float));
+    predictor->percentile_rows = crd_arena_take(arena, plan->percentile_count, sizeof(uint32_t *));
+    predictor->unsound = crd_arena_take(arena, (voxels + BLOCK - 1) / BLOCK, sizeof(unsound));
+    predictor->above = crd_arena_take(arena, (plan->samples + 63) / 64 * voxels, sizeof(uint64_t));
 }
 
 crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
@@ -92,34 +103,19 @@ crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const c
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
+    crd_predictor counted = {0};
     const crd_ops *ops;
     CRD_TRY(check_plan(plan));
     CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
-    *host_bytes += buffer_bytes(plan);
+    set_plan(&counted, plan);
+    *host_bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_host_draws_bytes(plan);
     *device_bytes = 0;
 done:
     crd_pool_free(&pool);
     return status;
-}
-
-static crd_status allocate(crd_predictor *predictor)
-{
-    const crd_predictor_plan *plan = &predictor->plan;
-    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
-    const char *what = "a chunk's samples";
-    CRD_PASS(crd_alloc(plan->samples * voxels, sizeof(float), what, &predictor->samples));
-    CRD_PASS(crd_alloc(rows * voxels, sizeof(float), what, &predictor->summary));
-    CRD_PASS(crd_alloc(rows * voxels, sizeof(uint32_t), what, &predictor->fixed));
-    CRD_PASS(crd_alloc(plan->keep_samples ? (plan->samples + rows) * TILE : 0, sizeof(float), what, &predictor->tile));
-    CRD_PASS(crd_alloc(plan->percentile_count, sizeof(uint32_t *), what, &predictor->percentile_rows));
-    for (int64_t i = 0; i < plan->percentile_count; i++) {
-        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * voxels;
-    }
-    CRD_PASS(crd_alloc((voxels + BLOCK - 1) / BLOCK, sizeof(unsound), what, &predictor->unsound));
-    return crd_alloc((plan->samples + 63) / 64 * voxels, sizeof(uint64_t), what, &predictor->above);
 }
 
 void crd_host_predictor_free(crd_predictor **pointer)
@@ -129,13 +125,7 @@ void crd_host_predictor_free(crd_predictor **pointer)
     crd_engine_free(&predictor->engine);
     crd_host_draws_free(&predictor->draws);
     crd_pool_free(&predictor->pool);
-    crd_free(&predictor->samples);
-    crd_free(&predictor->summary);
-    crd_free(&predictor->tile);
-    crd_free(&predictor->fixed);
-    crd_free(&predictor->percentile_rows);
-    crd_free(&predictor->above);
-    crd_free(&predictor->unsound);
+    crd_free(&predictor->memory);
     crd_free(&predictor->probe);
     crd_free(pointer);
 }
@@ -148,13 +138,15 @@ crd_status crd_host_predictor_create(const crd_device_settings *settings, const 
     *out = NULL;
     CRD_TRY(check_plan(plan));
     CRD_TRY(crd_alloc(1, sizeof *predictor, "the predictor", &predictor));
-    predictor->plan = *plan;
-    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    set_plan(predictor, plan);
     CRD_TRY(crd_host_ops(settings, &predictor->ops));
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
-    CRD_TRY(allocate(predictor));
+    CRD_TRY(crd_arena_carve(lay_out, predictor, "a chunk's samples", &predictor->memory));
+    for (int64_t i = 0; i < plan->percentile_count; i++) {
+        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->voxels;
+    }
     CRD_TRY(crd_host_draws_create(&predictor->plan, predictor->pool, &predictor->draws));
     *out = predictor;
     predictor = NULL;

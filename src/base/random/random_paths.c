@@ -1,5 +1,6 @@
 #include "base/random/random_paths.h"
 
+#include "base/cpu.h"
 #include "base/random/normal_transform.h"
 #include "base/random/philox_inline.h"
 
@@ -43,41 +44,12 @@ CRD_PORTABLE void normals_loop(const uint32_t *restrict words, int64_t count, fl
     {                                                                                                                  \
         normals_loop(words, count, out);                                                                               \
     }
+CRD_CPU_PATHS(PATH)
 
-static bool everywhere(void)
-{
-    return true;
-}
-PATH(plain, )
-
-#ifdef __x86_64__
-static bool has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-PATH(avx2, __attribute__((target("avx2"))))
-
-static bool has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-PATH(avx512, __attribute__((target("avx512f,avx512dq,avx512vl"))))
-#endif
-
-const crd_random_path crd_random_paths[] = {
-    {"plain", everywhere, words_plain, normals_plain},
-#ifdef __x86_64__
-    {"avx2", has_avx2, words_avx2, normals_avx2},
-    {"avx512", has_avx512, words_avx512, normals_avx512},
-#endif
-};
-
-const int crd_random_path_count = (int)(sizeof crd_random_paths / sizeof crd_random_paths[0]);
+#define ROW(name, target) {words_##name, normals_##name},
+const crd_random_path crd_random_paths[] = {CRD_CPU_PATHS(ROW)};
 
 const crd_random_path *crd_random_best_path(void)
 {
-    int best = crd_random_path_count - 1;
-    while (!crd_random_paths[best].supported()) best--;
-    return &crd_random_paths[best];
+    return &crd_random_paths[crd_cpu_path()];
 }

@@ -1,25 +1,22 @@
 #include "predict/finished/volumes.h"
 
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/parallel.h"
-#include "base/thread.h"
+#include "base/queue.h"
 
 enum {
     BATCH_VOXELS = 4 << 20, /* read and written at once */
     TOGETHER = 4,           /* volumes that are written at the same time, each by a thread */
     STRIPS = 16,            /* parts of the depth in which seams are measured meanwhile */
     MOST_BYTES = 128 << 20, /* of slices in memory: what the network has given back by then */
-    LISTEN_NANOSECONDS = 100000000
+    LISTEN_MILLISECONDS = 100
 };
 
 void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
@@ -95,10 +92,7 @@ typedef struct writing {
     crd_seams sums[STRIPS];
     atomic_bool stop;      /* asked for, or something failed */
     atomic_llong finished; /* volumes */
-    pthread_mutex_t mutex; /* of what follows */
-    pthread_cond_t changed;
-    bool over, failed;
-    crd_error error; /* the first */
+    crd_error error;       /* the first: of whoever set `stop` */
 } writing;
 
 static crd_status check_stop(const writing *w)
@@ -189,11 +183,7 @@ done:
 /* Ends the writing; the first cause counts. Errors are of a thread, so it is kept. */
 static void fail(writing *w)
 {
-    pthread_mutex_lock(&w->mutex);
-    if (!w->failed) w->error = *crd_last_error();
-    w->failed = true;
-    atomic_store(&w->stop, true);
-    pthread_mutex_unlock(&w->mutex);
+    if (!atomic_exchange(&w->stop, true)) w->error = *crd_last_error();
 }
 
 /* Items are the volumes at work, then strips to measure. */
@@ -209,37 +199,18 @@ static void work_on(void *context, int64_t item, int worker)
     if (status != CRD_OK) fail(w);
 }
 
-static void *work_on_all(void *context)
+/* The only item of a queue. */
+static crd_status work_on_all(void *context, int64_t item, int thread)
 {
     writing *w = context;
     const int64_t count = w->request->output_count;
+    (void)item;
+    (void)thread;
     for (; w->volume < count; w->volume += w->volumes) {
         w->volumes = count - w->volume < TOGETHER ? count - w->volume : TOGETHER;
         crd_pool_run(w->pool, w->volumes + (w->volume == 0 ? STRIPS : 0), work_on, w);
     }
-    pthread_mutex_lock(&w->mutex);
-    w->over = true;
-    pthread_cond_signal(&w->changed);
-    pthread_mutex_unlock(&w->mutex);
-    return NULL;
-}
-
-/* True once all is over; false after a while. */
-static bool wait_a_while(writing *w)
-{
-    struct timespec until;
-    int result = 0;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LISTEN_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_mutex_lock(&w->mutex);
-    while (!w->over && result != ETIMEDOUT) result = pthread_cond_timedwait(&w->changed, &w->mutex, &until);
-    const bool over = w->over;
-    pthread_mutex_unlock(&w->mutex);
-    return over;
+    return CRD_OK; /* what failed is in `error` */
 }
 
 static crd_status report(writing *w, const crd_monitor *monitor)
@@ -251,16 +222,19 @@ static crd_status report(writing *w, const crd_monitor *monitor)
 /* Returns when no thread works any more. */
 static crd_status write_and_listen(writing *w, const crd_monitor *monitor)
 {
-    pthread_t thread;
-    CRD_PASS(report(w, monitor));
-    if (crd_thread_start(&thread, work_on_all, w) != 0) {
-        return crd_fail(CRD_ERR_SYSTEM, "can't start a thread that writes the volumes");
-    }
-    while (!wait_a_while(w)) {
+    crd_status status = CRD_OK;
+    crd_queue *queue = NULL;
+    const crd_queue_plan plan = {.what = "writes the volumes", .threads = 1, .context = w, .work = work_on_all};
+    CRD_TRY(report(w, monitor));
+    CRD_TRY(crd_queue_open(&plan, &queue));
+    crd_queue_allow(queue, 1);
+    while (!crd_queue_wait_a_while(queue, 1, LISTEN_MILLISECONDS)) {
         if (!atomic_load(&w->stop) && report(w, monitor) != CRD_OK) fail(w);
     }
-    (void)pthread_join(thread, NULL);
-    return w->failed ? crd_error_adopt(&w->error) : report(w, monitor);
+    status = atomic_load(&w->stop) ? crd_error_adopt(&w->error) : report(w, monitor);
+done:
+    crd_queue_close(&queue);
+    return status;
 }
 
 /* As many threads as slices may be in memory, two for each. */
@@ -279,11 +253,7 @@ crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, c
 {
     crd_status status = CRD_OK;
     const int64_t slice = request->box.size[1] * request->box.size[2];
-    writing w = {.request = request,
-                 .partial = partial,
-                 .folder = folder,
-                 .mutex = PTHREAD_MUTEX_INITIALIZER,
-                 .changed = PTHREAD_COND_INITIALIZER};
+    writing w = {.request = request, .partial = partial, .folder = folder};
     memset(sums, 0, sizeof *sums);
     w.batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
     if (w.batch > request->box.size[0]) w.batch = request->box.size[0];
@@ -299,8 +269,6 @@ crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, c
 done:
     for (int axis = 0; axis < 3; axis++) crd_free(&w.seams[axis]);
     crd_pool_free(&w.pool);
-    pthread_cond_destroy(&w.changed);
-    pthread_mutex_destroy(&w.mutex);
     return status;
 }
 

@@ -19,7 +19,7 @@ void crd_writer_free(crd_writer **writer);
 crd_status crd_writer_slice(crd_writer *writer, crd_slice **out);
 /* Hands the slice over that crd_writer_slice gave. After the last of several, `flush` makes all of them safe and notes
  * them in the journal. */
-crd_status crd_writer_put(crd_writer *writer, bool flush);
+void crd_writer_put(crd_writer *writer, bool flush);
 /* Waits until everything that was put is done. */
 crd_status crd_writer_wait(crd_writer *writer);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "ops/ops.h"
@@ -15,6 +16,8 @@ struct crd_accumulator {
     const crd_request *request;
     crd_slab *slab;
     crd_slab_shape shape;
+    crd_slab_tiles division;
+    int threads;
     int64_t *coverage[3]; /* along each axis, by coordinate of the box */
     uint64_t *fractions;  /* [depth of the ring][samples], where draws are shared */
     double *denominators; /* of one row of voxels, for each thread */
@@ -22,6 +25,7 @@ struct crd_accumulator {
     crd_pool *pool;
     const crd_ops *ops;
     float *values, *summary; /* of one tile: [samples][voxels], [2 + percentiles][voxels] */
+    void *memory;            /* one block behind all arrays */
 };
 
 int64_t crd_slice_first_fraction(const crd_request *request)
@@ -34,32 +38,34 @@ int64_t crd_slice_sums(const crd_request *request)
     return crd_slice_first_fraction(request) + (request->draws_per_chunk ? 0 : request->samples);
 }
 
+static void lay_out_slice(crd_arena *arena, void *owner)
+{
+    crd_slice *slice = owner;
+    const crd_request *request = slice->request;
+    slice->sums = crd_arena_take(arena, crd_slice_sums(request), sizeof *slice->sums);
+    slice->voxels = crd_arena_take(arena, request->quantity_count, sizeof *slice->voxels);
+    for (int64_t i = 0; i < request->quantity_count; i++) {
+        void *voxels = crd_arena_take(arena, request->box.size[1] * request->box.size[2],
+                                      crd_type_size(request->quantities[i].stored));
+        if (slice->voxels != NULL) slice->voxels[i] = voxels;
+    }
+}
+
 int64_t crd_slice_bytes(const crd_request *request)
 {
-    int64_t bytes = crd_slice_sums(request) * 8;
-    for (int64_t i = 0; i < request->quantity_count; i++) {
-        bytes += request->box.size[1] * request->box.size[2] * (int64_t)crd_type_size(request->quantities[i].stored);
-    }
-    return bytes;
+    crd_slice counted = {.request = request};
+    return crd_arena_count(lay_out_slice, &counted);
 }
 
 crd_status crd_slice_alloc(const crd_request *request, crd_slice *out)
 {
-    const int64_t voxels = request->box.size[1] * request->box.size[2];
-    memset(out, 0, sizeof *out);
-    CRD_PASS(crd_alloc(crd_slice_sums(request), sizeof *out->sums, "a slice's sums", &out->sums));
-    CRD_PASS(crd_alloc(request->quantity_count, sizeof *out->voxels, "a slice", &out->voxels));
-    for (int64_t i = 0; i < request->quantity_count; i++) {
-        CRD_PASS(crd_alloc(voxels, crd_type_size(request->quantities[i].stored), "a slice", &out->voxels[i]));
-    }
-    return CRD_OK;
+    *out = (crd_slice){.request = request};
+    return crd_arena_carve(lay_out_slice, out, "a slice", &out->memory);
 }
 
-void crd_slice_free(const crd_request *request, crd_slice *slice)
+void crd_slice_free(crd_slice *slice)
 {
-    for (int64_t i = 0; slice->voxels != NULL && i < request->quantity_count; i++) crd_free(&slice->voxels[i]);
-    crd_free(&slice->voxels);
-    crd_free(&slice->sums);
+    crd_free(&slice->memory);
 }
 
 void crd_accumulator_shape(const crd_request *request, crd_slab_shape *out)
@@ -76,51 +82,52 @@ void crd_accumulator_shape(const crd_request *request, crd_slab_shape *out)
     }
 }
 
-static int64_t tile_voxels(const crd_request *request)
+static void lay_out(crd_arena *arena, void *owner)
 {
-    crd_slab_shape shape;
-    crd_slab_tiles tiles;
-    crd_accumulator_shape(request, &shape);
-    if (crd_slab_divide(&shape, &tiles) != CRD_OK) return 0; /* making the slab will say why */
-    return tiles.edge[0] * tiles.edge[1];
+    crd_accumulator *a = owner;
+    const crd_request *request = a->request;
+    for (int axis = 0; axis < 3; axis++) {
+        a->coverage[axis] = crd_arena_take(arena, request->box.size[axis], sizeof(int64_t));
+    }
+    if (!request->draws_per_chunk) {
+        a->fractions = crd_arena_take(arena, a->shape.depth * request->samples, sizeof(uint64_t));
+    }
+    a->denominators = crd_arena_take(arena, a->threads * request->box.size[2], sizeof(double));
+    a->tiles = crd_arena_take(arena, a->shape.sums * a->division.count[0] * a->division.count[1], sizeof *a->tiles);
+    if (!request->aggregate_samples) return;
+    const int64_t voxels = a->division.edge[0] * a->division.edge[1];
+    a->values = crd_arena_take(arena, request->samples * voxels, sizeof(float));
+    a->summary = crd_arena_take(arena, (2 + request->percentile_count) * voxels, sizeof(float));
+}
+
+static crd_status set_request(crd_accumulator *a, const crd_request *request)
+{
+    a->request = request;
+    a->threads = request->device.threads > 0 ? request->device.threads : crd_available_cores();
+    crd_accumulator_shape(request, &a->shape);
+    return crd_slab_divide(&a->shape, &a->division);
 }
 
 int64_t crd_accumulator_bytes(const crd_request *request)
 {
-    crd_slab_shape shape;
-    crd_accumulator_shape(request, &shape);
-    int64_t bytes = 16 * (request->box.size[0] + request->box.size[1] + 2 * request->box.size[2]);
-    if (!request->draws_per_chunk) bytes += shape.depth * request->samples * 8;
-    if (request->aggregate_samples) {
-        bytes += tile_voxels(request) * (request->samples + 2 + request->percentile_count) * (int64_t)sizeof(float);
-    }
-    return bytes;
+    crd_accumulator counted = {0};
+    if (set_request(&counted, request) != CRD_OK) return 0; /* making the slab will say why */
+    return (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
 }
 
 static crd_status prepare(crd_accumulator *a)
 {
     const crd_request *request = a->request;
+    CRD_PASS(crd_arena_carve(lay_out, a, "the sums", &a->memory));
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t size = request->box.size[axis], origin = request->box.origin[axis];
-        CRD_PASS(crd_alloc(size, sizeof(int64_t), "the coverage", &a->coverage[axis]));
-        for (int64_t i = 0; i < size; i++) {
-            a->coverage[axis][i] = crd_axis_coverage(&request->plan.axes[axis], origin + i);
+        for (int64_t i = 0; i < request->box.size[axis]; i++) {
+            a->coverage[axis][i] = crd_axis_coverage(&request->plan.axes[axis], request->box.origin[axis] + i);
         }
     }
-    if (!request->draws_per_chunk) {
-        CRD_PASS(crd_alloc(a->shape.depth * request->samples, sizeof(uint64_t), "the volume fractions", &a->fractions));
-    }
     CRD_PASS(crd_pool_create(request->device.threads, &a->pool));
-    CRD_PASS(
-        crd_alloc(crd_pool_threads(a->pool) * request->box.size[2], sizeof(double), "the coverage", &a->denominators));
-    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
-    CRD_PASS(crd_alloc(a->shape.sums * tiles->count[0] * tiles->count[1], sizeof *a->tiles, "a slice", &a->tiles));
     if (!request->aggregate_samples) return CRD_OK;
-    const int64_t voxels = tile_voxels(request);
     /* a GPU's instruction path is none of the CPU's */
-    CRD_PASS(crd_ops_select(request->backend->on_host ? request->device.isa : NULL, &a->ops));
-    CRD_PASS(crd_alloc(request->samples * voxels, sizeof(float), "the samples of a tile", &a->values));
-    return crd_alloc((2 + request->percentile_count) * voxels, sizeof(float), "the samples of a tile", &a->summary);
+    return crd_ops_select(request->backend->on_host ? request->device.isa : NULL, &a->ops);
 }
 
 crd_status crd_accumulator_create(const crd_request *request, int64_t slab_memory, const char *scratch,
@@ -130,8 +137,7 @@ crd_status crd_accumulator_create(const crd_request *request, int64_t slab_memor
     crd_accumulator *a = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *a, "the sums", &a));
-    a->request = request;
-    crd_accumulator_shape(request, &a->shape);
+    CRD_TRY(set_request(a, request));
     CRD_TRY(crd_slab_create(&a->shape, slab_memory, scratch, &a->slab));
     CRD_TRY(prepare(a));
     *out = a;
@@ -147,12 +153,7 @@ void crd_accumulator_free(crd_accumulator **pointer)
     if (a == NULL) return;
     crd_slab_free(&a->slab);
     crd_pool_free(&a->pool);
-    for (int axis = 0; axis < 3; axis++) crd_free(&a->coverage[axis]);
-    crd_free(&a->fractions);
-    crd_free(&a->denominators);
-    crd_free(&a->tiles);
-    crd_free(&a->values);
-    crd_free(&a->summary);
+    crd_free(&a->memory);
     crd_free(pointer);
 }
 

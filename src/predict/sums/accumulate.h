@@ -8,9 +8,11 @@
 
 /* A finished slice: every quantity in its stored type, and what the manifest sums, in 64-bit words. */
 typedef struct crd_slice {
-    int64_t z;      /* in the scan */
-    void **voxels;  /* by quantity: box height * width values */
-    uint64_t *sums; /* crd_slice_sums() of them */
+    const crd_request *request; /* borrowed */
+    int64_t z;                  /* in the scan */
+    void **voxels;              /* by quantity: box height * width values */
+    uint64_t *sums;             /* crd_slice_sums() of them */
+    void *memory;               /* one block behind them */
 } crd_slice;
 
 /* Order of a slice's sums: these, then three per interval, then one per sample where draws are shared. */
@@ -22,7 +24,7 @@ int64_t crd_slice_sums(const crd_request *request);
 int64_t crd_slice_first_fraction(const crd_request *request);
 
 crd_status crd_slice_alloc(const crd_request *request, crd_slice *out);
-void crd_slice_free(const crd_request *request, crd_slice *slice);
+void crd_slice_free(crd_slice *slice);
 int64_t crd_slice_bytes(const crd_request *request);
 
 typedef struct crd_accumulator crd_accumulator;

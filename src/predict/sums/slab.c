@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -23,6 +24,7 @@ struct crd_slab {
     int64_t hand, fresh; /* slots from `fresh` on were never used */
     int32_t *vacant;     /* a stack of slots that were released */
     int64_t vacant_count;
+    void *tables; /* one block behind these arrays, but for `memory` */
     char *path;
     int fd;
 };
@@ -51,9 +53,19 @@ crd_status crd_slab_divide(const crd_slab_shape *shape, crd_slab_tiles *out)
     return CRD_OK;
 }
 
+static void lay_out(crd_arena *arena, void *owner)
+{
+    crd_slab *slab = owner;
+    slab->place = crd_arena_take(arena, slab->tiles.total, sizeof *slab->place);
+    slab->tenant = crd_arena_take(arena, slab->slots, sizeof *slab->tenant);
+    slab->touched = crd_arena_take(arena, slab->slots, 1);
+    slab->vacant = crd_arena_take(arena, slab->slots, sizeof *slab->vacant);
+}
+
 int64_t crd_slab_overhead(const crd_slab_tiles *tiles)
 {
-    return tiles->total * (int64_t)(2 * sizeof(int32_t) + sizeof(int64_t) + 1);
+    crd_slab counted = {.tiles = *tiles, .slots = tiles->total};
+    return (int64_t)sizeof counted + crd_arena_count(lay_out, &counted);
 }
 
 crd_status crd_slab_create(const crd_slab_shape *shape, int64_t memory, const char *scratch, crd_slab **out)
@@ -69,11 +81,8 @@ crd_status crd_slab_create(const crd_slab_shape *shape, int64_t memory, const ch
     slab->slots = memory / tiles->bytes;
     if (slab->slots < CRD_SLAB_LEAST_TILES) slab->slots = CRD_SLAB_LEAST_TILES;
     if (slab->slots > tiles->total) slab->slots = tiles->total;
-    CRD_TRY(crd_alloc(tiles->total, sizeof *slab->place, "the table of tiles", &slab->place));
+    CRD_TRY(crd_arena_carve(lay_out, slab, "the table of tiles", &slab->tables));
     for (int64_t i = 0; i < tiles->total; i++) slab->place[i] = NOWHERE;
-    CRD_TRY(crd_alloc(slab->slots, sizeof *slab->tenant, "the table of tiles", &slab->tenant));
-    CRD_TRY(crd_alloc(slab->slots, 1, "the table of tiles", &slab->touched));
-    CRD_TRY(crd_alloc(slab->slots, sizeof *slab->vacant, "the table of tiles", &slab->vacant));
     CRD_TRY(crd_alloc(slab->slots, (size_t)tiles->bytes, "the sums of a slab", &slab->memory));
     if (slab->slots < tiles->total) {
         CRD_TRY(crd_strdup(scratch, &slab->path));
@@ -100,10 +109,7 @@ void crd_slab_free(crd_slab **pointer)
     }
     crd_free(&slab->path);
     crd_free(&slab->memory);
-    crd_free(&slab->place);
-    crd_free(&slab->tenant);
-    crd_free(&slab->touched);
-    crd_free(&slab->vacant);
+    crd_free(&slab->tables);
     crd_free(pointer);
 }
 

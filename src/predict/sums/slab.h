@@ -29,7 +29,7 @@ typedef struct crd_slab crd_slab;
 enum { CRD_SLAB_LEAST_TILES = 64 };
 
 crd_status crd_slab_divide(const crd_slab_shape *shape, crd_slab_tiles *out);
-/* Memory beside the tiles themselves: tables. */
+/* Memory beside the tiles themselves, where all are in memory: tables. */
 int64_t crd_slab_overhead(const crd_slab_tiles *tiles);
 
 /* At most `memory` bytes of tiles, at least CRD_SLAB_LEAST_TILES; `scratch` is made when they don't all fit. */
