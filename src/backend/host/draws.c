@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "bayes/draw.h"
 
@@ -14,6 +15,7 @@ struct crd_host_draws {
     float *point;          /* all weights of the sample that was drawn last */
     float *decoders;       /* [samples][decoder_count], where draws are shared */
     float *masks;          /* [samples][mask_total], MCDN */
+    void *memory;          /* one block behind these */
 };
 
 static bool stochastic(const crd_predictor_plan *plan)
@@ -27,16 +29,22 @@ static int64_t stored(const crd_predictor_plan *plan)
     return plan->draws_per_chunk ? 0 : plan->samples;
 }
 
-static int64_t decoder_values(const crd_net *net)
+static void lay_out(crd_arena *arena, void *owner)
 {
-    return net->point.total - crd_decoder_offset(net);
+    crd_host_draws *draws = owner;
+    const crd_predictor_plan *plan = draws->plan;
+    draws->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
+    draws->point = crd_arena_take(arena, plan->net->point.total, sizeof(float));
+    draws->decoders = crd_arena_take(arena, stored(plan) * draws->decoder_count, sizeof(float));
+    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
+        draws->masks = crd_arena_take(arena, plan->samples * plan->net->mask_total, sizeof(float));
+    }
 }
 
 int64_t crd_host_draws_bytes(const crd_predictor_plan *plan)
 {
-    const int64_t floats =
-        plan->net->point.total * 3 + plan->samples * plan->net->mask_total + stored(plan) * decoder_values(plan->net);
-    return floats * (int64_t)sizeof(float);
+    crd_host_draws counted = {.plan = plan};
+    return (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_draw_bytes(plan->net);
 }
 
 /* Draws sample number `sample` (of the plan) for a chunk into point; example is 0 for draws that all chunks share. */
@@ -76,14 +84,9 @@ crd_status crd_host_draws_create(const crd_predictor_plan *plan, crd_pool *pool,
     CRD_TRY(crd_alloc(1, sizeof *draws, "the draws", &draws));
     draws->plan = plan;
     draws->pool = pool;
-    draws->decoder_count = decoder_values(plan->net);
     CRD_TRY(crd_posterior_create(plan->net, &draws->posterior));
     CRD_TRY(crd_noise_source_create(draws->posterior, &draws->noise));
-    CRD_TRY(crd_alloc(plan->net->point.total, sizeof(float), "the network's weights", &draws->point));
-    CRD_TRY(crd_alloc(stored(plan) * draws->decoder_count, sizeof(float), "the drawn weights", &draws->decoders));
-    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
-        CRD_TRY(crd_alloc(plan->samples * plan->net->mask_total, sizeof(float), "the masks", &draws->masks));
-    }
+    CRD_TRY(crd_arena_carve(lay_out, draws, "the drawn weights", &draws->memory));
     draw_all(draws);
     *out = draws;
     draws = NULL;
@@ -98,9 +101,7 @@ void crd_host_draws_free(crd_host_draws **pointer)
     if (draws == NULL) return;
     crd_noise_source_free(&draws->noise);
     crd_posterior_free(&draws->posterior);
-    crd_free(&draws->point);
-    crd_free(&draws->decoders);
-    crd_free(&draws->masks);
+    crd_free(&draws->memory);
     crd_free(pointer);
 }
 
