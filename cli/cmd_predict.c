@@ -13,9 +13,14 @@ static void print_plan_json(const crd_predict_plan *plan)
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
     cli_json_ints(&json, "shape", needs->shape, 3);
+    cli_json_text(&json, "mode", needs->seamless ? "seamless" : "overlap");
     cli_json_ints(&json, "chunk", needs->chunk, 3);
-    cli_json_int(&json, "step", needs->step);
-    cli_json_real(&json, "trim", needs->trim);
+    if (needs->seamless) {
+        cli_json_int(&json, "halo", needs->halo);
+    } else {
+        cli_json_int(&json, "step", needs->step);
+        cli_json_real(&json, "trim", needs->trim);
+    }
     cli_json_int(&json, "samples", needs->samples);
     cli_json_open(&json, "chunks", '[');
     for (int64_t i = 0; i < needs->chunks; i++) {
@@ -46,8 +51,13 @@ static void print_plan(const crd_predict_plan *plan)
     printf("scan       z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", n->shape[0], n->shape[1], n->shape[2]);
     printf("written    z %" PRId64 ", y %" PRId64 ", x %" PRId64 " from z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n",
            n->size[0], n->size[1], n->size[2], n->origin[0], n->origin[1], n->origin[2]);
-    printf("chunks     %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), step %" PRId64 ", trim %g\n",
-           n->chunks, n->chunk[0], n->chunk[1], n->chunk[2], n->step, n->trim);
+    printf("%s %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), ", n->seamless ? "tiles     " : "chunks    ",
+           n->chunks, n->chunk[0], n->chunk[1], n->chunk[2]);
+    if (n->seamless) {
+        printf("of which a halo of %" PRId64 "\n", n->halo);
+    } else {
+        printf("step %" PRId64 ", trim %g\n", n->step, n->trim);
+    }
     printf("samples    %" PRId64 "\n", n->samples);
     printf("coverage   every voxel is kept by %" PRId64 " to %" PRId64 " chunks\n", n->min_coverage, n->max_coverage);
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);

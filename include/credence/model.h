@@ -53,10 +53,12 @@ typedef struct crd_model_info {
     int groups;               /* of every group norm: 4 unless set otherwise */
     int64_t chunk[3];         /* the training chunk; 0, 0, 0 where not known */
     double calibration;       /* divides the logit in a prediction; 1 unless calibrated */
-    char norm[CRD_NORM_TEXT]; /* how scans are normalised: "scan", "none" or "MEAN,STD" */
+    char norm[CRD_NORM_TEXT]; /* how scans are normalised: "levels", "scan", "none" or "MEAN,STD" */
     const char *config;       /* the settings it was trained with, as JSON text; NULL where not known */
     crd_training_record training;
     int64_t parameters; /* trainable values; ignored by crd_model_create */
+    int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
+    int64_t piece[3];   /* their size */
 } crd_model_info;
 
 typedef struct crd_model crd_model;

@@ -53,11 +53,15 @@ typedef struct crd_predict_options {
     char *chunk; /* "z,y,x", "auto", or NULL: the model's training chunk */
     int64_t step;
     double trim;
+    char *mode;      /* "overlap" or "seamless" */
+    char *norms;     /* "training", "scan", "chunk", or NULL: what goes with the mode */
+    int64_t halo;    /* voxels around a tile */
+    int64_t tile[3]; /* 0,0,0: by the scan and the kind of device */
     char *estimator; /* "independent" or "mean" */
     char *draws;     /* "shared" or "per-chunk" */
     char *aggregate; /* "chunks" or "samples" */
     bool no_calibration;
-    char *norm;   /* "scan", "none", "MEAN,STD", or NULL: the model's */
+    char *norm;   /* "levels", "scan", "none", "MEAN,STD", or NULL: the model's */
     char *mask;   /* a file, "cylinder", or NULL */
     char *bbox;   /* "z0:z1,y0:y1,x0:x1", or NULL */
     bool preview; /* a quick look: 4 samples at most, step 1, one slab in the middle unless bbox says another */
@@ -107,6 +111,8 @@ typedef struct crd_predict_needs {
     int64_t shape[3];  /* of the scan */
     int64_t origin[3]; /* of the box that is written, */
     int64_t size[3];   /* and its shape */
+    bool seamless;     /* tiles; else chunks that overlap */
+    int64_t halo;      /* of tiles */
     int64_t chunk[3];
     int64_t step;
     double trim;

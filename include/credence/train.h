@@ -45,14 +45,15 @@ typedef struct crd_train_options {
     char *estimator; /* "flipout", "independent", "mean" */
     int64_t filters, groups;
     double prior_std;
-    char *norm; /* "scan", "none", "MEAN,STD" */
+    char *norm; /* "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
     double lr;
     int64_t lr_decay_start; /* -1: constant */
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     bool no_shuffle;
-    char *augment; /* "none", "flips" */
+    char *augment;  /* "none", "flips", "full" */
+    bool no_pieces; /* of the scans, in the model */
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;

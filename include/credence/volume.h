@@ -118,6 +118,7 @@ typedef struct crd_volume_statistics {
     int64_t nonfinite;                       /* NaN and Inf */
     double histogram_low, histogram_high;    /* outer edges */
     int64_t histogram[CRD_HISTOGRAM_BINS];
+    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers */
 } crd_volume_statistics;
 
 /* `monitor` may be NULL. */

@@ -15,8 +15,10 @@
 #include "bayes/noise.h"
 #include "net/loss.h"
 #include "net/net.h"
+#include "net/norm.h"
+#include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 7 };
+enum { CRD_BACKEND_VERSION = 8 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -45,10 +47,11 @@ typedef struct crd_predictor_plan {
     int64_t chunk[3];
     int64_t samples;
     uint64_t seed;
-    crd_estimator estimator;   /* CRD_INDEPENDENT or CRD_MEAN */
-    bool draws_per_chunk;      /* else one set of draws serves all chunks */
-    float inverse_temperature; /* multiplies the logit */
-    const double *percentiles; /* 0..100 */
+    crd_estimator estimator;    /* CRD_INDEPENDENT or CRD_MEAN */
+    bool draws_per_chunk;       /* else one set of draws serves all chunks */
+    const crd_moments *moments; /* [samples][crd_net_moments]: what norms are frozen at; NULL: at each chunk's own */
+    float inverse_temperature;  /* multiplies the logit */
+    const double *percentiles;  /* 0..100 */
     int64_t percentile_count;
     bool standard_deviation;
     bool keep_samples;    /* results carry every sample's probabilities */
@@ -137,7 +140,8 @@ struct crd_backend {
 
     bool on_host;  /* computes on the caller's cores, by one of the processor's instruction paths (settings.isa) */
     bool overlaps; /* computes beside the caller, who can bring the next chunk or mini-batch meanwhile */
-    int64_t auto_chunk[3]; /* the largest chunk that a prediction takes by itself */
+    int64_t auto_chunk[3];    /* the largest chunk that a prediction takes by itself, */
+    int64_t auto_tile_voxels; /* and how many voxels a tile with its halo has at most */
 
     /* A sentence for the manifest: the processor and the instruction path. */
     crd_status (*describe)(const crd_device_settings *settings, char *text, size_t size);
@@ -154,6 +158,10 @@ struct crd_backend {
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
+    /* The moments of a plan's samples over pieces (see net/engine.h), for crd_predictor_plan.moments; of the plan,
+     * chunk and summary don't matter. NULL: the CPU does it. */
+    crd_status (*measure_norms)(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                const crd_pieces *pieces, crd_moments *moments);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
      * samples: milliseconds [net->layer_count + 1]. Nothing may be in the queue. NULL: the backend can't. */
     crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);

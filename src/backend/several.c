@@ -283,6 +283,13 @@ done:
     return status;
 }
 
+static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                const crd_pieces *pieces, crd_moments *moments)
+{
+    const crd_device_settings one = crd_several_settings_of(settings, 0);
+    return settings->each->measure_norms(&one, plan, pieces, moments);
+}
+
 static bool named_before(const crd_device_settings *settings, int index)
 {
     for (int i = 0; i < index; i++) {
@@ -337,6 +344,7 @@ const crd_backend crd_backend_several = {
     .name = "several",
     .overlaps = true,
     .auto_chunk = {88, 176, 176},
+    .auto_tile_voxels = 16000000,
     .describe = describe,
     .precision_of = precision_of,
     .predictor_bytes = predictor_bytes,
@@ -345,6 +353,7 @@ const crd_backend crd_backend_several = {
     .predictor_submit = predictor_submit,
     .predictor_collect = predictor_collect,
     .predictor_free = predictor_free,
+    .measure_norms = measure_norms,
     .device_peak = device_peak,
     .device_load = device_load,
     .learner_bytes = crd_several_learner_bytes,

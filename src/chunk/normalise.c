@@ -9,7 +9,9 @@
         const TYPE *restrict in = from;                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             const float value = (float)(((double)(VIA)in[i] - mean) * factor);                                         \
-            out[i] = value - value == 0.0f ? value : fill;                                                             \
+            const float finite = value - value == 0.0f ? value : fill;                                                 \
+            const float above = finite < -reach ? -reach : finite;                                                     \
+            out[i] = above > reach ? reach : above;                                                                    \
         }                                                                                                              \
     } while (0)
 
@@ -17,7 +19,7 @@ static inline __attribute__((always_inline)) void normalise(const crd_normaliser
                                                             int64_t count, float *to)
 {
     const double mean = n->mean, factor = n->factor;
-    const float fill = n->fill;
+    const float fill = n->fill, reach = n->reach;
     float *restrict out = to;
     switch (type) {
     case CRD_U8:

@@ -9,6 +9,7 @@
 typedef struct crd_normaliser {
     double mean, factor; /* float (value - mean) * factor, of the value as a float, computed in double */
     float fill;          /* in place of what is not finite then */
+    float reach;         /* what lies farther from 0 is moved there */
 } crd_normaliser;
 
 /* `count` voxels of `type`; the arrays don't overlap. */

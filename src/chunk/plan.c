@@ -17,8 +17,7 @@ static crd_status plan_axis(char letter, int64_t size, int64_t window, int64_t s
                         "the chunk is %lld voxels along %c and the volume only %lld; a chunk of %lld there would fit",
                         (long long)window, letter, (long long)size, (long long)fits);
     }
-    axis->size = size;
-    axis->window = window;
+    *axis = (crd_axis_plan){.size = size, .window = window, .extent = size};
     axis->stride = window / step > 1 ? window / step : 1;
     const int64_t wanted = (int64_t)ceil(trim * (double)window);
     const int64_t allowed = (window - axis->stride) / 2; /* more would leave gaps between neighbours */
@@ -41,18 +40,110 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }
 
+static int64_t round_up(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All windows of an axis are equally long: as long as the longest must be. Those at the ends, which have a halo on one
+ * side only, see a little more on that side. */
+static void tile_axis(int64_t size, int64_t tile, int64_t halo, int64_t step, crd_axis_plan *axis)
+{
+    const int64_t extent = round_up(size, step), count = (extent + tile - 1) / tile;
+    const int64_t inner_sides = count > 2 ? 2 : count - 1;
+    *axis = (crd_axis_plan){.size = size,
+                            .window = least(tile + inner_sides * halo, extent),
+                            .stride = tile,
+                            .border = halo,
+                            .extent = extent,
+                            .count = count,
+                            .tiled = true};
+}
+
+crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t halo, int64_t step, crd_plan *out)
+{
+    enum { EDGE_MAX = 1 << 20 };
+    if (halo < 0 || halo > EDGE_MAX || halo % step != 0) {
+        return crd_fail(CRD_ERR_ARGUMENT, "the halo must be 0 or a multiple of %lld voxels, not %lld; try --halo %lld",
+                        (long long)step, (long long)halo,
+                        (long long)round_up(halo < step ? step : least(halo, 1024), step));
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (tile[axis] < step || tile[axis] > EDGE_MAX || tile[axis] % step != 0) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "a tile of %lld,%lld,%lld voxels (z,y,x) can't be: every edge must be a multiple of %lld",
+                            (long long)tile[0], (long long)tile[1], (long long)tile[2], (long long)step);
+        }
+        if (halo > tile[axis] && tile[axis] < shape[axis]) { /* one tile alone has no use for it */
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "the halo of %lld voxels is larger than the tile, which has %lld along %c; a larger --tile "
+                            "or a smaller --halo would do",
+                            (long long)halo, (long long)tile[axis], "zyx"[axis]);
+        }
+        tile_axis(shape[axis], tile[axis], halo, step, &out->axes[axis]);
+    }
+    return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
+}
+
+/* The tile of `count` tiles along an axis, and what the network sees of it. */
+static int64_t tile_of(int64_t size, int64_t count, int64_t halo, int64_t step, int64_t *window)
+{
+    crd_axis_plan axis;
+    const int64_t steps = round_up(size, step) / step;
+    const int64_t tile = (steps + count - 1) / count * step;
+    tile_axis(size, tile, halo, step, &axis);
+    *window = axis.window;
+    return tile;
+}
+
+void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3])
+{
+    enum { COUNT_MAX = 96 };
+    int64_t counts[3], window[3], edge[3];
+    double best = HUGE_VAL;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t fits = round_up(shape[axis], step) / (halo > step ? halo : step); /* a tile holds its halo */
+        counts[axis] = fits < 1 ? 1 : least(fits, COUNT_MAX);
+        tile[axis] = round_up(shape[axis], step);
+    }
+    for (int64_t z = 1; z <= counts[0]; z++) {
+        edge[0] = tile_of(shape[0], z, halo, step, &window[0]);
+        for (int64_t y = 1; y <= counts[1]; y++) {
+            edge[1] = tile_of(shape[1], y, halo, step, &window[1]);
+            for (int64_t x = 1; x <= counts[2]; x++) {
+                edge[2] = tile_of(shape[2], x, halo, step, &window[2]);
+                const double seen = (double)window[0] * (double)window[1] * (double)window[2];
+                const double work = seen * (double)(z * y * x);
+                if (seen > (double)most || !(work < best)) continue;
+                best = work;
+                for (int axis = 0; axis < 3; axis++) tile[axis] = edge[axis];
+            }
+        }
+    }
+}
+
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index)
 {
     CRD_ASSERT(index >= 0 && index < axis->count);
-    const int64_t position = index * axis->stride, last = axis->size - axis->window;
-    return position < last ? position : last;
+    const int64_t wanted = index * axis->stride - (axis->tiled ? axis->border : 0);
+    return least(wanted > 0 ? wanted : 0, axis->extent - axis->window);
 }
 
 void crd_axis_keep(const crd_axis_plan *axis, int64_t index, int64_t *begin, int64_t *end)
 {
     const int64_t position = crd_axis_position(axis, index);
-    *begin = position == 0 ? 0 : position + axis->border;
-    *end = position + axis->window == axis->size ? axis->size : position + axis->window - axis->border;
+    if (axis->tiled) {
+        *begin = index * axis->stride;
+        *end = least(*begin + axis->stride, axis->size);
+    } else {
+        *begin = position == 0 ? 0 : position + axis->border;
+        *end = position + axis->window == axis->size ? axis->size : position + axis->window - axis->border;
+    }
     CRD_ASSERT(*begin >= position && *begin < *end && *end <= position + axis->window && *end <= axis->size);
 }
 
@@ -61,6 +152,7 @@ int64_t crd_axis_coverage(const crd_axis_plan *axis, int64_t coordinate)
     /* Windows that can hold the coordinate begin in (coordinate - window, coordinate]; the last window is off the
      * regular grid, so it is looked at apart. */
     int64_t covered = 0;
+    if (axis->tiled) return 1;
     int64_t first = (coordinate - axis->window) / axis->stride;
     if (first < 0) first = 0;
     for (int64_t index = first; index < axis->count && crd_axis_position(axis, index) <= coordinate; index++) {

@@ -1,8 +1,13 @@
-/* Which chunks cover a volume, and which part of each is kept: DESIGN's chunking and trimming, one axis at a time, as
- * pure functions. Chunks are numbered z slowest, x fastest. */
+/* Which chunks cover a volume, and which part of each is kept, one axis at a time, as pure functions. Chunks are
+ * numbered z slowest, x fastest.
+ *
+ * Two ways of it. Overlapping chunks, a part of a chunk apart: every voxel is kept by several. Tiles: every voxel is
+ * kept by one, and what the network sees of a tile is larger by a halo; all begin at multiples of 8, and an axis that
+ * ends in between goes on, as in a mirror, to the next. */
 #ifndef CRD_CHUNK_PLAN_H
 #define CRD_CHUNK_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -10,7 +15,9 @@
 
 typedef struct crd_axis_plan {
     int64_t size, window, stride, border;
-    int64_t count; /* positions 0, stride, 2 stride, ... <= size - window, and size - window */
+    int64_t extent; /* size, or what a mirror makes of it */
+    int64_t count;  /* overlapping: positions 0, stride, 2 stride, ... <= size - window, and size - window */
+    bool tiled;     /* the stride is the tile, the border the halo */
 } crd_axis_plan;
 
 typedef struct crd_plan {
@@ -20,6 +27,13 @@ typedef struct crd_plan {
 
 /* step >= 1; trim in [0, 1]. A volume shorter than the chunk is an error that suggests a chunk that fits. */
 crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t step, double trim, crd_plan *out);
+
+/* Every edge of tile and halo a multiple of `step`, which divides 2^20; a tile at least `step`, the halo at most a
+ * tile. The last tile of an axis may be smaller. */
+crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t halo, int64_t step, crd_plan *out);
+/* The tile with which the network has the least to do, its halo counted in, among those of which it sees at most `most`
+ * voxels at a time. */
+void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3]);
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index);
 /* The kept range [*begin, *end) of window number `index`, in volume coordinates. */

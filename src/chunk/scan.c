@@ -21,9 +21,11 @@ struct crd_scan {
     crd_volume *mask;          /* NULL for none; see chunk/mask.h */
     crd_recent_slices *recent; /* NULL: boxes are read from the volume directly */
     crd_volume_statistics statistics;
+    crd_volume *extended, *extended_mask; /* what is read in their place; NULL: themselves */
     double mean, std;
-    float fill; /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
-    void *slab; /* room for some slices as they are in the file */
+    float reach; /* farther from 0 no voxel lies */
+    float fill;  /* the scan's own mean, normalised: stands for what is not a number or lies outside the mask */
+    void *slab;  /* room for some slices as they are in the file */
     int64_t slab_bytes;
 };
 
@@ -32,6 +34,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
     const char *comma = strchr(text, ',');
     memset(out, 0, sizeof *out);
     if (strcmp(text, "scan") == 0) return CRD_OK;
+    out->mode = CRD_NORM_LEVELS;
+    if (strcmp(text, "levels") == 0) return CRD_OK;
     out->mode = CRD_NORM_NONE;
     if (strcmp(text, "none") == 0) return CRD_OK;
     out->mode = CRD_NORM_FIXED;
@@ -39,7 +43,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
         crd_parse_real(comma + 1, strlen(comma + 1), &out->std) && out->std > 0.0) {
         return CRD_OK;
     }
-    return crd_fail(CRD_ERR_ARGUMENT, "the normalisation is scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "the normalisation is levels, scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
 }
 
 crd_status crd_check_norm(const char *name, const char *text)
@@ -55,7 +60,9 @@ void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
         char mean[CRD_NUMBER_BYTES], std[CRD_NUMBER_BYTES];
         snprintf(text, size, "%s,%s", crd_short_number(norm->mean, 17, mean), crd_short_number(norm->std, 17, std));
     } else {
-        snprintf(text, size, "%s", norm->mode == CRD_NORM_SCAN ? "scan" : "none");
+        static const char *const names[] = {
+            [CRD_NORM_SCAN] = "scan", [CRD_NORM_NONE] = "none", [CRD_NORM_LEVELS] = "levels"};
+        snprintf(text, size, "%s", names[norm->mode]);
     }
 }
 
@@ -109,14 +116,19 @@ static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm
         scan->mean = norm->mean;
         scan->std = norm->std;
     } else {
-        scan->mean = statistics->mean;
-        scan->std = sqrt(statistics->variance);
+        const bool levels = norm->mode == CRD_NORM_LEVELS;
+        const double dark = statistics->levels[0], light = statistics->levels[1];
+        scan->mean = levels ? dark / 2.0 + light / 2.0 : statistics->mean;
+        scan->std = levels ? light / 2.0 - dark / 2.0 : sqrt(statistics->variance);
         if (!(scan->std > 0.0)) {
             scan->std = 1.0; /* every voxel becomes 0 */
             crd_warn(monitor, "%s is constant: every voxel is %g", scan->path, statistics->mean);
         }
     }
     scan->fill = (float)((statistics->mean - scan->mean) / scan->std);
+    scan->reach = norm->mode == CRD_NORM_LEVELS ? (float)CRD_LEVELS_REACH : HUGE_VALF;
+    if (scan->fill > scan->reach) scan->fill = scan->reach; /* outliers have dragged the mean along */
+    if (scan->fill < -scan->reach) scan->fill = -scan->reach;
     return CRD_OK;
 }
 
@@ -157,6 +169,8 @@ crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)
     copy->mean = scan->mean;
     copy->std = scan->std;
     copy->fill = scan->fill;
+    copy->reach = scan->reach;
+    if (scan->extended != NULL) CRD_TRY(crd_scan_extend(copy, crd_volume_describe(scan->extended)->shape));
     *out = copy;
     copy = NULL;
 done:
@@ -169,6 +183,8 @@ void crd_scan_close(crd_scan **pointer)
     crd_scan *scan = *pointer;
     if (scan == NULL) return;
     crd_recent_slices_free(&scan->recent);
+    crd_volume_close(&scan->extended);
+    crd_volume_close(&scan->extended_mask);
     crd_volume_close(&scan->volume);
     crd_volume_close(&scan->mask);
     crd_free(&scan->path);
@@ -176,10 +192,22 @@ void crd_scan_close(crd_scan **pointer)
     crd_free(pointer);
 }
 
+crd_status crd_scan_extend(crd_scan *scan, const int64_t extent[3])
+{
+    if (memcmp(extent, crd_volume_describe(scan->volume)->shape, sizeof(int64_t[3])) == 0) return CRD_OK;
+    if (scan->mask != NULL) CRD_PASS(crd_view_mirrored(scan->mask, extent, &scan->extended_mask));
+    return crd_view_mirrored(scan->volume, extent, &scan->extended);
+}
+
+static crd_volume *read_from(const crd_scan *scan)
+{
+    return scan->extended != NULL ? scan->extended : scan->volume;
+}
+
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth)
 {
     crd_recent_slices_free(&scan->recent);
-    return crd_recent_slices_create(scan->volume, region, depth, &scan->recent);
+    return crd_recent_slices_create(read_from(scan), region, depth, &scan->recent);
 }
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan)
@@ -205,14 +233,15 @@ bool crd_scan_masked(const crd_scan *scan)
 
 crd_status crd_scan_read_mask(crd_scan *scan, const crd_box *box, uint8_t *inside)
 {
-    if (scan->mask != NULL) return crd_volume_read(scan->mask, box, CRD_U8, inside);
+    crd_volume *mask = scan->extended_mask != NULL ? scan->extended_mask : scan->mask;
+    if (mask != NULL) return crd_volume_read(mask, box, CRD_U8, inside);
     memset(inside, 1, (size_t)(box->size[0] * box->size[1] * box->size[2]));
     return CRD_OK;
 }
 
 int64_t crd_scan_slices_at_once(const crd_scan *scan, const crd_box *box, int64_t z)
 {
-    return crd_volume_slices_at_once(scan->volume, z, box->origin[0] + box->size[0], box->size[1] * box->size[2]);
+    return crd_volume_slices_at_once(read_from(scan), z, box->origin[0] + box->size[0], box->size[1] * box->size[2]);
 }
 
 static crd_status make_room(crd_scan *scan, int64_t bytes)
@@ -235,7 +264,7 @@ static crd_status read_slabs(crd_scan *scan, const crd_normaliser *n, const crd_
         slab.origin[0] = z;
         slab.size[0] = crd_scan_slices_at_once(scan, box, z);
         CRD_PASS(make_room(scan, slab.size[0] * slice * (int64_t)crd_type_size(type)));
-        CRD_PASS(crd_volume_read(scan->volume, &slab, type, scan->slab));
+        CRD_PASS(crd_volume_read(read_from(scan), &slab, type, scan->slab));
         crd_normalise(n, type, scan->slab, slab.size[0] * slice, voxels + (z - box->origin[0]) * slice);
     }
     return CRD_OK;
@@ -246,7 +275,7 @@ crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
     crd_status status = CRD_OK;
     uint8_t *inside = NULL;
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
-    const crd_normaliser n = {scan->mean, 1.0 / scan->std, scan->fill};
+    const crd_normaliser n = {scan->mean, 1.0 / scan->std, scan->fill, scan->reach};
     if (scan->recent != NULL && crd_recent_slices_covers(scan->recent, box)) {
         CRD_TRY(crd_recent_slices_read(scan->recent, &n, box, voxels));
     } else {
@@ -255,7 +284,7 @@ crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels)
     if (scan->mask != NULL) {
         const float fill = n.fill;
         CRD_TRY(crd_alloc(count, 1, "a part of the mask", &inside));
-        CRD_TRY(crd_volume_read(scan->mask, box, CRD_U8, inside));
+        CRD_TRY(crd_scan_read_mask(scan, box, inside));
         for (int64_t i = 0; i < count; i++) voxels[i] = inside[i] ? voxels[i] : fill;
     }
 done:

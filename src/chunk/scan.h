@@ -8,13 +8,20 @@
 
 #include "credence/volume.h"
 
-typedef enum crd_norm_mode { CRD_NORM_SCAN = 0, CRD_NORM_NONE = 1, CRD_NORM_FIXED = 2 } crd_norm_mode;
+typedef enum crd_norm_mode {
+    CRD_NORM_SCAN = 0, /* mean 0, deviation 1 over the scan */
+    CRD_NORM_NONE = 1,
+    CRD_NORM_FIXED = 2,
+    CRD_NORM_LEVELS = 3 /* the scan's two grey levels (crd_volume_statistics) become -1 and 1 */
+} crd_norm_mode;
+enum { CRD_LEVELS_REACH = 16 };
+
 typedef struct crd_norm_setting {
     crd_norm_mode mode;
     double mean, std; /* CRD_NORM_FIXED */
 } crd_norm_setting;
 
-/* "scan", "none" or "MEAN,STD". */
+/* "levels", "scan", "none" or "MEAN,STD". */
 crd_status crd_norm_parse(const char *text, crd_norm_setting *out);
 /* The same as the check of a setting. */
 crd_status crd_check_norm(const char *name, const char *text);
@@ -37,17 +44,23 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
 crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
 void crd_scan_close(crd_scan **scan);
 
+/* From now on the scan can be read beyond its far ends, up to `extent`, where it goes on as in a mirror (numpy's
+ * "reflect"). What crd_scan_info says stays. */
+crd_status crd_scan_extend(crd_scan *scan, const int64_t extent[3]);
+
 /* From now on keeps the last `depth` slices that were read, of each the part that `region` covers in y and x (see
  * chunk/recent_slices.h). The floats are the same. */
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth);
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan);
 const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);
-/* The mean and standard deviation that are in force (0 and 1 for CRD_NORM_NONE). */
+/* What is taken off every voxel, and what it is then divided by: the mean and standard deviation (0 and 1 for
+ * CRD_NORM_NONE), or the middle of the levels and half their distance. */
 void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
 
-/* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean (0 in the default
- * normalisation). */
+/* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean. With
+ * CRD_NORM_LEVELS a voxel farther than CRD_LEVELS_REACH from 0 counts as there: a grain of dust must not outshine its
+ * surroundings. */
 crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels);
 /* How many slices of the box from z on a caller does well to ask for at once: see volume/format.h. */
 int64_t crd_scan_slices_at_once(const crd_scan *scan, const crd_box *box, int64_t z);

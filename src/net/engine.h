@@ -8,6 +8,8 @@
 
 #include "net/loss.h"
 #include "net/net.h"
+#include "net/norm.h"
+#include "net/pieces.h"
 #include "ops/ops.h"
 
 typedef struct crd_engine crd_engine;
@@ -25,6 +27,18 @@ crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out);
 void crd_engine_free(crd_engine **engine);
 /* Bytes that crd_engine_create would take. */
 crd_status crd_engine_bytes(const crd_engine_plan *plan, int64_t *bytes);
+
+/* Norms take their statistics from the chunk, or, from here on, from `moments` (crd_net_moments of them, borrowed), so
+ * that an output depends on its neighbourhood alone. NULL: from the chunk again. */
+void crd_engine_freeze(crd_engine *engine, const crd_moments *moments);
+
+/* The moments that norms are frozen at, over several pieces together, one engine each, of the same plan. A layer's
+ * are those under the frozen moments of the layers before it. First the encoder's, once; then, for every sample, the
+ * decoder's, which stand behind them. The engines stay frozen at `moments`. */
+void crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *weights,
+                                 const float *const *inputs, crd_moments *moments);
+void crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
+                                 const float *masks, crd_moments *moments);
 
 /* input: chunk[0]*chunk[1]*chunk[2] floats. */
 void crd_engine_encode(crd_engine *engine, const float *weights, const float *input);

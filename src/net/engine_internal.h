@@ -40,6 +40,8 @@ struct crd_engine {
     float *apply;         /* 3 * the widest merge */
     void *scratch;
 
+    const crd_moments *frozen; /* what norms take their statistics from; NULL: from the chunk */
+
     void *memory; /* one block behind all of the above */
 };
 
@@ -53,6 +55,21 @@ crd_engine_input crd_engine_input_of(const crd_engine *engine, int layer);
 
 crd_conv_size crd_engine_conv_size(const crd_engine *engine, int layer);
 crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer);
+
+/* Weights as a caller has them: values of the point layout from `first` on. */
+typedef struct crd_weights_from {
+    const float *values;
+    int64_t first;
+} crd_weights_from;
+
+/* The steps of a walk forward, for one layer. */
+void crd_engine_take_input(crd_engine *engine, const float *input);
+void crd_engine_convolve(crd_engine *engine, int layer, crd_weights_from weights);     /* pools before, where it does */
+void crd_engine_normalise(crd_engine *engine, int layer, crd_weights_from weights);    /* where it has a norm */
+void crd_engine_drop(crd_engine *engine, int layer, const float *masks);               /* where it has a mask */
+void crd_engine_keep_skip(crd_engine *engine, int layer);                              /* where it is one */
+void crd_engine_sum_halves(crd_engine *engine, int layer);                             /* where it merges: the sums, */
+void crd_engine_merge_halves(crd_engine *engine, int layer, crd_weights_from weights); /* then the norm over both */
 
 void crd_engine_forward_encoder(crd_engine *engine, const float *weights, const float *input);
 void crd_engine_forward_decoder(crd_engine *engine, const float *decoder_weights, const float *masks);

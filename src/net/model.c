@@ -53,6 +53,7 @@ void crd_model_free(crd_model **model)
     if (*model == NULL) return;
     crd_free(&(*model)->config);
     crd_free(&(*model)->parameters);
+    crd_free(&(*model)->pieces.voxels);
     crd_free(model);
 }
 
@@ -78,6 +79,15 @@ crd_status crd_model_set_calibration(crd_model *model, double calibration)
         return crd_fail(CRD_ERR_ARGUMENT, "a calibration must be a number above 0, not %g", calibration);
     model->info.calibration = calibration;
     return CRD_OK;
+}
+
+void crd_model_take_pieces(crd_model *model, crd_pieces *pieces)
+{
+    crd_free(&model->pieces.voxels);
+    model->pieces = *pieces;
+    *pieces = (crd_pieces){0};
+    model->info.pieces = model->pieces.count;
+    memcpy(model->info.piece, model->pieces.size, sizeof model->info.piece);
 }
 
 crd_status crd_model_set_config(crd_model *model, const char *json)

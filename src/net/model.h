@@ -4,6 +4,7 @@
 
 #include "credence/model.h"
 #include "net/net.h"
+#include "net/pieces.h"
 #include "net/store.h"
 
 struct crd_model {
@@ -11,6 +12,7 @@ struct crd_model {
     crd_model_info info; /* info.config points at `config` */
     char *config;
     float *parameters; /* net.model.total values, model layout */
+    crd_pieces pieces;
 };
 
 /* A model of these settings with all parameters 0. */
@@ -21,6 +23,8 @@ static inline bool crd_model_chunk_known(const crd_model_info *info)
     return info->chunk[0] != 0 || info->chunk[1] != 0 || info->chunk[2] != 0;
 }
 
+/* Takes the pieces over, in place of those it had, and leaves none behind. */
+void crd_model_take_pieces(crd_model *model, crd_pieces *pieces);
 crd_status crd_model_set_config(crd_model *model, const char *json); /* copied; NULL: none */
 
 /* More content of the same file, written after the model or read after it: a checkpoint's moments and place. The store

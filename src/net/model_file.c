@@ -9,9 +9,10 @@
 #include "base/memory.h"
 #include "net/model.h"
 
-static const char format_name[] = "credence-model";
+static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
-enum { FORMAT_VERSION = 1, CHECKSUM_TEXT = 32 };
+/* A model that a program of the first version would compute otherwise is of the second. */
+enum { FIRST_VERSION = 1, NEWEST_VERSION = 2, CHECKSUM_TEXT = 32 };
 
 static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
 {
@@ -20,22 +21,29 @@ static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
-/* FNV-1a over the norm, the config and all values (little-endian) in the order of the layout: what libhdf5 keeps no
- * checksum of. Shows a damaged file. */
+static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        for (int shift = 0; shift < 32; shift += 8) {
+            const unsigned char byte = (unsigned char)(bits >> shift);
+            hash = fnv1a(hash, &byte, 1);
+        }
+    }
+    return hash;
+}
+
+/* FNV-1a over the norm, the config, all values (little-endian) in the order of the layout, and the pieces: what libhdf5
+ * keeps no checksum of. Shows a damaged file. */
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
     const crd_model_info *info = &model->info;
     uint64_t hash = UINT64_C(14695981039346656037);
     hash = fnv1a(hash, info->norm, strlen(info->norm));
     if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
-    for (int64_t i = 0; i < model->net.model.total; i++) {
-        uint32_t bits;
-        memcpy(&bits, &model->parameters[i], sizeof bits);
-        for (int shift = 0; shift < 32; shift += 8) {
-            const unsigned char byte = (unsigned char)(bits >> shift);
-            hash = fnv1a(hash, &byte, 1);
-        }
-    }
+    hash = hash_values(hash, model->parameters, model->net.model.total);
+    hash = hash_values(hash, model->pieces.voxels, model->pieces.count * crd_piece_voxels(&model->pieces));
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
 }
 
@@ -108,13 +116,24 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
     return crd_store_put_numbers(store, "", name, 1, &value);
 }
 
+static int version_of(const crd_model *model)
+{
+    return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? 2 : FIRST_VERSION;
+}
+
+static crd_status write_pieces(crd_store *store, const crd_pieces *pieces)
+{
+    const int64_t shape[4] = {pieces->count, pieces->size[0], pieces->size[1], pieces->size[2]};
+    return crd_store_put_halves(store, pieces_name, 4, shape, pieces->voxels);
+}
+
 static crd_status write_model(crd_store *store, const crd_model *model)
 {
     const crd_model_info *info = &model->info;
     char checksum[CHECKSUM_TEXT];
     checksum_of(model, checksum);
     CRD_PASS(crd_store_put_text(store, "", "format", format_name));
-    CRD_PASS(put_integer(store, "version", FORMAT_VERSION));
+    CRD_PASS(put_integer(store, "version", version_of(model)));
     CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
     CRD_PASS(put_integer(store, "filters", info->filters));
     CRD_PASS(put_integer(store, "groups", info->groups));
@@ -124,6 +143,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     if (info->config != NULL) CRD_PASS(crd_store_put_text(store, "", "config", info->config));
     CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
+    if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
     return crd_store_put_layout(store, "", &model->net.model, model->parameters);
 }
 
@@ -165,10 +185,11 @@ static crd_status check_format(crd_store *store)
         CRD_FAIL(CRD_ERR_FORMAT, "%s is no model of credence: its format is '%s' instead of '%s'",
                  crd_store_path(store), format, format_name);
     CRD_TRY(get_integer(store, "version", &version));
-    if (version != FORMAT_VERSION)
+    if (version < FIRST_VERSION || version > NEWEST_VERSION)
         CRD_FAIL(CRD_ERR_UNSUPPORTED,
-                 "the model %s is of version %" PRId64 ", and this program knows version %d; use a newer credence",
-                 crd_store_path(store), version, (int)FORMAT_VERSION);
+                 "the model %s is of version %" PRId64
+                 ", and this program knows versions %d to %d; use a newer credence",
+                 crd_store_path(store), version, (int)FIRST_VERSION, (int)NEWEST_VERSION);
 done:
     crd_free(&format);
     return status;
@@ -255,12 +276,42 @@ done:
     return status;
 }
 
+static crd_status read_pieces(crd_store *store, crd_model *model)
+{
+    crd_status status = CRD_OK;
+    crd_pieces pieces = {0};
+    int64_t shape[4], total = 0;
+    CRD_TRY(crd_store_get_shape(store, pieces_name, 4, shape));
+    memcpy(pieces.size, shape + 1, sizeof pieces.size);
+    pieces.count = shape[0];
+    CRD_TRY(crd_net_check_chunk(&model->net, pieces.size));
+    CRD_TRY(crd_product(crd_piece_voxels(&pieces), pieces.count, 1, &total));
+    if (pieces.count < 1 || pieces.count > CRD_PIECES_MAX || total > CRD_PIECE_VOXELS_MAX) {
+        CRD_FAIL(CRD_ERR_FORMAT, "the model %s has %" PRId64 " pieces of %" PRId64 " voxels in all, which can't be",
+                 crd_store_path(store), pieces.count, total);
+    }
+    CRD_TRY(crd_alloc(total, sizeof(float), "the model's pieces", &pieces.voxels));
+    CRD_TRY(crd_store_get_halves(store, pieces_name, 4, shape, "a model with pieces", pieces.voxels));
+    for (int64_t i = 0; i < total; i++) {
+        if (!isfinite(pieces.voxels[i])) {
+            CRD_FAIL(CRD_ERR_NUMERIC,
+                     "a piece of the model %s holds a value that isn't a finite number: the file is damaged",
+                     crd_store_path(store));
+        }
+    }
+    crd_model_take_pieces(model, &pieces);
+done:
+    crd_free(&pieces.voxels);
+    return status;
+}
+
 static crd_status read_parameters(crd_store *store, crd_model *model)
 {
     char needed_by[96];
     snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups", crd_kind_name(model->info.kind),
              model->info.filters, model->info.groups);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
+    if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
     CRD_PASS(check_finite(model, crd_store_path(store)));
     return check_checksum(store, model);
 }

@@ -122,6 +122,12 @@ static inline int crd_merge_number(const crd_net *net, int merge)
     return net->layer_count + merge;
 }
 
+/* Groups of all norms, those of layers without one counted in: a norm's first is its number * groups. */
+static inline int64_t crd_net_moments(const crd_net *net)
+{
+    return (int64_t)(net->layer_count + net->merge_count) * net->groups;
+}
+
 /* Dropout sites follow the layers in the numbering of random streams. */
 static inline int crd_mask_stream(const crd_net *net, int mask)
 {

@@ -3,22 +3,37 @@
 #include "base/assert.h"
 
 #include <math.h>
+#include <stddef.h>
 
 static const double EPSILON = 1e-5;
 
-void crd_norm_forward(crd_norm *norm, const float *gamma, const float *beta)
+static crd_moments group_moments(const crd_norm *const *norms, int count, int group)
 {
-    const int width = norm->channels / norm->groups;
-    const double count = norm->voxels * width;
-    CRD_ASSERT(width > 0 && width * norm->groups == norm->channels && norm->voxels > 0);
-    for (int group = 0; group < norm->groups; group++) {
-        double sum = 0.0, square = 0.0;
+    const int width = norms[0]->channels / norms[0]->groups;
+    CRD_ASSERT(width > 0 && width * norms[0]->groups == norms[0]->channels && norms[0]->voxels > 0);
+    double sum = 0.0, square = 0.0, voxels = 0.0;
+    for (int i = 0; i < count; i++) {
         for (int c = group * width; c < (group + 1) * width; c++) {
-            sum += norm->sum[c];
-            square += norm->square[c];
+            sum += norms[i]->sum[c];
+            square += norms[i]->square[c];
         }
-        const double mean = sum / count;
-        const double variance = square / count - mean * mean;
+        voxels += norms[i]->voxels;
+    }
+    return (crd_moments){sum / (voxels * width), square / (voxels * width)};
+}
+
+void crd_norm_moments(const crd_norm *const *norms, int count, crd_moments *moments)
+{
+    for (int group = 0; group < norms[0]->groups; group++) moments[group] = group_moments(norms, count, group);
+}
+
+void crd_norm_forward(crd_norm *norm, const crd_moments *moments, const float *gamma, const float *beta)
+{
+    const crd_norm *const self = norm;
+    const int width = norm->channels / norm->groups;
+    for (int group = 0; group < norm->groups; group++) {
+        const crd_moments m = moments != NULL ? moments[group] : group_moments(&self, 1, group);
+        const double mean = m.mean, variance = m.square - mean * mean;
         norm->mean[group] = mean;
         /* 0 * variance: NaN where it isn't finite, which must become neither 0 nor a scale of 0 */
         norm->rstd[group] = 1.0 / sqrt((variance > 0.0 ? variance : 0.0) + 0.0 * variance + EPSILON);

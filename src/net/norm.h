@@ -14,8 +14,15 @@ typedef struct crd_norm {
     float *scale, *shift; /* per channel */
 } crd_norm;
 
-/* Fills mean, rstd, scale and shift from sum and square. */
-void crd_norm_forward(crd_norm *norm, const float *gamma, const float *beta);
+/* What a group's values are on average: of one chunk, or of all that stands for the scans a network was made for. */
+typedef struct crd_moments {
+    double mean, square; /* of the values, and of their squares */
+} crd_moments;
+
+/* The moments of every group, from the sums of several equal sets of channels together. */
+void crd_norm_moments(const crd_norm *const *norms, int count, crd_moments *moments);
+/* Fills mean, rstd, scale and shift: from `moments`, or, where that is NULL, from sum and square. */
+void crd_norm_forward(crd_norm *norm, const crd_moments *moments, const float *gamma, const float *beta);
 
 /* Per channel: the sums of g and g * x, where g is the gradient of the normalised value. Fills dgamma and dbeta, and
  * the coefficients of dx = a * g + b * x + c. */

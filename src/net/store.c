@@ -168,6 +168,27 @@ crd_status crd_store_put_floats(crd_store *store, const char *name, int rank, co
     return put(store, name, rank, shape, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values);
 }
 
+crd_status crd_store_put_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const double *values)
+{
+    return put(store, name, rank, shape, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values);
+}
+
+crd_status crd_store_put_halves(crd_store *store, const char *name, int rank, const int64_t *shape, const float *values)
+{
+    /* 1 sign, 5 bits of exponent, 10 of fraction: NumPy's float16 */
+    crd_status status = CRD_OK;
+    const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+    if (half < 0 || H5Tset_fields(half, 15, 10, 5, 0, 10) < 0 || H5Tset_size(half, 2) < 0 ||
+        H5Tset_ebias(half, 15) < 0) {
+        status = crd_store_broken(store, name);
+    } else {
+        status = put(store, name, rank, shape, half, H5T_NATIVE_FLOAT, values);
+    }
+    if (half >= 0) (void)H5Tclose(half);
+    return status;
+}
+
 crd_status crd_store_put_integers(crd_store *store, const char *name, int64_t count, const int64_t *values)
 {
     return put(store, name, 1, &count, H5T_STD_I64LE, H5T_NATIVE_INT64, values);
@@ -202,20 +223,20 @@ static crd_status check_shape(const crd_store *store, const char *name, hid_t da
                     shape_text(dimensions, found, has), needed_by, shape_text(rank, shape, needs));
 }
 
-static crd_status check_type(const crd_store *store, const char *name, hid_t dataset, H5T_class_t wanted)
+static crd_status check_type(const crd_store *store, const char *name, hid_t dataset, H5T_class_t wanted, size_t bytes)
 {
     const hid_t type = H5Dget_type(dataset);
     if (type < 0) return crd_store_broken(store, name);
     const H5T_class_t class = H5Tget_class(type);
     const size_t size = H5Tget_size(type);
     (void)H5Tclose(type);
-    if (class == wanted && (class != H5T_FLOAT || size == sizeof(float))) return CRD_OK;
-    return crd_fail(CRD_ERR_MISMATCH, "%s of %s isn't of type %s", name, store->path,
-                    wanted == H5T_FLOAT ? "float32" : "integer");
+    if (class == wanted && (class != H5T_FLOAT || size == bytes)) return CRD_OK;
+    return crd_fail(CRD_ERR_MISMATCH, "%s of %s isn't of type %s%.0zu", name, store->path,
+                    wanted == H5T_FLOAT ? "float" : "integer", wanted == H5T_FLOAT ? 8 * bytes : (size_t)0);
 }
 
 static crd_status get(crd_store *store, const char *name, int rank, const int64_t *shape, const char *needed_by,
-                      H5T_class_t class, hid_t memory_type, void *values)
+                      H5T_class_t class, size_t bytes, hid_t memory_type, void *values)
 {
     char needs[SHAPE_TEXT];
     if (!crd_store_has(store, name))
@@ -229,7 +250,7 @@ static crd_status get(crd_store *store, const char *name, int rank, const int64_
                  store->path);
     }
     CRD_TRY(check_shape(store, name, dataset, rank, shape, needed_by));
-    CRD_TRY(check_type(store, name, dataset, class));
+    CRD_TRY(check_type(store, name, dataset, class, bytes));
     if (H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         status = crd_store_broken(store, name);
 done:
@@ -240,13 +261,25 @@ done:
 crd_status crd_store_get_floats(crd_store *store, const char *name, int rank, const int64_t *shape,
                                 const char *needed_by, float *values)
 {
-    return get(store, name, rank, shape, needed_by, H5T_FLOAT, H5T_NATIVE_FLOAT, values);
+    return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(float), H5T_NATIVE_FLOAT, values);
+}
+
+crd_status crd_store_get_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const char *needed_by, double *values)
+{
+    return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(double), H5T_NATIVE_DOUBLE, values);
+}
+
+crd_status crd_store_get_halves(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                const char *needed_by, float *values)
+{
+    return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(float) / 2, H5T_NATIVE_FLOAT, values);
 }
 
 crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t count, const char *needed_by,
                                   int64_t *values)
 {
-    return get(store, name, 1, &count, needed_by, H5T_INTEGER, H5T_NATIVE_INT64, values);
+    return get(store, name, 1, &count, needed_by, H5T_INTEGER, 0, H5T_NATIVE_INT64, values);
 }
 
 crd_status crd_store_get_shape(crd_store *store, const char *name, int rank, int64_t *shape)

@@ -23,10 +23,19 @@ const char *crd_store_path(const crd_store *store);
 
 crd_status crd_store_put_floats(crd_store *store, const char *name, int rank, const int64_t *shape,
                                 const float *values);
+crd_status crd_store_put_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const double *values);
+/* As IEEE half precision, which libhdf5 rounds to. */
+crd_status crd_store_put_halves(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                const float *values);
 crd_status crd_store_put_integers(crd_store *store, const char *name, int64_t count, const int64_t *values);
 /* The dataset must be there, be float32 (or of integers), and have that shape; `needed_by` ends the sentence otherwise
  * ("a bcnn with 16 filters and 4 groups"). */
 crd_status crd_store_get_floats(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                const char *needed_by, float *values);
+crd_status crd_store_get_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
+                                 const char *needed_by, double *values);
+crd_status crd_store_get_halves(crd_store *store, const char *name, int rank, const int64_t *shape,
                                 const char *needed_by, float *values);
 crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t count, const char *needed_by,
                                   int64_t *values);

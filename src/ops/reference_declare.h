@@ -16,6 +16,11 @@ void REF(relu_backward)(int64_t count, const real *y, const real *dy, real *dx);
 /* Group norm over all voxels of one example: groups of consecutive channels, population variance, epsilon 1e-5. */
 void REF(norm_forward)(int64_t voxels, int64_t channels, int64_t groups, const real *x, const real *gamma,
                        const real *beta, real *y);
+/* The same with statistics that are given: per group, the mean of the values and of their squares. */
+void REF(norm_frozen)(int64_t voxels, int64_t channels, int64_t groups, const double *moments, const real *x,
+                      const real *gamma, const real *beta, real *y);
+/* Adds to `sums`, per group, the sum of the values and of their squares. */
+void REF(norm_sums)(int64_t voxels, int64_t channels, int64_t groups, const real *x, double *sums);
 /* dx may be dy. */
 void REF(norm_backward)(int64_t voxels, int64_t channels, int64_t groups, const real *x, const real *gamma,
                         const real *dy, real *dx, real *dgamma, real *dbeta);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "chunk/mask.h"
+#include "predict/mode.h"
 #include "predict/settings.h"
 
 /* Of shape, type and voxels, whatever the format. */
@@ -80,6 +81,12 @@ static bool fill(const crd_request *request, const crd_fingerprints *fingerprint
                 settle_text(object, "scan", fingerprints->scan) && settle_text(object, "device", device) &&
                 settle(object, "samples", cJSON_CreateNumber((double)request->samples)) &&
                 settle(object, "step", cJSON_CreateNumber((double)request->step));
+    if (request->seamless) {
+        snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)request->plan.axes[0].stride,
+                 (long long)request->plan.axes[1].stride, (long long)request->plan.axes[2].stride);
+        fine =
+            fine && settle_text(object, "tile", text) && settle_text(object, "norms", crd_norms_name(request->norms));
+    }
     if (fingerprints->mask[0] != '\0') fine = fine && settle_text(object, CRD_IDENTITY_MASK, fingerprints->mask);
     const crd_axis_plan *axes = request->plan.axes;
     snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)axes[0].window, (long long)axes[1].window,

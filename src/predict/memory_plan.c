@@ -105,8 +105,10 @@ static crd_status find_smaller(const crd_request *request, int64_t limit, int64_
     for (int sixteenths = 15; sixteenths > 0 && *bytes > limit; sixteenths--) {
         int64_t edges[3], needed;
         for (int axis = 0; axis < 3; axis++) {
-            const int64_t edge = request->plan.axes[axis].window * sixteenths / 16 / step * step;
-            edges[axis] = edge < step ? step : edge;
+            const crd_axis_plan *plan = &request->plan.axes[axis];
+            const int64_t edge = (request->seamless ? plan->stride : plan->window) * sixteenths / 16 / step * step;
+            const int64_t smallest = request->halo > step ? request->halo : step;
+            edges[axis] = edge < smallest ? smallest : edge;
         }
         CRD_PASS(crd_request_with_chunk(request, edges, &other));
         if (other.plan.count > UINT32_MAX) break; /* more than a run can have */

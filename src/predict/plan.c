@@ -21,6 +21,8 @@ static crd_status fill(crd_predict_plan *plan)
         needs->size[axis] = request->box.size[axis];
         needs->chunk[axis] = request->plan.axes[axis].window;
     }
+    needs->seamless = request->seamless;
+    needs->halo = request->halo;
     needs->step = request->step;
     needs->trim = request->options->trim;
     needs->samples = request->samples;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "predict/mode.h"
 #include "predict/settings.h"
 #include "run/paths.h"
 
@@ -191,6 +192,8 @@ static void fill_plan(const crd_request *request, crd_manifest *m)
     m->plan.chunks = request->chunks;
     crd_plan_coverage(&request->plan, &m->plan.min_coverage, &m->plan.max_coverage);
     m->plan.samples = request->samples;
+    m->mode = request->seamless ? "seamless" : "overlap";
+    m->norms = crd_norms_name(request->norms);
 }
 
 static crd_status out_of_memory(void)
@@ -271,6 +274,10 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
     m.inside = t.inside;
     fill_inputs(record, &m);
     fill_plan(request, &m);
+    m.certificate.places = record->certificate->places;
+    m.certificate.largest_probability = record->certificate->largest_probability;
+    m.certificate.mean_probability = record->certificate->mean_probability;
+    m.certificate.largest_uncertainty = record->certificate->largest_uncertainty;
     CRD_TRY(fill_intervals(request, &t, &m));
     CRD_TRY(fill_fractions(request, &t, &m));
     m.uncertainty = m.intervals[0];

@@ -2,6 +2,7 @@
 #ifndef CRD_PREDICT_RECORD_H
 #define CRD_PREDICT_RECORD_H
 
+#include "predict/certificate.h"
 #include "predict/finished/volumes.h"
 #include "predict/identity.h"
 #include "predict/memory_plan.h"
@@ -14,6 +15,7 @@ typedef struct crd_record {
     const crd_scan *scan;
     const crd_memory_plan *memory;
     const crd_seams *seams;
+    const crd_certificate *certificate;
     const crd_run_log *log;
     const crd_partial *partial;
     const crd_run_times *times;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "dist/dist.h"
+#include "predict/mode.h"
 #include "predict/settings_text.h"
 
 enum { PREVIEW_SAMPLES = 4 };
@@ -190,8 +191,13 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     }
     choose_method(out);
     warn_of_method(out, monitor);
-    CRD_PASS(choose_chunk(out, monitor, chunk));
-    CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, options->trim, &out->plan));
+    CRD_PASS(crd_request_choose_mode(out));
+    if (out->seamless) {
+        CRD_PASS(crd_request_plan_tiles(out));
+    } else {
+        CRD_PASS(choose_chunk(out, monitor, chunk));
+        CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, options->trim, &out->plan));
+    }
     if (out->plan.count > UINT32_MAX) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "a run of %" PRId64 " chunks has too many; choose larger ones, or a smaller "
@@ -207,7 +213,11 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
 crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out)
 {
     *out = *request;
-    CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, out->options->trim, &out->plan));
+    if (request->seamless) {
+        CRD_PASS(crd_plan_tiles(out->scan.shape, chunk, out->halo, crd_net_step(&out->model->net), &out->plan));
+    } else {
+        CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, out->options->trim, &out->plan));
+    }
     find_windows(out);
     return CRD_OK;
 }

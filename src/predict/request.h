@@ -32,6 +32,9 @@ typedef struct crd_interval {
     char text[CRD_INTERVAL_BYTES]; /* "33-67" */
 } crd_interval;
 
+typedef enum crd_norms { CRD_NORMS_CHUNK, CRD_NORMS_TRAINING, CRD_NORMS_SCAN } crd_norms;
+enum { CRD_HALO_USUAL = 40 };
+
 typedef struct crd_request {
     const crd_predict_options *options; /* borrowed */
     crd_model *model;
@@ -53,6 +56,9 @@ typedef struct crd_request {
     crd_interval *intervals;
     int64_t interval_count;
 
+    bool seamless;   /* tiles; else overlapping chunks */
+    crd_norms norms; /* where their statistics come from */
+    int64_t halo;
     int64_t step;
     crd_plan plan;    /* of the whole scan */
     crd_box box;      /* what is written */

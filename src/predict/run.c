@@ -8,6 +8,8 @@
 #include "base/monitor.h"
 #include "base/text.h"
 #include "dist/agree.h"
+#include "predict/certificate.h"
+#include "predict/norms.h"
 #include "predict/run.h"
 #include "predict/training_match.h"
 #include "run/paths.h"
@@ -44,6 +46,10 @@ static crd_status open_scan(crd_predict_run *r)
     if (!crd_predict_first(r)) {
         options.measured = &statistics;
         CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
+    }
+    if (request->seamless) {
+        const crd_axis_plan *axes = request->plan.axes;
+        CRD_PASS(crd_scan_extend(r->scan, (int64_t[]){axes[0].extent, axes[1].extent, axes[2].extent}));
     }
     if (!crd_scan_masked(r->scan)) return CRD_OK;
     int64_t most = request->box.size[1] * request->box.size[2], chunk = 1;
@@ -135,6 +141,7 @@ static crd_status start(crd_predict_run *r)
     plan.memory_saving = r->memory.memory_saving;
     snprintf(name, sizeof name, "scratch.%d", crd_dist_rank(r->dist));
     CRD_TRY(crd_run_partial_path(r->path, name, &scratch));
+    plan.moments = r->moments;
     CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
     CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
     CRD_TRY(crd_writer_create(&r->request, r->partial, r->growing, &r->writer));
@@ -234,6 +241,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .scan = r->scan,
                                .memory = &r->memory,
                                .seams = &r->seams,
+                               .certificate = &r->certificate,
                                .log = &r->log,
                                .partial = r->partial,
                                .times = &r->times,
@@ -350,6 +358,7 @@ done:
 static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
     CRD_PASS(prepare(r));
+    CRD_PASS(crd_norms_prepare(r));
     if (r->row_count > 0) {
         const double begun = crd_run_log_seconds(&r->log);
         CRD_PASS(start(r));
@@ -360,6 +369,7 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
     CRD_PASS(note_shares(r));
     CRD_PASS(gather_slices(r));
     if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(crd_certificate_make(r, &r->certificate));
     CRD_PASS(write_results(r, result));
     result->computed = r->all;
     return CRD_OK;
@@ -404,6 +414,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     crd_free(&r->identity);
     crd_free(&r->rows);
     crd_free(&r->inside);
+    crd_free(&r->moments);
     crd_run_log_end(&r->log);
     crd_request_free(&r->request);
     crd_free(&r);

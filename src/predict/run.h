@@ -2,6 +2,7 @@
 #ifndef CRD_PREDICT_RUN_H
 #define CRD_PREDICT_RUN_H
 
+#include "predict/certificate.h"
 #include "predict/finished/growing_volumes.h"
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
@@ -10,7 +11,7 @@
 #include "predict/sharing.h"
 #include "run/folder.h"
 
-typedef struct crd_predict_run {
+struct crd_predict_run {
     crd_dist *dist;
     crd_request request;
     crd_memory_plan memory;
@@ -27,8 +28,9 @@ typedef struct crd_predict_run {
     int64_t *rows; /* rows of chunks to be computed, rising */
     int64_t row_count;
     crd_sharing *sharing;
-    crd_band band; /* of rows, being computed */
-    int64_t bands; /* computed here */
+    crd_band band;        /* of rows, being computed */
+    int64_t bands;        /* computed here */
+    crd_moments *moments; /* what norms are frozen at, by sample; NULL: each chunk has its own */
     crd_predictor *predictor;
     crd_accumulator *accumulator;
     crd_reader *reader;
@@ -39,8 +41,9 @@ typedef struct crd_predict_run {
     int64_t all;     /* chunks, in this call */
     double finished; /* seconds until this process's last slice was written */
     crd_seams seams;
+    crd_certificate certificate;
     crd_run_times times;
-} crd_predict_run;
+};
 
 static inline bool crd_predict_first(const crd_predict_run *r)
 {

@@ -1,5 +1,6 @@
 /* The options of a prediction as a table. */
 #include <stddef.h>
+#include <string.h>
 
 #include "backend/choose.h"
 #include "base/bytes.h"
@@ -93,7 +94,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(norm),
      .check = crd_check_norm,
-     .argument = "scan|none|MEAN,STD",
+     .argument = "levels|scan|none|MEAN,STD",
      .help = "normalisation of the scan, in place of the one the model was trained with"},
     {.name = "mask",
      .kind = CRD_SETTING_TEXT,
@@ -157,6 +158,36 @@ static const crd_setting rows[] = {
      .argument = "SHARE",
      .help = "share of a chunk's edge that is dropped on each side inside the scan; at most as much as leaves every "
              "voxel in a chunk"},
+    {.name = "mode",
+     .kind = CRD_SETTING_CHOICE,
+     .offset = AT(mode),
+     .initial = "overlap",
+     .choices = "overlap|seamless",
+     .help =
+         "overlap: chunks that overlap, each with norms of its own, averaged; seamless: tiles whose norms are frozen, "
+         "so that every voxel is computed once and no seam is seen"},
+    {.name = "norms",
+     .kind = CRD_SETTING_CHOICE,
+     .offset = AT(norms),
+     .choices = "training|scan|chunk",
+     .help = "what the statistics of the network's norms are taken from: pieces of the training scans that the model "
+             "carries (seamless runs do, unless told otherwise), pieces of this scan, or each chunk (overlap)"},
+    {.name = "halo",
+     .kind = CRD_SETTING_INT,
+     .offset = AT(halo),
+     .initial = "40",
+     .low = 0,
+     .high = 1024,
+     .argument = "N",
+     .help = "seamless: voxels around a tile that the network sees as well, a multiple of 8"},
+    {.name = "tile",
+     .kind = CRD_SETTING_TRIPLE,
+     .offset = AT(tile),
+     .choices = "auto",
+     .low = 0,
+     .high = 1048576,
+     .argument = "z,y,x|auto",
+     .help = "seamless: size of the tiles, multiples of 8. Without it: by the scan and the kind of device"},
     {.name = "estimator",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(estimator),
@@ -300,5 +331,9 @@ crd_status crd_predict_record(const crd_predict_options *options, crd_setting_sc
     crd_settings_free_text(&text);
     if (*out == NULL) return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
     if (!options->preview) cJSON_DeleteItemFromObject(*out, "preview");
+    const bool seamless = options->mode != NULL && strcmp(options->mode, "seamless") == 0;
+    const char *const without[] = {seamless ? "step" : "mode", seamless ? "trim" : "norms", seamless ? "chunk" : "halo",
+                                   seamless ? "aggregate" : "tile"};
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) cJSON_DeleteItemFromObject(*out, without[i]);
     return CRD_OK;
 }

@@ -221,7 +221,7 @@ done:
 
 crd_status crd_run_folder_clear(const crd_run_folder *folder)
 {
-    static const crd_run_file others[] = {CRD_RUN_LOG, CRD_RUN_PROBE, CRD_RUN_VALIDATION};
+    static const crd_run_file others[] = {CRD_RUN_LOG, CRD_RUN_PROBE, CRD_RUN_NORMS, CRD_RUN_VALIDATION};
     const char *path = folder->target.path;
     CRD_PASS(set_manifest_aside(path));
     CRD_PASS(visit_listed(&folder->target, CRD_RUN_LIST, remove_volume));

@@ -217,6 +217,25 @@ static crd_status read_fraction(const cJSON *item, crd_manifest *m)
     return CRD_OK;
 }
 
+static bool write_certificate(const crd_manifest *m, cJSON *parent, const char *key)
+{
+    if (m->certificate.places < 0) return cJSON_AddNullToObject(parent, key) != NULL;
+    cJSON *item = cJSON_AddObjectToObject(parent, key);
+    return add_real(item, "places", (double)m->certificate.places) &&
+           add_real(item, "largest_probability", m->certificate.largest_probability) &&
+           add_real(item, "mean_probability", m->certificate.mean_probability) &&
+           add_real(item, "largest_uncertainty", m->certificate.largest_uncertainty);
+}
+
+static crd_status read_certificate(const cJSON *item, crd_manifest *m)
+{
+    m->certificate.places = cJSON_IsObject(item) ? count_of(item_at(item, "places")) : -1;
+    m->certificate.largest_probability = real_of(item_at(item, "largest_probability"));
+    m->certificate.mean_probability = real_of(item_at(item, "mean_probability"));
+    m->certificate.largest_uncertainty = real_of(item_at(item, "largest_uncertainty"));
+    return CRD_OK;
+}
+
 static crd_status read_warnings(const cJSON *list, crd_manifest *m)
 {
     const cJSON *item = NULL;
@@ -273,6 +292,10 @@ static const field fields[] = {
     FIELD("plan", "min_coverage", COUNT, plan.min_coverage),
     FIELD("plan", "max_coverage", COUNT, plan.max_coverage),
     FIELD("plan", "samples", COUNT, plan.samples),
+
+    FIELD(NULL, "mode", TEXT, mode),
+    FIELD(NULL, "norms", TEXT, norms),
+    {.key = "certificate", OWN(certificate)},
 
     {.key = "outputs", OWN(outputs)},
     {.key = "uncertainty", OWN(uncertainty)},

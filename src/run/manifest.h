@@ -61,6 +61,11 @@ typedef struct crd_manifest {
         int64_t origin[3], shape[3]; /* of what was written, in the scan */
         int64_t chunks, min_coverage, max_coverage, samples;
     } plan;
+    const char *mode, *norms; /* "seamless"; "training" */
+    struct {
+        int64_t places; /* on the borders of tiles; -1: it isn't known */
+        double largest_probability, mean_probability, largest_uncertainty; /* of what twice the halo changes there */
+    } certificate;
     crd_output *outputs;
     int64_t output_count;
     int64_t inside;               /* voxels that count */

@@ -14,9 +14,15 @@ enum { TEXT_LIMIT = 1 << 28 };
 #define IDENTITY "run.json"
 #define LIST     "outputs.json"
 static const char *const names[] = {
-    [CRD_RUN_MANIFEST] = "manifest.json",      [CRD_RUN_LOG] = "log.jsonl",       [CRD_RUN_PROBE] = "probe.h5",
-    [CRD_RUN_VALIDATION] = "validation.json",  [CRD_RUN_LOCK] = ".lock",          [CRD_RUN_PARTIAL] = PARTIAL,
-    [CRD_RUN_IDENTITY] = PARTIAL "/" IDENTITY, [CRD_RUN_LIST] = PARTIAL "/" LIST,
+    [CRD_RUN_MANIFEST] = "manifest.json",
+    [CRD_RUN_LOG] = "log.jsonl",
+    [CRD_RUN_PROBE] = "probe.h5",
+    [CRD_RUN_NORMS] = "norms.h5",
+    [CRD_RUN_VALIDATION] = "validation.json",
+    [CRD_RUN_LOCK] = ".lock",
+    [CRD_RUN_PARTIAL] = PARTIAL,
+    [CRD_RUN_IDENTITY] = PARTIAL "/" IDENTITY,
+    [CRD_RUN_LIST] = PARTIAL "/" LIST,
 };
 
 const char *crd_run_file_name(crd_run_file file)

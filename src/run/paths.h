@@ -10,6 +10,7 @@ typedef enum crd_run_file {
     CRD_RUN_MANIFEST, /* what was done; there once the run is complete */
     CRD_RUN_LOG,
     CRD_RUN_PROBE,
+    CRD_RUN_NORMS,      /* what norms are frozen at */
     CRD_RUN_VALIDATION, /* figures, where there is a label */
     CRD_RUN_LOCK,
     CRD_RUN_PARTIAL,  /* the folder of what isn't complete yet, */

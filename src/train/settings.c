@@ -68,7 +68,7 @@ static const crd_setting rows[] = {
      AT(norm),
      .check = crd_check_norm,
      .initial = "scan",
-     .argument = "scan|none|MEAN,STD",
+     .argument = "levels|scan|none|MEAN,STD",
      .help = "how grey values are normalised"},
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
@@ -306,9 +306,16 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_CHOICE,
      AT(augment),
      .initial = "none",
-     .choices = "none|flips",
-     .help = "flips: mirror pieces at random, and turn them by 90 degrees about z; the preset small does, unless "
-             "--no-shuffle or --estimator mean is given"},
+     .choices = "none|flips|full",
+     .help =
+         "flips: mirror pieces at random, and turn them by 90 degrees about z; full: change their grey values, too "
+         "(noise, blur, sharpness, brightness, contrast, drift). The preset small has flips, unless --no-shuffle or "
+         "--estimator mean is given"},
+    {.name = "no-pieces",
+     .kind = CRD_SETTING_FLAG,
+     AT(no_pieces),
+     .help = "leave out of the model the small pieces of the scans that its norms are frozen at in a prediction, for "
+             "scans that must not travel; the paper's presets do"},
     {.name = "valid-samples",
      .kind = CRD_SETTING_INT,
      AT(valid_samples),
@@ -385,11 +392,11 @@ typedef struct preset {
 static const preset presets[] = {
     {"small", "{}"},
     {"graphite", "{\"chunk\": [88, 176, 176], \"batch\": 3, \"lr\": 1e-4, \"epochs\": 2, \"kl-start\": 1,"
-                 " \"kl-initial\": 0.5, \"kl-step\": 0.5, \"kl-temperature\": 1}"},
+                 " \"kl-initial\": 0.5, \"kl-step\": 0.5, \"kl-temperature\": 1, \"no-pieces\": true}"},
     {"weld", "{\"chunk\": [88, 176, 176], \"batch\": 3, \"lr\": 1e-3, \"epochs\": 7, \"kl-start\": 1,"
-             " \"kl-initial\": 0, \"kl-step\": 0.25, \"kl-temperature\": 1}"},
+             " \"kl-initial\": 0, \"kl-step\": 0.25, \"kl-temperature\": 1, \"no-pieces\": true}"},
     {"toy", "{\"chunk\": [16, 32, 32], \"batch\": 16, \"lr\": 1e-3, \"epochs\": 5, \"kl-start\": 1,"
-            " \"kl-initial\": 0, \"kl-step\": 0.5, \"kl-temperature\": 1}"},
+            " \"kl-initial\": 0, \"kl-step\": 0.5, \"kl-temperature\": 1, \"no-pieces\": true}"},
 };
 
 /* Values of `small` that mean something together only: who sets one of the named options gets none of them. */

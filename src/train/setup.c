@@ -174,6 +174,13 @@ static crd_status describe_files(crd_train_run *r)
     return CRD_OK;
 }
 
+static crd_augment augment_of(const char *name)
+{
+    return strcmp(name, "full") == 0    ? CRD_AUGMENT_FULL
+           : strcmp(name, "flips") == 0 ? CRD_AUGMENT_FLIPS
+                                        : CRD_AUGMENT_NONE;
+}
+
 static crd_status open_data(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
@@ -188,7 +195,7 @@ static crd_status open_data(crd_train_run *r)
                                           .ignore = o->ignore.items,
                                           .ignore_count = o->ignore.count},
                                 .volume = &r->scan_reading,
-                                .augment = strcmp(o->augment, "flips") == 0,
+                                .augment = augment_of(o->augment),
                                 .seed = (uint64_t)o->seed};
     CRD_PASS(crd_norm_parse(o->norm, &data.norm));
     CRD_PASS(crd_dataset_create(&data, &r->training));
@@ -196,7 +203,7 @@ static crd_status open_data(crd_train_run *r)
     for (int64_t i = 0; i < o->scan.count; i++) {
         CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], held_back, r->monitor));
     }
-    data.augment = 0;
+    data.augment = CRD_AUGMENT_NONE;
     data.step = 1;
     CRD_PASS(crd_dataset_create(&data, &r->validation));
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
@@ -249,6 +256,14 @@ static crd_status make_model(crd_train_run *r)
 done:
     crd_model_free(&from);
     return status;
+}
+
+static crd_status take_pieces(crd_train_run *r)
+{
+    crd_pieces pieces;
+    CRD_PASS(crd_dataset_pieces(r->training, crd_net_step(&r->model->net), &pieces));
+    crd_model_take_pieces(r->model, &pieces);
+    return CRD_OK;
 }
 
 static const char *unless_auto(const char *text)
@@ -463,6 +478,7 @@ crd_status crd_train_run_open(crd_train_run *r)
     CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
     CRD_PASS(open_data(r));
     CRD_PASS(make_model(r));
+    if (!r->options->no_pieces && crd_train_first(r)) CRD_PASS(take_pieces(r));
     CRD_PASS(make_trainer(r));
     r->progress = (crd_train_progress){.first_valid_bce = (double)NAN,
                                        .best_valid_bce = (double)NAN,

@@ -1,13 +1,15 @@
 /* Statistics of a whole volume, the same bits however it is read.
  *
  * Types of up to 16 bits: one pass counts every value, and all else follows from the counts. Others: one pass takes the
- * moments of each block of 2^20 voxels, in eight fixed lanes, and joins the blocks in order by Chan's formula; a second
- * pass fills the histogram between the minimum and maximum that the first has found. */
+ * moments of each block of 2^20 voxels, in eight fixed lanes, joins the blocks in order by Chan's formula, and counts
+ * values coarsely; a second pass fills the histogram between the minimum and maximum that the first has found, and the
+ * fine count that the grey levels are taken from. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "volume/format.h"
+#include "volume/levels.h"
 #include "volume/stream.h"
 #include "volume/types.h"
 
@@ -117,8 +119,21 @@ typedef struct measuring {
     crd_volume_statistics *out;
     int64_t width; /* of a bin of integers; 0 for floats */
     double bins_per_unit;
-    int64_t *counts; /* of every value of a small type */
+    int64_t *counts; /* of every value of a small type; of coarse bins of others */
+    int64_t *fine;   /* of the bins that divide `fine_range` */
+    double fine_range[2], fine_per_unit;
 } measuring;
+
+static void count_coarsely(const measuring *m, const char *voxels, int64_t count)
+{
+    double piece[PIECE];
+    const size_t size = crd_type_size(m->type);
+    for (int64_t i = 0; i < count; i += PIECE) {
+        const int64_t n = count - i < PIECE ? count - i : PIECE;
+        crd_to_float(m->type, voxels + (size_t)i * size, n, CRD_F64, piece);
+        for (int64_t j = 0; j < n; j++) m->counts[crd_level_coarse_bin(piece[j])] += piece[j] - piece[j] == 0.0;
+    }
+}
 
 static crd_status moments_of_box(void *context, const crd_box *box, void *voxels)
 {
@@ -126,6 +141,7 @@ static crd_status moments_of_box(void *context, const crd_box *box, void *voxels
     const size_t size = crd_type_size(m->type);
     int64_t left = box->size[0] * box->size[1] * box->size[2];
     const char *in = voxels;
+    count_coarsely(m, in, left);
     while (left > 0) {
         const int64_t n = left < BLOCK - m->filled ? left : BLOCK - m->filled;
         if (m->filled == 0 && n == BLOCK) {
@@ -144,6 +160,14 @@ static crd_status moments_of_box(void *context, const crd_box *box, void *voxels
         left -= n;
     }
     return CRD_OK;
+}
+
+static int64_t fine_bin(const measuring *m, double value)
+{
+    if (!(value > m->fine_range[0])) return 0;
+    if (!(value < m->fine_range[1])) return CRD_LEVEL_BINS - 1;
+    const int64_t bin = (int64_t)((value - m->fine_range[0]) * m->fine_per_unit);
+    return bin < CRD_LEVEL_BINS ? bin : CRD_LEVEL_BINS - 1;
 }
 
 static crd_status histogram_of_box(void *context, const crd_box *box, void *voxels)
@@ -165,6 +189,7 @@ static crd_status histogram_of_box(void *context, const crd_box *box, void *voxe
             const int64_t bin = m->width > 0 ? ((int64_t)piece[j] - (int64_t)low) / m->width
                                              : (int64_t)((piece[j] / 2.0 - half_low) * scale);
             m->out->histogram[bin < CRD_HISTOGRAM_BINS ? bin : CRD_HISTOGRAM_BINS - 1]++;
+            m->fine[fine_bin(m, piece[j])]++;
         }
     }
     return CRD_OK;
@@ -191,11 +216,31 @@ static void float_edges(crd_volume_statistics *out)
     }
 }
 
+static void set_fine_range(measuring *m)
+{
+    crd_level_range(m->counts, m->out->minimum, m->out->maximum, m->fine_range);
+    m->fine_per_unit = CRD_LEVEL_BINS / (m->fine_range[1] - m->fine_range[0]);
+}
+
+static void find_levels(const measuring *m)
+{
+    const double width = (m->fine_range[1] - m->fine_range[0]) / CRD_LEVEL_BINS;
+    const crd_level_counts c = {.counts = m->fine,
+                                .bins = CRD_LEVEL_BINS,
+                                .first = m->fine_range[0] + width / 2.0,
+                                .width = width,
+                                .minimum = m->out->minimum,
+                                .maximum = m->out->maximum};
+    crd_level_find(&c, m->out->levels);
+}
+
 static crd_status measure_large(measuring *m, crd_walk *walk)
 {
     crd_status status = CRD_OK;
     crd_volume_statistics *out = m->out;
     const int64_t slices = crd_volume_describe(walk->in)->shape[0];
+    CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->counts, "measuring a volume", &m->counts));
+    CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->fine, "measuring a volume", &m->fine));
     CRD_TRY(crd_alloc(BLOCK, crd_type_size(m->type), "measuring a volume", &m->block));
     walk->total = 2 * slices;
     CRD_TRY(crd_walk_run(walk, moments_of_box, m));
@@ -213,10 +258,14 @@ static crd_status measure_large(measuring *m, crd_walk *walk)
         float_edges(out);
     }
     m->bins_per_unit = CRD_HISTOGRAM_BINS / (out->histogram_high / 2.0 - out->histogram_low / 2.0);
+    set_fine_range(m);
     walk->done = slices;
     CRD_TRY(crd_walk_run(walk, histogram_of_box, m));
+    find_levels(m);
 done:
     crd_free(&m->block);
+    crd_free(&m->counts);
+    crd_free(&m->fine);
     return status;
 }
 
@@ -249,6 +298,18 @@ static int64_t value_of(crd_type type, int64_t bits)
     return (type == CRD_I8 || type == CRD_I16) && bits >= half ? bits - 2 * half : bits;
 }
 
+/* Counts lie by the bits of their values, negative ones last; from here on they rise with the value. */
+static void order_by_value(crd_type type, int64_t *counts)
+{
+    const int64_t half = crd_type_size(type) == 1 ? 128 : 32768;
+    if (type != CRD_I8 && type != CRD_I16) return;
+    for (int64_t i = 0; i < half; i++) {
+        const int64_t positive = counts[i];
+        counts[i] = counts[half + i];
+        counts[half + i] = positive;
+    }
+}
+
 static crd_status measure_small(measuring *m, const crd_walk *walk)
 {
     crd_status status = CRD_OK;
@@ -277,6 +338,14 @@ static crd_status measure_small(measuring *m, const crd_walk *walk)
         out->histogram[(value_of(m->type, i) - minimum) / width] += m->counts[i];
     }
     out->variance = m2 / (double)out->count;
+    order_by_value(m->type, m->counts);
+    const crd_level_counts c = {.counts = m->counts,
+                                .bins = values,
+                                .first = m->type == CRD_I8 || m->type == CRD_I16 ? -(double)(values / 2) : 0.0,
+                                .width = 1.0,
+                                .minimum = out->minimum,
+                                .maximum = out->maximum};
+    crd_level_find(&c, out->levels);
 done:
     crd_free(&m->counts);
     return status;
@@ -297,6 +366,7 @@ crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, cr
                                    .maximum = (double)NAN,
                                    .mean = (double)NAN,
                                    .variance = (double)NAN,
+                                   .levels = {(double)NAN, (double)NAN},
                                    .histogram_high = 1.0};
     if (volume->z_fastest) volume->format->reverse_axes(volume);
     const crd_status status = crd_type_size(type) <= 2 ? measure_small(&m, &walk) : measure_large(&m, &walk);

@@ -78,6 +78,41 @@ static void test_several_give_what_one_gives(void)
     crd_model_free(&model);
 }
 
+/* Norms frozen at what the devices measure themselves: the first of them does it, and each has the moments. */
+static void test_frozen_norms(void)
+{
+    enum { SAMPLES = 2 };
+    static uint32_t alone[CHUNKS * VOXELS], together[CHUNKS * VOXELS], thawed[CHUNKS * VOXELS];
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = 4, .groups = 4};
+    const crd_device_settings one = {.threads = 1},
+                              several = {.threads = 1, .each = &crd_backend_cpu, .device_count = 2};
+    crd_model *model = NULL;
+    CHECK_OK(crd_model_create(&info, 3, &model));
+    const size_t bytes = SAMPLES * (size_t)crd_net_moments(&model->net) * sizeof(crd_moments);
+    crd_moments *moments = malloc(bytes), *same = malloc(bytes);
+    CHECK(moments != NULL && same != NULL);
+    float *inputs = make_inputs();
+    const crd_pieces pieces = {.count = 2, .size = {8, 16, 8}, .voxels = inputs};
+    crd_predictor_plan plan = {.net = &model->net,
+                               .parameters = model->parameters,
+                               .chunk = {8, 16, 8},
+                               .samples = SAMPLES,
+                               .estimator = CRD_INDEPENDENT,
+                               .inverse_temperature = 1};
+    CHECK_OK(crd_backend_cpu.measure_norms(&one, &plan, &pieces, moments));
+    CHECK_OK(crd_backend_several.measure_norms(&several, &plan, &pieces, same));
+    CHECK(memcmp(moments, same, bytes) == 0);
+    CHECK_OK(run(&crd_backend_several, &several, &plan, inputs, thawed));
+    plan.moments = moments;
+    CHECK_OK(run(&crd_backend_cpu, &one, &plan, inputs, alone));
+    CHECK_OK(run(&crd_backend_several, &several, &plan, inputs, together));
+    CHECK(memcmp(alone, together, sizeof alone) == 0 && memcmp(thawed, together, sizeof thawed) != 0);
+    free(moments);
+    free(same);
+    free(inputs);
+    crd_model_free(&model);
+}
+
 static void test_lists_of_devices(void)
 {
     static const char *const bad[] = {"cuda:",     "cuda:,", "cuda:0,",
@@ -308,7 +343,7 @@ static void test_devices_of_different_kinds_share_a_path(void)
     CHECK(crd_several_distinct(&alike) == 1 && crd_several_distinct(&mixed) == 2);
 }
 
-TEST_MAIN(TEST(test_several_give_what_one_gives), TEST(test_the_fast_device_gets_more),
+TEST_MAIN(TEST(test_several_give_what_one_gives), TEST(test_frozen_norms), TEST(test_the_fast_device_gets_more),
           TEST(test_rows_keep_their_order), TEST(test_strict_order), TEST(test_a_device_that_fails),
           TEST(test_chunks_left_in_the_queue), TEST(test_devices_of_different_kinds_share_a_path),
           TEST(test_lists_of_devices))

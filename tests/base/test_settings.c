@@ -399,11 +399,11 @@ static void test_nearest_names(void)
 enum { SCOPES = CRD_SCOPE_PROCESS + 1 };
 
 static const char predict_result[] =
-    "preview norm mask bbox samples first-sample seed chunk step trim estimator draws aggregate no-calibration "
+    "preview norm mask bbox samples first-sample seed chunk step trim mode norms halo tile estimator draws aggregate no-calibration "
     "intervals percentiles std bounds save-samples dtype shape type offset";
 static const char train_result[] =
     "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
-    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment valid-samples seed";
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples seed";
 
 /* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is
  * inside: a row that joins a table must be given its place here. */

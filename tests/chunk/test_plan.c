@@ -104,5 +104,51 @@ static void test_wrong_settings_are_refused(void)
     CHECK_FAILS(crd_plan_make(chunk, chunk, 3, (double)NAN, &plan), CRD_ERR_ARGUMENT, "trim");
 }
 
-TEST_MAIN(TEST(test_axis_equals_the_transcription), TEST(test_chunks_are_ordered_and_inside),
-          TEST(test_the_papers_volume_has_6936_chunks), TEST(test_wrong_settings_are_refused))
+static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
+{
+    for (int round = 0; round < 20000; round++) {
+        const int64_t n = random_in(1, 400), tile = 8 * random_in(1, 12), halo = 8 * random_in(0, tile / 8);
+        const int64_t extent = (n + 7) / 8 * 8, shape[3] = {n, 8, 8}, tiles[3] = {tile, tile, tile};
+        crd_plan plan;
+        CHECK_OK(crd_plan_tiles(shape, tiles, halo, 8, &plan));
+        const crd_axis_plan *axis = &plan.axes[0];
+        int64_t next = 0;
+        for (int64_t i = 0; i < axis->count; i++) {
+            int64_t begin, end;
+            const int64_t position = crd_axis_position(axis, i);
+            crd_axis_keep(axis, i, &begin, &end);
+            CHECK(begin == next && end > begin && begin % 8 == 0);
+            CHECK(position % 8 == 0 && position >= 0 && position + axis->window <= extent && axis->window % 8 == 0);
+            CHECK(position == 0 || position <= begin - halo);
+            CHECK(position + axis->window == extent || position + axis->window >= end + halo);
+            CHECK(crd_axis_coverage(axis, begin) == 1 && crd_axis_coverage(axis, end - 1) == 1);
+            next = end;
+        }
+        CHECK(next == n && axis->extent == extent && axis->window <= tile + 2 * halo);
+    }
+    crd_plan plan;
+    int64_t tile[3], low, high;
+    crd_plan_best_tile((int64_t[3]){176, 352, 352}, 40, 8, 9000000, tile);
+    CHECK(tile[0] == 176 && tile[1] == 176 && tile[2] == 176);
+    crd_plan_best_tile((int64_t[3]){5, 20, 2000}, 40, 8, 9000000, tile);
+    CHECK(tile[0] == 8 && tile[1] == 24 && tile[2] == 2000);
+    crd_plan_best_tile((int64_t[3]){742, 1100, 1100}, 40, 8, 9000000, tile);
+    CHECK_OK(crd_plan_tiles((int64_t[3]){742, 1100, 1100}, tile, 40, 8, &plan));
+    double seen = 1.0;
+    for (int axis = 0; axis < 3; axis++) seen *= (double)plan.axes[axis].window;
+    CHECK(seen <= 9e6 && seen * (double)plan.count <= 4.8 * 742 * 1100 * 1100);
+    crd_plan_coverage(&plan, &low, &high);
+    CHECK(low == 1 && high == 1);
+    CHECK_FAILS(crd_plan_tiles((int64_t[3]){9, 9, 9}, (int64_t[3]){8, 8, 8}, 16, 8, &plan), CRD_ERR_ARGUMENT,
+                "larger than the tile");
+    CHECK_FAILS(crd_plan_tiles((int64_t[3]){9, 9, 9}, (int64_t[3]){8, 8, 8}, -8, 8, &plan), CRD_ERR_ARGUMENT,
+                "multiple of 8");
+    CHECK_FAILS(crd_plan_tiles((int64_t[3]){9, 9, 9}, (int64_t[3]){8, 8, 8}, 7, 8, &plan), CRD_ERR_ARGUMENT,
+                "try --halo 8");
+    CHECK_FAILS(crd_plan_tiles((int64_t[3]){9, 9, 9}, (int64_t[3]){8, 12, 8}, 8, 8, &plan), CRD_ERR_ARGUMENT,
+                "a tile of 8,12,8");
+}
+
+TEST_MAIN(TEST(test_axis_equals_the_transcription), TEST(test_tiles_keep_every_voxel_once_and_see_their_halo),
+          TEST(test_chunks_are_ordered_and_inside), TEST(test_the_papers_volume_has_6936_chunks),
+          TEST(test_wrong_settings_are_refused))

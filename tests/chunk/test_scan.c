@@ -40,6 +40,10 @@ static void test_norm_text(void)
     CHECK(norm.mode == CRD_NORM_SCAN);
     CHECK_OK(crd_norm_parse("none", &norm));
     CHECK(norm.mode == CRD_NORM_NONE);
+    CHECK_OK(crd_norm_parse("levels", &norm));
+    CHECK(norm.mode == CRD_NORM_LEVELS);
+    crd_norm_format(&norm, text, sizeof text);
+    CHECK(strcmp(text, "levels") == 0);
     CHECK_OK(crd_norm_parse("0.1,3.3", &norm));
     CHECK(norm.mode == CRD_NORM_FIXED && norm.mean == 0.1 && norm.std == 3.3);
     crd_norm_format(&norm, text, sizeof text);
@@ -48,6 +52,26 @@ static void test_norm_text(void)
     static const char *const bad[] = {"", "mean", "1", "1,", ",1", "1,0", "1,-2", "1,2,3", "nan,1", "scan "};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK_FAILS(crd_norm_parse(bad[i], &norm), CRD_ERR_ARGUMENT, "normalisation");
+    }
+}
+
+/* Two grey values become -1 and 1, in whatever shares they occur. */
+static void test_levels(void)
+{
+    uint16_t voxels[COUNT];
+    float seen[COUNT];
+    double middle, half;
+    for (int share = 2; share < 10; share++) {
+        crd_scan *scan = NULL;
+        for (int i = 0; i < COUNT; i++) voxels[i] = i % 10 < share ? 300 : 700;
+        CHECK_OK(save(scratch("levels.npy"), CRD_U16, voxels));
+        const crd_scan_options options = {.norm = {CRD_NORM_LEVELS, 0, 0}};
+        CHECK_OK(crd_scan_open(scratch("levels.npy"), &options, NULL, &scan));
+        crd_scan_normalisation(scan, &middle, &half);
+        CHECK(middle == 500.0 && half == 200.0);
+        CHECK_OK(crd_scan_read(scan, &whole, seen));
+        for (int i = 0; i < COUNT; i++) CHECK(seen[i] == (i % 10 < share ? -1.0f : 1.0f));
+        crd_scan_close(&scan);
     }
 }
 
@@ -297,7 +321,8 @@ static bool recent_gives(crd_recent_slices *recent, const crd_box *box)
 {
     float seen[COUNT];
     int64_t i = 0;
-    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0}, box, seen) != CRD_OK) return false;
+    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0, .reach = HUGE_VALF}, box, seen) != CRD_OK)
+        return false;
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
             for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++) {
@@ -379,7 +404,7 @@ static double put(crd_type type, int i, void *voxels)
 static void test_normalising(void)
 {
     enum { MOST = 150 };
-    const crd_normaliser n = {.mean = 1234.5678, .factor = 1.0 / 0.37, .fill = -7.0f};
+    const crd_normaliser n = {.mean = 1234.5678, .factor = 1.0 / 0.37, .fill = -7.0f, .reach = 2500.0f};
     double room[MOST], values[MOST];
     float seen[MOST];
     for (int type = 0; type < CRD_TYPE_COUNT; type++) {
@@ -390,16 +415,57 @@ static void test_normalising(void)
                 crd_normalise_loops[path](&n, (crd_type)type, room, count, seen);
                 for (int i = 0; i < count; i++) {
                     const float expected = (float)(((double)(float)values[i] - n.mean) * n.factor);
-                    CHECK(seen[i] == (isfinite(expected) ? expected : n.fill));
+                    const float finite = isfinite(expected) ? expected : n.fill;
+                    CHECK(seen[i] == fmaxf(-n.reach, fminf(n.reach, finite)));
                 }
             }
         }
         crd_normalise(&n, (crd_type)type, room, 3, seen);
-        CHECK(seen[2] == (float)(((double)(float)values[2] - n.mean) * n.factor));
+        CHECK(seen[2] == fmaxf(-n.reach, (float)(((double)(float)values[2] - n.mean) * n.factor)));
     }
 }
 
-TEST_MAIN(TEST(test_norm_text), TEST(test_normalising), TEST(test_zero_mean_unit_variance),
-          TEST(test_other_normalisations), TEST(test_not_numbers), TEST(test_constant), TEST(test_masks),
-          TEST(test_mask_of_fortran_order), TEST(test_raw_mask), TEST(test_cylinder), TEST(test_mask_of_another_shape),
-          TEST(test_recent_slices_are_read_once))
+/* Beyond its far ends a scan goes on as numpy's "reflect" has it; a grain of dust counts as far as the reach. */
+static void test_extended(void)
+{
+    uint16_t voxels[COUNT];
+    crd_scan *scan = NULL, *again = NULL;
+    const int64_t extent[3] = {8, 8, 16};
+    const crd_box box = {{1, 2, 3}, {7, 6, 13}};
+    float plain[COUNT], seen[7 * 6 * 13], twice[7 * 6 * 13];
+    uint8_t inside[7 * 6 * 13];
+    for (int i = 0; i < COUNT; i++) voxels[i] = (uint16_t)(1000 + (i * 37) % 100 + (i % 2) * 1000);
+    voxels[5] = 65535;
+    CHECK_OK(save(scratch("ends.npy"), CRD_U16, voxels));
+    const crd_scan_options options = {.norm = {CRD_NORM_LEVELS, 0, 0}, .mask = "cylinder"};
+    CHECK_OK(crd_scan_open(scratch("ends.npy"), &options, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, plain));
+    CHECK_OK(crd_scan_extend(scan, extent));
+    CHECK(memcmp(crd_scan_info(scan)->shape, shape, sizeof shape) == 0);
+    CHECK_OK(crd_scan_read(scan, &box, seen));
+    CHECK_OK(crd_scan_read_mask(scan, &box, inside));
+    CHECK_OK(crd_scan_reopen(scan, &again));
+    CHECK_OK(crd_scan_keep(again, &(crd_box){{0, 0, 0}, {8, 8, 16}}, 8));
+    CHECK_OK(crd_scan_read(again, &box, twice));
+    CHECK(memcmp(seen, twice, sizeof seen) == 0);
+    for (int i = 0; i < 7 * 6 * 13; i++) {
+        const int64_t place[3] = {1 + i / (6 * 13), 2 + i / 13 % 6, 3 + i % 13};
+        int64_t from[3];
+        for (int axis = 0; axis < 3; axis++) {
+            from[axis] = place[axis] < shape[axis] ? place[axis] : 2 * (shape[axis] - 1) - place[axis];
+        }
+        CHECK(seen[i] == plain[(from[0] * Y + from[1]) * X + from[2]]);
+    }
+    crd_scan_close(&again);
+    crd_scan_close(&scan);
+    const crd_scan_options unmasked = {.norm = {CRD_NORM_LEVELS, 0, 0}};
+    CHECK_OK(crd_scan_open(scratch("ends.npy"), &unmasked, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, plain));
+    CHECK(plain[5] == (float)CRD_LEVELS_REACH && fabsf(plain[6]) < 2.0f);
+    crd_scan_close(&scan);
+}
+
+TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_extended), TEST(test_normalising),
+          TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations), TEST(test_not_numbers),
+          TEST(test_constant), TEST(test_masks), TEST(test_mask_of_fortran_order), TEST(test_raw_mask),
+          TEST(test_cylinder), TEST(test_mask_of_another_shape), TEST(test_recent_slices_are_read_once))

@@ -47,6 +47,51 @@ static float *make_input(int64_t voxels)
     return input;
 }
 
+static crd_predictor_plan case_plan(const chunk_case *c, const crd_model *model)
+{
+    return (crd_predictor_plan){.net = &model->net,
+                                .parameters = model->parameters,
+                                .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
+                                .samples = c->samples,
+                                .seed = 11,
+                                .estimator = CRD_INDEPENDENT,
+                                .draws_per_chunk = c->per_chunk,
+                                .inverse_temperature = 0.8f,
+                                .percentiles = percentiles,
+                                .percentile_count = 4,
+                                .standard_deviation = true,
+                                .keep_samples = true,
+                                .first_sample = 2};
+}
+
+/* Moments over pieces of which each is unlike the others, and unlike the input; NULL: it failed. */
+static crd_moments *measure(const crd_device_choice *choice, const crd_predictor_plan *plan)
+{
+    enum { PIECES = 3, PIECE_VOXELS = 16 * 16 * 24 };
+    const crd_pieces pieces = {.count = PIECES, .size = {16, 16, 24}, .voxels = make_input(PIECES * PIECE_VOXELS)};
+    const crd_backend *backend;
+    crd_device_settings settings;
+    for (int i = 0; i < PIECES * PIECE_VOXELS; i++) {
+        const float k = (float)(i / PIECE_VOXELS);
+        pieces.voxels[i] = pieces.voxels[i] * (0.7f + 0.3f * k) + 0.4f * k;
+    }
+    crd_moments *moments = calloc((size_t)(plan->samples * crd_net_moments(plan->net)), sizeof *moments);
+    if (crd_backend_choose(choice, &backend, &settings) != CRD_OK ||
+        backend->measure_norms(&settings, plan, &pieces, moments) != CRD_OK) {
+        printf("       %s\n", crd_last_error()->message);
+        free(moments);
+        moments = NULL;
+    }
+    free(pieces.voxels);
+    return moments;
+}
+
+static crd_moments *measure_on_cpu(const crd_predictor_plan *plan)
+{
+    const crd_device_choice cpu = {.device = "cpu", .isa = "portable"};
+    return measure(&cpu, plan);
+}
+
 typedef struct outcome {
     int64_t voxels, samples;
     float *values; /* [samples][voxels] */
@@ -56,7 +101,7 @@ typedef struct outcome {
 } outcome;
 
 static crd_status predict(const char *device, const char *isa, const chunk_case *c, const crd_model *model,
-                          const float *input, outcome *out)
+                          const crd_moments *moments, const float *input, outcome *out)
 {
     const crd_device_choice choice = {
         .device = device, .precision = strcmp(device, "cpu") == 0 ? NULL : c->precision, .isa = isa};
@@ -65,19 +110,8 @@ static crd_status predict(const char *device, const char *isa, const chunk_case 
     crd_device_settings settings;
     crd_predictor *predictor = NULL;
     crd_chunk_result result;
-    crd_predictor_plan plan = {.net = &model->net,
-                               .parameters = model->parameters,
-                               .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
-                               .samples = c->samples,
-                               .seed = 11,
-                               .estimator = CRD_INDEPENDENT,
-                               .draws_per_chunk = c->per_chunk,
-                               .inverse_temperature = 0.8f,
-                               .percentiles = percentiles,
-                               .percentile_count = 4,
-                               .standard_deviation = true,
-                               .keep_samples = true,
-                               .first_sample = 2};
+    crd_predictor_plan plan = case_plan(c, model);
+    plan.moments = moments;
     CRD_PASS(crd_backend_choose(&choice, &backend, &settings));
     CRD_PASS(backend->predictor_create(&settings, &plan, &predictor));
     crd_status status = backend->predictor_submit(predictor, 5, input, probe, 2);
@@ -109,17 +143,23 @@ static void release(outcome *o)
     free(o->above);
 }
 
-static void check_case(const chunk_case *c, const char *isa)
+static void check_case(const chunk_case *c, const char *isa, bool frozen)
 {
     crd_model *model = NULL;
+    crd_moments *moments = NULL;
     outcome cpu = {0}, gpu = {0}, again = {0};
     comparison all = {0};
     double mean = 0, mean_of_means = 0, percentile = 0;
     CHECK_OK(make_model(c, &model));
     float *input = make_input(c->chunk[0] * c->chunk[1] * c->chunk[2]);
-    CHECK_OK(predict("cpu", "portable", c, model, input, &cpu));
-    CHECK_OK(predict("cuda", isa, c, model, input, &gpu));
-    CHECK_OK(predict("cuda", isa, c, model, input, &again));
+    if (frozen) {
+        const crd_predictor_plan plan = case_plan(c, model);
+        moments = measure_on_cpu(&plan);
+        CHECK(moments != NULL);
+    }
+    CHECK_OK(predict("cpu", "portable", c, model, moments, input, &cpu));
+    CHECK_OK(predict("cuda", isa, c, model, moments, input, &gpu));
+    CHECK_OK(predict("cuda", isa, c, model, moments, input, &again));
     const size_t bytes = (size_t)(gpu.samples * gpu.voxels) * sizeof(float);
     CHECK(memcmp(gpu.values, again.values, bytes) == 0); /* the same bits twice */
     for (int64_t i = 0; i < cpu.samples * cpu.voxels; i++) {
@@ -137,16 +177,17 @@ static void check_case(const chunk_case *c, const char *isa)
         }
     }
     for (int64_t s = 0; s < gpu.samples && s < 4; s++) CHECK(gpu.probe[s] == gpu.values[s * gpu.voxels]);
-    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
+    printf("       %s f %d %lldx%lldx%lld, %lld samples, %s %s%s%s: mean |difference| %.2e, largest %.2e, P33 %.2e\n",
            crd_kind_name(c->kind), c->filters, (long long)c->chunk[0], (long long)c->chunk[1], (long long)c->chunk[2],
            (long long)c->samples, isa != NULL ? isa : "best path", c->precision,
-           c->per_chunk ? ", draws per chunk" : "", mean, all.error, percentile);
+           c->per_chunk ? ", draws per chunk" : "", frozen ? ", frozen" : "", mean, all.error, percentile);
     CHECK(mean <= c->mean_error);
     CHECK(all.error <= c->largest_error);
     CHECK(mean_of_means <= 1e-6);
     release(&cpu);
     release(&gpu);
     release(&again);
+    free(moments);
     free(input);
     crd_model_free(&model);
 }
@@ -166,8 +207,51 @@ static void test_gpu_against_cpu(void)
     };
     if (!have_gpu()) SKIP("no GPU");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !harness_failed; i++) {
-        check_case(&cases[i], NULL);
-        if (!harness_failed) check_case(&cases[i], "sm80");
+        for (int way = 0; way < 4 && !harness_failed; way++) {
+            check_case(&cases[i], way % 2 == 0 ? NULL : "sm80", way >= 2);
+        }
+    }
+}
+
+/* By the size of the values; a layer without norm has none. */
+static double moments_apart(const crd_moments *a, const crd_moments *b)
+{
+    if (b->square == 0) return a->mean == b->mean && a->square == 0 ? 0.0 : 1.0;
+    return worse(apart(a->mean, b->mean) / sqrt(b->square), apart(a->square, b->square) / b->square);
+}
+
+static void check_measured_norms(const chunk_case *c, const char *isa)
+{
+    const crd_device_choice gpu = {.device = "cuda", .precision = c->precision, .isa = isa};
+    const crd_device_choice workers = {.device = "cuda:0,0", .precision = c->precision, .isa = isa};
+    crd_model *model = NULL;
+    double largest = 0;
+    CHECK_OK(make_model(c, &model));
+    const crd_predictor_plan plan = case_plan(c, model);
+    const int64_t count = c->samples * crd_net_moments(&model->net);
+    crd_moments *exact = measure_on_cpu(&plan), *found = measure(&gpu, &plan), *again = measure(&workers, &plan);
+    CHECK(exact != NULL && found != NULL && again != NULL);
+    CHECK(memcmp(found, again, (size_t)count * sizeof *found) == 0);
+    for (int64_t i = 0; i < count; i++) largest = worse(largest, moments_apart(&found[i], &exact[i]));
+    printf("       %s f %d, %s %s: moments %.2e apart\n", crd_kind_name(c->kind), c->filters,
+           isa != NULL ? isa : "best path", c->precision, largest);
+    CHECK(largest <= c->largest_error);
+    free(exact);
+    free(found);
+    free(again);
+    crd_model_free(&model);
+}
+
+static void test_measured_norms(void)
+{
+    static const chunk_case cases[] = {
+        {CRD_BCNN, 16, {8, 8, 8}, 5, "f32", false, 0, 1e-5},  {CRD_MCDN, 8, {8, 8, 8}, 3, "f32", true, 0, 1e-5},
+        {CRD_BCNN, 16, {8, 8, 8}, 5, "fp16", false, 0, 1e-3}, {CRD_MCDN, 32, {8, 8, 8}, 3, "fp16", false, 0, 1e-3},
+        {CRD_BCNN, 32, {8, 8, 8}, 3, "fp16", true, 0, 1e-3},  {CRD_MCDN, 16, {8, 8, 8}, 5, "bf16", false, 0, 1e-2},
+    };
+    if (!have_gpu()) SKIP("no GPU");
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0] && !harness_failed; i++) {
+        check_measured_norms(&cases[i / 2], i % 2 == 0 ? NULL : "sm80");
     }
 }
 
@@ -184,7 +268,7 @@ static crd_predictor_plan plan_of(const crd_model *model, int64_t depth, int64_t
                                 .percentile_count = 2};
 }
 
-static void check_queue(const char *isa)
+static void check_queue(const char *isa, bool frozen)
 {
     const chunk_case c = {CRD_BCNN, 16, {16, 16, 16}, 4, "fp16", false, 0, 0};
     const crd_device_choice choice = {.device = "cuda", .isa = isa};
@@ -194,7 +278,10 @@ static void check_queue(const char *isa)
     crd_model *model = NULL;
     CHECK_OK(make_model(&c, &model));
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
-    const crd_predictor_plan plan = plan_of(model, 16, 16, 16, 4);
+    crd_predictor_plan plan = plan_of(model, 16, 16, 16, 4);
+    crd_moments *moments = frozen ? measure_on_cpu(&plan) : NULL;
+    plan.moments = moments;
+    CHECK(frozen == (moments != NULL));
     CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
     float *inputs = make_input(7 * 4096);
     static uint32_t alone[7][4096];
@@ -216,14 +303,14 @@ static void check_queue(const char *isa)
     }
     free(inputs);
     backend->predictor_free(&predictor);
+    free(moments);
     crd_model_free(&model);
 }
 
 static void test_queue_gives_results_in_order(void)
 {
     if (!have_gpu()) SKIP("no GPU");
-    check_queue(NULL);
-    check_queue("sm80");
+    for (int i = 0; i < 4 && !harness_failed; i++) check_queue(i % 2 == 0 ? NULL : "sm80", i >= 2);
 }
 
 /* Submits some chunks as the queue allows, and keeps the means. */
@@ -275,7 +362,7 @@ static int64_t least_memory(const char *isa, const crd_predictor_plan *plan)
 }
 
 /* Two workers on one GPU, and as few samples in a launch as a limit of memory leaves: the same bytes. */
-static void test_workers_and_limits_change_nothing(void)
+static void check_workers_and_limits(bool frozen)
 {
     enum { CHUNKS = 7, VOXELS = 16 * 24 * 32 };
     static const struct {
@@ -286,9 +373,11 @@ static void test_workers_and_limits_change_nothing(void)
     const chunk_case c = {CRD_BCNN, 16, {16, 24, 32}, 20, "fp16", false, 0, 0};
     crd_model *model = NULL;
     static uint32_t first[CHUNKS * VOXELS], means[CHUNKS * VOXELS];
-    if (!have_gpu()) SKIP("no GPU");
     CHECK_OK(make_model(&c, &model));
-    const crd_predictor_plan plan = plan_of(model, 16, 24, 32, 20);
+    crd_predictor_plan plan = plan_of(model, 16, 24, 32, 20);
+    crd_moments *moments = frozen ? measure_on_cpu(&plan) : NULL;
+    plan.moments = moments;
+    CHECK(frozen == (moments != NULL));
     float *inputs = make_input(CHUNKS * VOXELS);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         const crd_device_choice choice = {.device = ways[i].device, .isa = ways[i].isa};
@@ -299,7 +388,15 @@ static void test_workers_and_limits_change_nothing(void)
         CHECK(memcmp(first, means, sizeof first) == 0);
     }
     free(inputs);
+    free(moments);
     crd_model_free(&model);
+}
+
+static void test_workers_and_limits_change_nothing(void)
+{
+    if (!have_gpu()) SKIP("no GPU");
+    check_workers_and_limits(false);
+    if (!harness_failed) check_workers_and_limits(true);
 }
 
 /* Too little memory: a sentence before the start, and, where others took it meanwhile, during it; then all is as
@@ -477,5 +574,5 @@ static void test_broken_chunk_in_the_queue(void)
 }
 
 TEST_MAIN(TEST(test_broken_models), TEST(test_broken_chunk_in_the_queue), TEST(test_gpu_against_cpu),
-          TEST(test_queue_gives_results_in_order), TEST(test_workers_and_limits_change_nothing),
-          TEST(test_out_of_memory), TEST(test_reference_numbers))
+          TEST(test_measured_norms), TEST(test_queue_gives_results_in_order),
+          TEST(test_workers_and_limits_change_nothing), TEST(test_out_of_memory), TEST(test_reference_numbers))

@@ -253,7 +253,7 @@ static void no_format(hid_t file)
 }
 static void newer_version(hid_t file)
 {
-    put_number(file, "version", 2);
+    put_number(file, "version", 3);
 }
 static void other_kind(hid_t file)
 {
@@ -349,7 +349,8 @@ static void test_refusals(void)
     } cases[] = {
         {other_format, CRD_ERR_FORMAT, "its format is 'somebody-else's' instead of 'credence-model'"},
         {no_format, CRD_ERR_FORMAT, "no model of credence"},
-        {newer_version, CRD_ERR_UNSUPPORTED, "is of version 2, and this program knows version 1; use a newer credence"},
+        {newer_version, CRD_ERR_UNSUPPORTED,
+         "is of version 3, and this program knows versions 1 to 2; use a newer credence"},
         {other_kind, CRD_ERR_FORMAT, "unknown kind 'unet'"},
         {kind_is_a_number, CRD_ERR_FORMAT, "'kind' of "},
         {more_filters, CRD_ERR_MISMATCH,

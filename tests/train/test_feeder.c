@@ -30,7 +30,7 @@ static crd_status save(const char *name, crd_type type, const void *voxels)
 }
 
 /* Every voxel of the scan is another, so that a wrong one is seen; some voxels have no label. */
-static crd_status open_data(const char *scan, const char *label, int augment, crd_dataset **out)
+static crd_status open_data(const char *scan, const char *label, crd_augment augment, crd_dataset **out)
 {
     static const double ignored = 9.0;
     const crd_dataset_options options = {.chunk = {CHUNK_Z, CHUNK_YX, CHUNK_YX},
@@ -90,6 +90,41 @@ static crd_feeder_plan plan_of(const crd_dataset *data, int64_t batch, int64_t r
                              .shuffle = true,
                              .first_step = 3,
                              .end_step = 3 * crd_feeder_batches(crd_dataset_count(data), batch)};
+}
+
+/* Grey values change, from epoch to epoch, and are the same whoever reads them, and when. */
+static void test_changed_grey_values(void)
+{
+    static float inputs[4][VOXELS];
+    static uint8_t labels[VOXELS];
+    int64_t labelled;
+    crd_dataset *plain = NULL, *data = NULL, *again = NULL;
+    crd_feeder *feeder = NULL;
+    crd_batch batch;
+    static int64_t order[1000];
+    CHECK_OK(open_data("scan.npy", "label.npy", CRD_AUGMENT_FLIPS, &plain));
+    CHECK_OK(open_data("scan.npy", "label.npy", CRD_AUGMENT_FULL, &data));
+    CHECK_OK(crd_dataset_reopen(data, &again));
+    CHECK_OK(crd_dataset_read(plain, 3, 2, inputs[0], labels, &labelled));
+    CHECK_OK(crd_dataset_read(data, 3, 2, inputs[1], labels, &labelled));
+    CHECK_OK(crd_dataset_read(data, 3, 3, inputs[2], labels, &labelled));
+    CHECK_OK(crd_dataset_read(again, 3, 2, inputs[3], labels, &labelled));
+    CHECK(memcmp(inputs[0], inputs[1], sizeof inputs[0]) != 0 && memcmp(inputs[1], inputs[2], sizeof inputs[0]) != 0);
+    CHECK(memcmp(inputs[1], inputs[3], sizeof inputs[0]) == 0);
+    crd_feeder_plan plan = plan_of(data, 2, 3);
+    CHECK_OK(crd_feeder_start(&plan, &feeder));
+    CHECK_OK(crd_feeder_next(feeder, &batch, NULL));
+    const int64_t batches = crd_feeder_batches(crd_dataset_count(data), 2), epoch = batch.step / batches + 1;
+    crd_shuffle(plan.seed, epoch, crd_dataset_count(data), order);
+    for (int64_t i = 0; i < batch.count; i++) {
+        const int64_t number = order[batch.step % batches * 2 + i];
+        CHECK_OK(crd_dataset_read(again, number, epoch, inputs[0], labels, &labelled));
+        CHECK(memcmp(inputs[0], batch.inputs + i * VOXELS, sizeof inputs[0]) == 0);
+    }
+    crd_feeder_stop(&feeder);
+    crd_dataset_close(&again);
+    crd_dataset_close(&data);
+    crd_dataset_close(&plain);
 }
 
 static void check_batches(const crd_dataset *data, const crd_feeder_plan *plan)
@@ -231,4 +266,4 @@ static void test_stopping(void)
 }
 
 TEST_MAIN(TEST(test_same_batches_for_any_number_of_readers), TEST(test_packed_files), TEST(test_error_in_the_middle),
-          TEST(test_a_file_that_is_gone), TEST(test_stopping))
+          TEST(test_a_file_that_is_gone), TEST(test_stopping), TEST(test_changed_grey_values))

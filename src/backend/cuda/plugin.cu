@@ -130,12 +130,18 @@ crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *by
     return CRD_OK;
 }
 
+static crd_status plan_path(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path)
+{
+    PASS(path_of(settings, path));
+    path->precision = cuda_precision_of(settings, plan->net->filters, false);
+    return CRD_OK;
+}
+
 static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path,
                                int64_t *together)
 {
     int64_t available, device, host;
-    PASS(path_of(settings, path));
-    path->precision = cuda_precision_of(settings, plan->net->filters, false);
+    PASS(plan_path(settings, plan, path));
     PASS(cuda_available_bytes(settings, &available));
     *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
@@ -204,6 +210,16 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
     return predictor->network->collect(result);
 }
 
+static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                const crd_pieces *pieces, crd_moments *moments)
+{
+    int64_t available;
+    Path path;
+    PASS(plan_path(settings, plan, &path));
+    PASS(cuda_available_bytes(settings, &available));
+    return norms_measure(*plan, path, available, *pieces, moments);
+}
+
 static crd_status predictor_layers(crd_predictor *predictor, const float *input, double *milliseconds)
 {
     CUDA_PASS(cudaSetDevice(predictor->device));
@@ -228,9 +244,10 @@ static crd_status device_load(const crd_device_settings *settings, crd_device_lo
 static const crd_backend backend = {
     CRD_BACKEND_VERSION,
     "cuda",
-    false, // on_host
-    true,  // overlaps
-    {88, 176, 176},
+    false,          // on_host
+    true,           // overlaps
+    {88, 176, 176}, // chunk
+    16000000,       // voxels of a tile with its halo
     describe,
     cuda_precision_of,
     predictor_bytes,
@@ -239,6 +256,7 @@ static const crd_backend backend = {
     predictor_submit,
     predictor_collect,
     predictor_free,
+    measure_norms,
     predictor_layers,
     device_peak,
     device_load,

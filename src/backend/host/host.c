@@ -3,6 +3,7 @@
 
 #include "backend/cpu/bench_peak.h"
 #include "backend/host/learner.h"
+#include "backend/host/norms.h"
 #include "backend/host/predictor.h"
 
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
@@ -31,6 +32,7 @@ const crd_backend crd_backend_cpu = {
     .name = "cpu",
     .on_host = true,
     .auto_chunk = {64, 128, 128},
+    .auto_tile_voxels = 9000000,
     .describe = describe,
     .predictor_bytes = crd_host_predictor_bytes,
     .predictor_create = crd_host_predictor_create,
@@ -38,6 +40,7 @@ const crd_backend crd_backend_cpu = {
     .predictor_submit = crd_host_predictor_submit,
     .predictor_collect = crd_host_predictor_collect,
     .predictor_free = crd_host_predictor_free,
+    .measure_norms = crd_host_measure_norms,
     .device_peak = device_peak,
     .learner_bytes = crd_host_learner_bytes,
     .learner_path = crd_host_learner_path,

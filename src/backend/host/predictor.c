@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/host/draws.h"
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bayes/draw.h"
 #include "net/engine.h"
 
 enum {
@@ -27,16 +27,12 @@ struct crd_predictor {
     const crd_ops *ops;
     crd_pool *pool;
     crd_engine *engine;
-    crd_posterior *posterior;
-    crd_noise_source *noise;
-    int64_t voxels, decoder_count; /* decoder_count: values that differ between samples */
-    float *point;                  /* all weights of the sample that was drawn last */
-    float *decoders;               /* [samples][decoder_count], where draws are shared */
-    float *masks;                  /* [samples][mask_total], MCDN */
-    float *samples;                /* [samples][voxels] */
-    float *summary;                /* [SUMMARY_ROWS + percentiles][voxels] */
-    float *tile;                   /* [samples + rows][TILE], where the samples are kept */
-    uint32_t *fixed;               /* as summary */
+    crd_host_draws *draws;
+    int64_t voxels;
+    float *samples;  /* [samples][voxels] */
+    float *summary;  /* [SUMMARY_ROWS + percentiles][voxels] */
+    float *tile;     /* [samples + rows][TILE], where the samples are kept */
+    uint32_t *fixed; /* as summary */
     const uint32_t **percentile_rows;
     uint64_t *above;
     unsound *unsound; /* of each BLOCK of voxels */
@@ -50,17 +46,6 @@ crd_status crd_host_ops(const crd_device_settings *settings, const crd_ops **out
 {
     return settings->precision == CRD_PRECISION_BF16 ? crd_ops_select_bf16(settings->isa, out)
                                                      : crd_ops_select(settings->isa, out);
-}
-
-static bool stochastic(const crd_predictor_plan *plan)
-{
-    return plan->estimator != CRD_MEAN;
-}
-
-static int64_t stored_draws(const crd_predictor_plan *plan)
-{
-    if (!stochastic(plan) || plan->net->kind != CRD_BCNN) return 0;
-    return plan->draws_per_chunk ? 0 : plan->samples;
 }
 
 /* What is kept of the skips pays from a few samples on. Level 1 takes three quarters of the memory. */
@@ -77,35 +62,6 @@ static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_ops
                              .keep_from = keep_from(plan),
                              .ops = ops,
                              .pool = pool};
-}
-
-/* Draws sample number `sample` (of the plan) for a chunk into point; example is 0 for draws that all chunks share. */
-static void draw(crd_predictor *predictor, int64_t sample, uint32_t example)
-{
-    const crd_predictor_plan *plan = &predictor->plan;
-    const uint32_t number = (uint32_t)(plan->first_sample + sample);
-    const crd_noise *noise =
-        crd_noise_draw(predictor->noise, predictor->pool, NULL, plan->estimator, plan->seed, number, example);
-    crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, noise, predictor->point);
-}
-
-static void prepare_draws(crd_predictor *predictor)
-{
-    const crd_predictor_plan *plan = &predictor->plan;
-    const int64_t offset = crd_decoder_offset(plan->net);
-    crd_posterior_update(predictor->posterior, predictor->pool, NULL, plan->parameters);
-    crd_draw_points(predictor->posterior, predictor->pool, plan->parameters, predictor->point);
-    const crd_noise *none = crd_noise_draw(predictor->noise, predictor->pool, NULL, CRD_MEAN, 0, 0, 0);
-    crd_draw_kernels(predictor->posterior, predictor->pool, plan->parameters, none, predictor->point);
-    for (int64_t s = 0; s < stored_draws(plan); s++) {
-        draw(predictor, s, 0);
-        memcpy(predictor->decoders + s * predictor->decoder_count, predictor->point + offset,
-               (size_t)predictor->decoder_count * sizeof(float));
-    }
-    for (int64_t s = 0; predictor->masks != NULL && s < plan->samples; s++) {
-        crd_dropout_draw(plan->net, plan->seed, (uint32_t)(plan->first_sample + s), 0,
-                         predictor->masks + s * plan->net->mask_total);
-    }
 }
 
 static crd_status check_plan(const crd_predictor_plan *plan)
@@ -126,7 +82,6 @@ static void set_plan(crd_predictor *predictor, const crd_predictor_plan *plan)
 {
     predictor->plan = *plan;
     predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    predictor->decoder_count = plan->net->point.total - crd_decoder_offset(plan->net);
 }
 
 static void lay_out(crd_arena *arena, void *owner)
@@ -134,11 +89,6 @@ static void lay_out(crd_arena *arena, void *owner)
     crd_predictor *predictor = owner;
     const crd_predictor_plan *plan = &predictor->plan;
     const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
-    predictor->point = crd_arena_take(arena, plan->net->point.total, sizeof(float));
-    predictor->decoders = crd_arena_take(arena, stored_draws(plan) * predictor->decoder_count, sizeof(float));
-    if (plan->net->kind == CRD_MCDN && stochastic(plan)) {
-        predictor->masks = crd_arena_take(arena, plan->samples * plan->net->mask_total, sizeof(float));
-    }
     predictor->samples = crd_arena_take(arena, plan->samples * voxels, sizeof(float));
     predictor->summary = crd_arena_take(arena, rows * voxels, sizeof(float));
     predictor->fixed = crd_arena_take(arena, rows * voxels, sizeof(uint32_t));
@@ -161,7 +111,7 @@ crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const c
     const crd_engine_plan engine = engine_plan(plan, ops, pool);
     CRD_TRY(crd_engine_bytes(&engine, host_bytes));
     set_plan(&counted, plan);
-    *host_bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_draw_bytes(plan->net);
+    *host_bytes += (int64_t)sizeof counted + crd_arena_count(lay_out, &counted) + crd_host_draws_bytes(plan);
     *device_bytes = 0;
 done:
     crd_pool_free(&pool);
@@ -173,8 +123,7 @@ void crd_host_predictor_free(crd_predictor **pointer)
     crd_predictor *predictor = *pointer;
     if (predictor == NULL) return;
     crd_engine_free(&predictor->engine);
-    crd_noise_source_free(&predictor->noise);
-    crd_posterior_free(&predictor->posterior);
+    crd_host_draws_free(&predictor->draws);
     crd_pool_free(&predictor->pool);
     crd_free(&predictor->memory);
     crd_free(&predictor->probe);
@@ -194,13 +143,11 @@ crd_status crd_host_predictor_create(const crd_device_settings *settings, const 
     CRD_TRY(crd_pool_create(settings->threads, &predictor->pool));
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
-    CRD_TRY(crd_posterior_create(plan->net, &predictor->posterior));
-    CRD_TRY(crd_noise_source_create(predictor->posterior, &predictor->noise));
     CRD_TRY(crd_arena_carve(lay_out, predictor, "a chunk's samples", &predictor->memory));
     for (int64_t i = 0; i < plan->percentile_count; i++) {
         predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->voxels;
     }
-    prepare_draws(predictor);
+    CRD_TRY(crd_host_draws_create(&predictor->plan, predictor->pool, &predictor->draws));
     *out = predictor;
     predictor = NULL;
 done:
@@ -217,23 +164,10 @@ int crd_host_predictor_depth(const crd_predictor *predictor)
 static void decode(crd_predictor *predictor, int64_t sample)
 {
     const crd_predictor_plan *plan = &predictor->plan;
-    const float *weights = predictor->point + crd_decoder_offset(plan->net), *masks = NULL;
-    if (stochastic(plan) && plan->net->kind == CRD_BCNN) {
-        if (plan->draws_per_chunk) {
-            draw(predictor, sample, (uint32_t)predictor->chunk_number);
-        } else {
-            weights = predictor->decoders + sample * predictor->decoder_count;
-        }
-    }
-    if (predictor->masks != NULL) {
-        float *own = predictor->masks + sample * plan->net->mask_total;
-        if (plan->draws_per_chunk) {
-            crd_dropout_draw(plan->net, plan->seed, (uint32_t)(plan->first_sample + sample),
-                             (uint32_t)predictor->chunk_number, own);
-        }
-        masks = own;
-    }
-    crd_engine_decode(predictor->engine, weights, masks, plan->inverse_temperature,
+    const crd_host_sample drawn = crd_host_draws_sample(predictor->draws, sample, predictor->chunk_number);
+    if (plan->moments != NULL)
+        crd_engine_freeze(predictor->engine, plan->moments + sample * crd_net_moments(plan->net));
+    crd_engine_decode(predictor->engine, drawn.decoder, drawn.masks, plan->inverse_temperature,
                       predictor->samples + sample * predictor->voxels);
 }
 
@@ -336,7 +270,8 @@ crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_num
 {
     const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
     predictor->chunk_number = chunk_number;
-    crd_engine_encode(predictor->engine, predictor->point, input);
+    crd_engine_freeze(predictor->engine, predictor->plan.moments); /* of the encoder all samples have the same */
+    crd_engine_encode(predictor->engine, crd_host_draws_encoder(predictor->draws), input);
     for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
     const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));

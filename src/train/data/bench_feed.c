@@ -10,8 +10,10 @@ enum { USUAL_SECONDS = 5, USUAL_BATCH = 4, WARMING = 4 };
 static crd_status open_data(const crd_bench_feed_settings *s, const int64_t chunk[3], const crd_monitor *monitor,
                             crd_dataset **out)
 {
-    const crd_dataset_options options = {
-        .chunk = {chunk[0], chunk[1], chunk[2]}, .step = 3, .augment = !s->unturned, .seed = 1};
+    const crd_dataset_options options = {.chunk = {chunk[0], chunk[1], chunk[2]},
+                                         .step = 3,
+                                         .augment = s->unturned ? CRD_AUGMENT_NONE : CRD_AUGMENT_FLIPS,
+                                         .seed = 1};
     CRD_PASS(crd_dataset_create(&options, out));
     CRD_PASS(crd_dataset_add(*out, s->scan, s->label, 0.0, monitor));
     CRD_PASS(crd_dataset_settle(out, 1, monitor));

@@ -6,7 +6,9 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "chunk/pieces.h"
 #include "train/data/augment.h"
+#include "train/data/grey.h"
 #include "train/data/hold_back.h"
 #include "train/data/label_map.h"
 #include "train/record.h"
@@ -36,6 +38,7 @@ struct crd_dataset {
     float *input;
     uint8_t *label, *inside;
     int64_t slab_voxels; /* room for so many */
+    float *grey_room;    /* for changes of grey values; NULL before the first */
 };
 
 static void free_slab(crd_dataset *dataset)
@@ -71,6 +74,7 @@ void crd_dataset_close(crd_dataset **pointer)
     crd_free(&dataset->pairs);
     if (!dataset->lent) crd_free(&dataset->numbers);
     free_slab(dataset);
+    crd_free(&dataset->grey_room);
     crd_free(pointer);
 }
 
@@ -352,6 +356,24 @@ void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record)
     *record = dataset->record;
 }
 
+crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out)
+{
+    crd_status status = CRD_OK;
+    crd_scan **scans = NULL;
+    const int64_t count = dataset->pair_count;
+    *out = (crd_pieces){0};
+    CRD_TRY(crd_alloc(count, sizeof(crd_scan *), "the list of scans", &scans));
+    for (int64_t i = 0; i < count; i++) scans[i] = dataset->pairs[i].scan;
+    if (!crd_pieces_size(scans, count, step, out->size)) goto done;
+    CRD_TRY(crd_alloc(CRD_PIECES_WANTED * crd_piece_voxels(out), sizeof(float), "the model's pieces", &out->voxels));
+    CRD_TRY(crd_pieces_read(scans, count, dataset->options.seed, out->size, out->voxels));
+    out->count = CRD_PIECES_WANTED;
+done:
+    if (status != CRD_OK) crd_free(&out->voxels);
+    crd_free(&scans);
+    return status;
+}
+
 /* FNV-1a. */
 static uint64_t digest(uint64_t hash, const void *data, size_t bytes)
 {
@@ -376,14 +398,30 @@ uint64_t crd_dataset_digest(const crd_dataset *dataset)
     return digest(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
 }
 
+static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t number, int64_t epoch, const int64_t size[3],
+                              float *input)
+{
+    double middle, unit;
+    crd_scan_normalisation(p->scan, &middle, &unit);
+    const double deviation = sqrt(crd_scan_statistics(p->scan)->variance) / unit;
+    const uint64_t seed = dataset->options.seed;
+    const crd_grey_change change = crd_grey_draw(seed, epoch, number, size, deviation);
+    if (dataset->grey_room == NULL) {
+        CRD_PASS(crd_alloc(crd_grey_room(size), sizeof(float), "changing grey values", &dataset->grey_room));
+    }
+    crd_grey_apply(&change, seed, epoch, number, size, input, dataset->grey_room);
+    return CRD_OK;
+}
+
 crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
                             int64_t *labelled)
 {
     const pair *p = dataset->pairs;
     while (number >= p->end) p++;
     const crd_box box = chunk_box(p, dataset->numbers[number]);
-    const crd_turn turn =
-        dataset->options.augment ? crd_turn_draw(dataset->options.seed, epoch, number, box.size) : (crd_turn){0};
+    const crd_turn turn = dataset->options.augment != CRD_AUGMENT_NONE
+                              ? crd_turn_draw(dataset->options.seed, epoch, number, box.size)
+                              : (crd_turn){0};
     crd_box slab;
     *labelled = 0;
     for (int64_t z = box.origin[0]; z < box.origin[0] + box.size[0]; z += slab.size[0]) {
@@ -394,5 +432,6 @@ crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch,
         crd_turn_apply(&turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
         *labelled += some;
     }
-    return CRD_OK;
+    return dataset->options.augment == CRD_AUGMENT_FULL ? change_grey(dataset, p, number, epoch, box.size, input)
+                                                        : CRD_OK;
 }

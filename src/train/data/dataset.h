@@ -9,8 +9,15 @@
 #include "chunk/plan.h"
 #include "chunk/scan.h"
 #include "credence/model.h"
+#include "net/pieces.h"
 
 typedef struct crd_dataset crd_dataset;
+
+typedef enum crd_augment {
+    CRD_AUGMENT_NONE = 0,
+    CRD_AUGMENT_FLIPS = 1, /* flips, and turns about z */
+    CRD_AUGMENT_FULL = 2   /* other grey values, too (train/grey.h) */
+} crd_augment;
 
 typedef struct crd_dataset_options {
     int64_t chunk[3];
@@ -19,7 +26,7 @@ typedef struct crd_dataset_options {
     const char *mask;
     crd_label_options label;
     const crd_volume_options *volume; /* raw scans; may be NULL */
-    int augment;                      /* flips and turns about z, drawn from seed */
+    crd_augment augment;              /* drawn from seed */
     uint64_t seed;
 } crd_dataset_options;
 
@@ -44,6 +51,9 @@ int64_t crd_dataset_count(const crd_dataset *dataset);
 void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2]);
 /* Of all scans together, as a model keeps it. */
 void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record);
+
+/* Pieces of the scans, as they are: what a model carries for its norms. None where a scan is too small for one. */
+crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out);
 
 /* A number that changes when the scans, labels or chunks do. */
 uint64_t crd_dataset_digest(const crd_dataset *dataset);

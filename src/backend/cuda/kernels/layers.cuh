@@ -27,8 +27,14 @@ crd_status fold_launch(FoldKind kind, const FoldArguments &arguments, int sample
 // uint4s (conv, up), uint2s (head) or floats (T = float) of one sample's packed kernel.
 template <typename T> long packed_count(FoldKind kind, int in, int out);
 
+// What norms are frozen at: [samples][groups], `stride` apart; NULL: they have the statistics of what they normalise.
+struct Frozen {
+    const crd_moments *moments = nullptr;
+    long stride = 0;
+};
+
 // Channel sums from the tiles' partial sums, then scale and shift of the group norm. sums: [samples][2][channels /
-// piece].
+// piece]; where the norm is frozen, nothing is summed.
 struct NormArguments {
     const float2 *partial; // [samples][tiles][channels / piece]
     int tiles, channels, groups;
@@ -40,6 +46,7 @@ struct NormArguments {
     float *scale, *shift;             // [samples][channels]: with the mask
     float *plain_scale, *plain_shift; // without it
     int piece = 1;                    // neighbouring channels that share a sum; divides a group
+    Frozen frozen = {};
 };
 crd_status norm_launch(const NormArguments &arguments, int samples, cudaStream_t stream);
 
@@ -53,8 +60,21 @@ struct MergeArguments {
     int half, groups;
     double voxels;
     bool own_skips = false; // the skip's sums, scales and shifts are one set per sample, too
+    Frozen frozen = {};
 };
 crd_status merge_launch(const MergeArguments &arguments, int samples, cudaStream_t stream);
+
+// The moments of each group over several pieces together, from their sums: of a layer, or of a skip and an up layer
+// of as many channels, each seen through its own norm, which is the same for all pieces.
+struct JoinArguments {
+    const double *sums[2];                      // [pieces][2][columns]; the second may be NULL
+    int columns;                                // of one layer's sums
+    int channels, groups;                       // of the norm
+    double voxels;                              // of a piece
+    crd_moments *moments;                       // [groups]
+    const float *scale[2] = {}, *shift[2] = {}; // [columns], or NULL: the values as they are
+};
+crd_status join_launch(const JoinArguments &arguments, int pieces, cudaStream_t stream);
 
 // Scale and shift with a mask per sample, from those without: [samples][channels].
 crd_status mask_launch(const float *plain_scale, const float *plain_shift, const float *mask, long mask_stride,

@@ -2,13 +2,29 @@
 
 static const int THREADS = 512;
 
-// One block a sample. Every column of `partial` has `lanes` threads, which add every lanes-th tile; then halves are
-// added to halves. The order depends on the sizes alone.
-__global__ void norm_kernel(const NormArguments p)
+// Mean and mean square over `count` sums of values and squares, `number` values in all.
+__device__ __forceinline__ crd_moments moments_of(const double2 *sums, int count, double number)
 {
-    extern __shared__ double2 parts[];
-    const int sample = blockIdx.x, columns = p.channels / p.piece, column = threadIdx.x % columns,
-              part = threadIdx.x / columns;
+    double sum = 0.0, square = 0.0;
+    for (int i = 0; i < count; i++) {
+        sum += sums[i].x;
+        square += sums[i].y;
+    }
+    return {sum / number, square / number};
+}
+
+// Scale and shift of a channel of a group with these moments.
+__device__ __forceinline__ float2 affine_at(const crd_moments &m, float gamma, float beta)
+{
+    const double variance = m.square - m.mean * m.mean, scale = gamma / sqrt(norm_variance(variance));
+    return make_float2((float)scale, (float)(beta - m.mean * scale));
+}
+
+// A sample's sums over its tiles, into the first of `parts`. Every column of `partial` has `lanes` threads, which add
+// every lanes-th tile; then halves are added to halves. The order depends on the sizes alone.
+__device__ void add_tiles(const NormArguments &p, int sample, double2 *parts)
+{
+    const int columns = p.channels / p.piece, column = threadIdx.x % columns, part = threadIdx.x / columns;
     int lanes = blockDim.x / columns;
     if (part < lanes) {
         double2 own = make_double2(0.0, 0.0);
@@ -35,22 +51,25 @@ __global__ void norm_kernel(const NormArguments p)
         sums[column] = parts[column].x;
         sums[columns + column] = parts[column].y;
     }
-    if (threadIdx.x >= p.channels) return;
-    const int channel = threadIdx.x, width = p.channels / p.groups, first = channel / width * width / p.piece;
-    double sum = 0.0, square = 0.0;
-    for (int c = first; c < first + width / p.piece; c++) {
-        sum += parts[c].x;
-        square += parts[c].y;
-    }
-    const double count = p.voxels * width, mean = sum / count, variance = square / count - mean * mean;
-    const double scale = p.gamma[channel] / sqrt(norm_variance(variance));
-    const float plain_scale = (float)scale, plain_shift = (float)(p.beta[channel] - mean * scale);
+}
+
+// One block a sample.
+__global__ void norm_kernel(const NormArguments p)
+{
+    extern __shared__ double2 parts[];
+    const int sample = blockIdx.x, channel = threadIdx.x, width = p.channels / p.groups, group = channel / width;
+    if (p.frozen.moments == nullptr) add_tiles(p, sample, parts);
+    if (channel >= p.channels) return;
+    const crd_moments moments = p.frozen.moments != nullptr
+                                    ? p.frozen.moments[sample * p.frozen.stride + group]
+                                    : moments_of(parts + group * width / p.piece, width / p.piece, p.voxels * width);
+    const float2 plain = affine_at(moments, p.gamma[channel], p.beta[channel]);
     const float mask = p.mask == nullptr ? 1.0f : p.mask[sample * p.mask_stride + channel];
     const long at = (long)sample * p.channels + channel;
-    p.plain_scale[at] = plain_scale;
-    p.plain_shift[at] = plain_shift;
-    p.scale[at] = plain_scale * mask;
-    p.shift[at] = plain_shift * mask;
+    p.plain_scale[at] = plain.x;
+    p.plain_shift[at] = plain.y;
+    p.scale[at] = plain.x * mask;
+    p.shift[at] = plain.y * mask;
 }
 
 crd_status norm_launch(const NormArguments &p, int samples, cudaStream_t stream)
@@ -63,28 +82,32 @@ crd_status norm_launch(const NormArguments &p, int samples, cudaStream_t stream)
     return CRD_OK;
 }
 
+// The sums of values, and of their squares, seen through a scale and a shift.
+__device__ __forceinline__ double2 seen_through(float scale, float shift, double sum, double square, double voxels)
+{
+    const double s = scale, t = shift, shifts = voxels * t;
+    return make_double2(fma(s, sum, shifts), fma(shifts, t, fma(s * s, square, 2.0 * s * t * sum)));
+}
+
 // One block a sample, one thread a channel of [skip, up].
 __global__ void merge_kernel(MergeArguments p)
 {
     extern __shared__ double2 values[]; // sums of the inner norms' values
     const int sample = blockIdx.x, channel = threadIdx.x, up = channel >= p.half, i = up ? channel - p.half : channel;
+    const int width = 2 * p.half / p.groups, group = channel / width;
     const long own = up || p.own_skips ? (long)sample * p.half : 0;
     const double *sums = (up ? p.up_sums : p.skip_sums) + 2 * own;
     const float scale = (up ? p.up_scale : p.skip_scale)[own + i], shift = (up ? p.up_shift : p.skip_shift)[own + i];
-    const double s = scale, t = shift, sum = sums[i], square = sums[p.half + i];
-    values[channel] = make_double2(s * sum + p.voxels * t, s * s * square + 2.0 * s * t * sum + p.voxels * t * t);
-    __syncthreads();
-    const int width = 2 * p.half / p.groups, first = channel / width * width;
-    double total = 0.0, squares = 0.0;
-    for (int c = first; c < first + width; c++) {
-        total += values[c].x;
-        squares += values[c].y;
+    if (p.frozen.moments == nullptr) {
+        values[channel] = seen_through(scale, shift, sums[i], sums[p.half + i], p.voxels);
+        __syncthreads();
     }
-    const double count = p.voxels * width, mean = total / count, variance = squares / count - mean * mean;
-    const double outer = p.gamma[channel] / sqrt(norm_variance(variance));
-    const float outer_scale = (float)outer, outer_shift = (float)(p.beta[channel] - mean * outer);
-    p.scale[(long)sample * 2 * p.half + channel] = outer_scale * scale;
-    p.shift[(long)sample * 2 * p.half + channel] = outer_scale * shift + outer_shift;
+    const crd_moments moments = p.frozen.moments != nullptr
+                                    ? p.frozen.moments[sample * p.frozen.stride + group]
+                                    : moments_of(values + group * width, width, p.voxels * width);
+    const float2 outer = affine_at(moments, p.gamma[channel], p.beta[channel]);
+    p.scale[(long)sample * 2 * p.half + channel] = outer.x * scale;
+    p.shift[(long)sample * 2 * p.half + channel] = outer.x * shift + outer.y;
 }
 
 crd_status merge_launch(const MergeArguments &p, int samples, cudaStream_t stream)
@@ -92,6 +115,34 @@ crd_status merge_launch(const MergeArguments &p, int samples, cudaStream_t strea
     if (2 * p.half > 1024)
         return CUDA_FAIL(CRD_ERR_UNSUPPORTED, "a network of %d channels is too wide for the GPU", 2 * p.half);
     merge_kernel<<<samples, 2 * p.half, (size_t)(2 * p.half) * sizeof(double2), stream>>>(p);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+// One thread a column; then one a group.
+__global__ void join_kernel(const JoinArguments p, int pieces)
+{
+    extern __shared__ double2 values[];
+    const int column = threadIdx.x, up = column >= p.columns, i = up ? column - p.columns : column;
+    const double voxels = p.voxels * pieces;
+    double sum = 0.0, square = 0.0;
+    for (int piece = 0; piece < pieces; piece++) {
+        const double *sums = p.sums[up] + (long)piece * 2 * p.columns + i;
+        sum += sums[0];
+        square += sums[p.columns];
+    }
+    values[column] = p.scale[up] == nullptr ? make_double2(sum, square)
+                                            : seen_through(p.scale[up][i], p.shift[up][i], sum, square, voxels);
+    __syncthreads();
+    const int width = (int)blockDim.x / p.groups;
+    if (column >= p.groups) return;
+    p.moments[column] = moments_of(values + column * width, width, voxels * (p.channels / p.groups));
+}
+
+crd_status join_launch(const JoinArguments &p, int pieces, cudaStream_t stream)
+{
+    const int columns = p.sums[1] == nullptr ? p.columns : 2 * p.columns;
+    join_kernel<<<1, columns, (size_t)columns * sizeof(double2), stream>>>(p, pieces);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

@@ -42,20 +42,53 @@ template <typename T> crd_status Network<T>::fold(int layer, const Source &sourc
     return fold_launch<T>(kind, arguments, count, stream);
 }
 
-template <typename T> crd_status Network<T>::normalise(int layer, const float *mask, int count)
+// Norm number `norm` for samples from `first` on, or for all pieces.
+template <typename T> Frozen Network<T>::frozen_at(int norm, int64_t first) const
+{
+    if (!frozen()) return {};
+    return {moments_of(norm, first), measuring ? 0 : (long)crd_net_moments(net)};
+}
+
+// The latent's mask, a sample's own, comes later than the norm.
+template <typename T> crd_status Network<T>::normalise(int layer, int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[layer];
     const Node<T> &node = nodes[layer];
     const Sums sums = sums_of(layer);
-    return norm_launch({partial, sums.rows, row.channels_out, net->groups, (double)size[row.level].voxels(),
-                        point(net->point.gamma[layer]), point(net->point.beta[layer]), mask, (long)net->mask_total,
-                        node.sums, node.scale, node.shift, node.plain_scale, node.plain_shift, sums.piece},
-                       count, stream);
+    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
+    const double level_voxels = (double)size[row.level].voxels();
+    NormArguments arguments = {partial,
+                               sums.rows,
+                               row.channels_out,
+                               net->groups,
+                               level_voxels,
+                               point(net->point.gamma[layer]),
+                               point(net->point.beta[layer]),
+                               mask,
+                               mask_stride(),
+                               node.sums,
+                               node.scale,
+                               node.shift,
+                               node.plain_scale,
+                               node.plain_shift,
+                               sums.piece};
+    if (measuring) {
+        PASS(norm_launch(arguments, count, stream)); // each piece's sums
+        PASS(join_launch({{node.sums, nullptr},
+                          row.channels_out / sums.piece,
+                          row.channels_out,
+                          net->groups,
+                          level_voxels,
+                          moments_of(layer, first)},
+                         count, stream));
+    }
+    arguments.frozen = frozen_at(layer, first);
+    return norm_launch(arguments, count, stream);
 }
 
 template <typename T>
 crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
-                                const float *mask, int count)
+                                int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[layer];
     PASS(fold(layer, source, affine, count));
@@ -78,7 +111,7 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
     if (!launched) {
         PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, count, stream));
     }
-    PASS(normalise(layer, mask, count));
+    PASS(normalise(layer, first, count));
     return mark(layer);
 }
 
@@ -89,28 +122,40 @@ template <typename T> const float *Network<T>::mask_of(int layer, int64_t first)
     return masks + first * net->mask_total + net->mask_offset[site];
 }
 
-// What a layer gives: the encoder's is shared by all samples.
+// What a layer gives: in prediction the encoder's is shared by all samples.
 template <typename T> ConvInput Network<T>::input_of(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
     const long values = size[row.level].voxels() * row.channels_out;
-    return {nodes[layer].y, layer < net->decoder ? 0 : values, row.channels_out};
+    return {nodes[layer].y, shared(layer) ? 0 : values, row.channels_out};
 }
 
 // Its scale and shift are shared only where no mask makes them a sample's own.
 template <typename T> typename Network<T>::Affine Network<T>::affine_of(int layer) const
 {
-    const bool own = layer >= net->decoder || mask_of(layer, 0) != nullptr;
+    const bool own = !shared(layer) || mask_of(layer, 0) != nullptr;
     return {nodes[layer].scale, nodes[layer].shift, own ? net->layers[layer].channels_out : 0};
 }
 
-template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int count)
+template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, int64_t first, int count)
 {
     const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
-    const int number = crd_merge_number(net, row.merge);
+    const int number = crd_merge_number(net, row.merge), half = net->layers[row.source].channels_out;
+    const double level_voxels = (double)size[row.level].voxels();
+    if (measuring) {
+        PASS(join_launch({{skip.sums, up.sums},
+                          half,
+                          2 * half,
+                          net->groups,
+                          level_voxels,
+                          moments_of(number, first),
+                          {skip.plain_scale, up.plain_scale},
+                          {skip.plain_shift, up.plain_shift}},
+                         count, stream));
+    }
     return merge_launch({skip.sums, up.sums, skip.plain_scale, skip.plain_shift, up.plain_scale, up.plain_shift,
                          point(net->point.gamma[number]), point(net->point.beta[number]), merge_scale, merge_shift,
-                         net->layers[row.source].channels_out, net->groups, (double)size[row.level].voxels()},
+                         half, net->groups, level_voxels, measuring, frozen_at(number, first)},
                         count, stream);
 }
 
@@ -119,17 +164,32 @@ template <typename T> crd_status Network<T>::run(int layer, const Source &source
 {
     const crd_conv_layer &row = net->layers[layer];
     const ConvInput none = {nullptr, 0, 0};
-    const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
     if (row.pools) {
         const Node<T> &from = nodes[row.source];
-        PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, size[row.level], stream));
-        return convolve(layer, source, {pooled[layer], 0, row.channels_in}, none, {nullptr, nullptr, 0}, mask, count);
+        Extent all = size[row.level]; // pieces lie one behind the other, their scales are the same
+        const long values = shared(layer) ? 0 : all.voxels() * row.channels_in;
+        all.depth *= (int)room_of(layer);
+        PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, all, stream));
+        return convolve(layer, source, {pooled[layer], values, row.channels_in}, none, {nullptr, nullptr, 0}, first,
+                        count);
     }
     if (row.merge == CRD_NONE)
-        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), mask, count);
-    PASS(merge(row, count));
+        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), first, count);
+    PASS(merge(row, first, count));
     return convolve(layer, source, input_of(row.skip), input_of(row.source),
-                    {merge_scale, merge_shift, row.channels_in}, mask, count);
+                    {merge_scale, merge_shift, row.channels_in}, first, count);
+}
+
+template <typename T> crd_status Network<T>::read_scan(int layer, const float *chunk)
+{
+    const crd_conv_layer &row = net->layers[layer];
+    const Extent &e = size[row.level];
+    for (int64_t i = 0; i < room_of(layer); i++) {
+        PASS(first_launch<T>(chunk + i * e.voxels(), point(net->point.kernel[layer]), point(net->point.bias[layer]),
+                             nodes[layer].y + i * e.voxels() * row.channels_out,
+                             partial + i * sums_of(layer).rows * row.channels_out, row.channels_out, e, stream));
+    }
+    return CRD_OK;
 }
 
 template <typename T> crd_status Network<T>::encode(const float *chunk)
@@ -137,12 +197,11 @@ template <typename T> crd_status Network<T>::encode(const float *chunk)
     for (int layer = 0; layer < net->decoder; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         if (row.source != CRD_SCAN) {
-            PASS(run(layer, {point(0), 0, 0}, 0, 1));
+            PASS(run(layer, {point(0), 0, 0}, 0, (int)room_of(layer)));
             continue;
         }
-        PASS(first_launch<T>(chunk, point(net->point.kernel[layer]), point(net->point.bias[layer]), nodes[layer].y,
-                             partial, row.channels_out, size[row.level], stream));
-        PASS(normalise(layer, nullptr, 1));
+        PASS(read_scan(layer, chunk));
+        PASS(normalise(layer, 0, (int)room_of(layer)));
         PASS(mark(layer));
     }
     return CRD_OK;
@@ -175,17 +234,18 @@ template <typename T> crd_status Network<T>::head(const Source &source, int64_t 
 template <typename T> crd_status Network<T>::decode(int64_t first, int count)
 {
     const bool own = drawn();
-    const float *kernels = !own ? point(decoder) : plan.draws_per_chunk ? draws : draws + first * decoder_count();
-    const Source source = {kernels, own ? (long)decoder_count() : 0, decoder};
+    const bool kept = !plan.draws_per_chunk && !measuring; // all samples' draws, not only those at work
+    const float *kernels = !own ? point(decoder) : kept ? draws + first * decoder_count() : draws;
+    const Source source = {kernels, own && !measuring ? (long)decoder_count() : 0, decoder};
     const int latent = net->layers[net->decoder].source;
     const float *latent_mask = mask_of(latent, first);
     if (latent_mask != nullptr) {
         const Node<T> &node = nodes[latent];
-        PASS(mask_launch(node.plain_scale, node.plain_shift, latent_mask, (long)net->mask_total, node.scale, node.shift,
+        PASS(mask_launch(node.plain_scale, node.plain_shift, latent_mask, mask_stride(), node.scale, node.shift,
                          net->layers[latent].channels_out, count, stream));
     }
     for (int layer = net->decoder; layer < net->head; layer++) PASS(run(layer, source, first, count));
-    return head(source, first, count);
+    return measuring ? CRD_OK : head(source, first, count);
 }
 
 template struct Network<float>;

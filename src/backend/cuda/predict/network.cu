@@ -16,8 +16,8 @@ template <typename T> void Network<T>::inputs_of(int layer, int *in0, int *in1) 
 }
 
 template <typename T>
-Network<T>::Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper)
-    : plan(p), net(p.net), together(samples_at_once)
+Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hopper, bool measure)
+    : plan(p), net(p.net), measuring(measure), together(at_once)
 {
     decoder = crd_decoder_offset(net);
     for (int level = 1; level <= net->levels; level++) {
@@ -77,16 +77,16 @@ static void raise(int64_t *most, int64_t value)
 template <typename T> void Network<T>::lay_out(Arena &arena)
 {
     weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
-    draws = arena.take<float>(drawn() ? (plan.draws_per_chunk ? together : plan.samples) * decoder_count() : 0);
+    draws = arena.take<float>(drawn() ? draws_kept() * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
-    samples = arena.take<float>(plan.samples * voxels);
+    samples = arena.take<float>(measuring ? 0 : plan.samples * voxels);
+    moments = arena.take<crd_moments>(frozen() ? plan.samples * crd_net_moments(net) : 0);
     int owner[CRD_LAYERS_MAX];
     crd_share_outputs(net, true, nullptr, owner);
     for (int layer = 0; layer < net->head; layer++) {
         const crd_conv_layer &row = net->layers[layer];
-        if (row.pools) pooled[layer] = arena.take<T>(size[row.level].voxels() * row.channels_in);
-        take_node(arena, layer, layer < net->decoder ? 1 : together,
-                  owner[layer] != layer ? nodes[owner[layer]].y : nullptr);
+        if (row.pools) pooled[layer] = arena.take<T>(room_of(layer) * size[row.level].voxels() * row.channels_in);
+        take_node(arena, layer, room_of(layer), owner[layer] != layer ? nodes[owner[layer]].y : nullptr);
     }
     // The latent's scale and shift carry a mask per sample.
     const int latent = net->layers[net->decoder].source;
@@ -95,7 +95,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     int64_t most_packed = 0, most_partial = 0, most_bias = 0, most_shift = 0, most_merge = 0;
     for (int layer = 0; layer <= net->head; layer++) {
         const crd_conv_layer &row = net->layers[layer];
-        const int64_t count = layer < net->decoder ? 1 : together;
+        const int64_t count = room_of(layer);
         const Sums sums = sums_of(layer);
         raise(&most_packed, count * packed_bytes(layer));
         if (layer != net->head) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
@@ -169,6 +169,11 @@ template <typename T> crd_status Network<T>::upload_parameters()
                               cudaMemcpyHostToDevice, stream));
     CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.get(), (size_t)net->point.total * sizeof(float),
                               cudaMemcpyHostToDevice, stream));
+    if (plan.moments != nullptr) {
+        CUDA_PASS(cudaMemcpyAsync(moments, plan.moments,
+                                  (size_t)(plan.samples * crd_net_moments(net)) * sizeof *moments,
+                                  cudaMemcpyHostToDevice, stream));
+    }
     CUDA_PASS(cudaStreamSynchronize(stream));
     return CRD_OK;
 }

@@ -1,5 +1,8 @@
 // One network on one GPU: its memory, and the order of its kernels. The encoder runs once per chunk; the decoder runs
 // for `together` samples in one launch of each kernel. What happens around it, queues and copies, is predictor.cu's.
+//
+// Or norms are measured (norms.cu): then `together` pieces are in one launch, of the encoder as of one sample's
+// decoder, and every norm is frozen at its moments over all of them before the next layer runs. The head isn't run.
 #ifndef CRD_CUDA_PREDICT_NETWORK_CUH
 #define CRD_CUDA_PREDICT_NETWORK_CUH
 
@@ -16,6 +19,7 @@ struct LayerMark {
 template <typename T> struct Network {
     crd_predictor_plan plan;
     const crd_net *net;
+    bool measuring;
     int64_t together, decoder /* where it begins in the point layout */, voxels;
     Extent size[CRD_LEVELS_MAX + 1];  // of each level, from 1 on
     bool hopper[CRD_LAYERS_MAX] = {}; // layers that have a kernel for this very GPU
@@ -25,10 +29,11 @@ template <typename T> struct Network {
     float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
     void *packed;
     float2 *partial;
+    crd_moments *moments; // [samples][crd_net_moments]: what norms are frozen at, or will be
     Node<T> nodes[CRD_LAYERS_MAX];
     T *pooled[CRD_LAYERS_MAX]; // what a layer that pools reads
 
-    Network(const crd_predictor_plan &p, int64_t samples_at_once, bool use_hopper);
+    Network(const crd_predictor_plan &p, int64_t at_once, bool use_hopper, bool measure = false);
 
     bool stochastic() const
     {
@@ -50,7 +55,8 @@ template <typename T> struct Network {
     // Kernels of samples first .. first + count - 1 of the plan; `to`: decoder_count() apart.
     crd_status draw(int64_t first, int64_t count, uint32_t example, float *to);
 
-    // forward.cu: from a normalised chunk to the probabilities of all samples.
+    // forward.cu: from a normalised chunk to the probabilities of all samples; or, measuring, from all pieces to the
+    // moments of norms: of the encoder's, and of the decoder's of sample `first`.
     crd_status encode(const float *chunk);
     crd_status decode(int64_t first, int count);
 
@@ -76,6 +82,27 @@ template <typename T> struct Network {
     {
         return weights + net->model.total + point_offset;
     }
+    bool frozen() const
+    {
+        return plan.moments != nullptr || measuring;
+    }
+    // Whether one tensor of the layer serves all that is in a launch; else there are `together`.
+    bool shared(int layer) const
+    {
+        return layer < net->decoder && !measuring;
+    }
+    int64_t room_of(int layer) const
+    {
+        return shared(layer) ? 1 : together;
+    }
+    long mask_stride() const
+    {
+        return measuring ? 0 : (long)net->mask_total;
+    }
+    int64_t draws_kept() const
+    {
+        return measuring ? 1 : plan.draws_per_chunk ? together : plan.samples;
+    }
     void inputs_of(int layer, int *in0, int *in1) const;
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
@@ -84,12 +111,18 @@ template <typename T> struct Network {
     const float *mask_of(int layer, int64_t first) const;
     ConvInput input_of(int layer) const;
     Affine affine_of(int layer) const;
+    crd_moments *moments_of(int norm, int64_t sample) const
+    {
+        return moments + sample * crd_net_moments(net) + (int64_t)norm * net->groups;
+    }
+    Frozen frozen_at(int norm, int64_t first) const;
     crd_status mark(int layer);
     crd_status fold(int layer, const Source &source, const Affine &affine, int count);
-    crd_status normalise(int layer, const float *mask, int count);
+    crd_status read_scan(int layer, const float *chunk);
+    crd_status normalise(int layer, int64_t first, int count);
     crd_status convolve(int layer, const Source &source, ConvInput x0, ConvInput x1, const Affine &affine,
-                        const float *mask, int count);
-    crd_status merge(const crd_conv_layer &row, int count);
+                        int64_t first, int count);
+    crd_status merge(const crd_conv_layer &row, int64_t first, int count);
     crd_status run(int layer, const Source &source, int64_t first, int count);
     crd_status head(const Source &source, int64_t first, int count);
 };

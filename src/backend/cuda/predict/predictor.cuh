@@ -29,6 +29,10 @@ void predictor_sizes(const crd_predictor_plan &plan, const Path &path, int64_t t
 // The most samples a launch can take with so much device memory; 0 where not even one fits.
 int64_t samples_together(const crd_predictor_plan &plan, const Path &path, int64_t available);
 
+// The slot measure_norms of crd_backend, in at most so many bytes of the device.
+crd_status norms_measure(const crd_predictor_plan &plan, const Path &path, int64_t available, const crd_pieces &pieces,
+                         crd_moments *moments);
+
 Predictor *predictor_new(const crd_predictor_plan &plan, const Path &path, int64_t together);
 
 #endif

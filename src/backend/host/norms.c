@@ -1,0 +1,56 @@
+/* Statistics of norms on the CPU: the pieces side by side, the encoder once, then one walk through the decoder a
+ * sample. */
+#include "backend/host/norms.h"
+
+#include <string.h>
+
+#include "backend/host/draws.h"
+#include "backend/host/predictor.h"
+#include "base/memory.h"
+#include "net/engine.h"
+
+typedef struct walkers {
+    crd_engine *engines[CRD_PIECES_MAX];
+    const float *inputs[CRD_PIECES_MAX];
+    int count;
+} walkers;
+
+static crd_status make_walkers(const crd_predictor_plan *plan, const crd_pieces *pieces, const crd_ops *ops,
+                               crd_pool *pool, walkers *w)
+{
+    const int64_t voxels = crd_piece_voxels(pieces);
+    const crd_engine_plan engine = {
+        .net = plan->net, .chunk = {pieces->size[0], pieces->size[1], pieces->size[2]}, .ops = ops, .pool = pool};
+    for (; w->count < (int)pieces->count; w->count++) {
+        w->inputs[w->count] = pieces->voxels + w->count * voxels;
+        CRD_PASS(crd_engine_create(&engine, &w->engines[w->count]));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_host_measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                  const crd_pieces *pieces, crd_moments *moments)
+{
+    crd_status status = CRD_OK;
+    const crd_ops *ops;
+    crd_pool *pool = NULL;
+    crd_host_draws *draws = NULL;
+    walkers w = {0};
+    const int64_t count = crd_net_moments(plan->net);
+    CRD_TRY(crd_host_ops(settings, &ops));
+    CRD_TRY(crd_pool_create(settings->threads, &pool));
+    CRD_TRY(crd_host_draws_create(plan, pool, &draws));
+    CRD_TRY(make_walkers(plan, pieces, ops, pool, &w));
+    memset(moments, 0, (size_t)(count * plan->samples) * sizeof *moments);
+    crd_engines_measure_encoder(w.engines, w.count, crd_host_draws_encoder(draws), w.inputs, moments);
+    for (int64_t s = 1; s < plan->samples; s++) memcpy(moments + s * count, moments, (size_t)count * sizeof *moments);
+    for (int64_t s = 0; s < plan->samples; s++) {
+        const crd_host_sample sample = crd_host_draws_sample(draws, s, 0);
+        crd_engines_measure_decoder(w.engines, w.count, sample.decoder, sample.masks, moments + s * count);
+    }
+done:
+    for (int i = 0; i < w.count; i++) crd_engine_free(&w.engines[i]);
+    crd_host_draws_free(&draws);
+    crd_pool_free(&pool);
+    return status;
+}

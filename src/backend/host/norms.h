@@ -1,0 +1,10 @@
+/* Statistics of frozen norms: fills the slot measure_norms of crd_backend_cpu. */
+#ifndef CRD_BACKEND_HOST_NORMS_H
+#define CRD_BACKEND_HOST_NORMS_H
+
+#include "backend/backend.h"
+
+crd_status crd_host_measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                  const crd_pieces *pieces, crd_moments *moments);
+
+#endif

@@ -1,0 +1,18 @@
+/* Which pieces of scans stand for all of them: places by the seed, spread over the scans by their size. */
+#ifndef CRD_CHUNK_PIECES_H
+#define CRD_CHUNK_PIECES_H
+
+#include "chunk/scan.h"
+
+enum { CRD_PIECES_WANTED = 4 };
+
+/* The size of pieces that all these scans can give, of multiples of `step`: at most 48, 96, 96. False where an axis of
+ * one is shorter than `step`. */
+bool crd_pieces_size(crd_scan *const *scans, int64_t count, int64_t step, int64_t size[3]);
+/* Reads them, CRD_PIECES_WANTED * size[0] * size[1] * size[2] floats, rounded to half precision. */
+crd_status crd_pieces_read(crd_scan *const *scans, int64_t count, uint64_t seed, const int64_t size[3], float *voxels);
+
+/* The nearest number of half precision: to even in the middle, the largest in place of larger ones. */
+float crd_round_to_half(float value);
+
+#endif

@@ -1,0 +1,193 @@
+#include "predict/certificate.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/monitor.h"
+#include "base/random/philox.h"
+#include "predict/run.h"
+
+enum { EDGE = 8, FARTHER = 24, MOST_PLACES = 64, SAMPLES = 4 };
+static const double share = 0.02;   /* of the run's work that the places may take */
+static const double visible = 0.01; /* a difference of probability that is warned of */
+
+typedef struct place {
+    crd_box box, near, far; /* what is compared, what is seen of it as its tile did, and with twice the halo */
+} place;
+
+/* A predictor for windows of one size at a time. */
+typedef struct asker {
+    crd_predict_run *r;
+    crd_predictor *predictor;
+    crd_predictor_plan plan;
+    float *input;
+} asker;
+
+/* What the network says of a place, voxel by voxel. */
+typedef struct answer {
+    double probability[EDGE * EDGE * EDGE], uncertainty[EDGE * EDGE * EDGE];
+    int64_t voxels;
+} answer;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t below(int64_t n, uint64_t seed, int64_t number, uint32_t question)
+{
+    const crd_stream stream = {.seed = seed, .purpose = CRD_PURPOSE_CERTIFICATE, .layer = question};
+    const int64_t drawn = (int64_t)(crd_random_uniform(&stream, (uint64_t)number) * (double)n);
+    return drawn < n ? drawn : n - 1;
+}
+
+/* From `low` on, or from the beginning, to `high`, or to the end. */
+static void span(const crd_axis_plan *plan, int axis, int64_t low, int64_t high, crd_box *box)
+{
+    box->origin[axis] = low > 0 ? low : 0;
+    box->size[axis] = least(high, plan->extent) - box->origin[axis];
+}
+
+/* How far is seen the second time: twice the halo, and of a small one more than that. */
+static int64_t reach_of(const crd_request *request)
+{
+    return request->halo > FARTHER ? 2 * request->halo : request->halo + FARTHER;
+}
+
+/* Place `number` on a border across `border_axis`. */
+static place choose_place(const crd_request *request, int border_axis, int64_t number)
+{
+    const int64_t halo = request->halo, reach = reach_of(request);
+    place p;
+    for (int axis = 0; axis < 3; axis++) {
+        const crd_axis_plan *plan = &request->plan.axes[axis];
+        int64_t origin, end;
+        if (axis == border_axis) {
+            const int64_t border = plan->stride * (1 + below(plan->count - 1, request->seed, number, 0));
+            origin = border - EDGE;
+            end = border + halo;
+        } else { /* where possible so far inside that all windows are equally large */
+            const int64_t free = plan->extent / EDGE - 2 * reach / EDGE;
+            const int64_t first = free > 0 ? reach / EDGE : 0, count = free > 0 ? free : plan->extent / EDGE;
+            origin = EDGE * (first + below(count, request->seed, number, (uint32_t)(1 + axis)));
+            end = origin + EDGE + reach;
+        }
+        p.box.origin[axis] = origin;
+        p.box.size[axis] = least(EDGE, plan->size - origin);
+        span(plan, axis, origin - reach, end, &p.near);
+        span(plan, axis, origin - reach, origin + EDGE + reach, &p.far);
+    }
+    return p;
+}
+
+static crd_status fit(asker *a, const int64_t size[3])
+{
+    const crd_backend *backend = a->r->request.backend;
+    bool same = a->predictor != NULL;
+    for (int axis = 0; axis < 3; axis++) {
+        same = same && a->plan.chunk[axis] == size[axis];
+        a->plan.chunk[axis] = size[axis];
+    }
+    if (same) return CRD_OK;
+    if (a->predictor != NULL) backend->predictor_free(&a->predictor);
+    crd_free(&a->input);
+    CRD_PASS(crd_alloc(size[0] * size[1] * size[2], sizeof(float), "a place on a border", &a->input));
+    return backend->predictor_create(&a->r->request.device, &a->plan, &a->predictor);
+}
+
+static crd_status ask(asker *a, const crd_box *window, const crd_box *box, answer *out)
+{
+    const crd_request *request = &a->r->request;
+    const crd_interval *interval = &request->intervals[0];
+    crd_chunk_result result;
+    CRD_PASS(fit(a, window->size));
+    CRD_PASS(crd_scan_read(a->r->scan, window, a->input));
+    CRD_PASS(request->backend->predictor_submit(a->predictor, 0, a->input, NULL, 0));
+    CRD_PASS(request->backend->predictor_collect(a->predictor, &result));
+    out->voxels = 0;
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            for (int64_t x = 0; x < box->size[2]; x++) {
+                const int64_t row =
+                    (box->origin[0] + z - window->origin[0]) * window->size[1] + box->origin[1] + y - window->origin[1];
+                const int64_t at = row * window->size[2] + box->origin[2] + x - window->origin[2];
+                const int64_t width =
+                    (int64_t)result.percentiles[interval->high][at] - (int64_t)result.percentiles[interval->low][at];
+                out->probability[out->voxels] = (double)result.mean[at] / 0x1p24;
+                out->uncertainty[out->voxels++] = (double)width / 0x1p24;
+            }
+        }
+    }
+    return CRD_OK;
+}
+
+static void compare(const answer *near, const answer *far, crd_certificate *out)
+{
+    for (int64_t i = 0; i < near->voxels; i++) {
+        const double p = fabs(near->probability[i] - far->probability[i]);
+        const double u = fabs(near->uncertainty[i] - far->uncertainty[i]);
+        out->mean_probability += p;
+        if (p > out->largest_probability) out->largest_probability = p;
+        if (u > out->largest_uncertainty) out->largest_uncertainty = u;
+    }
+}
+
+/* As many places as the share pays for, one at least. */
+static int64_t count_places(const crd_request *request, int64_t samples)
+{
+    double all = (double)request->chunks * (double)request->samples, one = (double)samples;
+    for (int axis = 0; axis < 3; axis++) {
+        all *= (double)request->plan.axes[axis].window;
+        one *= (double)(EDGE + 2 * reach_of(request));
+    }
+    const double paid = share * all / (2.0 * one);
+    return paid < 1.0 ? 1 : paid < MOST_PLACES ? (int64_t)paid : MOST_PLACES;
+}
+
+static crd_status visit_places(asker *a, crd_certificate *out)
+{
+    const crd_request *request = &a->r->request;
+    const int64_t wanted = count_places(request, a->plan.samples);
+    int axes[3], count = 0;
+    int64_t voxels = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        if (request->plan.axes[axis].count > 1) axes[count++] = axis;
+    }
+    for (int i = 0; i < count; i++) { /* those of an axis together: their windows are equally large */
+        for (int64_t number = i; number < wanted; number += count) {
+            answer near, far;
+            const place p = choose_place(request, axes[i], number);
+            CRD_PASS(ask(a, &p.near, &p.box, &near));
+            CRD_PASS(ask(a, &p.far, &p.box, &far));
+            compare(&near, &far, out);
+            voxels += near.voxels;
+            out->places++;
+        }
+    }
+    out->mean_probability /= (double)voxels;
+    return CRD_OK;
+}
+
+crd_status crd_certificate_make(crd_predict_run *r, crd_certificate *out)
+{
+    const crd_request *request = &r->request;
+    asker a = {.r = r};
+    *out = (crd_certificate){.places = request->seamless ? 0 : -1};
+    if (!request->seamless || request->plan.count == 1) return CRD_OK;
+    crd_request_predictor(request, &a.plan);
+    a.plan.samples = least(SAMPLES, request->samples);
+    a.plan.keep_samples = false;
+    a.plan.any_order = 0;
+    a.plan.moments = r->moments;
+    const crd_status status = visit_places(&a, out);
+    if (a.predictor != NULL) request->backend->predictor_free(&a.predictor);
+    crd_free(&a.input);
+    if (status == CRD_OK && out->largest_probability > visible) {
+        crd_warn(&r->log.monitor,
+                 "tiles can be seen: at %" PRId64 " places on their borders the probability changes by up to %.3f when "
+                 "twice the halo is seen; --halo %" PRId64 " would be better",
+                 out->places, out->largest_probability, 2 * (request->halo > EDGE ? request->halo : EDGE));
+    }
+    return status;
+}

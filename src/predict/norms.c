@@ -1,0 +1,105 @@
+#include "predict/norms.h"
+
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "chunk/pieces.h"
+#include "net/store.h"
+#include "run/paths.h"
+
+static const char dataset[] = "moments";
+
+/* [samples][norms][groups][mean, mean of squares] */
+static void shape_of(const crd_request *request, int64_t shape[4])
+{
+    const crd_net *net = &request->model->net;
+    shape[0] = request->samples;
+    shape[1] = crd_net_moments(net) / net->groups;
+    shape[2] = net->groups;
+    shape[3] = 2;
+}
+
+static crd_status read_pieces(crd_predict_run *r, crd_pieces *pieces)
+{
+    const crd_request *request = &r->request;
+    if (!crd_pieces_size(&r->scan, 1, crd_net_step(&request->model->net), pieces->size)) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "%s is too small for --norms scan: it has z %lld, y %lld, x %lld voxels, and a piece has at "
+                        "least 8 along each axis; use --norms training",
+                        request->options->scan, (long long)request->scan.shape[0], (long long)request->scan.shape[1],
+                        (long long)request->scan.shape[2]);
+    }
+    pieces->count = CRD_PIECES_WANTED;
+    CRD_PASS(crd_alloc(pieces->count * crd_piece_voxels(pieces), sizeof(float), "pieces of the scan", &pieces->voxels));
+    return crd_pieces_read(&r->scan, 1, request->seed, pieces->size, pieces->voxels);
+}
+
+static crd_status measure(crd_predict_run *r, const crd_pieces *pieces)
+{
+    const crd_request *request = &r->request;
+    crd_predictor_plan plan;
+    crd_request_predictor(request, &plan);
+    if (request->backend->measure_norms != NULL) {
+        return request->backend->measure_norms(&request->device, &plan, pieces, r->moments);
+    }
+    const crd_device_settings host = {.threads = request->device.threads};
+    return crd_backend_cpu.measure_norms(&host, &plan, pieces, r->moments);
+}
+
+static crd_status write_file(const crd_predict_run *r, const char *path)
+{
+    crd_status status = CRD_OK;
+    crd_store *store = NULL;
+    int64_t shape[4];
+    shape_of(&r->request, shape);
+    CRD_TRY(crd_store_create(path, &store));
+    CRD_TRY(crd_store_put_doubles(store, dataset, 4, shape, &r->moments->mean));
+    CRD_TRY(crd_store_commit(store));
+done:
+    crd_store_close(&store);
+    return status;
+}
+
+static crd_status read_file(crd_predict_run *r, const char *path)
+{
+    crd_status status = CRD_OK;
+    crd_store *store = NULL;
+    int64_t shape[4];
+    shape_of(&r->request, shape);
+    CRD_TRY(crd_store_open(path, &store));
+    CRD_TRY(crd_store_get_doubles(store, dataset, 4, shape, "this run", &r->moments->mean));
+done:
+    crd_store_close(&store);
+    return status;
+}
+
+static crd_status make(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    crd_pieces own = {0};
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_NORMS, &path));
+    if (r->folder.resume && access(path, F_OK) == 0) {
+        CRD_TRY(read_file(r, path));
+    } else {
+        const bool training = r->request.norms == CRD_NORMS_TRAINING;
+        if (!training) CRD_TRY(read_pieces(r, &own));
+        CRD_TRY(measure(r, training ? &r->request.model->pieces : &own));
+        CRD_TRY(write_file(r, path));
+    }
+done:
+    crd_free(&own.voxels);
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_norms_prepare(crd_predict_run *r)
+{
+    _Static_assert(sizeof(crd_moments) == 2 * sizeof(double),
+                   "moments are pairs of doubles, in memory and in the file");
+    const int64_t count = r->request.samples * crd_net_moments(&r->request.model->net);
+    if (r->request.norms == CRD_NORMS_CHUNK) return CRD_OK;
+    CRD_PASS(crd_alloc(count, sizeof *r->moments, "the norms' statistics", &r->moments));
+    if (crd_predict_first(r)) CRD_PASS(make(r));
+    return crd_dist_broadcast(r->dist, r->moments, count * (int64_t)sizeof *r->moments);
+}
