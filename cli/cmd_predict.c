@@ -54,12 +54,14 @@ static void print_plan(const crd_predict_plan *plan)
     printf("%s %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), ", n->seamless ? "tiles     " : "chunks    ",
            n->chunks, n->chunk[0], n->chunk[1], n->chunk[2]);
     if (n->seamless) {
-        printf("of which a halo of %" PRId64 "\n", n->halo);
+        printf("a halo of %" PRId64 " included\n", n->halo);
     } else {
         printf("step %" PRId64 ", trim %g\n", n->step, n->trim);
     }
     printf("samples    %" PRId64 "\n", n->samples);
-    printf("coverage   every voxel is kept by %" PRId64 " to %" PRId64 " chunks\n", n->min_coverage, n->max_coverage);
+    if (!n->seamless)
+        printf("coverage   every voxel is kept by %" PRId64 " to %" PRId64 " chunks\n", n->min_coverage,
+               n->max_coverage);
     printf("memory     %.2f GiB\n", (double)n->memory_bytes / gibibyte);
     printf("disk       %.2f GiB while it runs, of which %.2f GiB scratch; %.2f GiB stay\n",
            (double)n->disk_bytes / gibibyte, (double)n->scratch_bytes / gibibyte, (double)n->result_bytes / gibibyte);

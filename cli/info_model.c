@@ -49,6 +49,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     }
     cli_json_text(json, "norm", info->norm);
     cli_json_real(json, "calibration", info->calibration);
+    cli_json_int(json, "pieces", info->pieces);
     json_training(json, &info->training);
     cli_json_raw(json, "config", info->config);
     cli_json_close(json);
@@ -89,6 +90,10 @@ static void print_model(const char *path, const crd_model_info *info)
     }
     printf("  norm       %s\n", info->norm);
     printf("  calibrated by dividing the logit by %.4g\n", info->calibration);
+    if (info->pieces > 0) {
+        printf("  pieces     %" PRId64 " of z %" PRId64 ", y %" PRId64 ", x %" PRId64 " voxels of the training scans\n",
+               info->pieces, info->piece[0], info->piece[1], info->piece[2]);
+    }
     if (t->voxels > 0) {
         printf("  scans      %" PRId64 " voxels, %.7g to %.7g, mean %.7g, std %.7g\n", t->voxels, t->minimum,
                t->maximum, t->mean, t->std);

@@ -159,7 +159,9 @@ struct crd_backend {
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
     /* The moments of a plan's samples over pieces (see net/engine.h), for crd_predictor_plan.moments; of the plan,
-     * chunk and summary don't matter. NULL: the CPU does it. */
+     * chunk and summary don't matter. */
+    crd_status (*norms_bytes)(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                              const crd_pieces *pieces, int64_t *host_bytes); /* of the host's memory; NULL: little */
     crd_status (*measure_norms)(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                 const crd_pieces *pieces, crd_moments *moments);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over

@@ -6,6 +6,11 @@
 #include "base/memory.h"
 
 /* A sanitizer sees what is written beyond a piece, as it would with pieces of their own. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) && !defined __SANITIZE_ADDRESS__
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 enum { ALIGNMENT = 64, GAP = 64 };

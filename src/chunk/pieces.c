@@ -19,27 +19,31 @@ float crd_round_to_half(float value)
     return value;
 }
 
-bool crd_pieces_size(crd_scan *const *scans, int64_t count, int64_t step, int64_t size[3])
+bool crd_piece_size(const int64_t shape[3], int64_t step, int64_t size[3])
 {
     static const int64_t most[3] = {48, 96, 96};
     for (int axis = 0; axis < 3; axis++) {
-        int64_t least = most[axis];
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t n = crd_scan_info(scans[i])->shape[axis];
-            if (n < least) least = n;
-        }
-        size[axis] = least / step * step;
+        size[axis] = (shape[axis] < most[axis] ? shape[axis] : most[axis]) / step * step;
         if (size[axis] == 0) return false;
     }
     return true;
+}
+
+bool crd_pieces_size(crd_scan *const *scans, int64_t count, int64_t step, int64_t size[3])
+{
+    int64_t least[3] = {INT64_MAX, INT64_MAX, INT64_MAX};
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t *shape = crd_scan_info(scans[i])->shape;
+        for (int axis = 0; axis < 3; axis++) least[axis] = shape[axis] < least[axis] ? shape[axis] : least[axis];
+    }
+    return crd_piece_size(least, step, size);
 }
 
 /* A whole number below n, by the word `element` of a stream. */
 static int64_t below(int64_t n, uint64_t seed, uint32_t layer, int64_t element)
 {
     const crd_stream stream = {.seed = seed, .purpose = CRD_PURPOSE_PIECES, .layer = layer};
-    const int64_t drawn = (int64_t)(crd_random_uniform(&stream, (uint64_t)element) * (double)n);
-    return drawn < n ? drawn : n - 1;
+    return crd_random_below(&stream, (uint64_t)element, n);
 }
 
 /* The scan that holds voxel number `voxel` of all of them together. */

@@ -9,6 +9,8 @@ enum { CRD_PIECES_WANTED = 4 };
 /* The size of pieces that all these scans can give, of multiples of `step`: at most 48, 96, 96. False where an axis of
  * one is shorter than `step`. */
 bool crd_pieces_size(crd_scan *const *scans, int64_t count, int64_t step, int64_t size[3]);
+/* The same for one scan of that shape. */
+bool crd_piece_size(const int64_t shape[3], int64_t step, int64_t size[3]);
 /* Reads them, CRD_PIECES_WANTED * size[0] * size[1] * size[2] floats, rounded to half precision. */
 crd_status crd_pieces_read(crd_scan *const *scans, int64_t count, uint64_t seed, const int64_t size[3], float *voxels);
 

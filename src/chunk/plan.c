@@ -40,6 +40,8 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }
 
+enum { CANDIDATES_MAX = 1024 };
+
 static int64_t round_up(int64_t n, int64_t step)
 {
     return (n + step - 1) / step * step;
@@ -70,8 +72,7 @@ crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t
     enum { EDGE_MAX = 1 << 20 };
     if (halo < 0 || halo > EDGE_MAX || halo % step != 0) {
         return crd_fail(CRD_ERR_ARGUMENT, "the halo must be 0 or a multiple of %lld voxels, not %lld; try --halo %lld",
-                        (long long)step, (long long)halo,
-                        (long long)round_up(halo < step ? step : least(halo, 1024), step));
+                        (long long)step, (long long)halo, (long long)round_up(halo < step ? step : halo, step));
     }
     for (int axis = 0; axis < 3; axis++) {
         if (tile[axis] < step || tile[axis] > EDGE_MAX || tile[axis] % step != 0) {
@@ -90,38 +91,47 @@ crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }
 
-/* The tile of `count` tiles along an axis, and what the network sees of it. */
-static int64_t tile_of(int64_t size, int64_t count, int64_t halo, int64_t step, int64_t *window)
+/* The tiles that an axis may have, each of another size and no smaller than the halo, and what the network sees of
+ * them: about twice the square root of the axis in steps. */
+typedef struct candidates {
+    int64_t tile[CANDIDATES_MAX], window[CANDIDATES_MAX], tiles[CANDIDATES_MAX];
+    int count;
+} candidates;
+
+static void list_candidates(int64_t size, int64_t halo, int64_t step, candidates *out)
 {
-    crd_axis_plan axis;
     const int64_t steps = round_up(size, step) / step;
-    const int64_t tile = (steps + count - 1) / count * step;
-    tile_axis(size, tile, halo, step, &axis);
-    *window = axis.window;
-    return tile;
+    out->count = 0;
+    for (int64_t tiles = 1; tiles <= steps && out->count < CANDIDATES_MAX;) {
+        crd_axis_plan axis;
+        const int64_t edge = (steps + tiles - 1) / tiles;
+        if (edge * step < halo && out->count > 0) return;
+        tile_axis(size, edge * step, halo, step, &axis);
+        out->tile[out->count] = edge * step;
+        out->window[out->count] = axis.window;
+        out->tiles[out->count++] = axis.count;
+        if (edge == 1) return;
+        tiles = (steps + edge - 2) / (edge - 1); /* the fewest that are smaller */
+    }
 }
 
 void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3])
 {
-    enum { COUNT_MAX = 96 };
-    int64_t counts[3], window[3], edge[3];
-    double best = HUGE_VAL;
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t fits = round_up(shape[axis], step) / (halo > step ? halo : step); /* a tile holds its halo */
-        counts[axis] = fits < 1 ? 1 : least(fits, COUNT_MAX);
-        tile[axis] = round_up(shape[axis], step);
-    }
-    for (int64_t z = 1; z <= counts[0]; z++) {
-        edge[0] = tile_of(shape[0], z, halo, step, &window[0]);
-        for (int64_t y = 1; y <= counts[1]; y++) {
-            edge[1] = tile_of(shape[1], y, halo, step, &window[1]);
-            for (int64_t x = 1; x <= counts[2]; x++) {
-                edge[2] = tile_of(shape[2], x, halo, step, &window[2]);
-                const double seen = (double)window[0] * (double)window[1] * (double)window[2];
-                const double work = seen * (double)(z * y * x);
-                if (seen > (double)most || !(work < best)) continue;
-                best = work;
-                for (int axis = 0; axis < 3; axis++) tile[axis] = edge[axis];
+    candidates axes[3];
+    double best_seen = HUGE_VAL, best_work = HUGE_VAL;
+    for (int axis = 0; axis < 3; axis++) list_candidates(shape[axis], halo, step, &axes[axis]);
+    for (int z = 0; z < axes[0].count; z++) {
+        for (int y = 0; y < axes[1].count; y++) {
+            for (int x = 0; x < axes[2].count; x++) {
+                const double seen = (double)axes[0].window[z] * (double)axes[1].window[y] * (double)axes[2].window[x];
+                const double tiles = (double)axes[0].tiles[z] * (double)axes[1].tiles[y] * (double)axes[2].tiles[x];
+                const bool fits = seen <= (double)most, others_fit = best_seen <= (double)most;
+                if (fits != others_fit ? !fits : fits ? seen * tiles >= best_work : seen >= best_seen) continue;
+                best_seen = seen;
+                best_work = seen * tiles;
+                tile[0] = axes[0].tile[z];
+                tile[1] = axes[1].tile[y];
+                tile[2] = axes[2].tile[x];
             }
         }
     }

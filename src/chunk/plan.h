@@ -32,7 +32,7 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
  * tile. The last tile of an axis may be smaller. */
 crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t halo, int64_t step, crd_plan *out);
 /* The tile with which the network has the least to do, its halo counted in, among those of which it sees at most `most`
- * voxels at a time. */
+ * voxels at a time; where there is none, the one of which it sees least. */
 void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3]);
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index);

@@ -12,7 +12,7 @@
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
 /* A model that a program of the first version would compute otherwise is of the second. */
-enum { FIRST_VERSION = 1, NEWEST_VERSION = 2, CHECKSUM_TEXT = 32 };
+enum { FIRST_VERSION = 1, FROZEN_VERSION = 2, NEWEST_VERSION = FROZEN_VERSION, CHECKSUM_TEXT = 32 };
 
 static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
 {
@@ -118,7 +118,7 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
 
 static int version_of(const crd_model *model)
 {
-    return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? 2 : FIRST_VERSION;
+    return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? FROZEN_VERSION : FIRST_VERSION;
 }
 
 static crd_status write_pieces(crd_store *store, const crd_pieces *pieces)

@@ -38,8 +38,7 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t below(int64_t n, uint64_t seed, int64_t number, uint32_t question)
 {
     const crd_stream stream = {.seed = seed, .purpose = CRD_PURPOSE_CERTIFICATE, .layer = question};
-    const int64_t drawn = (int64_t)(crd_random_uniform(&stream, (uint64_t)number) * (double)n);
-    return drawn < n ? drawn : n - 1;
+    return crd_random_below(&stream, (uint64_t)number, n);
 }
 
 /* From `low` on, or from the beginning, to `high`, or to the end. */
@@ -55,6 +54,25 @@ static int64_t reach_of(const crd_request *request)
     return request->halo > FARTHER ? 2 * request->halo : request->halo + FARTHER;
 }
 
+/* Borders across an axis, as numbers of the tiles behind them: those inside the box that is written, of which a tile
+ * doesn't see the scan's end. */
+typedef struct crd_borders {
+    int64_t first, count;
+} crd_borders;
+
+static crd_borders borders_across(const crd_request *request, int axis)
+{
+    const crd_axis_plan *plan = &request->plan.axes[axis];
+    const int64_t begin = request->box.origin[axis], end = begin + request->box.size[axis];
+    crd_borders borders = {0};
+    for (int64_t i = 1; i < plan->count; i++) {
+        const int64_t border = i * plan->stride;
+        if (border <= begin || border >= end || border + request->halo >= plan->extent) continue;
+        if (borders.count++ == 0) borders.first = i;
+    }
+    return borders;
+}
+
 /* Place `number` on a border across `border_axis`. */
 static place choose_place(const crd_request *request, int border_axis, int64_t number)
 {
@@ -64,7 +82,8 @@ static place choose_place(const crd_request *request, int border_axis, int64_t n
         const crd_axis_plan *plan = &request->plan.axes[axis];
         int64_t origin, end;
         if (axis == border_axis) {
-            const int64_t border = plan->stride * (1 + below(plan->count - 1, request->seed, number, 0));
+            const crd_borders borders = borders_across(request, axis);
+            const int64_t border = plan->stride * (borders.first + below(borders.count, request->seed, number, 0));
             origin = border - EDGE;
             end = border + halo;
         } else { /* where possible so far inside that all windows are equally large */
@@ -105,6 +124,10 @@ static crd_status ask(asker *a, const crd_box *window, const crd_box *box, answe
     CRD_PASS(crd_scan_read(a->r->scan, window, a->input));
     CRD_PASS(request->backend->predictor_submit(a->predictor, 0, a->input, NULL, 0));
     CRD_PASS(request->backend->predictor_collect(a->predictor, &result));
+    if (result.nonfinite > 0) {
+        return crd_fail(CRD_ERR_NUMERIC, "%" PRId64 " values at a place on a tile's border aren't finite numbers",
+                        result.nonfinite);
+    }
     out->voxels = 0;
     for (int64_t z = 0; z < box->size[0]; z++) {
         for (int64_t y = 0; y < box->size[1]; y++) {
@@ -145,49 +168,64 @@ static int64_t count_places(const crd_request *request, int64_t samples)
     return paid < 1.0 ? 1 : paid < MOST_PLACES ? (int64_t)paid : MOST_PLACES;
 }
 
-static crd_status visit_places(asker *a, crd_certificate *out)
+/* Two askers: what a tile sees and twice the halo differ in size, and a predictor has one. */
+static crd_status visit_places(asker *tile, asker *farther, crd_certificate *out)
 {
-    const crd_request *request = &a->r->request;
-    const int64_t wanted = count_places(request, a->plan.samples);
+    const crd_request *request = &tile->r->request;
+    const int64_t wanted = count_places(request, tile->plan.samples);
     int axes[3], count = 0;
     int64_t voxels = 0;
     for (int axis = 0; axis < 3; axis++) {
-        if (request->plan.axes[axis].count > 1) axes[count++] = axis;
+        if (borders_across(request, axis).count > 0) axes[count++] = axis;
     }
     for (int i = 0; i < count; i++) { /* those of an axis together: their windows are equally large */
         for (int64_t number = i; number < wanted; number += count) {
             answer near, far;
             const place p = choose_place(request, axes[i], number);
-            CRD_PASS(ask(a, &p.near, &p.box, &near));
-            CRD_PASS(ask(a, &p.far, &p.box, &far));
+            CRD_PASS(ask(tile, &p.near, &p.box, &near));
+            CRD_PASS(ask(farther, &p.far, &p.box, &far));
             compare(&near, &far, out);
             voxels += near.voxels;
-            out->places++;
+            CRD_PASS(crd_advance(&tile->r->log.monitor, "looking at borders", "places", ++out->places, wanted, NULL));
         }
     }
-    out->mean_probability /= (double)voxels;
+    if (voxels > 0) out->mean_probability /= (double)voxels;
     return CRD_OK;
+}
+
+static void stop_asking(asker *a)
+{
+    if (a->predictor != NULL) a->r->request.backend->predictor_free(&a->predictor);
+    crd_free(&a->input);
 }
 
 crd_status crd_certificate_make(crd_predict_run *r, crd_certificate *out)
 {
     const crd_request *request = &r->request;
-    asker a = {.r = r};
+    asker tile = {.r = r}, farther = {.r = r};
     *out = (crd_certificate){.places = request->seamless ? 0 : -1};
-    if (!request->seamless || request->plan.count == 1) return CRD_OK;
-    crd_request_predictor(request, &a.plan);
-    a.plan.samples = least(SAMPLES, request->samples);
-    a.plan.keep_samples = false;
-    a.plan.any_order = 0;
-    a.plan.moments = r->moments;
-    const crd_status status = visit_places(&a, out);
-    if (a.predictor != NULL) request->backend->predictor_free(&a.predictor);
-    crd_free(&a.input);
+    if (!request->seamless) return CRD_OK;
+    crd_request_predictor(request, &tile.plan);
+    tile.plan.samples = least(SAMPLES, request->samples);
+    tile.plan.keep_samples = false;
+    tile.plan.any_order = 0;
+    tile.plan.moments = r->moments;
+    tile.plan.memory_saving = CRD_MEMORY_SAVING_MOST;
+    farther.plan = tile.plan;
+    const crd_status status = visit_places(&tile, &farther, out);
+    stop_asking(&tile);
+    stop_asking(&farther);
+    if (status == CRD_ERR_MEMORY) { /* the volumes are worth more */
+        *out = (crd_certificate){.places = -1};
+        crd_warn(&r->log.monitor, "there is no certificate of how well tiles meet: %s", crd_last_error()->message);
+        return CRD_OK;
+    }
     if (status == CRD_OK && out->largest_probability > visible) {
         crd_warn(&r->log.monitor,
-                 "tiles can be seen: at %" PRId64 " places on their borders the probability changes by up to %.3f when "
-                 "twice the halo is seen; --halo %" PRId64 " would be better",
-                 out->places, out->largest_probability, 2 * (request->halo > EDGE ? request->halo : EDGE));
+                 "tiles can be seen: where their borders were looked at (places: %" PRId64
+                 "), the probability changes by up "
+                 "to %.3f when the network sees farther; --halo %" PRId64 " would be better",
+                 out->places, out->largest_probability, reach_of(request));
     }
     return status;
 }

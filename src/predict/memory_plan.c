@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "chunk/pieces.h"
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
 #include "predict/reader.h"
@@ -173,6 +174,30 @@ static crd_status choose_memory_saving(const crd_request *request, const int64_t
     return fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, fixed);
 }
 
+/* Before the run takes its memory, the norms' statistics are measured in some. */
+static crd_status plan_norms(const crd_request *request, crd_memory_plan *plan)
+{
+    crd_predictor_plan predictor;
+    crd_pieces pieces = request->model->pieces;
+    int64_t bytes;
+    if (request->norms == CRD_NORMS_CHUNK || request->backend->norms_bytes == NULL) return CRD_OK;
+    if (request->norms == CRD_NORMS_SCAN) {
+        pieces.count = CRD_PIECES_WANTED;
+        (void)crd_piece_size(request->scan.shape, crd_net_step(&request->model->net), pieces.size);
+    }
+    crd_request_predictor(request, &predictor);
+    CRD_PASS(request->backend->norms_bytes(&request->device, &predictor, &pieces, &bytes));
+    bytes += base_bytes + 2 * request->model->net.model.total * (int64_t)sizeof(float);
+    if (bytes > plan->limit) {
+        return crd_fail(CRD_ERR_MEMORY,
+                        "measuring the norms' statistics takes %lld MiB of memory, and max-memory allows "
+                        "%lld MiB; --mode overlap needs less",
+                        (long long)(bytes / mebibyte + 1), (long long)(plan->limit / mebibyte));
+    }
+    if (bytes > plan->memory_bytes) plan->memory_bytes = bytes;
+    return CRD_OK;
+}
+
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
     division sums;
@@ -192,6 +217,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     const int64_t kept = crd_reader_kept_bytes(request);
     if (out->slab_bytes == all && kept <= out->limit - fixed - all) out->kept_bytes = kept;
     out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
+    CRD_PASS(plan_norms(request, out));
     out->scratch_bytes = out->slab_bytes < all ? all : 0;
 
     CRD_PASS(crd_product(request->box.size[0], request->box.size[1], request->box.size[2], &voxels));

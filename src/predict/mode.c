@@ -31,6 +31,13 @@ static bool tile_given(const crd_predict_options *options)
     return options->tile[0] != 0 || options->tile[1] != 0 || options->tile[2] != 0;
 }
 
+static bool norm_is_the_models(const crd_request *request)
+{
+    char own[CRD_NORM_TEXT];
+    crd_norm_format(&request->norm, own, sizeof own);
+    return strcmp(own, crd_model_describe(request->model)->norm) == 0;
+}
+
 static crd_status choose_norms(crd_request *request)
 {
     const char *text = request->options->norms;
@@ -48,6 +55,21 @@ static crd_status choose_norms(crd_request *request)
                         "--norms %s goes with --mode seamless; in overlapping chunks every chunk has "
                         "norms of its own",
                         text);
+    }
+    if (request->norms == CRD_NORMS_TRAINING && !norm_is_the_models(request)) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--norm %s doesn't go with --norms training: the pieces that the model carries are "
+                        "normalised as its training scans were; leave out --norm, or use --norms scan",
+                        request->options->norm);
+    }
+    for (int axis = 0; axis < 3 && request->norms == CRD_NORMS_SCAN; axis++) {
+        const int64_t step = crd_net_step(&request->model->net);
+        if (request->scan.shape[axis] >= step) continue;
+        return crd_fail(
+            CRD_ERR_ARGUMENT,
+            "%s is too small for --norms scan: it has %lld voxels along %c, and a piece of it needs %lld; use "
+            "--norms training",
+            request->options->scan, (long long)request->scan.shape[axis], "zyx"[axis], (long long)step);
     }
     if (request->norms == CRD_NORMS_TRAINING && request->model->pieces.count == 0) {
         return crd_fail(

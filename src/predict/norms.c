@@ -1,5 +1,6 @@
 #include "predict/norms.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -22,13 +23,8 @@ static void shape_of(const crd_request *request, int64_t shape[4])
 static crd_status read_pieces(crd_predict_run *r, crd_pieces *pieces)
 {
     const crd_request *request = &r->request;
-    if (!crd_pieces_size(&r->scan, 1, crd_net_step(&request->model->net), pieces->size)) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is too small for --norms scan: it has z %lld, y %lld, x %lld voxels, and a piece has at "
-                        "least 8 along each axis; use --norms training",
-                        request->options->scan, (long long)request->scan.shape[0], (long long)request->scan.shape[1],
-                        (long long)request->scan.shape[2]);
-    }
+    (void)crd_piece_size(request->scan.shape, crd_net_step(&request->model->net),
+                         pieces->size); /* mode.c: it is large enough */
     pieces->count = CRD_PIECES_WANTED;
     CRD_PASS(crd_alloc(pieces->count * crd_piece_voxels(pieces), sizeof(float), "pieces of the scan", &pieces->voxels));
     return crd_pieces_read(&r->scan, 1, request->seed, pieces->size, pieces->voxels);
@@ -39,11 +35,7 @@ static crd_status measure(crd_predict_run *r, const crd_pieces *pieces)
     const crd_request *request = &r->request;
     crd_predictor_plan plan;
     crd_request_predictor(request, &plan);
-    if (request->backend->measure_norms != NULL) {
-        return request->backend->measure_norms(&request->device, &plan, pieces, r->moments);
-    }
-    const crd_device_settings host = {.threads = request->device.threads};
-    return crd_backend_cpu.measure_norms(&host, &plan, pieces, r->moments);
+    return request->backend->measure_norms(&request->device, &plan, pieces, r->moments);
 }
 
 static crd_status write_file(const crd_predict_run *r, const char *path)
@@ -68,6 +60,11 @@ static crd_status read_file(crd_predict_run *r, const char *path)
     shape_of(&r->request, shape);
     CRD_TRY(crd_store_open(path, &store));
     CRD_TRY(crd_store_get_doubles(store, dataset, 4, shape, "this run", &r->moments->mean));
+    for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
+        if (isfinite(r->moments[i].mean) && isfinite(r->moments[i].square)) continue;
+        CRD_FAIL(CRD_ERR_FORMAT,
+                 "%s holds what isn't a finite number: the file is damaged; begin anew with --overwrite", path);
+    }
 done:
     crd_store_close(&store);
     return status;

@@ -13,8 +13,6 @@
 #include "predict/settings_text.h"
 
 enum { PREVIEW_SAMPLES = 4 };
-/* The largest chunks that `auto` takes. A GPU has the memory for the paper's; on a CPU smaller ones stay nearer to the
- * caches and lose little to overlap. */
 
 static bool given(const char *text)
 {

@@ -118,10 +118,10 @@ static void tell_plan(crd_predict_run *r, double seconds)
     const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
     char fields[64], times[64], number[CRD_NUMBER_BYTES];
     crd_info(r->log.outer,
-             "%" PRId64 " of %" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
+             "%" PRId64 " of %" PRId64 " %s of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
-             chunks, r->request.chunks, axes[0].window, axes[1].window, axes[2].window, r->request.samples,
-             eta < 60.0 ? 0 : 1, eta / unit,
+             chunks, r->request.chunks, r->request.seamless ? "tiles, seen with their halo as chunks" : "chunks",
+             axes[0].window, axes[1].window, axes[2].window, r->request.samples, eta < 60.0 ? 0 : 1, eta / unit,
              eta < 60.0     ? "s"
              : eta < 3600.0 ? "min"
                             : "hours",

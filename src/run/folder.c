@@ -25,7 +25,8 @@ typedef struct content {
 /* ".scan_prob.tif.tmp.4711.0": what a writer that was killed has left. */
 static bool is_leftover(const crd_run_target *target, const char *file)
 {
-    const char *const begins[] = {target->name, crd_run_file_name(CRD_RUN_MANIFEST), crd_run_file_name(CRD_RUN_PROBE)};
+    const char *const begins[] = {target->name, crd_run_file_name(CRD_RUN_MANIFEST), crd_run_file_name(CRD_RUN_PROBE),
+                                  crd_run_file_name(CRD_RUN_NORMS)};
     bool ours = false;
     if (file[0] != '.' || strstr(file, ".tmp.") == NULL) return false;
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {

@@ -22,7 +22,7 @@ void crd_shuffle(uint64_t seed, int64_t epoch, int64_t count, int64_t *order)
     const crd_stream stream = {.seed = seed, .purpose = CRD_PURPOSE_SHUFFLE, .step = (uint32_t)epoch};
     for (int64_t i = 0; i < count; i++) order[i] = i;
     for (int64_t i = count - 1; i > 0; i--) {
-        const int64_t j = (int64_t)(crd_random_uniform(&stream, (uint64_t)i) * (double)(i + 1));
+        const int64_t j = crd_random_below(&stream, (uint64_t)i, i + 1);
         const int64_t swap = order[i];
         order[i] = order[j];
         order[j] = swap;

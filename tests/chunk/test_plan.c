@@ -134,6 +134,19 @@ static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
     CHECK(tile[0] == 8 && tile[1] == 24 && tile[2] == 2000);
     crd_plan_best_tile((int64_t[3]){742, 1100, 1100}, 40, 8, 9000000, tile);
     CHECK_OK(crd_plan_tiles((int64_t[3]){742, 1100, 1100}, tile, 40, 8, &plan));
+    CHECK_OK(crd_plan_tiles((int64_t[3]){742, 1100, 1100}, tile, 40, 8, &plan));
+    static const struct {
+        int64_t shape[3], halo;
+    } large[] = {
+        {{800, 800, 800}, 80}, {{800, 800, 800}, 160}, {{13000, 13000, 13000}, 40}, {{1 << 20, 9, 300000}, 40}};
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        crd_plan other;
+        int64_t voxels = 1;
+        crd_plan_best_tile(large[i].shape, large[i].halo, 8, 9000000, tile);
+        CHECK_OK(crd_plan_tiles(large[i].shape, tile, large[i].halo, 8, &other));
+        for (int axis = 0; axis < 3; axis++) voxels *= other.axes[axis].window;
+        CHECK(voxels <= (large[i].halo == 160 ? 480 * 480 * 480 : 14000000));
+    }
     double seen = 1.0;
     for (int axis = 0; axis < 3; axis++) seen *= (double)plan.axes[axis].window;
     CHECK(seen <= 9e6 && seen * (double)plan.count <= 4.8 * 742 * 1100 * 1100);

@@ -256,6 +256,7 @@ static const crd_backend backend = {
     predictor_submit,
     predictor_collect,
     predictor_free,
+    nullptr, // norms_bytes: of the host little
     measure_norms,
     predictor_layers,
     device_peak,

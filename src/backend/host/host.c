@@ -40,6 +40,7 @@ const crd_backend crd_backend_cpu = {
     .predictor_submit = crd_host_predictor_submit,
     .predictor_collect = crd_host_predictor_collect,
     .predictor_free = crd_host_predictor_free,
+    .norms_bytes = crd_host_norms_bytes,
     .measure_norms = crd_host_measure_norms,
     .device_peak = device_peak,
     .learner_bytes = crd_host_learner_bytes,

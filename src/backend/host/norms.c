@@ -15,12 +15,34 @@ typedef struct walkers {
     int count;
 } walkers;
 
+static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_pieces *pieces, const crd_ops *ops,
+                                   crd_pool *pool)
+{
+    return (crd_engine_plan){
+        .net = plan->net, .chunk = {pieces->size[0], pieces->size[1], pieces->size[2]}, .ops = ops, .pool = pool};
+}
+
+crd_status crd_host_norms_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
+                                const crd_pieces *pieces, int64_t *host_bytes)
+{
+    crd_status status = CRD_OK;
+    const crd_ops *ops;
+    crd_pool *pool = NULL;
+    CRD_TRY(crd_host_ops(settings, &ops));
+    CRD_TRY(crd_pool_create(settings->threads, &pool));
+    const crd_engine_plan engine = engine_plan(plan, pieces, ops, pool);
+    CRD_TRY(crd_engine_bytes(&engine, host_bytes));
+    *host_bytes = pieces->count * *host_bytes + crd_host_draws_bytes(plan);
+done:
+    crd_pool_free(&pool);
+    return status;
+}
+
 static crd_status make_walkers(const crd_predictor_plan *plan, const crd_pieces *pieces, const crd_ops *ops,
                                crd_pool *pool, walkers *w)
 {
     const int64_t voxels = crd_piece_voxels(pieces);
-    const crd_engine_plan engine = {
-        .net = plan->net, .chunk = {pieces->size[0], pieces->size[1], pieces->size[2]}, .ops = ops, .pool = pool};
+    const crd_engine_plan engine = engine_plan(plan, pieces, ops, pool);
     for (; w->count < (int)pieces->count; w->count++) {
         w->inputs[w->count] = pieces->voxels + w->count * voxels;
         CRD_PASS(crd_engine_create(&engine, &w->engines[w->count]));

@@ -63,6 +63,11 @@ double crd_random_uniform(const crd_stream *stream, uint64_t element)
     return ((double)crd_random_u32(stream, element) + 0.5) * 0x1p-32;
 }
 
+int64_t crd_random_below(const crd_stream *stream, uint64_t element, int64_t n)
+{
+    return (int64_t)(crd_random_uniform(stream, element) * (double)n);
+}
+
 float crd_normal_from_u32(uint32_t k)
 {
     return crd_normal_transform(k);

@@ -38,6 +38,8 @@ uint32_t crd_random_u32(const crd_stream *stream, uint64_t element);
 void crd_random_fill_u32(const crd_stream *stream, uint64_t first, int64_t count, uint32_t *out);
 /* Uniform in (0, 1): (k + 0.5) / 2^32. */
 double crd_random_uniform(const crd_stream *stream, uint64_t element);
+/* A whole number in [0, n), of n below 2^32: from the same word. */
+int64_t crd_random_below(const crd_stream *stream, uint64_t element, int64_t n);
 /* Standard normal, the same bits on any machine. */
 float crd_random_normal(const crd_stream *stream, uint64_t element);
 void crd_random_fill_normal(const crd_stream *stream, uint64_t first, int64_t count, float *out);
