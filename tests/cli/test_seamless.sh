@@ -87,7 +87,7 @@ refused bcnn.h5 'norms training goes with --mode seamless' --norms training
 for words in '--chunk 16,16,16' '--step 2' '--trim 0.2' '--aggregate samples' '--draws per-chunk'; do
     refused bcnn.h5 "seamless doesn.t go with ${words%% [0-9]*}" --mode seamless $words
 done
-refused bcnn.h5 'measuring the norms. statistics takes [0-9]+ MiB of memory, and max-memory allows 60 MiB' --mode seamless --tile 8,8,8 --halo 8 --samples 1 --max-memory 60M
+refused bcnn.h5 'measuring the norms. statistics takes [0-9]+ MiB of memory, and max-memory allows 120 MiB' --mode seamless --tile 8,8,8 --halo 8 --samples 1 --max-memory 120M
 refused bcnn.h5 'norm none doesn.t go with --norms training' --mode seamless --norm none
 refused bcnn.h5 'halo goes with --mode seamless' --halo 16
 refused bcnn.h5 'tile goes with --mode seamless' --tile 16,16,16
