@@ -319,6 +319,22 @@ static void test_json_round_trip_is_exact(void)
     crd_settings_clear(&table, &o);
 }
 
+/* No pairs at all are something else than the default ones. */
+static void test_empty_pairs_come_back(void)
+{
+    options first, second;
+    char *json = NULL;
+    CHECK_OK(crd_settings_default(&table, &first));
+    CHECK_OK(crd_settings_default(&table, &second));
+    CHECK_OK(crd_settings_set(&table, &first, "intervals", ""));
+    CHECK_OK(crd_settings_to_json(&table, &first, CRD_SCOPE_PROCESS, &json));
+    CHECK_OK(crd_settings_from_json(&table, &second, json, "again", NULL));
+    CHECK(first.intervals.count == 0 && second.intervals.count == 0);
+    crd_settings_free_text(&json);
+    crd_settings_clear(&table, &first);
+    crd_settings_clear(&table, &second);
+}
+
 static void test_json_has_the_table_s_order(void)
 {
     options o;
@@ -398,12 +414,13 @@ static void test_nearest_names(void)
 
 enum { SCOPES = CRD_SCOPE_PROCESS + 1 };
 
-static const char predict_result[] =
-    "preview norm mask bbox samples first-sample seed chunk step trim mode norms halo tile estimator draws aggregate no-calibration "
-    "intervals percentiles std bounds save-samples dtype shape type offset";
+static const char predict_result[] = "preview norm mask bbox samples first-sample seed chunk step trim mode norms halo "
+                                     "tile estimator draws aggregate no-calibration "
+                                     "intervals percentiles std bounds save-samples dtype shape type offset";
 static const char train_result[] =
     "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
-    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples seed";
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples "
+    "seed";
 
 /* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is
  * inside: a row that joins a table must be given its place here. */
@@ -483,5 +500,6 @@ static void test_json_goes_up_to_a_scope(void)
 TEST_MAIN(TEST(test_defaults), TEST(test_a_default_outside_its_range_is_refused), TEST(test_values_from_text),
           TEST(test_wrong_values_keep_the_old_ones), TEST(test_json_sets_what_flags_did_not),
           TEST(test_json_may_use_other_names), TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact),
-          TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text), TEST(test_the_locale_does_not_matter),
-          TEST(test_nearest_names), TEST(test_every_setting_has_its_scope), TEST(test_json_goes_up_to_a_scope))
+          TEST(test_empty_pairs_come_back), TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text),
+          TEST(test_the_locale_does_not_matter), TEST(test_nearest_names), TEST(test_every_setting_has_its_scope),
+          TEST(test_json_goes_up_to_a_scope))

@@ -328,8 +328,9 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     case CRD_SETTING_LIST:
     case CRD_SETTING_REALS:
         return array_json(row, field);
-    case CRD_SETTING_PAIRS:
-        return pairs_json(field);
+    case CRD_SETTING_PAIRS: /* null would be read as the default */
+        return ((const crd_pair_list *)field)->count == 0 && row->initial != NULL ? cJSON_CreateString("")
+                                                                                  : pairs_json(field);
     }
     return NULL;
 }
