@@ -73,7 +73,7 @@ void crd_own_keys_take(const char *key, size_t key_length, const char *value, si
         word[length] = '\0';
         crd_unit_normalise(word, info->unit);
         *found |= CRD_OWN_UNIT;
-    } else if (strcmp(word, "scale") == 0 && crd_parse_real(value, length, &scale) && scale != 0.0) {
+    } else if (strcmp(word, "scale") == 0 && crd_parse_real(value, length, &scale) && scale > 0.0) {
         info->scale = scale;
         *found |= CRD_OWN_SCALE;
     } else if (strcmp(word, "origin") == 0 && take_triple(value, length, three)) {
