@@ -1,5 +1,6 @@
 #include "measure/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -56,9 +57,9 @@ static crd_status plan_slices(crd_pass *pass, int threads)
     pass->bytes = bytes_for(pass, most, threads);
     if (pass->bytes <= plan->memory_bytes) return CRD_OK;
     return crd_fail(CRD_ERR_MEMORY,
-                    "max-memory: %.2f GiB are needed to measure this, and %.2f may be used; allow more, take fewer "
+                    "max-memory: %.0f MiB are needed to measure this, and %.0f may be used; allow more, take fewer "
                     "--lags or leave out properties (s2, chords), phases or samples",
-                    (double)pass->bytes / 0x1p30, (double)plan->memory_bytes / 0x1p30);
+                    ceil((double)pass->bytes / 0x1p20), floor((double)plan->memory_bytes / 0x1p20));
 }
 
 static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)

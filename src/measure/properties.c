@@ -132,6 +132,14 @@ static crd_status add_densities(making *k)
     const int64_t *shape = k->info->shape;
     const bool thin = shape[0] < 2 || shape[1] < 2 || shape[2] < 2;
     const char *note = thin ? "the window is one voxel thick: there are no cells of 2x2x2 voxels" : NULL;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (int64_t i = 0; i < k->info->bits; i++) {
+            int own;
+            const crd_cells *cells = &crd_pass_part_of(k->pass, k->phase, i, &own)->cells;
+            k->bits[i] = density_of(&k->weights, cells->inner[own], rows[r].which);
+        }
+        CRD_PASS(add(k, rows[r].name, -1, rows[r].unit, size_error_of(k, rows[r].which), note));
+    }
     for (int kind = 0; kind < 2; kind++) {
         for (int64_t i = 0; i < k->info->bits; i++) {
             int own;
@@ -142,14 +150,6 @@ static crd_status add_densities(making *k)
             k->bits[i] = thin ? (double)NAN : (double)((inner.euler[kind] + outer.euler[kind]) / 8);
         }
         CRD_PASS(add(k, kind == 0 ? "euler_6" : "euler_26", -1, "1", (double)NAN, note));
-    }
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        for (int64_t i = 0; i < k->info->bits; i++) {
-            int own;
-            const crd_cells *cells = &crd_pass_part_of(k->pass, k->phase, i, &own)->cells;
-            k->bits[i] = density_of(&k->weights, cells->inner[own], rows[r].which);
-        }
-        CRD_PASS(add(k, rows[r].name, -1, rows[r].unit, size_error_of(k, rows[r].which), note));
     }
     return CRD_OK;
 }

@@ -26,8 +26,13 @@ void crd_twopoint_end(crd_twopoint *t);
 /* Slices from `first` to before `end` are new in the ring, which still has those within the largest lag before them. */
 void crd_twopoint_slices(crd_twopoint *t, crd_pool *pool, int64_t first, int64_t end);
 
-/* counts[b] += voxels i < n in which a[i] and b[i] both have bit b, in all instruction sets. */
-typedef void crd_pairs_loop(const uint64_t *a, const uint64_t *b, int64_t n, int64_t counts[64]);
+/* counts[k] += voxels of all pairs of rows in which both words have bit k, in all instruction sets. */
+typedef struct crd_pair_rows {
+    const uint64_t *const *a, *const *b;
+    int count;
+    int64_t length;
+} crd_pair_rows;
+typedef void crd_pairs_loop(const crd_pair_rows *rows, int64_t counts[64]);
 extern crd_pairs_loop *const crd_pairs_loops[];
 
 #endif

@@ -199,10 +199,11 @@ static void test_all_paths(void)
                 }
                 CHECK(memcmp(own, first[0], sizeof own) == 0);
                 int64_t seen[64] = {0};
-                crd_pairs_loops[path](rows[0], other, N, seen);
+                const uint64_t *const a[] = {rows[0]}, *const b[] = {other};
+                crd_pairs_loops[path](&(crd_pair_rows){a, b, 1, N}, seen);
                 CHECK(memcmp(seen, pairs, sizeof seen) == 0);
                 memset(seen, 0, sizeof seen);
-                crd_pairs_loops[path](rows[0], other, 3, seen);
+                crd_pairs_loops[path](&(crd_pair_rows){a, b, 1, 3}, seen);
                 for (int s = 0; s < 64; s++) {
                     int64_t few = 0;
                     for (int x = 0; x < 3; x++) few += (int64_t)(rows[0][x] >> s & other[x] >> s & 1);
@@ -222,8 +223,9 @@ static void test_long_rows(void)
     for (int path = 0; path < CRD_CPU_PATH_COUNT; path++) {
         int64_t seen[64] = {0};
         if (!have_cpu(path)) continue;
-        crd_pairs_loops[path](ones, ones, N, seen);
-        for (int s = 0; s < 64; s++) CHECK(seen[s] == N);
+        const uint64_t *const rows[] = {ones, ones, ones};
+        crd_pairs_loops[path](&(crd_pair_rows){rows, rows, 3, N}, seen);
+        for (int s = 0; s < 64; s++) CHECK(seen[s] == 3 * N);
     }
 }
 
