@@ -197,6 +197,11 @@ static int predictor_depth(const crd_predictor *predictor)
     return predictor->network->depth();
 }
 
+static void predictor_keep(crd_predictor *predictor, const crd_box *keep)
+{
+    predictor->network->keep(*keep);
+}
+
 static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                    const int64_t *probe, int64_t probe_count)
 {
@@ -253,6 +258,7 @@ static const crd_backend backend = {
     predictor_bytes,
     predictor_create,
     predictor_depth,
+    predictor_keep,
     predictor_submit,
     predictor_collect,
     predictor_free,
