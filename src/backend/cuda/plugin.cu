@@ -252,7 +252,7 @@ static const crd_backend backend = {
     false,          // on_host
     true,           // overlaps
     {88, 176, 176}, // chunk
-    16000000,       // voxels of a tile with its halo
+    CRD_GPU_TILE_VOXELS,
     describe,
     cuda_precision_of,
     predictor_bytes,

@@ -1,6 +1,6 @@
-// The queue of chunks. Four can be in it: while one computes, the next comes in and the results of the one before
-// leave, and the host may be busy with something else for a while. After the first chunk the kernels of a chunk are
-// launched as one graph.
+// The queue of chunks. Four can be in it, of large ones two: while one computes, the next comes in and the results of
+// the one before leave, and the host may be busy with something else for a while. After the first chunk the kernels of
+// a chunk are launched as one graph.
 #include "backend/cuda/predict/predictor.cuh"
 
 #include <string.h>
@@ -9,7 +9,12 @@
 
 #include "backend/cuda/predict/network.cuh"
 
-enum { SLOTS = 5 /* four in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
+enum {
+    SLOTS = 5,       // four in flight, one in the caller's hands
+    LARGE_SLOTS = 3, // of chunks that compute for long and whose results take much of the host's memory
+    LARGE = 1 << 22, // voxels that such a chunk keeps
+    ROWS_FIXED = 2   // mean and deviation
+};
 
 // What belongs to one chunk in flight.
 struct Slot {
@@ -34,11 +39,13 @@ template <typename T> struct Queue : Predictor {
     cudaStream_t upload = nullptr, compute = nullptr, copy = nullptr;
     char *memory = nullptr;
     double *percentiles = nullptr;
+    const int slot_count;
     Slot slots[SLOTS] = {};
     std::unique_ptr<const uint32_t *[], HostFree> percentile_rows;
     int64_t submitted = 0, collected = 0;
 
-    Queue(const crd_predictor_plan &p, int64_t together, bool hopper) : network(p, together, hopper)
+    Queue(const crd_predictor_plan &p, int64_t together, bool hopper)
+        : network(p, together, hopper), slot_count(network.kept_voxels() >= LARGE ? LARGE_SLOTS : SLOTS)
     {
     }
 
@@ -79,7 +86,8 @@ template <typename T> struct Queue : Predictor {
         Arena arena = {base, 0};
         network.lay_out(arena);
         percentiles = arena.take<double>(plan.percentile_count);
-        for (Slot &slot : slots) {
+        for (int i = 0; i < slot_count; i++) {
+            Slot &slot = slots[i];
             slot.input = arena.take<float>(network.chunk_voxels());
             slot.rows = arena.take<uint32_t>(row_count() * voxels);
             slot.above = arena.take<uint64_t>(words() * voxels);
@@ -91,7 +99,7 @@ template <typename T> struct Queue : Predictor {
     int64_t host_bytes() const
     {
         const int64_t each = 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0);
-        return SLOTS * (4 * network.chunk_voxels() + each * network.kept_voxels());
+        return slot_count * (4 * network.chunk_voxels() + each * network.kept_voxels());
     }
 
     crd_status open_slot(Slot &slot)
@@ -125,7 +133,7 @@ template <typename T> struct Queue : Predictor {
                              (double)bytes / 1073741824.0);
         }
         lay_out(memory);
-        for (Slot &slot : slots) PASS(open_slot(slot));
+        for (int i = 0; i < slot_count; i++) PASS(open_slot(slots[i]));
         const int64_t *size = network.crop.keep.size;
         keep({{0, 0, 0}, {size[0], size[1], size[2]}});
         PASS(network.upload_parameters());
@@ -234,7 +242,7 @@ template <typename T> struct Queue : Predictor {
 
     int depth() const override
     {
-        return SLOTS - 1;
+        return slot_count - 1;
     }
 
     crd_status upload_chunk(Slot &slot, const float *chunk)
@@ -254,7 +262,7 @@ template <typename T> struct Queue : Predictor {
 
     crd_status submit(int64_t number, const float *chunk, const int64_t *probe, int64_t count) override
     {
-        Slot &slot = slots[submitted % SLOTS];
+        Slot &slot = slots[submitted % slot_count];
         slot.chunk_number = number;
         slot.kept = network.crop.keep;
         PASS(upload_chunk(slot, chunk));
@@ -273,7 +281,7 @@ template <typename T> struct Queue : Predictor {
 
     crd_status collect(crd_chunk_result *result) override
     {
-        const Slot &slot = slots[collected % SLOTS];
+        const Slot &slot = slots[collected % slot_count];
         const int64_t voxels = slot.kept.size[0] * slot.kept.size[1] * slot.kept.size[2];
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
