@@ -176,6 +176,9 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     int64_t together;
     Path path;
     *out = nullptr;
+    if (plan->keep[0] > 0 && plan->moments == nullptr) {
+        return CUDA_FAIL(CRD_ERR_INTERNAL, "a part of a chunk whose norms aren't frozen depends on all of it");
+    }
     PASS(plan_samples(settings, plan, &path, &together));
     crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
     if (predictor != nullptr) predictor->network = predictor_new(*plan, path, together);
