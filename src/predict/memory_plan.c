@@ -14,6 +14,7 @@
 #include "predict/reader.h"
 #include "predict/sums/accumulate.h"
 #include "predict/sums/shared_slices.h"
+#include "predict/work.h"
 
 static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
@@ -267,26 +268,26 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
+    memset(plan.keep, 0, sizeof plan.keep); /* its own norms will do */
+    if (!request->backend->on_host) {       /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(time_chunk(request, &plan, input, &one));
         const int devices = crd_several_distinct(&request->device);
-        *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
+        *seconds = one * crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, plan.samples);
+        *seconds /= devices > 1 ? devices : 1;
         goto done;
     }
-    double scale = 1.0;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t edge = plan.chunk[axis];
-        if (edge > largest[axis]) plan.chunk[axis] = largest[axis];
-        scale *= (double)edge / (double)plan.chunk[axis];
+        if (plan.chunk[axis] > largest[axis]) plan.chunk[axis] = largest[axis];
     }
+    const double times = crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, request->samples);
     CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
     plan.samples = 1;
     CRD_TRY(time_chunk(request, &plan, input, &one));
     plan.samples = 3;
     CRD_TRY(time_chunk(request, &plan, input, &three));
     const double sample = three > one ? (three - one) / 2.0 : three / 3.0;
-    *seconds = (double)request->chunks * scale * (one + (double)(request->samples - 1) * sample);
+    *seconds = times * (one + (double)(request->samples - 1) * sample);
 done:
     crd_free(&input);
     return status;
