@@ -14,6 +14,7 @@
 #include "predict/reader.h"
 #include "predict/sums/accumulate.h"
 #include "predict/sums/shared_slices.h"
+#include "predict/tiles/writer.h"
 
 static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
@@ -51,9 +52,13 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
     *out += voxels * (CRD_READER_BUFFERS * (int64_t)sizeof(float) + (int64_t)crd_type_size(request->scan.type));
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
-    *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+    if (request->seamless) {
+        *out += crd_tile_writer_bytes(request) + request->chunks * (crd_tile_sums(request) + 2) * 8;
+    } else {
+        *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+        *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
+    }
     if (crd_growing_volumes_wanted(request)) *out += crd_growing_volumes_bytes(request);
-    *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
 }
@@ -75,13 +80,15 @@ static crd_status divide(const crd_request *request, int64_t limit, division *ou
 {
     crd_slab_shape shape;
     crd_slab_tiles tiles;
+    *out = (division){.beside = 2 * cache_for(limit)};
+    if (request->seamless) return CRD_OK;
     crd_accumulator_shape(request, &shape);
     CRD_PASS(crd_slab_divide(&shape, &tiles));
     out->depth = shape.depth;
     out->all = tiles.total * tiles.bytes;
     out->least = CRD_SLAB_LEAST_TILES * tiles.bytes;
     if (out->least > out->all) out->least = out->all;
-    out->beside = 2 * cache_for(limit) + crd_slab_overhead(&tiles);
+    out->beside += crd_slab_overhead(&tiles);
     return CRD_OK;
 }
 

@@ -14,7 +14,7 @@
 
 __extension__ typedef unsigned __int128 wide_sum;
 
-/* Sums over all slices of the box. */
+/* Sums over all of the box. */
 typedef struct totals {
     int64_t inside, foreground;
     wide_sum *intervals; /* sums of round(value * 2^32) */
@@ -43,8 +43,8 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
         t->least[i] = INFINITY;
         t->most[i] = -INFINITY;
     }
-    for (int64_t z = 0; z < request->box.size[0]; z++) {
-        const uint64_t *sums = crd_partial_sums(partial, z);
+    for (int64_t item = 0; item < crd_partial_items(partial); item++) {
+        const uint64_t *sums = crd_partial_sums(partial, item);
         t->inside += (int64_t)sums[CRD_SUM_INSIDE];
         t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
         for (int64_t i = 0; i < request->interval_count; i++) {
