@@ -10,6 +10,7 @@
 #include "predict/finished/volumes.h"
 #include "run/paths.h"
 #include "volume/array/flat.h"
+#include "volume/zarr/array.h"
 
 /* A volume that grows in its own format, or its voxels until the end. */
 typedef struct target {
@@ -117,6 +118,12 @@ void crd_tile_files_close(crd_tile_files **pointer)
     crd_free(&files->targets);
     crd_free(&files->folder);
     crd_free(pointer);
+}
+
+int64_t crd_tile_files_bytes(const crd_request *request)
+{
+    if (strcmp(request->format, crd_format_zarr.name) != 0) return 0;
+    return request->output_count * 2 * CRD_ZARR_DEPTH * CRD_ZARR_EDGE * CRD_ZARR_EDGE * (int64_t)sizeof(float);
 }
 
 int64_t crd_tile_files_spooled_bytes(const crd_request *request)

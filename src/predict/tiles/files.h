@@ -17,7 +17,9 @@ crd_status crd_tile_files_open(const crd_request *request, const char *folder, c
 /* Leaves the files as they are. */
 void crd_tile_files_close(crd_tile_files **files);
 
-/* Bytes of the voxels that are copied at the end. */
+/* Memory. */
+int64_t crd_tile_files_bytes(const crd_request *request);
+/* Bytes on disk of the voxels that are copied at the end. */
 int64_t crd_tile_files_spooled_bytes(const crd_request *request);
 
 /* `box` in the scan; the voxels are of the output's type. Any thread; of one output one at a time. */
