@@ -6,6 +6,7 @@
 #include "predict/finished/growing_volumes.h"
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
+#include "predict/inspection.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
@@ -18,8 +19,9 @@ struct crd_predict_run {
     const char *path;      /* of the run folder */
     crd_run_folder folder; /* rank 0's */
     crd_run_log log;
-    crd_fingerprints fingerprints; /* rank 0's */
-    char *identity;                /* NULL until they are taken: then the run can be resumed */
+    crd_inspection *inspection; /* rank 0's; NULL: nothing is to be found out any more */
+    crd_fingerprints fingerprints;
+    char *identity; /* NULL until they are taken: then the run can be resumed. The inspection's while there is one */
     crd_scan *scan;
     crd_partial *partial;
     crd_growing_volumes *growing; /* NULL: the volumes are written at the end, or by rank 0 */
