@@ -5,9 +5,6 @@
 #include "predict/request.h"
 #include "run/identity.h"
 
-/* Reads every file once. */
-crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out);
-
 /* Free the text with crd_free. */
 crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out);
 

@@ -273,27 +273,34 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
 }
 
 /* Seconds for one chunk of zeros; the first one, which finds cold caches, doesn't count. */
-static crd_status time_chunk(const crd_request *request, const crd_predictor_plan *plan, const float *input,
-                             double *seconds)
+static crd_status time_chunk(const crd_backend *backend, crd_predictor *predictor, const float *input, double *seconds)
 {
-    crd_status status = CRD_OK;
-    crd_predictor *predictor = NULL;
     crd_chunk_result result;
-    CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
     *seconds = 0.0;
     for (int i = 0; i < 3; i++) {
         const double start = crd_seconds();
-        CRD_TRY(request->backend->predictor_submit(predictor, 0, input, NULL, 0));
-        CRD_TRY(request->backend->predictor_collect(predictor, &result));
+        CRD_PASS(backend->predictor_submit(predictor, 0, input, NULL, 0));
+        CRD_PASS(backend->predictor_collect(predictor, &result));
         const double taken = crd_seconds() - start;
         if (i == 1 || (i == 2 && taken < *seconds)) *seconds = taken;
     }
+    return CRD_OK;
+}
+
+/* The same with a network made for it. */
+static crd_status time_network(const crd_request *request, const crd_predictor_plan *plan, const float *input,
+                               double *seconds)
+{
+    crd_status status = CRD_OK;
+    crd_predictor *predictor = NULL;
+    CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
+    CRD_TRY(time_chunk(request->backend, predictor, input, seconds));
 done:
     request->backend->predictor_free(&predictor);
     return status;
 }
 
-crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
+crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predictor, double *seconds)
 {
     static const int64_t largest[3] = {32, 64, 64};
     crd_status status = CRD_OK;
@@ -304,7 +311,8 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     plan.keep_samples = false;
     if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
-        CRD_TRY(time_chunk(request, &plan, input, &one));
+        CRD_TRY(predictor != NULL ? time_chunk(request->backend, predictor, input, &one)
+                                  : time_network(request, &plan, input, &one));
         const int devices = crd_several_distinct(&request->device);
         *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
         goto done;
@@ -317,9 +325,9 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     }
     CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
     plan.samples = 1;
-    CRD_TRY(time_chunk(request, &plan, input, &one));
+    CRD_TRY(time_network(request, &plan, input, &one));
     plan.samples = 3;
-    CRD_TRY(time_chunk(request, &plan, input, &three));
+    CRD_TRY(time_network(request, &plan, input, &three));
     const double sample = three > one ? (three - one) / 2.0 : three / 3.0;
     *seconds = (double)request->chunks * scale * (one + (double)(request->samples - 1) * sample);
 done:

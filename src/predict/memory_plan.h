@@ -25,7 +25,8 @@ crd_status crd_memory_parse(const char *text, int64_t *out);
  * processes on one machine share what `auto` finds there. */
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out);
 
-/* Seconds that the whole run will take, from timing the network on a small chunk. */
-crd_status crd_memory_plan_eta(const crd_request *request, double *seconds);
+/* Seconds that the whole run will take, from timing the network: on the host with a small chunk, else with a whole one,
+ * in the run's own `predictor` where there is one (not NULL). */
+crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predictor, double *seconds);
 
 #endif

@@ -25,23 +25,38 @@ static crd_status find_units(crd_predict_run *r)
 }
 
 /* One process measures the scan; the others get its figures. */
-static crd_status open_scan(crd_predict_run *r)
+static crd_status settle_scan(crd_predict_run *r)
 {
+    const crd_volume_statistics *measured = NULL;
     crd_volume_statistics statistics;
-    const crd_request *request = &r->request;
-    const char *mask = request->options->mask;
-    crd_scan_options options = {
-        .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
+    if (!crd_scan_needs_statistics(r->scan)) return crd_scan_settle(r->scan, NULL, &r->log.monitor);
     if (crd_predict_first(r)) {
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
-        crd_training_match_check(request, r->scan, &r->log.monitor);
-        statistics = *crd_scan_statistics(r->scan);
+        CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &measured));
+        statistics = *measured;
+        CRD_PASS(crd_scan_settle(r->scan, &statistics, &r->log.monitor));
+        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
-    if (!crd_predict_first(r)) {
-        options.measured = &statistics;
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
-    }
+    return crd_predict_first(r) ? CRD_OK : crd_scan_settle(r->scan, &statistics, &r->log.monitor);
+}
+
+static crd_status open_scan(crd_predict_run *r, bool statistics)
+{
+    const crd_request *request = &r->request;
+    const char *mask = request->options->mask;
+    const crd_scan_options options = {.volume = &request->reading,
+                                      .norm = request->norm,
+                                      .mask = mask != NULL && mask[0] != '\0' ? mask : NULL,
+                                      .unmeasured = true};
+    CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
+    return crd_predict_first(r) ? crd_inspection_start(request, r->scan, statistics, &r->inspection) : CRD_OK;
+}
+
+static crd_status prepare_scan(crd_predict_run *r)
+{
+    const crd_request *request = &r->request;
+    CRD_PASS(open_scan(r, true));
+    CRD_PASS(settle_scan(r));
     if (request->seamless) {
         const crd_axis_plan *axes = request->plan.axes;
         CRD_PASS(crd_scan_extend(r->scan, (int64_t[]){axes[0].extent, axes[1].extent, axes[2].extent}));
@@ -52,31 +67,69 @@ static crd_status open_scan(crd_predict_run *r)
     return crd_alloc(chunk > most ? chunk : most, 1, "the mask", &r->inside);
 }
 
-/* The fingerprints, of which that of a large scan takes long, and the run's identity, which must be known before
- * anything can be resumed. */
-static crd_status identify(crd_predict_run *r)
+static bool repeats(const crd_predict_run *r)
 {
-    const char *repeats = r->request.options->repeats;
-    CRD_PASS(crd_fingerprints_take(&r->request, &r->log.monitor, &r->fingerprints));
-    if (repeats != NULL && repeats[0] != '\0') {
-        char device[256];
-        CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
-        CRD_PASS(crd_identity_check_repeated(repeats, &r->fingerprints, device, &r->log.monitor));
-    }
-    return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
+    return r->request.options->repeats != NULL && r->request.options->repeats[0] != '\0';
 }
 
-/* Rank 0 opens what is finished, or begins anew. Where others can begin meanwhile, a new run is identified later,
- * unless there is something to be cleared away for it: what can still be refused must be known then. */
+/* The run's identity must be known before anything can be resumed. */
+static crd_status identify(crd_predict_run *r)
+{
+    const crd_fingerprints *taken;
+    CRD_PASS(crd_inspection_fingerprints(r->inspection, &r->log.monitor, &taken));
+    if (repeats(r)) {
+        char device[256];
+        CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
+        CRD_PASS(crd_identity_check_repeated(r->request.options->repeats, taken, device, &r->log.monitor));
+    }
+    return crd_identity_make(&r->request, taken, &r->identity);
+}
+
+/* The same beside the computing. */
+static crd_status identify_later(void *run, const crd_fingerprints *fingerprints)
+{
+    crd_predict_run *r = run;
+    crd_status status = CRD_OK;
+    char *identity = NULL;
+    CRD_TRY(crd_identity_make(&r->request, fingerprints, &identity));
+    CRD_TRY(crd_identity_write(r->path, identity));
+    r->identity = identity;
+    identity = NULL;
+done:
+    crd_free(&identity);
+    return status;
+}
+
+/* What nothing has waited for yet. */
+static crd_status end_inspection(crd_predict_run *r)
+{
+    const crd_fingerprints *fingerprints;
+    const crd_volume_statistics *statistics;
+    CRD_PASS(crd_inspection_wait(r->inspection, &r->log.monitor));
+    CRD_PASS(crd_inspection_fingerprints(r->inspection, &r->log.monitor, &fingerprints));
+    r->fingerprints = *fingerprints;
+    if (!crd_scan_needs_statistics(r->scan)) {
+        CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &statistics));
+        CRD_PASS(crd_scan_settle(r->scan, statistics, &r->log.monitor));
+        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+    }
+    crd_inspection_free(&r->inspection);
+    return CRD_OK;
+}
+
+/* Rank 0 opens what is finished, or begins anew. A new run is identified beside the computing, unless there is
+ * something to be cleared away for it or to be compared with: what can still be refused must be known then. */
 static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     char *log = NULL;
-    if (r->folder.occupied || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
+    const bool now = r->folder.occupied || repeats(r);
+    if (now) CRD_TRY(identify(r));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_run_path(r->path, CRD_RUN_LOG, &log));
     CRD_TRY(crd_partial_open(r->path, &r->request, r->identity, r->folder.resume, &r->partial));
     if (r->folder.resume && r->finisher->restore != NULL) CRD_TRY(r->finisher->restore(r));
+    if (!now) crd_inspection_then(r->inspection, identify_later, r);
     CRD_TRY(crd_run_folder_list(&r->folder));
     CRD_TRY(crd_run_log_open(&r->log, log, r->folder.resume));
 done:
@@ -240,25 +293,29 @@ done:
     return status;
 }
 
-static crd_status identify_later(crd_predict_run *r)
+/* A device takes long to make ready: its own network is timed, once it is there. The order in which several give back
+ * their results leaves no room for that. */
+static bool times_own_network(const crd_predict_run *r)
 {
-    if (r->identity != NULL) return CRD_OK;
-    CRD_PASS(identify(r));
-    return crd_identity_write(r->path, r->identity);
+    return r->unit_count > 0 && !r->request.backend->on_host && r->request.device.device_count <= 1;
+}
+
+static crd_status expect(crd_predict_run *r)
+{
+    double seconds = 0.0;
+    if (!crd_predict_first(r)) return CRD_OK; /* the others begin meanwhile */
+    if (r->unit_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, r->predictor, &seconds));
+    tell_plan(r, seconds);
+    return CRD_OK;
 }
 
 static crd_status prepare(crd_predict_run *r)
 {
-    double seconds = 0.0;
-    CRD_PASS(open_scan(r));
+    CRD_PASS(prepare_scan(r));
     CRD_PASS(open_partial(r));
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->units, r->unit_count, &r->sharing));
-    if (crd_predict_first(r)) { /* the others begin meanwhile */
-        CRD_PASS(identify_later(r));
-        if (r->unit_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
-        tell_plan(r, seconds);
-    }
+    if (!times_own_network(r)) CRD_PASS(expect(r));
     r->times.preparing = crd_run_log_seconds(&r->log);
     return CRD_OK;
 }
@@ -288,6 +345,7 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
 {
     const crd_error error = *crd_last_error();
     if (r->finisher != NULL) (void)r->finisher->wait(r);
+    crd_inspection_free(&r->inspection);
     if (r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) return crd_error_adopt(&error);
     return crd_fail(error.status, "%s; finished %s are kept, and the same command with --resume goes on in %s",
                     error.message, r->finisher->items, r->path);
@@ -319,6 +377,7 @@ static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
     char *path = NULL;
     crd_manifest manifest = {0};
     if (!crd_predict_first(r)) return CRD_OK;
+    CRD_TRY(open_scan(r, false));
     CRD_TRY(identify(r));
     CRD_TRY(crd_run_path(r->path, CRD_RUN_MANIFEST, &path));
     CRD_TRY(crd_manifest_read(path, &manifest));
@@ -342,6 +401,7 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
     if (r->unit_count > 0) {
         const double begun = crd_run_log_seconds(&r->log);
         CRD_PASS(start(r));
+        if (times_own_network(r)) CRD_PASS(expect(r));
         r->times.starting = crd_run_log_seconds(&r->log) - begun;
         CRD_PASS(crd_predict_compute(r));
     }
@@ -349,6 +409,7 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
     CRD_PASS(note_shares(r));
     CRD_PASS(gather_finished(r));
     if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(end_inspection(r));
     CRD_PASS(crd_certificate_make(r, &r->certificate));
     CRD_PASS(write_results(r, result));
     result->computed = r->all;
@@ -387,6 +448,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     stop(r);
     (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
+    crd_inspection_free(&r->inspection);
     crd_probes_free(&r->probes);
     if (r->finisher != NULL) r->finisher->close(r);
     crd_partial_close(&r->partial);

@@ -7,6 +7,7 @@
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
 #include "predict/finisher.h"
+#include "predict/inspection.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
@@ -20,8 +21,9 @@ struct crd_predict_run {
     const char *path;      /* of the run folder */
     crd_run_folder folder; /* rank 0's */
     crd_run_log log;
-    crd_fingerprints fingerprints; /* rank 0's */
-    char *identity;                /* NULL until they are taken: then the run can be resumed */
+    crd_inspection *inspection; /* rank 0's; NULL: nothing is to be found out any more */
+    crd_fingerprints fingerprints;
+    char *identity; /* NULL until they are taken: then the run can be resumed. The inspection's while there is one */
     crd_scan *scan;
     const crd_finisher *finisher;
     crd_partial *partial;
