@@ -15,7 +15,7 @@ static crd_status advance(crd_predict_run *r, bool *over)
 }
 
 /* A probability that isn't a number would end as certain background. */
-static crd_status check_values(const crd_request *request, const crd_chunk_result *result, const crd_box *window)
+static crd_status check_values(const crd_request *request, const crd_chunk_result *result, const crd_box *asked)
 {
     if (result->nonfinite == 0) return CRD_OK;
     return crd_fail(CRD_ERR_NUMERIC,
@@ -24,42 +24,55 @@ static crd_status check_values(const crd_request *request, const crd_chunk_resul
                     ": the network's numbers grew beyond what its arithmetic holds, as they do with grey values that "
                     "aren't normalised in half precision, or with a broken model; try without --norm, or with --norm "
                     "scan, then --precision f32, then another model",
-                    result->nonfinite, result->chunk_number, window->origin[0], window->origin[1], window->origin[2],
+                    result->nonfinite, result->chunk_number, asked->origin[0], asked->origin[1], asked->origin[2],
                     request->first_sample + result->nonfinite_sample);
 }
 
 static crd_status collect(crd_predict_run *r)
 {
     crd_chunk_result result;
-    crd_box window, keep;
+    crd_box asked;
     bool over;
     TIMED(r->times.network, r->request.backend->predictor_collect(r->predictor, &result));
     r->times.network -= result.summary_seconds;
     r->times.summarising += result.summary_seconds;
-    crd_plan_chunk(&r->request.plan, result.chunk_number, &window, &keep);
-    CRD_PASS(check_values(&r->request, &result, &window));
+    crd_request_asked(&r->request, result.chunk_number, &asked);
+    CRD_PASS(check_values(&r->request, &result, &asked));
     CRD_PASS(r->finisher->take(r, &result));
     r->done++;
     r->in_band++;
     return advance(r, &over);
 }
 
-static crd_status compute_band(crd_predict_run *r)
+/* A tile is asked for what it keeps; its halo is only seen. */
+static crd_status submit(crd_predict_run *r, int64_t number, const float *voxels)
 {
     const crd_backend *backend = r->request.backend;
+    const int64_t *probe;
+    int64_t probe_count;
+    crd_probes_of_chunk(r->probes, number, &probe, &probe_count);
+    if (r->request.seamless) {
+        crd_box window, keep;
+        crd_plan_chunk(&r->request.plan, number, &window, &keep);
+        for (int axis = 0; axis < 3; axis++) keep.origin[axis] -= window.origin[axis];
+        backend->predictor_keep(r->predictor, &keep);
+    }
+    return backend->predictor_submit(r->predictor, number, voxels, probe, probe_count);
+}
+
+static crd_status compute_band(crd_predict_run *r)
+{
     const int64_t total = (r->band.end - r->band.first) * crd_predict_per_unit(r);
-    int64_t depth = backend->predictor_depth(r->predictor);
+    int64_t depth = r->request.backend->predictor_depth(r->predictor);
     if (depth > DEEPEST) depth = DEEPEST;
     r->in_band = 0;
     CRD_PASS(crd_reader_create(&r->request, r->scan, r->units + r->band.first, r->band.end - r->band.first,
                                r->memory.kept_bytes > 0, &r->reader));
     for (int64_t i = 0; i < total; i++) {
-        int64_t number, probe_count;
-        const int64_t *probe;
+        int64_t number;
         const float *voxels;
         TIMED(r->times.waiting, crd_reader_next(r->reader, &number, &voxels));
-        crd_probes_of_chunk(r->probes, number, &probe, &probe_count);
-        TIMED(r->times.network, backend->predictor_submit(r->predictor, number, voxels, probe, probe_count));
+        TIMED(r->times.network, submit(r, number, voxels));
         if (i + 1 - r->in_band >= depth) CRD_PASS(collect(r));
     }
     while (r->in_band < total) CRD_PASS(collect(r));

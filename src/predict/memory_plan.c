@@ -15,6 +15,7 @@
 #include "predict/sums/accumulate.h"
 #include "predict/sums/shared_slices.h"
 #include "predict/tiles/writer.h"
+#include "predict/work.h"
 
 static const int64_t mebibyte = 1 << 20;
 /* What a run takes at most where nobody sets a limit and less will do; tiles have no sums. */
@@ -309,27 +310,29 @@ crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predic
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
+    memset(plan.keep, 0, sizeof plan.keep); /* its own norms will do */
+    if (!request->backend->on_host) {       /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(predictor != NULL ? time_chunk(request->backend, predictor, input, &one)
                                   : time_network(request, &plan, input, &one));
         const int devices = crd_several_distinct(&request->device);
-        *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
+        *seconds = predictor != NULL
+                       ? one * (double)request->chunks
+                       : one * crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, plan.samples);
+        *seconds /= devices > 1 ? devices : 1;
         goto done;
     }
-    double scale = 1.0;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t edge = plan.chunk[axis];
-        if (edge > largest[axis]) plan.chunk[axis] = largest[axis];
-        scale *= (double)edge / (double)plan.chunk[axis];
+        if (plan.chunk[axis] > largest[axis]) plan.chunk[axis] = largest[axis];
     }
+    const double times = crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, request->samples);
     CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
     plan.samples = 1;
     CRD_TRY(time_network(request, &plan, input, &one));
     plan.samples = 3;
     CRD_TRY(time_network(request, &plan, input, &three));
     const double sample = three > one ? (three - one) / 2.0 : three / 3.0;
-    *seconds = (double)request->chunks * scale * (one + (double)(request->samples - 1) * sample);
+    *seconds = times * (one + (double)(request->samples - 1) * sample);
 done:
     crd_free(&input);
     return status;

@@ -98,5 +98,7 @@ int64_t crd_request_unit(const crd_request *request);
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end);
 
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out);
+/* Which part of a chunk the predictor is asked for, in the scan: all of it, or of a tile what it keeps. */
+void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box *out);
 
 #endif

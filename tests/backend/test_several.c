@@ -219,11 +219,17 @@ static crd_status fake_collect(crd_predictor *p, crd_chunk_result *result)
     return CRD_OK;
 }
 
+static void fake_keep(crd_predictor *p, const crd_box *keep)
+{
+    (void)p, (void)keep;
+}
+
 static const crd_backend fake_backend = {.version = CRD_BACKEND_VERSION,
                                          .name = "fake",
                                          .describe = fake_describe,
                                          .predictor_create = fake_create,
                                          .predictor_depth = fake_depth,
+                                         .predictor_keep = fake_keep,
                                          .predictor_submit = fake_submit,
                                          .predictor_collect = fake_collect,
                                          .predictor_free = fake_free};

@@ -37,15 +37,14 @@ void crd_fraction_count(const uint64_t *above, const uint8_t *inside, int64_t co
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions)
 {
     const crd_request *request = slice->request;
-    const crd_box *window = slice->window, *keep = slice->keep;
+    const crd_box *asked = slice->asked, *keep = slice->keep;
     const int64_t *origin = request->box.origin, samples = request->samples;
-    const int64_t voxels = window->size[0] * window->size[1] * window->size[2];
+    const int64_t voxels = asked->size[0] * asked->size[1] * asked->size[2];
     const int64_t x_end = keep->origin[2] + keep->size[2];
     for (int64_t y = keep->origin[1]; y < keep->origin[1] + keep->size[1]; y++) {
         const int64_t rows = coverage[0][slice->z - origin[0]] * coverage[1][y - origin[1]];
         const int64_t line =
-            ((slice->z - window->origin[0]) * window->size[1] + y - window->origin[1]) * window->size[2] -
-            window->origin[2];
+            ((slice->z - asked->origin[0]) * asked->size[1] + y - asked->origin[1]) * asked->size[2] - asked->origin[2];
         int64_t run;
         for (int64_t x = keep->origin[2]; x < x_end; x = run) {
             const int64_t columns = coverage[2][x - origin[2]];

@@ -8,10 +8,10 @@
 /* One slice of what a chunk keeps. */
 typedef struct crd_fraction_slice {
     const crd_request *request;
-    const crd_box *window, *keep; /* of the chunk, in the scan */
-    int64_t z;                    /* in the scan */
-    const uint64_t *above;        /* as crd_chunk_result has it */
-    const uint8_t *inside;        /* the mask of the window, or NULL */
+    const crd_box *asked, *keep; /* of the chunk, in the scan: what the predictor was asked for, and what is added */
+    int64_t z;                   /* in the scan */
+    const uint64_t *above;       /* as crd_chunk_result has it */
+    const uint8_t *inside;       /* the mask of what was asked for, or NULL */
 } crd_fraction_slice;
 
 /* Adds round(2^32 / coverage) to fractions[s] for every kept voxel at which sample s lies above one half. `coverage` is

@@ -83,7 +83,7 @@ typedef struct filling {
     crd_tile_box *box;
     const crd_chunk_result *result;
     const uint8_t *inside; /* of the box, or NULL */
-    crd_box window;
+    crd_box asked; /* what the result is of, in the scan */
 } filling;
 
 static void store(crd_type type, const float *values, int64_t count, void *to)
@@ -120,12 +120,12 @@ static void take_sample(const float *values, int64_t count, crd_type type, void 
     }
 }
 
-/* `count` voxels of quantity q from voxel `from` of the window on. */
+/* `count` voxels of quantity q from voxel `from` of the result on. */
 static void take_row(const filling *f, int64_t q, int64_t from, int64_t count, void *to)
 {
     const crd_quantity *quantity = &f->box->request->quantities[q];
     const crd_chunk_result *result = f->result;
-    const int64_t voxels = f->window.size[0] * f->window.size[1] * f->window.size[2];
+    const int64_t voxels = f->asked.size[0] * f->asked.size[1] * f->asked.size[2];
     switch (quantity->kind) {
     case CRD_PROBABILITY:
         take_fixed(result->mean + from, count, to);
@@ -155,7 +155,7 @@ static void blank_outside(const uint8_t *inside, int64_t count, size_t bytes, ch
 static void count_row(const filling *f, int64_t from, int64_t count, const uint8_t *inside, uint64_t *fractions)
 {
     const int64_t samples = f->box->request->samples;
-    const int64_t voxels = f->window.size[0] * f->window.size[1] * f->window.size[2];
+    const int64_t voxels = f->asked.size[0] * f->asked.size[1] * f->asked.size[2];
     for (int64_t s = 0; s < samples; s += 64) {
         crd_fraction_count(f->result->above + s / 64 * voxels + from, inside, count,
                            samples - s < 64 ? samples - s : 64, UINT64_C(1) << 32, fractions + s);
@@ -172,9 +172,9 @@ static void fill_slice(void *context, int64_t z, int worker)
     (void)worker;
     memset(sums, 0, (size_t)crd_tile_sums(request) * sizeof *sums);
     for (int64_t y = 0; y < height; y++) {
-        const int64_t row = (box->box.origin[0] + z - f->window.origin[0]) * f->window.size[1] + box->box.origin[1] +
-                            y - f->window.origin[1];
-        const int64_t from = row * f->window.size[2] + box->box.origin[2] - f->window.origin[2];
+        const int64_t row = (box->box.origin[0] + z - f->asked.origin[0]) * f->asked.size[1] + box->box.origin[1] +
+                            y - f->asked.origin[1];
+        const int64_t from = row * f->asked.size[2] + box->box.origin[2] - f->asked.origin[2];
         const int64_t at = z * slice + y * width;
         const uint8_t *inside = f->inside != NULL ? f->inside + at : NULL;
         for (int64_t q = 0; q < request->quantity_count; q++) {
@@ -239,8 +239,7 @@ static void add_up(const crd_tile_box *box)
 void crd_tile_box_fill(crd_tile_box *box, const crd_chunk_result *result, const uint8_t *inside, crd_pool *pool)
 {
     filling f = {.box = box, .result = result, .inside = inside};
-    crd_box keep;
-    crd_plan_chunk(&box->request->plan, result->chunk_number, &f.window, &keep);
+    crd_request_asked(box->request, result->chunk_number, &f.asked);
     crd_pool_run(pool, box->box.size[0], fill_slice, &f);
     crd_pool_run(pool, box->box.size[0], measure_slice, &f);
     add_up(box);
