@@ -11,7 +11,7 @@ static crd_status advance(crd_predict_run *r, bool *over)
 {
     const int64_t before = r->request.chunks - r->unit_count * crd_predict_per_unit(r);
     CRD_PASS(crd_sharing_tell(r->sharing, r->done, &r->all, over));
-    return crd_advance(&r->log.monitor, "predicting", "chunks", before + r->all, r->request.chunks, NULL);
+    return crd_advance(&r->log.monitor, "predicting", crd_predict_pieces(r), before + r->all, r->request.chunks, NULL);
 }
 
 /* A probability that isn't a number would end as certain background. */

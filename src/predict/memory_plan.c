@@ -316,9 +316,8 @@ crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predic
         CRD_TRY(predictor != NULL ? time_chunk(request->backend, predictor, input, &one)
                                   : time_network(request, &plan, input, &one));
         const int devices = crd_several_distinct(&request->device);
-        *seconds = predictor != NULL
-                       ? one * (double)request->chunks
-                       : one * crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, plan.samples);
+        *seconds = predictor != NULL ? one * (double)request->chunks
+                                     : one * crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, plan.samples);
         *seconds /= devices > 1 ? devices : 1;
         goto done;
     }

@@ -21,8 +21,8 @@ typedef struct crd_memory_plan {
 /* "4G", "900M", "1.5GiB", "auto". */
 crd_status crd_memory_parse(const char *text, int64_t *out);
 
-/* What can't fit is refused, with the numbers and a chunk or tile that would. Memory is one process's, disk that of all;
- * processes on one machine share what `auto` finds there. */
+/* What can't fit is refused, with the numbers and a chunk or tile that would. Memory is one process's, disk that of
+ * all; processes on one machine share what `auto` finds there. */
 crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out);
 
 /* Seconds that the whole run will take, from timing the network: on the host with a small chunk, else with a whole one,

@@ -184,7 +184,11 @@ static void fill_inputs(const crd_record *record, crd_manifest *m)
 
 static void fill_plan(const crd_request *request, crd_manifest *m)
 {
-    for (int axis = 0; axis < 3; axis++) m->plan.chunk[axis] = request->plan.axes[axis].window;
+    for (int axis = 0; axis < 3; axis++) {
+        m->plan.chunk[axis] = request->plan.axes[axis].window;
+        m->plan.tile[axis] = request->seamless ? request->plan.axes[axis].stride : 0;
+    }
+    m->plan.halo = request->halo;
     m->plan.step = request->step;
     m->plan.trim = request->options->trim;
     memcpy(m->plan.origin, request->box.origin, sizeof m->plan.origin);

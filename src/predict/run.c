@@ -82,7 +82,7 @@ static crd_status identify(crd_predict_run *r)
         CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
         CRD_PASS(crd_identity_check_repeated(r->request.options->repeats, taken, device, &r->log.monitor));
     }
-    return crd_identity_make(&r->request, taken, &r->identity);
+    return crd_identity_make(&r->request, taken, r->norms_sha256, &r->identity);
 }
 
 /* The same beside the computing. */
@@ -91,7 +91,7 @@ static crd_status identify_later(void *run, const crd_fingerprints *fingerprints
     crd_predict_run *r = run;
     crd_status status = CRD_OK;
     char *identity = NULL;
-    CRD_TRY(crd_identity_make(&r->request, fingerprints, &identity));
+    CRD_TRY(crd_identity_make(&r->request, fingerprints, r->norms_sha256, &identity));
     CRD_TRY(crd_identity_write(r->path, identity));
     r->identity = identity;
     identity = NULL;
@@ -131,6 +131,7 @@ static crd_status open_first(crd_predict_run *r)
     if (r->folder.resume && r->finisher->restore != NULL) CRD_TRY(r->finisher->restore(r));
     if (!now) crd_inspection_then(r->inspection, identify_later, r);
     CRD_TRY(crd_run_folder_list(&r->folder));
+    CRD_TRY(crd_norms_keep(r));
     CRD_TRY(crd_run_log_open(&r->log, log, r->folder.resume));
 done:
     crd_free(&log);
@@ -170,11 +171,13 @@ static void tell_plan(crd_predict_run *r, double seconds)
     const double share = (double)chunks / (double)r->request.chunks / (double)crd_dist_size(r->dist);
     const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
     char fields[64], times[64], number[CRD_NUMBER_BYTES];
+    int64_t edges[3];
+    for (int axis = 0; axis < 3; axis++) edges[axis] = r->request.seamless ? axes[axis].stride : axes[axis].window;
     crd_info(r->log.outer,
              "%" PRId64 " of %" PRId64 " %s of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
-             chunks, r->request.chunks, r->request.seamless ? "tiles, seen with their halo as chunks" : "chunks",
-             axes[0].window, axes[1].window, axes[2].window, r->request.samples, eta < 60.0 ? 0 : 1, eta / unit,
+             chunks, r->request.chunks, crd_predict_pieces(r), edges[0], edges[1], edges[2], r->request.samples,
+             eta < 60.0 ? 0 : 1, eta / unit,
              eta < 60.0     ? "s"
              : eta < 3600.0 ? "min"
                             : "hours",
@@ -312,6 +315,7 @@ static crd_status expect(crd_predict_run *r)
 static crd_status prepare(crd_predict_run *r)
 {
     CRD_PASS(prepare_scan(r));
+    CRD_PASS(crd_norms_prepare(r));
     CRD_PASS(open_partial(r));
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
     CRD_PASS(crd_sharing_open(r->dist, &r->request, r->units, r->unit_count, &r->sharing));
@@ -378,6 +382,7 @@ static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
     crd_manifest manifest = {0};
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_TRY(open_scan(r, false));
+    CRD_TRY(crd_norms_of_complete(r));
     CRD_TRY(identify(r));
     CRD_TRY(crd_run_path(r->path, CRD_RUN_MANIFEST, &path));
     CRD_TRY(crd_manifest_read(path, &manifest));
@@ -397,7 +402,6 @@ done:
 static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
     CRD_PASS(prepare(r));
-    CRD_PASS(crd_norms_prepare(r));
     if (r->unit_count > 0) {
         const double begun = crd_run_log_seconds(&r->log);
         CRD_PASS(start(r));

@@ -35,6 +35,8 @@ struct crd_predict_run {
     crd_band band;        /* of units, being computed */
     int64_t bands;        /* computed here */
     crd_moments *moments; /* what norms are frozen at, by sample; NULL: each chunk has its own */
+    char norms_sha256[CRD_SHA256_TEXT];
+    bool norms_new; /* they were measured, not read */
     crd_predictor *predictor;
     crd_reader *reader;
     uint8_t *inside; /* the mask of a chunk or of a slice; NULL without */
@@ -69,6 +71,12 @@ struct crd_predict_run {
 static inline bool crd_predict_first(const crd_predict_run *r)
 {
     return crd_dist_rank(r->dist) == 0;
+}
+
+/* What people are told of. */
+static inline const char *crd_predict_pieces(const crd_predict_run *r)
+{
+    return r->request.seamless ? "tiles" : "chunks";
 }
 
 static inline int64_t crd_predict_per_unit(const crd_predict_run *r)
