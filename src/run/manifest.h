@@ -56,8 +56,10 @@ typedef struct crd_manifest {
         const char *path, *sha256;
     } mask; /* where it is a file */
     struct {
-        int64_t chunk[3], step;
+        int64_t chunk[3]; /* what the network sees at a time */
+        int64_t step;     /* of chunks that overlap, */
         double trim;
+        int64_t tile[3], halo;       /* or of tiles; 0 where there are none */
         int64_t origin[3], shape[3]; /* of what was written, in the scan */
         int64_t chunks, min_coverage, max_coverage, samples;
     } plan;
