@@ -28,6 +28,7 @@
 #include "credence/report.h"
 #include "credence/settings.h"
 #include "credence/status.h"
+#include "credence/surface.h"
 #include "credence/train.h"
 #include "credence/validate.h"
 #include "credence/volume.h"
