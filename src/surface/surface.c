@@ -7,9 +7,13 @@
 
 #include "base/monitor.h"
 #include "base/parallel.h"
+#include "surface/decimate.h"
 #include "surface/inputs.h"
 #include "surface/march.h"
 #include "surface/mesh_file.h"
+
+/* Triangles; they take some 400 MiB. */
+enum { DECIMATED_AT_ONCE = 1 << 21 };
 
 static crd_mesh_about describe(const crd_surface_inputs *in)
 {
@@ -23,14 +27,21 @@ static crd_mesh_about describe(const crd_surface_inputs *in)
     return about;
 }
 
-static crd_status make_mesh(crd_march *march, int64_t slices, const crd_monitor *monitor, crd_mesh_file *file)
+static crd_status write_part(void *file, const crd_mesh_part *part)
+{
+    return crd_mesh_file_add(file, part);
+}
+
+/* `decimator` is NULL where all triangles stay. */
+static crd_status make_mesh(crd_march *march, crd_decimator *decimator, int64_t slices, const crd_monitor *monitor,
+                            crd_mesh_file *file)
 {
     crd_mesh_part part;
     bool more;
     for (;;) {
         CRD_PASS(crd_march_next(march, &part, &more));
-        if (!more) return CRD_OK;
-        CRD_PASS(crd_mesh_file_add(file, &part));
+        if (!more) return decimator != NULL ? crd_decimator_finish(decimator) : CRD_OK;
+        CRD_PASS(decimator != NULL ? crd_decimator_add(decimator, &part) : crd_mesh_file_add(file, &part));
         CRD_PASS(crd_advance(monitor, "meshing", "slices", crd_march_slices_done(march), slices, NULL));
     }
 }
@@ -43,13 +54,13 @@ static crd_status no_surface(const crd_surface_inputs *in)
 }
 
 static void summarise(const crd_surface_options *options, const crd_surface_inputs *in, const crd_march *march,
-                      crd_surface_summary *out)
+                      const crd_decimator *decimator, crd_surface_summary *out)
 {
     const crd_march_totals totals = crd_march_sum(march);
     size_t length = 0;
     memset(out, 0, sizeof *out);
-    out->vertices = totals.vertices;
-    out->triangles = totals.triangles;
+    out->vertices = decimator != NULL ? crd_decimator_vertices(decimator) : totals.vertices;
+    out->triangles = decimator != NULL ? crd_decimator_triangles(decimator) : totals.triangles;
     out->closed = !options->open;
     out->area = totals.area;
     out->volume = out->closed ? totals.volume : (double)NAN;
@@ -70,6 +81,7 @@ crd_status crd_surface(const crd_surface_options *options, const crd_monitor *mo
     crd_pool *pool = NULL;
     crd_slices *slices = NULL;
     crd_march *march = NULL;
+    crd_decimator *decimator = NULL;
     crd_mesh_file *file = NULL;
     if (options->input == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "input: a surface is that of a run folder or a volume; name one");
@@ -95,14 +107,18 @@ crd_status crd_surface(const crd_surface_options *options, const crd_monitor *mo
                                  .data = &in.data,
                                  .pool = pool};
     CRD_TRY(crd_march_open(&plan, &march));
-    CRD_TRY(make_mesh(march, in.shape[0], monitor, file));
+    if (options->decimate > 0 && options->decimate < 1) {
+        CRD_TRY(crd_decimator_open(options->decimate, DECIMATED_AT_ONCE, in.data.count, write_part, file, &decimator));
+    }
+    CRD_TRY(make_mesh(march, decimator, in.shape[0], monitor, file));
     if (crd_march_sum(march).triangles == 0) {
         status = no_surface(&in);
         goto done;
     }
     CRD_TRY(crd_mesh_file_commit(file));
-    if (out != NULL) summarise(options, &in, march, out);
+    if (out != NULL) summarise(options, &in, march, decimator, out);
 done:
+    crd_decimator_close(&decimator);
     crd_mesh_file_close(&file);
     crd_march_close(&march);
     crd_slices_close(&slices);
