@@ -473,6 +473,11 @@ const char *crd_manifest_mask(const crd_manifest *m)
     return mask != NULL && mask[0] != '\0' ? mask : NULL;
 }
 
+int64_t crd_manifest_first_sample(const crd_manifest *m)
+{
+    return count_of(item_at(m->settings, "first-sample"));
+}
+
 crd_volume_options crd_manifest_reading(const crd_manifest *m)
 {
     crd_volume_options options = {.type = cJSON_GetStringValue(item_at(m->settings, "type")),

@@ -109,6 +109,8 @@ const crd_output *crd_manifest_output(const crd_manifest *manifest, crd_output_r
 bool crd_manifest_boxed(const crd_manifest *manifest);
 /* What says which voxels count: a file, or "cylinder"; NULL: all do. */
 const char *crd_manifest_mask(const crd_manifest *manifest);
+/* The number of its first sample. */
+int64_t crd_manifest_first_sample(const crd_manifest *manifest);
 /* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
 crd_volume_options crd_manifest_reading(const crd_manifest *manifest);
 
