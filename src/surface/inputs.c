@@ -50,48 +50,104 @@ crd_status crd_surface_data_parse(const char *name, const char *text, bool wante
     return CRD_OK;
 }
 
+/* The box of the volume that is asked for. */
+static crd_status parse_box(const char *text, const int64_t shape[3], crd_box *box)
+{
+    int64_t limits[6];
+    CRD_PASS(crd_parse_bbox("bbox", text, limits));
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t begin = limits[2 * axis], end = limits[2 * axis + 1];
+        if (begin < 0 || end <= begin || end > shape[axis]) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "bbox asks for %c from %lld to %lld; it must lie in 0:%lld and hold a voxel", "zyx"[axis],
+                            (long long)begin, (long long)end, (long long)shape[axis]);
+        }
+        box->origin[axis] = begin;
+        box->size[axis] = end - begin;
+    }
+    return CRD_OK;
+}
+
+/* Sources are of one shape, spacing and origin: the first one's. */
+static crd_status add_source(crd_surface_inputs *in, const char *path, const crd_slice_source *source,
+                             const double spacing[3], const char *unit, const int64_t origin[3])
+{
+    if (in->count > 0 && memcmp(source->shape, in->shape, sizeof in->shape) != 0) {
+        return crd_fail(CRD_ERR_MISMATCH, "%s has another shape than the volumes before it; they must be of one run",
+                        path);
+    }
+    if (in->count == 0) {
+        memcpy(in->shape, source->shape, sizeof in->shape);
+        memcpy(in->spacing, spacing, sizeof in->spacing);
+        for (int axis = 0; axis < 3; axis++) in->origin[axis] = (double)origin[axis];
+        snprintf(in->unit, sizeof in->unit, "%s", unit);
+    }
+    if (source->volume != NULL) CRD_PASS(crd_strdup(path, &in->paths[in->count]));
+    in->sources[in->count++] = *source;
+    return CRD_OK;
+}
+
+static crd_status reading_options(const crd_surface_options *options, char unit[16], crd_volume_options *out)
+{
+    *out = (crd_volume_options){.type = options->type, .offset = options->offset};
+    memcpy(out->shape, options->shape, sizeof out->shape);
+    unit[0] = '\0';
+    if (options->spacing != NULL) CRD_PASS(crd_spacing_parse(options->spacing, out->spacing, unit));
+    if (unit[0] != '\0') out->unit = unit;
+    return CRD_OK;
+}
+
 /* Opens the volume, or the box of it that is asked for; where it is open already, *source is that one. */
 static crd_status open_volume(const crd_surface_options *options, const char *path, const crd_monitor *monitor,
                               crd_surface_inputs *in, int *source)
 {
-    crd_volume_options reading = {.type = options->type, .offset = options->offset};
-    char unit[16] = "";
-    int64_t limits[6];
+    crd_volume_options reading;
     crd_volume *volume = NULL;
+    crd_box box;
+    char unit[16];
     for (*source = 0; *source < in->count; (*source)++) {
-        if (strcmp(in->paths[*source], path) == 0) return CRD_OK;
+        if (in->paths[*source] != NULL && strcmp(in->paths[*source], path) == 0) return CRD_OK;
     }
-    memcpy(reading.shape, options->shape, sizeof reading.shape);
-    if (options->spacing != NULL) CRD_PASS(crd_spacing_parse(options->spacing, reading.spacing, unit));
-    if (unit[0] != '\0') reading.unit = unit;
+    CRD_PASS(reading_options(options, unit, &reading));
     CRD_PASS(crd_volume_open(path, &reading, monitor, &volume));
     in->opened[in->opened_count++] = volume;
-    const crd_volume_info *info = crd_volume_describe(volume);
     if (options->bbox != NULL) {
-        crd_box box;
-        CRD_PASS(crd_parse_bbox("bbox", options->bbox, limits));
-        for (int axis = 0; axis < 3; axis++) {
-            box.origin[axis] = limits[2 * axis];
-            box.size[axis] = limits[2 * axis + 1] - limits[2 * axis];
-            if (box.origin[axis] < 0 || box.size[axis] < 1 || limits[2 * axis + 1] > info->shape[axis]) {
-                return crd_fail(CRD_ERR_ARGUMENT,
-                                "bbox asks for %c from %lld to %lld; it must lie in 0:%lld and hold a voxel",
-                                "zyx"[axis], (long long)limits[2 * axis], (long long)limits[2 * axis + 1],
-                                (long long)info -> shape[axis]);
-            }
-        }
+        CRD_PASS(parse_box(options->bbox, crd_volume_describe(volume)->shape, &box));
         CRD_PASS(crd_view_box(volume, &box, &in->opened[in->opened_count]));
         volume = in->opened[in->opened_count++];
-        info = crd_volume_describe(volume);
     }
-    if (in->count > 0 && memcmp(info->shape, in->shape, sizeof in->shape) != 0) {
-        return crd_fail(CRD_ERR_MISMATCH, "%s has another shape than %s; they must be of one run", path, in->paths[0]);
+    const crd_volume_info *info = crd_volume_describe(volume);
+    const crd_slice_source made = {
+        .shape = {info->shape[0], info->shape[1], info->shape[2]}, .volume = volume, .scale = info->scale};
+    return add_source(in, path, &made, info->spacing, info->unit, info->origin);
+}
+
+/* The realisations that the run kept: one of them, or the share of them that has the phase. They come before all maps.
+ */
+static crd_status open_realisations(const crd_surface_options *options, const int64_t *number,
+                                    const crd_monitor *monitor, crd_surface_inputs *in)
+{
+    const char *const paths[] = {options->input};
+    crd_realisations_options wanted = {.paths = paths, .path_count = 1};
+    char unit[16];
+    CRD_PASS(reading_options(options, unit, &wanted.reading));
+    if (number != NULL) {
+        wanted.first_sample = *number;
+        wanted.samples = 1;
     }
-    memcpy(in->shape, info->shape, sizeof in->shape);
-    CRD_PASS(crd_strdup(path, &in->paths[in->count]));
-    in->sources[in->count] = (crd_slice_source){.volume = volume, .scale = info->scale};
-    *source = in->count++;
-    return CRD_OK;
+    CRD_PASS(crd_realisations_open(&wanted, monitor, &in->realisations));
+    if (options->bbox != NULL) {
+        CRD_PASS(parse_box(options->bbox, crd_realisations_describe(in->realisations)->shape, &wanted.box));
+        crd_realisations_close(&in->realisations);
+        CRD_PASS(crd_realisations_open(&wanted, monitor, &in->realisations));
+    }
+    const crd_realisations_info *info = crd_realisations_describe(in->realisations);
+    const crd_slice_source made = {.shape = {info->shape[0], info->shape[1], info->shape[2]},
+                                   .realisations = in->realisations,
+                                   .votes = number == NULL,
+                                   .phase_index = info->phases - 1};
+    in->field = in->count;
+    return add_source(in, options->input, &made, info->spacing, info->unit, info->origin);
 }
 
 /* A map of a run; whole numbers without a scale are taken for 255 or 65535 = 1. */
@@ -133,38 +189,43 @@ static bool find_outer_percentiles(const crd_manifest *run, const crd_output *ou
     return outer[0] != NULL && outer[1] != NULL;
 }
 
+/* Where the percentile is above one half is where more than the other samples are: realisations tell that, too. */
 static crd_status open_percentile(const crd_surface_options *options, const crd_manifest *run, double percent,
                                   const crd_monitor *monitor, crd_surface_inputs *in)
 {
     const crd_output *output = find_percentile(run, percent);
     char number[CRD_NUMBER_BYTES];
     crd_short_number(percent, 6, number);
-    if (output == NULL) {
+    snprintf(in->description, sizeof in->description, "surface of percentile %s of the probability", number);
+    if (output != NULL) return open_map(options, output, monitor, in, &in->field);
+    if (crd_manifest_output(run, CRD_OUTPUT_SAMPLE_BITS, 0) == NULL &&
+        crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0) == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT,
-                        "level: the run %s has no volume of percentile %s; predict with --percentiles %s writes one",
+                        "level: the run %s has neither a volume of percentile %s nor realisations; predict with "
+                        "--percentiles %s or --save-samples bits writes them",
                         options->input, number, number);
     }
-    snprintf(in->description, sizeof in->description, "surface of percentile %s of the probability", number);
-    return open_map(options, output, monitor, in, &in->field);
+    in->level = 1.0 - percent / 100.0;
+    return open_realisations(options, NULL, monitor, in);
 }
 
+/* Its own values where they are kept, for a smooth surface; else its voxels. */
 static crd_status open_sample(const crd_surface_options *options, const crd_manifest *run, const crd_monitor *monitor,
                               crd_surface_inputs *in)
 {
     int64_t number = 0, count = 0;
     (void)crd_parse_int(options->sample, strlen(options->sample), &number);
     while (crd_manifest_output(run, CRD_OUTPUT_SAMPLE, count) != NULL) count++;
-    if (count == 0) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "sample: the run %s has no realisations; predict with --save-samples u8 keeps them",
-                        options->input);
-    }
-    if (number >= count) {
-        return crd_fail(CRD_ERR_ARGUMENT, "sample: the run %s has realisations 0 to %lld, not %lld", options->input,
-                        (long long)count - 1, (long long)number);
-    }
     snprintf(in->description, sizeof in->description, "surface of realisation %lld", (long long)number);
-    return open_map(options, crd_manifest_output(run, CRD_OUTPUT_SAMPLE, number), monitor, in, &in->field);
+    if (number < count) {
+        return open_map(options, crd_manifest_output(run, CRD_OUTPUT_SAMPLE, number), monitor, in, &in->field);
+    }
+    if (in->level != 0.5) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "level: realisations kept as bits are cut at 0.5; leave out --level, or predict with "
+                        "--save-samples u8");
+    }
+    return open_realisations(options, &number, monitor, in);
 }
 
 static crd_status open_run_field(const crd_surface_options *options, const crd_manifest *run,
@@ -281,18 +342,17 @@ static crd_status open_file(const crd_surface_options *options, const crd_monito
     return CRD_OK;
 }
 
+/* From what the volumes say to physical coordinates. */
 static void place(const crd_monitor *monitor, crd_surface_inputs *in)
 {
-    const crd_volume_info *info = crd_volume_describe(in->sources[in->field].volume);
-    const bool known = info->spacing[0] > 0 && info->spacing[1] > 0 && info->spacing[2] > 0;
+    const bool known = in->spacing[0] > 0 && in->spacing[1] > 0 && in->spacing[2] > 0;
     for (int axis = 0; axis < 3; axis++) {
-        in->spacing[axis] = known ? info->spacing[axis] : 1.0;
-        in->origin[axis] = (double)info->origin[axis] * in->spacing[axis];
+        if (!known) in->spacing[axis] = 1.0;
+        in->origin[axis] *= in->spacing[axis];
     }
-    snprintf(in->unit, sizeof in->unit, "%s", known ? info->unit : "voxels");
-    if (!known) {
-        crd_info(monitor, "the size of a voxel isn't known: coordinates are in voxels; --spacing gives it");
-    }
+    if (known) return;
+    snprintf(in->unit, sizeof in->unit, "voxels");
+    crd_info(monitor, "the size of a voxel isn't known: coordinates are in voxels; --spacing gives it");
 }
 
 /* A folder may also be a volume: of slices, or OME-Zarr. */
@@ -340,6 +400,7 @@ done:
 void crd_surface_inputs_close(crd_surface_inputs *in)
 {
     while (in->opened_count > 0) crd_volume_close(&in->opened[--in->opened_count]); /* views before what they view */
+    crd_realisations_close(&in->realisations);
     for (int i = 0; i < in->count; i++) crd_free(&in->paths[i]);
     in->count = 0;
 }

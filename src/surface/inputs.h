@@ -19,8 +19,9 @@ crd_status crd_surface_data_parse(const char *name, const char *text, bool wante
 typedef struct crd_surface_inputs {
     crd_volume *opened[2 * CRD_SLICE_SOURCES]; /* volumes, and views of their boxes */
     int opened_count;
+    crd_realisations *realisations; /* or NULL */
     crd_slice_source sources[CRD_SLICE_SOURCES];
-    char *paths[CRD_SLICE_SOURCES];
+    char *paths[CRD_SLICE_SOURCES]; /* of the sources' volumes; NULL: realisations */
     int count, field;
     double level;
     int64_t shape[3];

@@ -8,13 +8,21 @@
 
 #include "base/error.h"
 #include "credence/volume.h"
+#include "run/realisations.h"
 
-/* What a slice's floats are. */
+/* What a slice's floats are. All is borrowed, and belongs to the reading thread while the slices are open. */
 typedef struct crd_slice_source {
-    crd_volume *volume; /* borrowed; belongs to the reading thread while the slices are open */
-    double scale;       /* times the stored value; of a phase not used */
-    bool is_phase;      /* 1 where the stored value is `phase`, else 0 */
+    int64_t shape[3];
+    /* A volume: */
+    crd_volume *volume;
+    double scale;  /* times the stored value; of a phase not used */
+    bool is_phase; /* 1 where the stored value is `phase`, else 0 */
     double phase;
+    /* or realisations: */
+    crd_realisations *realisations;
+    bool votes;          /* the share of them that has the phase; else 1 where one has it, and 0 */
+    int64_t bit;         /* which one */
+    int64_t phase_index; /* the phase's number, by its value among theirs */
 } crd_slice_source;
 
 enum { CRD_SLICE_SOURCES = 5 };
