@@ -209,17 +209,30 @@ static crd_status open_percentile(const crd_surface_options *options, const crd_
     return open_realisations(options, NULL, monitor, in);
 }
 
+/* The volume of that sample: "scan_sample_17.tif"; NULL where it has none of its own. */
+static const crd_output *find_sample(const crd_manifest *run, int64_t number)
+{
+    const crd_output *output = NULL;
+    char tag[64];
+    snprintf(tag, sizeof tag, "%s_%lld", crd_output_role_tag(CRD_OUTPUT_SAMPLE), (long long)number);
+    for (int64_t i = 0; (output = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, i)) != NULL; i++) {
+        for (const char *at = strstr(output->file, tag); at != NULL; at = strstr(at + 1, tag)) {
+            const char behind = at[strlen(tag)];
+            if (behind == '.' || behind == '\0') return output;
+        }
+    }
+    return NULL;
+}
+
 /* Its own values where they are kept, for a smooth surface; else its voxels. */
 static crd_status open_sample(const crd_surface_options *options, const crd_manifest *run, const crd_monitor *monitor,
                               crd_surface_inputs *in)
 {
-    int64_t number = 0, count = 0;
+    int64_t number = 0;
     (void)crd_parse_int(options->sample, strlen(options->sample), &number);
-    while (crd_manifest_output(run, CRD_OUTPUT_SAMPLE, count) != NULL) count++;
+    const crd_output *output = find_sample(run, number);
     snprintf(in->description, sizeof in->description, "surface of realisation %lld", (long long)number);
-    if (number < count) {
-        return open_map(options, crd_manifest_output(run, CRD_OUTPUT_SAMPLE, number), monitor, in, &in->field);
-    }
+    if (output != NULL) return open_map(options, output, monitor, in, &in->field);
     if (in->level != 0.5) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "level: realisations kept as bits are cut at 0.5; leave out --level, or predict with "
