@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "surface/edge_heap.h"
+#include "surface/edge_queue.h"
 #include "surface/window_mesh.h"
 
 enum { AROUND_MOST = 96 }; /* neighbours of a vertex; one that would get more stays as it is */
@@ -100,15 +100,12 @@ static meeting find_meeting(const crd_window_vertex *a, const crd_window_vertex 
     return best;
 }
 
-static crd_status push_edge(const crd_window_mesh *m, crd_edge_heap *heap, uint32_t a, uint32_t b)
+static crd_status put_edge(const crd_window_mesh *m, crd_edge_queue *queue, uint32_t a, uint32_t b)
 {
     const crd_window_vertex *first = &m->vertices[a], *second = &m->vertices[b];
     if (stays(first) && stays(second)) return CRD_OK;
-    const crd_heap_edge edge = {.cost = (float)find_meeting(first, second).cost,
-                                .a = a < b ? a : b,
-                                .b = a < b ? b : a,
-                                .stamp = first->stamp + second->stamp};
-    return crd_edge_heap_push(heap, edge);
+    return crd_edge_queue_put(queue, (float)find_meeting(first, second).cost, a < b ? a : b, a < b ? b : a,
+                              first->stamp + second->stamp);
 }
 
 static bool has(const around *a, uint32_t vertex)
@@ -233,7 +230,7 @@ static void clean_corners(crd_window_mesh *m, uint32_t vertex)
     }
 }
 
-static crd_status take_edge(crd_window_mesh *m, int data_count, crd_edge_heap *heap, const crd_heap_edge *edge)
+static crd_status take_edge(crd_window_mesh *m, int data_count, crd_edge_queue *queue, const crd_queued_edge *edge)
 {
     uint32_t a = edge->a, b = edge->b;
     around of_a, of_b;
@@ -250,7 +247,7 @@ static crd_status take_edge(crd_window_mesh *m, int data_count, crd_edge_heap *h
     clean_corners(m, a);
     m->vertices[a].stamp++;
     look_around(m, a, &of_a);
-    for (int i = 0; i < of_a.vertex_count; i++) CRD_PASS(push_edge(m, heap, a, of_a.vertices[i]));
+    for (int i = 0; i < of_a.vertex_count; i++) CRD_PASS(put_edge(m, queue, a, of_a.vertices[i]));
     return CRD_OK;
 }
 
@@ -269,23 +266,23 @@ static void fix_rims(crd_window_mesh *m)
 crd_status crd_window_shrink(crd_window_mesh *m, int data_count, int64_t target)
 {
     crd_status status = CRD_OK;
-    crd_edge_heap heap = {0};
+    crd_edge_queue queue = {0};
     fix_rims(m);
     for (int64_t i = 0; i < m->triangle_count; i++) {
         const crd_window_triangle *t = &m->triangles[i];
         for (int k = 0; k < 3 && !t->gone; k++) {
             /* Its other triangle passes the edge in the other direction. */
             const uint32_t a = t->vertices[k], b = t->vertices[(k + 1) % 3];
-            if (a < b) CRD_TRY(push_edge(m, &heap, a, b));
+            if (a < b) CRD_TRY(put_edge(m, &queue, a, b));
         }
     }
-    while (m->alive > target && heap.count > 0) {
-        const crd_heap_edge edge = crd_edge_heap_pop(&heap);
+    while (m->alive > target && queue.count > 0) {
+        const crd_queued_edge edge = crd_edge_queue_take(&queue);
         const crd_window_vertex *a = &m->vertices[edge.a], *b = &m->vertices[edge.b];
         if (a->gone || b->gone || edge.stamp != a->stamp + b->stamp) continue;
-        CRD_TRY(take_edge(m, data_count, &heap, &edge));
+        CRD_TRY(take_edge(m, data_count, &queue, &edge));
     }
 done:
-    crd_edge_heap_free(&heap);
+    crd_edge_queue_free(&queue);
     return status;
 }
