@@ -11,6 +11,7 @@
 #include "base/settings/row.h"
 #include "measure/properties.h"
 #include "measure/settings.h"
+#include "measure/slow.h"
 #include "predict/settings_text.h"
 #include "run/paths.h"
 
@@ -182,6 +183,23 @@ done:
     return status;
 }
 
+/* ---- passes for every realisation ---- */
+
+static crd_status slow_passes(const job *j, crd_measurement *m)
+{
+    const int64_t asked = j->options->slow_samples, all = j->info->samples;
+    crd_slow_plan plan = {.realisations = j->realisations,
+                          .samples = asked > 0 && asked < all ? asked : all,
+                          .memory_bytes = j->memory_bytes,
+                          .pool = j->pool,
+                          .monitor = j->monitor};
+    for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
+        plan.phase = j->phases[i];
+        CRD_PASS(crd_slow_thickness(&plan, m));
+    }
+    return CRD_OK;
+}
+
 /* ---- what is odd ---- */
 
 static crd_status add_notes(const job *j, crd_measurement *m)
@@ -257,6 +275,7 @@ crd_status crd_measure(const crd_measure_options *options, const crd_monitor *mo
     m->phase_count = j.phase_count;
     for (int64_t i = 0; i < j.phase_count; i++) m->phases[i] = j.info->values[j.phases[i]];
     CRD_TRY(first_pass(&j, m));
+    CRD_TRY(slow_passes(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
     CRD_TRY(write_files(&j, m));

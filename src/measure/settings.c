@@ -25,7 +25,8 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
                 {"euler", CRD_WANT_FRACTION | CRD_WANT_SURFACE},
                 {"components", CRD_WANT_FRACTION | CRD_WANT_COMPONENTS},
                 {"chords", CRD_WANT_FRACTION | CRD_WANT_CHORDS},
-                {"s2", CRD_WANT_FRACTION | CRD_WANT_S2}};
+                {"s2", CRD_WANT_FRACTION | CRD_WANT_S2},
+                {"thickness", CRD_WANT_FRACTION | CRD_WANT_THICKNESS}};
     const char *names[sizeof rows / sizeof rows[0]];
     *wanted = 0;
     for (const char *at = text; *at != '\0';) {
@@ -43,7 +44,7 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
             const char *nearest = crd_nearest_name(word, names, sizeof rows / sizeof rows[0]);
             return crd_fail(CRD_ERR_ARGUMENT,
                             "%s: '%.*s' is no group of properties; known are fast, all, fraction, surface, curvature, "
-                            "euler, components, chords and s2%s%s%s",
+                            "euler, components, chords, s2 and thickness%s%s%s",
                             name, (int)length, at, nearest != NULL ? "; did you mean " : "",
                             nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
         }
@@ -154,7 +155,7 @@ static const crd_setting rows[] = {
      .initial = "fast",
      .argument = "NAME,...",
      .help = "fast: all that one pass gives; all; or some of fraction, surface, curvature, euler, components, chords, "
-             "s2",
+             "s2, thickness (which takes a pass for every realisation)",
      .group = "Properties"},
     {.name = "connectivity",
      .kind = CRD_SETTING_INT,
@@ -179,6 +180,14 @@ static const crd_setting rows[] = {
      .initial = "5-95",
      .argument = "LOW-HIGH",
      .help = "percentiles over the realisations"},
+    {.name = "slow-samples",
+     .kind = CRD_SETTING_INT,
+     .offset = AT(slow_samples),
+     .initial = "0",
+     .low = 0,
+     .high = 1e9,
+     .argument = "N",
+     .help = "realisations of which slow properties (thickness) are computed: the first N; 0: all"},
     {.name = "csv",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PLACE,
