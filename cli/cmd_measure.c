@@ -31,6 +31,9 @@ static const struct {
     {"thickness_std", "  deviation"},
     {"thickness_median", "  median"},
     {"thickness_max", "  largest"},
+    {"d_rel", "D_rel"},
+    {"tortuosity_factor", "tortuosity factor"},
+    {"formation_factor", "formation factor"},
 };
 
 /* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */

@@ -14,7 +14,8 @@ enum {
     CRD_WANT_S2 = 16,
     CRD_WANT_FAST = 31,
     CRD_WANT_THICKNESS = 32, /* a pass for each realisation */
-    CRD_WANT_ALL = 63
+    CRD_WANT_TRANSPORT = 64, /* the same, for each axis */
+    CRD_WANT_ALL = 127
 };
 
 /* Adds the properties of one phase, by its place in the pass's plan. `lags` are those asked for. */
