@@ -12,6 +12,7 @@ Needs nothing but Python and the credence program; `arms` needs PyTorch and h5py
 """
 import argparse
 import csv
+import ctypes
 import heapq
 import itertools
 import json
@@ -38,9 +39,10 @@ TESTS = {
     "coarse": {"seed": 108, "grain-size": 22},
 }
 MODES = {
-    "step 3": ["--mode", "overlap"],
-    "training": ["--mode", "seamless", "--norms", "training"],
-    "scan": ["--mode", "seamless", "--norms", "scan"],
+    "step 3": {"mode": "overlap"},
+    "training": {"mode": "seamless", "norms": "training"},
+    "matched": {"mode": "seamless", "norms": "training"},  # the model's pieces cut to the size of its chunks
+    "scan": {"mode": "seamless", "norms": "scan"},
 }
 KINDS = ("bcnn", "mcdn")
 
@@ -73,6 +75,15 @@ def preset(seeds, scale):
             yield unit("preset", "levels", "full", chunk, batch, steps(count), kind, seed, lr)
 
 
+def lean(seeds, scale):
+    """What suits the preset's little time: grey levels, and how far augmentation goes. Every line in the same time."""
+    lines = (("levels", "flips", 1), ("levels", "half", 1), ("levels", "full", 1), ("scan", "flips", 1), ("levels", "half", 0),
+             ("levels", "flips", 0))
+    for seed, (grey, augment, candidate), kind in itertools.product(seeds, lines, KINDS):
+        chunk, batch, count, lr = CANDIDATES[candidate]
+        yield unit("lean", grey, augment, chunk, batch, count if scale == "full" else 3, kind, seed, lr)
+
+
 def short(seeds, scale):
     """A third of the time, as the demonstration takes."""
     for seed, kind in itertools.product(seeds, KINDS):
@@ -83,17 +94,19 @@ def short(seeds, scale):
 
 def arms(seeds, scale):
     """One training with the norms of the chunk, and three ways to end it."""
-    chunk, steps = ("32,64,64", 1500) if scale == "full" else ("16,32,32", 3)
+    chunk, steps = ("32,64,64", 800) if scale == "full" else ("16,32,32", 3)
     for seed, (grey, augment), kind, arm in itertools.product(
-            seeds, (("levels", "full"), ("scan", "full"), ("levels", "flips")), KINDS, ("chunk", "running", "frozen")):
+            seeds, (("levels", "full"), ("scan", "full"), ("levels", "flips"), ("scan", "flips")), KINDS,
+            ("chunk", "running", "frozen")):
         yield unit("arms", grey, augment, chunk, 4, steps, kind, seed, arm=arm)
 
 
 STUDIES = {  # units, the training phantom, tests, modes, and when its turn comes: the smaller, the sooner
-    "grid": (grid, "large", tuple(TESTS), tuple(MODES), 1),
+    "grid": (grid, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
     "preset": (preset, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .6),
+    "lean": (lean, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("matched", "training", "step 3"), .7),
     "short": (short, "small", ("like", "f45", "f71", "faint"), ("training", "step 3"), 1.5),
-    "arms": (arms, "large", tuple(TESTS), tuple(MODES), 1),
+    "arms": (arms, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
 }
 
 
@@ -167,6 +180,46 @@ class Work:
         return out
 
 
+class Library:
+    """crd_predict in this process: many short predictions needn't each wait for a GPU to be got ready."""
+
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+        self.lib.crd_last_error.restype = ctypes.c_void_p
+        self.table = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(self.lib, "crd_predict_settings")))
+
+    def check(self, status):
+        if status != 0:  # crd_error begins with the status, and the sentence follows
+            raise RuntimeError(ctypes.string_at(self.lib.crd_last_error() + 4).decode())
+
+    def predict(self, settings):
+        options = ctypes.create_string_buffer(1 << 14)  # more than any struct of options takes
+        self.check(self.lib.crd_settings_default(self.table, options))
+        try:
+            for name, value in settings.items():
+                self.check(self.lib.crd_settings_set(self.table, options, name.encode(), value.encode()))
+            self.check(self.lib.crd_predict(options, None, None))
+        finally:
+            self.lib.crd_settings_clear(self.table, options)
+
+
+def split_pieces(model, chunk, path):
+    """A copy of the model whose pieces have the size of its training chunks."""
+    import h5py
+    shutil.copy(model, path)
+    with h5py.File(path, "r+") as file:
+        file.attrs.pop("checksum", None)
+        voxels = file["pieces/voxels"][...]
+        size = [int(n) for n in chunk.split(",")]
+        parts = [piece[z:z + size[0], y:y + size[1], x:x + size[2]] for piece in voxels
+                 for z in range(0, piece.shape[0] - size[0] + 1, size[0])
+                 for y in range(0, piece.shape[1] - size[1] + 1, size[1])
+                 for x in range(0, piece.shape[2] - size[2] + 1, size[2])]
+        keep = parts[::max(1, -(-len(parts) // 32))]
+        del file["pieces/voxels"]
+        file["pieces"].create_dataset("voxels", data=keep, dtype=voxels.dtype)
+
+
 class Study:
     def __init__(self, options):
         self.o = options
@@ -177,7 +230,8 @@ class Study:
         os.makedirs(options.scratch, exist_ok=True)
         self.table = Table(os.path.join(options.out, "figures.csv"))
         self.times = open(os.path.join(options.out, "times.txt"), "a")
-        self.began, self.left, self.lock = time.time(), {}, threading.Lock()
+        self.began, self.lock = time.time(), threading.Lock()
+        self.library = Library(options.library) if options.library else None
 
     def say(self, *words):
         with self.lock:
@@ -202,9 +256,10 @@ class Study:
         os.makedirs(folder, exist_ok=True)
         began, model = time.time(), folder + "/model.h5"
         if u["arm"] == "chunk" or u["study"] != "arms":
+            milder = u["augment"] == "half"
             self.trainings.call(
-                [self.o.credence, "train", "--scan", self.data(training) + "/scan.npy", "--label",
-                 self.data(training) + "/label.npy", "--norm", u["grey"], "--augment", u["augment"], "--kind", u["kind"],
+                [self.o.milder if milder else self.o.credence, "train", "--scan", self.data(training) + "/scan.npy", "--label",
+                 self.data(training) + "/label.npy", "--norm", u["grey"], "--augment", "full" if milder else u["augment"], "--kind", u["kind"],
                  "--seed", u["seed"], "--chunk", u["chunk"], "--batch", u["batch"], "--max-steps", u["steps"], "--lr",
                  u["lr"], "--device", self.o.device, "--threads", "2", "--readers", "2", "--quiet", "-o", model], self.log("train"))
         for other in ("/model.ckpt.h5", "/model.best.h5"):
@@ -219,9 +274,17 @@ class Study:
         folder = os.path.join(os.path.dirname(model), f"{u['arm']}-{test}-{mode.replace(' ', '')}")
         shutil.rmtree(folder, ignore_errors=True)
         began = time.time()
-        self.predictions.call([self.o.credence, "predict", "--model", model, "--scan", self.data(test) + "/scan.npy",
-                               "--samples", str(self.o.samples), *MODES[mode], "--device", self.o.device, "--threads", "2",
-                               "--quiet", "-o", folder], self.log("predict"))
+        if mode == "matched":
+            model = model.replace(".h5", ".matched.h5")
+        settings = {"model": model, "scan": self.data(test) + "/scan.npy", "samples": str(self.o.samples), "output": folder,
+                    "device": self.o.device, "threads": "2", "max-memory": "6G", **MODES[mode]}
+        if self.o.device != "cpu":
+            settings["max-gpu-memory"] = "6G"
+        if self.library is not None:
+            self.library.predict(settings)
+        else:
+            words = [word for name, value in settings.items() for word in ("--" + name, value)]
+            self.predictions.call([self.o.credence, "predict", *words, "--quiet"], self.log("predict"))
         predicted = time.time()
         out = self.predictions.call([self.o.credence, "validate", folder, "--label", self.data(test) + "/truth.npy",
                                      "--threads", "2", "--quiet", "--json"], self.log("validate"))
@@ -240,33 +303,44 @@ class Study:
                         "truth": figures["label_fraction"], "largest": certificate.get("largest_probability", "")})
         shutil.rmtree(folder, ignore_errors=True)
 
+    def tests(self, study):
+        return STUDIES[study][2][:2 if self.o.scale == "tiny" else None]
+
     def missing(self, u):
-        _, _, tests, modes, _ = STUDIES[u["study"]]
-        tests = tests[:2] if self.o.scale == "tiny" else tests
-        return [(test, mode) for mode in modes for test in tests
+        return [(test, mode) for mode in STUDIES[u["study"]][3] for test in self.tests(u["study"])
                 if self.table.key({**u, "test": test, "mode": mode}) not in self.table.rows]
 
     def follow(self, priority, units, base):
         """Trains `base`, ends it in the ways of `units`, and hands the predictions on."""
-        missing = [u for u in units if self.missing(u)]
-        if not missing:
+        wanted = [u for u in units if self.missing(u)]
+        if not wanted:
             return
         model = self.train(base)
         if base["study"] == "arms":
-            self.last_parts(base, model, [u["arm"] for u in missing])
-        for u in missing:
+            self.last_parts(base, model, [u["arm"] for u in wanted])
+        for u in wanted:
             path = model if base["study"] != "arms" else model.replace("model.h5", u["arm"] + ".h5")
-            for test, mode in self.missing(u):
+            missing = self.missing(u)
+            if any(mode == "matched" for _, mode in missing):
+                split_pieces(path, u["chunk"], path.replace(".h5", ".matched.h5"))
+            for test, mode in missing:
                 self.predictions.put(priority, self.predict, u, path, test, mode)
 
     def last_parts(self, base, model, which):
         training = STUDIES["arms"][1]
-        steps = 600 if self.o.scale == "full" else 2
+        steps = 400 if self.o.scale == "full" else 2
         device = "cpu" if self.o.device == "cpu" else "cuda"
-        self.trainings.call([sys.executable, HERE + "/last_part.py", model, self.data(training) + "/scan.npy",
-                             self.data(training) + "/label.npy", "--augment", base["augment"], "--chunk", base["chunk"],
-                             "--batch", base["batch"], "--steps", str(steps), "--seed", base["seed"], "--device", device,
-                             "--arms", ",".join(which)], self.log("last_part"))
+        tests = [word for test in self.tests("arms") for word in ("--test", f"{test}={self.data(test)}")]
+        began = time.time()
+        out = self.trainings.call([self.o.python, HERE + "/last_part.py", model, self.data(training) + "/scan.npy",
+                                   self.data(training) + "/label.npy", "--augment", base["augment"], "--chunk",
+                                   base["chunk"], "--batch", base["batch"], "--steps", str(steps), "--seed", base["seed"],
+                                   "--device", device, "--arms", ",".join(which), *tests], self.log("last_part"))
+        self.say("ended", name_of(base), "in", *which, f"{time.time() - began:.1f} s")
+        for line in out.decode().splitlines():
+            row = {**dict.fromkeys(FIGURES, ""), **base, **json.loads(line), "mode": "kept"}
+            if self.table.key(row) not in self.table.rows:
+                self.table.add(row)
 
     def run(self):
         work = [threading.Thread(target=self.predictions.thread, daemon=True) for _ in range(self.o.predictors)]
@@ -311,6 +385,9 @@ def main():
     parser.add_argument("--out", default=root + "/build/experiments/norms", help="figures and logs")
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
+    parser.add_argument("--milder", metavar="PROGRAM", help="built with half the ranges of grey.c, for units that say `half`")
+    parser.add_argument("--library", help="predict in this process, by libcredence.so")
+    parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--seeds", default="1,2,3")
