@@ -3,6 +3,9 @@
 
     run.py grid                       grey levels x augmentation at chunk 48,96,96
     run.py preset                     what the preset `small` could be, at the time that it takes on two cores
+    run.py cells                      as `grid`, smaller
+    run.py lean                       the preset again: how far augmentation goes
+    run.py short                      the preset again, in a third of the time
     run.py arms                       norms in the last part of a training: the chunk's, running ones, frozen ones
     run.py grid preset --seconds 280  both, as far as they come in that time
 
@@ -24,7 +27,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KEYS = ("study", "grey", "augment", "chunk", "batch", "steps", "lr", "arm", "kind", "seed")
+KEYS = ("study", "grey", "augment", "chunk", "batch", "steps", "lr", "fall", "arm", "kind", "seed")
 FIGURES = ("accuracy", "nll", "p_u_given_i", "p_a_given_c", "ece", "aurc", "uncertainty", "fraction", "fraction_mean", "truth",
            "largest")
 TRAIN = {"large": {"shape": "128,192,192"}, "small": {"shape": "64,128,128"}}
@@ -41,14 +44,13 @@ TESTS = {
 MODES = {
     "step 3": {"mode": "overlap"},
     "training": {"mode": "seamless", "norms": "training"},
-    "matched": {"mode": "seamless", "norms": "training"},  # the model's pieces cut to the size of its chunks
     "scan": {"mode": "seamless", "norms": "scan"},
 }
 KINDS = ("bcnn", "mcdn")
 
 
-def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", arm="chunk"):
-    return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, arm, kind, str(seed))))
+def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", fall="0", arm="chunk"):
+    return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, fall, arm, kind, str(seed))))
 
 
 def grid(seeds, scale):
@@ -75,13 +77,16 @@ def preset(seeds, scale):
             yield unit("preset", "levels", "full", chunk, batch, steps(count), kind, seed, lr)
 
 
+# Augmentation, chunk, steps of one chunk: each takes two cores as long as 1,500 steps of 4 chunks of 16,32,32, since large chunks
+# cost less a voxel.
+LEAN = (("full", "24,48,48", 2400), ("full", "32,64,64", 1150), ("half", "24,48,48", 2400), ("half", "32,64,64", 1150),
+        ("flips", "24,48,48", 2400))
+
+
 def lean(seeds, scale):
-    """What suits the preset's little time: grey levels, and how far augmentation goes. Every line in the same time."""
-    lines = (("levels", "flips", 1), ("levels", "half", 1), ("levels", "full", 1), ("scan", "flips", 1), ("levels", "half", 0),
-             ("levels", "flips", 0))
-    for seed, (grey, augment, candidate), kind in itertools.product(seeds, lines, KINDS):
-        chunk, batch, count, lr = CANDIDATES[candidate]
-        yield unit("lean", grey, augment, chunk, batch, count if scale == "full" else 3, kind, seed, lr)
+    """What suits the preset's little time: the size of chunks, and how far augmentation goes."""
+    for seed, (augment, chunk, steps), kind in itertools.product(seeds, LEAN, KINDS):
+        yield unit("lean", "levels", augment, chunk, 1, steps if scale == "full" else 3, kind, seed)
 
 
 def short(seeds, scale):
@@ -92,21 +97,32 @@ def short(seeds, scale):
             yield unit("short", "levels", "full", chunk, batch, count // 3 if scale == "full" else 2, kind, seed, lr)
 
 
+def cells(seeds, scale):
+    """Grey levels x augmentation, shorter and with smaller chunks than `grid`."""
+    chunk, steps = ("32,64,64", 1000) if scale == "full" else ("16,32,32", 3)
+    for seed, (grey, augment), kind in itertools.product(
+            seeds, (("levels", "full"), ("scan", "flips"), ("scan", "full"), ("levels", "flips")), KINDS):
+        yield unit("cells", grey, augment, chunk, 4, steps, kind, seed)
+
+
+# Chunk, batch, steps with the norms of the chunk, steps of the last part.
+ARMS = (("24,48,48", 1, 1600, 800), ("16,32,32", 4, 1000, 500))
+
+
 def arms(seeds, scale):
     """One training with the norms of the chunk, and three ways to end it."""
-    chunk, steps = ("32,64,64", 800) if scale == "full" else ("16,32,32", 3)
-    for seed, (grey, augment), kind, arm in itertools.product(
-            seeds, (("levels", "full"), ("scan", "full"), ("levels", "flips"), ("scan", "flips")), KINDS,
-            ("chunk", "running", "frozen")):
-        yield unit("arms", grey, augment, chunk, 4, steps, kind, seed, arm=arm)
+    for seed, (chunk, batch, steps, _), kind in itertools.product(seeds, ARMS, KINDS):
+        for arm in ("chunk", "running", "frozen"):
+            yield unit("arms", "levels", "full", chunk, batch, steps if scale == "full" else 3, kind, seed, arm=arm)
 
 
 STUDIES = {  # units, the training phantom, tests, modes, and when its turn comes: the smaller, the sooner
     "grid": (grid, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
     "preset": (preset, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .6),
-    "lean": (lean, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("matched", "training", "step 3"), .7),
+    "lean": (lean, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .7),
     "short": (short, "small", ("like", "f45", "f71", "faint"), ("training", "step 3"), 1.5),
-    "arms": (arms, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
+    "arms": (arms, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .9),
+    "cells": (cells, "large", tuple(TESTS)[:7], ("training", "step 3"), 1),
 }
 
 
@@ -180,44 +196,39 @@ class Work:
         return out
 
 
-class Library:
-    """crd_predict in this process: many short predictions needn't each wait for a GPU to be got ready."""
-
-    def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
-        self.lib.crd_last_error.restype = ctypes.c_void_p
-        self.table = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(self.lib, "crd_predict_settings")))
-
-    def check(self, status):
-        if status != 0:  # crd_error begins with the status, and the sentence follows
-            raise RuntimeError(ctypes.string_at(self.lib.crd_last_error() + 4).decode())
-
-    def predict(self, settings):
+def serve(path):
+    """Predicts what lines of JSON on standard input ask for, by libcredence.so: a GPU is got ready once, not for each."""
+    lib = ctypes.CDLL(path)
+    lib.crd_last_error.restype = ctypes.c_void_p
+    table = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(lib, "crd_predict_settings")))
+    for line in sys.stdin:
         options = ctypes.create_string_buffer(1 << 14)  # more than any struct of options takes
-        self.check(self.lib.crd_settings_default(self.table, options))
-        try:
-            for name, value in settings.items():
-                self.check(self.lib.crd_settings_set(self.table, options, name.encode(), value.encode()))
-            self.check(self.lib.crd_predict(options, None, None))
-        finally:
-            self.lib.crd_settings_clear(self.table, options)
+        status = lib.crd_settings_default(table, options)
+        for name, value in json.loads(line).items():
+            status = status or lib.crd_settings_set(table, options, name.encode(), value.encode())
+        status = status or lib.crd_predict(options, None, None)
+        # crd_error begins with the status, and the sentence follows.
+        print("" if status == 0 else ctypes.string_at(lib.crd_last_error() + 4).decode(), flush=True)
+        lib.crd_settings_clear(table, options)
 
 
-def split_pieces(model, chunk, path):
-    """A copy of the model whose pieces have the size of its training chunks."""
-    import h5py
-    shutil.copy(model, path)
-    with h5py.File(path, "r+") as file:
-        file.attrs.pop("checksum", None)
-        voxels = file["pieces/voxels"][...]
-        size = [int(n) for n in chunk.split(",")]
-        parts = [piece[z:z + size[0], y:y + size[1], x:x + size[2]] for piece in voxels
-                 for z in range(0, piece.shape[0] - size[0] + 1, size[0])
-                 for y in range(0, piece.shape[1] - size[1] + 1, size[1])
-                 for x in range(0, piece.shape[2] - size[2] + 1, size[2])]
-        keep = parts[::max(1, -(-len(parts) // 32))]
-        del file["pieces/voxels"]
-        file["pieces"].create_dataset("voxels", data=keep, dtype=voxels.dtype)
+class Server:
+    """A process that serves, of the thread that asks."""
+    mine = threading.local()
+
+    @classmethod
+    def predict(cls, library, settings, work, log):
+        child = getattr(cls.mine, "child", None)
+        if child is None or child.poll() is not None:
+            with open(log, "a") as errors:
+                child = cls.mine.child = subprocess.Popen([sys.executable, __file__, "--serve", library], text=True,
+                                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            work.children.add(child)
+        child.stdin.write(json.dumps(settings) + "\n")
+        child.stdin.flush()
+        answer = child.stdout.readline()
+        if answer != "\n":
+            raise RuntimeError(answer.strip() or "the library ended")
 
 
 class Study:
@@ -231,7 +242,6 @@ class Study:
         self.table = Table(os.path.join(options.out, "figures.csv"))
         self.times = open(os.path.join(options.out, "times.txt"), "a")
         self.began, self.lock = time.time(), threading.Lock()
-        self.library = Library(options.library) if options.library else None
 
     def say(self, *words):
         with self.lock:
@@ -261,7 +271,7 @@ class Study:
                 [self.o.milder if milder else self.o.credence, "train", "--scan", self.data(training) + "/scan.npy", "--label",
                  self.data(training) + "/label.npy", "--norm", u["grey"], "--augment", "full" if milder else u["augment"], "--kind", u["kind"],
                  "--seed", u["seed"], "--chunk", u["chunk"], "--batch", u["batch"], "--max-steps", u["steps"], "--lr",
-                 u["lr"], "--device", self.o.device, "--threads", "2", "--readers", "2", "--quiet", "-o", model], self.log("train"))
+                 u["lr"], "--lr-fall", u["fall"], "--device", self.o.device, "--threads", "2", "--readers", "2", "--quiet", "-o", model], self.log("train"))
         for other in ("/model.ckpt.h5", "/model.best.h5"):
             if os.path.exists(folder + other):
                 os.remove(folder + other)
@@ -274,14 +284,12 @@ class Study:
         folder = os.path.join(os.path.dirname(model), f"{u['arm']}-{test}-{mode.replace(' ', '')}")
         shutil.rmtree(folder, ignore_errors=True)
         began = time.time()
-        if mode == "matched":
-            model = model.replace(".h5", ".matched.h5")
         settings = {"model": model, "scan": self.data(test) + "/scan.npy", "samples": str(self.o.samples), "output": folder,
                     "device": self.o.device, "threads": "2", "max-memory": "6G", **MODES[mode]}
         if self.o.device != "cpu":
             settings["max-gpu-memory"] = "6G"
-        if self.library is not None:
-            self.library.predict(settings)
+        if self.o.library:
+            Server.predict(self.o.library, settings, self.predictions, self.log("predict"))
         else:
             words = [word for name, value in settings.items() for word in ("--" + name, value)]
             self.predictions.call([self.o.credence, "predict", *words, "--quiet"], self.log("predict"))
@@ -320,15 +328,12 @@ class Study:
             self.last_parts(base, model, [u["arm"] for u in wanted])
         for u in wanted:
             path = model if base["study"] != "arms" else model.replace("model.h5", u["arm"] + ".h5")
-            missing = self.missing(u)
-            if any(mode == "matched" for _, mode in missing):
-                split_pieces(path, u["chunk"], path.replace(".h5", ".matched.h5"))
-            for test, mode in missing:
+            for test, mode in self.missing(u):
                 self.predictions.put(priority, self.predict, u, path, test, mode)
 
     def last_parts(self, base, model, which):
         training = STUDIES["arms"][1]
-        steps = 400 if self.o.scale == "full" else 2
+        steps = next(last for chunk, _, _, last in ARMS if chunk == base["chunk"]) if self.o.scale == "full" else 2
         device = "cpu" if self.o.device == "cpu" else "cuda"
         tests = [word for test in self.tests("arms") for word in ("--test", f"{test}={self.data(test)}")]
         began = time.time()
@@ -379,6 +384,8 @@ class Study:
 
 
 def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     root = os.path.dirname(os.path.dirname(HERE))
     parser.add_argument("studies", nargs="+", choices=list(STUDIES))
@@ -386,7 +393,7 @@ def main():
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
     parser.add_argument("--milder", metavar="PROGRAM", help="built with half the ranges of grey.c, for units that say `half`")
-    parser.add_argument("--library", help="predict in this process, by libcredence.so")
+    parser.add_argument("--library", help="libcredence.so, to predict by few processes that last")
     parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
@@ -399,7 +406,7 @@ def main():
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help="tiny: to see that it runs")
     options = parser.parse_args()
     options.scratch = options.scratch or options.out + "/scratch"
-    Study(options).run()
+    return Study(options).run()
 
 
 if __name__ == "__main__":
