@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "base/monitor.h"
+#include "predict/work.h"
+
 static const char *const norms_names[] = {
     [CRD_NORMS_CHUNK] = "chunk", [CRD_NORMS_TRAINING] = "training", [CRD_NORMS_SCAN] = "scan"};
 
@@ -115,17 +118,43 @@ static crd_status choose_norms(crd_request *request)
     return CRD_OK;
 }
 
-crd_status crd_request_choose_mode(crd_request *request)
+/* Networks that learnt from smaller chunks lean on the chunk's own statistics and on its padding: every voxel once is
+ * worse for them than overlapping chunks (docs/RESULTS.md). */
+static bool learnt_from_large_chunks(const crd_model_info *info)
+{
+    static const int64_t least[3] = {32, 64, 64};
+    for (int axis = 0; axis < 3; axis++) {
+        if (info->chunk[axis] < least[axis]) return false;
+    }
+    return true;
+}
+
+/* What nobody asked for in so many words: by the options that mean one of the modes, then by the model. */
+static bool choose_seamless(const crd_request *request, const crd_monitor *monitor)
 {
     const crd_predict_options *options = request->options;
-    const bool pieces = request->model->pieces.count > 0,
-               frozen = given(options->norms) && !is(options->norms, "chunk");
-    CRD_PASS(crd_predict_check(options));
-    if (given(options->mode)) {
-        request->seamless = is(options->mode, "seamless");
-    } else {
-        request->seamless = frozen || (pieces && overlap_option(options) == NULL && !given(options->norms));
+    const crd_model_info *info = crd_model_describe(request->model);
+    if (given(options->norms)) return !is(options->norms, "chunk");
+    if (overlap_option(options) != NULL || request->model->pieces.count == 0) return false;
+    if (tile_option(options) != NULL) return true;
+    if (!norm_is_the_models(request)) return false;
+    if (learnt_from_large_chunks(info)) {
+        crd_info(monitor,
+                 "every voxel is computed once, in tiles with frozen norms; --step 3 averages overlapping chunks "
+                 "instead");
+        return true;
     }
+    crd_info(monitor,
+             "chunks overlap and are averaged: the model learnt from chunks of less than 32,64,64; --mode seamless "
+             "computes every voxel once, faster and less well");
+    return false;
+}
+
+crd_status crd_request_choose_mode(crd_request *request, const crd_monitor *monitor)
+{
+    const crd_predict_options *options = request->options;
+    CRD_PASS(crd_predict_check(options));
+    request->seamless = given(options->mode) ? is(options->mode, "seamless") : choose_seamless(request, monitor);
     if (!request->seamless && tile_option(options) != NULL) {
         return crd_fail(
             CRD_ERR_ARGUMENT,
@@ -144,7 +173,10 @@ crd_status crd_request_plan_tiles(crd_request *request)
     if (tile_given(request->options)) {
         memcpy(tile, given_tile, sizeof tile);
     } else {
-        crd_plan_best_tile(request->scan.shape, request->halo, step, request->backend->auto_tile_voxels, tile);
+        crd_tile_work work;
+        crd_tiles_work(&request->model->net, CRD_USUAL_SAMPLES, &work);
+        CRD_PASS(crd_plan_best_tile(request->scan.shape, request->halo, step, request->backend->auto_tile_voxels, &work,
+                                    tile));
     }
     return crd_plan_tiles(request->scan.shape, tile, request->halo, step, &request->plan);
 }

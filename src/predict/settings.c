@@ -166,8 +166,8 @@ static const crd_setting rows[] = {
      .help =
          "seamless: tiles whose norms are frozen, so that every voxel is computed once and no seam is seen; overlap: "
          "chunks that overlap, each with norms of its own, averaged. Without it: overlap where --step, --trim, "
-         "--aggregate, --chunk, --draws per-chunk or --norms chunk is given, or where the model carries no pieces and "
-         "--norms scan isn't given; else seamless"},
+         "--aggregate, --chunk, --draws per-chunk or --norms chunk is given; else seamless where the model carries "
+         "pieces and learnt from chunks of at least 32,64,64, or where --halo, --tile or other --norms are given"},
     {.name = "norms",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(norms),
@@ -303,7 +303,7 @@ static const crd_setting rows[] = {
      .offset = AT(type),
      .check = crd_check_type,
      .argument = "TYPE",
-     .help = "raw data: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order: u16le"},
+     .help = "raw data: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order: u16le"},
     {.name = "offset",
      .kind = CRD_SETTING_INT,
      .offset = AT(offset),
