@@ -141,14 +141,14 @@ class Table:
                 self.rows = {self.key(row) for row in csv.DictReader(file)}
         else:
             with open(path, "w", newline="") as file:
-                csv.writer(file).writerow(self.head)
+                csv.writer(file, lineterminator="\n").writerow(self.head)
 
     def key(self, row):
         return tuple(row[key] for key in (*KEYS, "test", "mode"))
 
     def add(self, row):
         with self.lock, open(self.path, "a", newline="") as file:
-            csv.writer(file).writerow([row[key] for key in self.head])
+            csv.writer(file, lineterminator="\n").writerow([row[key] for key in self.head])
             self.rows.add(self.key(row))
 
 
