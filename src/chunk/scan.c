@@ -12,6 +12,7 @@
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
 #include "chunk/recent_slices.h"
+#include "volume/fingerprint.h"
 #include "volume/format.h"
 #include "volume/views/view.h"
 
@@ -154,6 +155,12 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
 done:
     crd_scan_close(&scan);
     return status;
+}
+
+crd_status crd_scan_fingerprint(crd_scan *scan, const char *stage, const crd_monitor *monitor,
+                                char fingerprint[CRD_SHA256_TEXT])
+{
+    return crd_volume_fingerprint(scan->volume, stage, monitor, fingerprint);
 }
 
 crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/sha256.h"
 #include "credence/volume.h"
 
 typedef enum crd_norm_mode {
@@ -40,6 +41,10 @@ typedef struct crd_scan_options {
 /* Opens, measures the whole scan (one pass) and says what was understood: statistics, voxels that are not numbers, a
  * constant scan. The statistics are over the voxels inside the mask. */
 crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out);
+/* crd_volume_fingerprint of the scan. */
+crd_status crd_scan_fingerprint(crd_scan *scan, const char *stage, const crd_monitor *monitor,
+                                char fingerprint[CRD_SHA256_TEXT]);
+
 /* The same scan again, for another thread, without measuring anew. */
 crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
 void crd_scan_close(crd_scan **scan);
