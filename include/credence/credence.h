@@ -3,6 +3,7 @@
  *     crd_train        scans and hand labels -> a model                            credence/train.h
  *     crd_predict      a model and a scan -> segmentation and uncertainty          credence/predict.h
  *     crd_validate     a prediction and a label -> figures                         credence/validate.h
+ *     crd_measure      a prediction -> properties of its realisations              credence/measure.h
  *     crd_report       a prediction -> a page for people                           credence/report.h
  *     crd_surface      a prediction or a volume -> a closed mesh                    credence/surface.h
  *     crd_export, crd_propagate   realisations -> files and numbers of other programs   credence/propagate.h
@@ -22,6 +23,7 @@
 
 #include "credence/bench.h"
 #include "credence/cluster.h"
+#include "credence/measure.h"
 #include "credence/model.h"
 #include "credence/monitor.h"
 #include "credence/number.h"

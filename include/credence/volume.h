@@ -119,7 +119,8 @@ typedef struct crd_volume_statistics {
     int64_t nonfinite;                       /* NaN and Inf */
     double histogram_low, histogram_high;    /* outer edges */
     int64_t histogram[CRD_HISTOGRAM_BINS];
-    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers */
+    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers; NaN
+                         for types of more than 16 bits, where only normalisation (`--norm levels`) looks for them */
 } crd_volume_statistics;
 
 /* `monitor` may be NULL. */

@@ -62,8 +62,8 @@ static crd_status add_map(crd_realisations *r, const char *folder, const crd_out
     char *path = NULL;
     CRD_TRY(crd_join_path(folder, output->file, "", &path));
     if (access(path, F_OK) != 0) {
-        CRD_FAIL(CRD_ERR_ARGUMENT, "the %s %s of the run %s isn't there", crd_output_role_name(output->role), output->file,
-                 folder);
+        CRD_FAIL(CRD_ERR_ARGUMENT, "the %s %s of the run %s isn't there", crd_output_role_name(output->role),
+                 output->file, folder);
     }
     CRD_TRY(add_source(r, path, &(crd_volume_options){0}, monitor, out));
     const double scale = crd_volume_describe((*out)->volume)->scale;
@@ -112,7 +112,7 @@ static int64_t count_outputs(const crd_manifest *run, crd_output_role role)
 static crd_status choose_samples(const crd_realisations_options *options, const char *folder, int64_t first,
                                  int64_t count, crd_realisations_info *info)
 {
-    info->first_sample = options->samples > 0 ? options->first_sample : first;
+    info->first_sample = options->samples > 0 && !options->from_start ? options->first_sample : first;
     info->samples = options->samples > 0 ? options->samples : count;
     if (info->first_sample < first || info->first_sample + info->samples > first + count) {
         return crd_fail(CRD_ERR_ARGUMENT, "samples: %lld to %lld are asked for, and the run %s has %lld to %lld",

@@ -35,6 +35,7 @@ typedef struct crd_realisations_options {
     crd_box box;                   /* in the run's volumes; size 0: all of them */
     const char *mask;              /* "cylinder", or a file; NULL: the run's own, or none; "none": none */
     int64_t first_sample, samples; /* which realisations of a run, by their numbers; samples 0: all */
+    bool from_start;               /* first_sample is the run's first, whatever its number */
     const double *wanted;          /* phases that are there although no voxel may have their values */
     int64_t wanted_count;
 } crd_realisations_options;

@@ -181,6 +181,28 @@ crd_status crd_volume_create_over(const char *path, const crd_volume_info *info,
     return create_volume(path, info, options, true, out);
 }
 
+crd_status crd_volume_stage(const char *path, const char *staged, const crd_volume_info *info, const char *format,
+                            crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    const crd_volume_options options = {.format = format};
+    *out = NULL;
+    CRD_TRY(volume_new(path, true, &options, &volume));
+    CRD_TRY(crd_choose_writer(volume, &options, &volume->format));
+    volume->staged = true;
+    volume->in_place = volume->format->folder;
+    CRD_TRY(crd_strdup(volume->in_place ? volume->file : staged, &volume->write_path));
+    volume->info = *info;
+    CRD_TRY(settle_info(volume, &options, NULL));
+    CRD_TRY(volume->format->create(volume, &options));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out)
 {
@@ -365,7 +387,7 @@ void crd_volume_close(crd_volume **volume)
     crd_volume *v = *volume;
     if (v == NULL) return;
     if (v->format != NULL && v->format->close != NULL) v->format->close(v);
-    if (v->write_path != NULL && !v->committed && !v->in_place) {
+    if (v->write_path != NULL && !v->committed && !v->in_place && !v->staged) {
         if (v->format != NULL && v->format->folder) {
             (void)v->format->remove(v->write_path);
         } else {
