@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "bayes/noise.h"
+#include "credence/monitor.h"
 #include "credence/volume.h"
 #include "net/loss.h"
 #include "net/net.h"
@@ -170,11 +171,11 @@ struct crd_backend {
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
     /* The moments of a plan's samples over pieces (see net/engine.h), for crd_predictor_plan.moments; of the plan,
-     * chunk and summary don't matter. */
+     * chunk and summary don't matter. A monitor is shown how far it is, and may end it soon; NULL: nobody. */
     crd_status (*norms_bytes)(const crd_device_settings *settings, const crd_predictor_plan *plan,
                               const crd_pieces *pieces, int64_t *host_bytes); /* of the host's memory; NULL: little */
     crd_status (*measure_norms)(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments);
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
      * samples: milliseconds [net->layer_count + 1]. Nothing may be in the queue. NULL: the backend can't. */
     crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);

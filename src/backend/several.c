@@ -294,10 +294,10 @@ done:
 }
 
 static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments)
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
     const crd_device_settings one = crd_several_settings_of(settings, 0);
-    return settings->each->measure_norms(&one, plan, pieces, moments);
+    return settings->each->measure_norms(&one, plan, pieces, monitor, moments);
 }
 
 static bool named_before(const crd_device_settings *settings, int index)

@@ -36,11 +36,16 @@ void crd_engine_freeze(crd_engine *engine, const crd_moments *moments);
 
 /* The moments that norms are frozen at, over several pieces together, one engine each, of the same plan. A layer's
  * are those under the frozen moments of the layers before it. First the encoder's, once; then, for every sample, the
- * decoder's, which stand behind them. The engines stay frozen at `moments`. */
-void crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *weights,
-                                 const float *const *inputs, crd_moments *moments);
-void crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
-                                 const float *masks, crd_moments *moments);
+ * decoder's, which stand behind them. The engines stay frozen at `moments`. `watch` is called after every layer and may
+ * end it; NULL: nobody watches. */
+typedef struct crd_layer_watch {
+    crd_status (*after_layer)(void *context);
+    void *context;
+} crd_layer_watch;
+crd_status crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *weights,
+                                       const float *const *inputs, const crd_layer_watch *watch, crd_moments *moments);
+crd_status crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
+                                       const float *masks, const crd_layer_watch *watch, crd_moments *moments);
 
 /* From here on only that part of the chunk is asked for, and layers compute what it depends on (net/crop.h); at first
  * it is all of it, or as much of its beginning as the plan has room for. Norms must be frozen for it. `keep` begins at

@@ -245,6 +245,20 @@ int64_t crd_request_chunk(const crd_request *request, int64_t index)
     return (z * request->plan.axes[1].count + y) * request->plan.axes[2].count + x;
 }
 
+int64_t crd_request_index(const crd_request *request, int64_t number)
+{
+    const crd_axis_plan *axes = request->plan.axes;
+    const int64_t x = number % axes[2].count - request->first[2];
+    const int64_t y = number / axes[2].count % axes[1].count - request->first[1];
+    const int64_t z = number / axes[2].count / axes[1].count - request->first[0];
+    return (z * request->count[1] + y) * request->count[2] + x;
+}
+
+int64_t crd_request_unit(const crd_request *request)
+{
+    return request->seamless ? 1 : request->count[1] * request->count[2];
+}
+
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end)
 {
     const int64_t low = request->box.origin[0], high = low + request->box.size[0];
@@ -275,7 +289,8 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
         .keep_samples = request->aggregate_samples || request->save_samples,
         .first_sample = request->first_sample,
-        .any_order = request->count[1] * request->count[2], /* sums don't mind, but a row is finished before the next */
+        /* sums don't mind, but a row is finished before the next; tiles don't wait for each other */
+        .any_order = request->seamless ? request->chunks : request->count[1] * request->count[2],
     };
     for (int axis = 0; axis < 3; axis++) {
         const crd_axis_plan *plan = &request->plan.axes[axis];

@@ -99,8 +99,8 @@ static void test_frozen_norms(void)
                                .samples = SAMPLES,
                                .estimator = CRD_INDEPENDENT,
                                .inverse_temperature = 1};
-    CHECK_OK(crd_backend_cpu.measure_norms(&one, &plan, &pieces, moments));
-    CHECK_OK(crd_backend_several.measure_norms(&several, &plan, &pieces, same));
+    CHECK_OK(crd_backend_cpu.measure_norms(&one, &plan, &pieces, NULL, moments));
+    CHECK_OK(crd_backend_several.measure_norms(&several, &plan, &pieces, NULL, same));
     CHECK(memcmp(moments, same, bytes) == 0);
     CHECK_OK(run(&crd_backend_several, &several, &plan, inputs, thawed));
     plan.moments = moments;

@@ -219,10 +219,11 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
 }
 
 static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments)
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
     int64_t available;
     Path path;
+    (void)monitor; // it takes a moment
     PASS(plan_path(settings, plan, &path));
     PASS(cuda_available_bytes(settings, &available));
     return norms_measure(*plan, path, available, *pieces, moments);

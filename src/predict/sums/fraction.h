@@ -18,6 +18,16 @@ typedef struct crd_fraction_slice {
  * by axis and coordinate of the box. */
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions);
 
+/* Adds `weight` to fractions[s] for every voxel of a run at which sample s lies above one half, for up to 64 samples;
+ * `inside` is the run's mask, or NULL. */
+void crd_fraction_count(const uint64_t *above, const uint8_t *inside, int64_t count, int64_t samples, uint64_t weight,
+                        uint64_t *fractions);
+
+/* Fills sums up to the fractions from `count` voxels, of all quantities from voxel `first` on; `inside` is their mask,
+ * or NULL. */
+void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, int64_t first, int64_t count,
+                             const uint8_t *inside, uint64_t *sums);
+
 /* Fills the slice's sums up to the fractions, from its voxels as they will be written. */
 void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice);
 
