@@ -152,6 +152,7 @@ static void choose_method(crd_request *request)
     request->seed = (uint64_t)options->seed;
     request->draws_per_chunk = is(options->draws, "per-chunk");
     request->aggregate_samples = is(options->aggregate, "samples");
+    request->save_bits = is(options->save_samples, "bits");
     request->save_samples = given(options->save_samples) && !is(options->save_samples, "none");
     const bool calibrated = request->estimator != CRD_MEAN && !options->no_calibration;
     request->inverse_temperature = calibrated ? (float)(1.0 / info->calibration) : 1.0f;
@@ -294,7 +295,9 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .inverse_temperature = request->inverse_temperature,
         .percentiles = request->percentiles,
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
-        .keep_samples = request->aggregate_samples || request->save_samples,
+        /* tiles have the bits of samples without their values */
+        .keep_samples =
+            request->aggregate_samples || (request->save_samples && !(request->save_bits && request->seamless)),
         .first_sample = request->first_sample,
         /* sums don't mind, but a row is finished before the next; tiles don't wait for each other */
         .any_order = request->seamless ? request->chunks : request->count[1] * request->count[2],
