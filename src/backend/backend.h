@@ -27,6 +27,8 @@ typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_
 typedef struct crd_backend crd_backend;
 
 enum { CRD_DEVICES_MOST = 16 };
+/* Of GPUs, one or several: auto_tile_voxels. A scan has the same tiles on all of them. */
+enum { CRD_GPU_TILE_VOXELS = 20000000 };
 
 typedef struct crd_device_settings {
     int device;      /* index of the GPU */

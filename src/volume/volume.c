@@ -297,8 +297,8 @@ int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t e
     return count < end - z ? count : end - z;
 }
 
-/* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along the
- * file's fastest axis. */
+/* f64 or u64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along
+ * the file's fastest axis. */
 static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *voxels)
 {
     enum { PIECE = 1 << 18 };
@@ -323,7 +323,7 @@ static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *v
                 CRD_TRY(volume->format->read(volume, &part, piece));
                 for (int64_t row = 0; row < part.size[0] * part.size[1]; row++) {
                     const int64_t line = (z + row / part.size[1]) * box->size[1] + y + row % part.size[1];
-                    crd_to_float(CRD_F64, piece + row * part.size[2], part.size[2], CRD_F32,
+                    crd_to_float(volume->info.type, piece + row * part.size[2], part.size[2], CRD_F32,
                                  voxels + line * box->size[2] + x);
                 }
             }

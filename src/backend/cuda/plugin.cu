@@ -176,6 +176,9 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     int64_t together;
     Path path;
     *out = nullptr;
+    if (plan->keep[0] > 0 && plan->moments == nullptr) {
+        return CUDA_FAIL(CRD_ERR_INTERNAL, "a part of a chunk whose norms aren't frozen depends on all of it");
+    }
     PASS(plan_samples(settings, plan, &path, &together));
     crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
     if (predictor != nullptr) predictor->network = predictor_new(*plan, path, together);
@@ -195,6 +198,11 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
 static int predictor_depth(const crd_predictor *predictor)
 {
     return predictor->network->depth();
+}
+
+static void predictor_keep(crd_predictor *predictor, const crd_box *keep)
+{
+    predictor->network->keep(*keep);
 }
 
 static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
@@ -248,12 +256,13 @@ static const crd_backend backend = {
     false,          // on_host
     true,           // overlaps
     {88, 176, 176}, // chunk
-    16000000,       // voxels of a tile with its halo
+    CRD_GPU_TILE_VOXELS,
     describe,
     cuda_precision_of,
     predictor_bytes,
     predictor_create,
     predictor_depth,
+    predictor_keep,
     predictor_submit,
     predictor_collect,
     predictor_free,

@@ -117,6 +117,7 @@ static strip_sums count_voxels(const strip_work *work, int64_t begin, int64_t en
         const uint64_t counted = work->inside == NULL || work->inside[i] != 0;
         sums.within += counted;
         sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
+        sums.sum += counted * (uint64_t)((double)work->values[i] * 0x1p32 + 0.5);
     }
     return sums;
 }
@@ -171,10 +172,11 @@ void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const ui
     strip_work work = {
         .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
     crd_pool_run(pool, STRIPS, count_strip, &work);
-    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = 0;
+    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = slice->sums[CRD_SUM_PROBABILITY] = 0;
     for (int i = 0; i < STRIPS; i++) {
         slice->sums[CRD_SUM_INSIDE] += work.sums[i].within;
         slice->sums[CRD_SUM_FOREGROUND] += work.sums[i].foreground;
+        slice->sums[CRD_SUM_PROBABILITY] += work.sums[i].sum;
     }
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];

@@ -187,7 +187,7 @@ void crd_header_data_tell(const crd_volume *volume, const crd_header_data *data,
         crd_warn(monitor, "%s is turned or mirrored in its space; credence keeps the voxels' edges and not the turn",
                  volume->file);
     }
-    if (stored == CRD_STORED_I64 || stored == CRD_STORED_U64) {
+    if (stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
 }

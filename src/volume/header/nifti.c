@@ -112,7 +112,7 @@ static void tell(const crd_volume *volume, const crd_nifti_header *header, int64
             "added is lost",
             volume->file, header->info.scale, header->intercept);
     }
-    if (header->stored == CRD_STORED_I64 || header->stored == CRD_STORED_U64) {
+    if (header->stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
 }

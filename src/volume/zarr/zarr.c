@@ -175,7 +175,7 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
                  "%s isn't complete: it is still being written, or that was interrupted; what is missing reads as 0",
                  volume->file);
     }
-    if (layout->stored == CRD_STORED_I64 || layout->stored == CRD_STORED_U64) {
+    if (layout->stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
     volume->state = state;
