@@ -8,7 +8,7 @@
 #include "net/store.h"
 #include "run/paths.h"
 
-static const char dataset[] = "moments";
+static const char dataset[] = "moments", expected_error[] = "training_expected_error";
 
 /* [samples][norms][groups][mean, mean of squares] */
 static void shape_of(const crd_request *request, int64_t shape[4])
@@ -46,6 +46,7 @@ static crd_status write_file(const crd_predict_run *r, const char *path)
     shape_of(&r->request, shape);
     CRD_TRY(crd_store_create(path, &store));
     CRD_TRY(crd_store_put_doubles(store, dataset, 4, shape, &r->moments->mean));
+    CRD_TRY(crd_store_put_reals(store, "", expected_error, 1, &r->likeness.training_expected_error));
     CRD_TRY(crd_store_commit(store));
 done:
     crd_store_close(&store);
@@ -60,6 +61,9 @@ static crd_status read_file(crd_predict_run *r, const char *path)
     shape_of(&r->request, shape);
     CRD_TRY(crd_store_open(path, &store));
     CRD_TRY(crd_store_get_doubles(store, dataset, 4, shape, "this run", &r->moments->mean));
+    if (crd_store_has_attribute(store, "", expected_error)) { /* earlier versions didn't know it */
+        CRD_TRY(crd_store_get_reals(store, "", expected_error, 1, &r->likeness.training_expected_error));
+    }
     for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
         if (isfinite(r->moments[i].mean) && isfinite(r->moments[i].square)) continue;
         CRD_FAIL(CRD_ERR_FORMAT,
@@ -82,6 +86,7 @@ static crd_status make(crd_predict_run *r)
         const bool training = r->request.norms == CRD_NORMS_TRAINING;
         if (!training) CRD_TRY(read_pieces(r, &own));
         CRD_TRY(measure(r, training ? &r->request.model->pieces : &own));
+        CRD_TRY(crd_likeness_of_training(r, &r->likeness));
         CRD_TRY(write_file(r, path));
     }
 done:

@@ -5,7 +5,8 @@
 
 #include "predict/run.h"
 
-/* Fills r->moments; nothing where every chunk has its own. All processes call it together. */
+/* Fills r->moments, and of r->likeness what the model's pieces say; nothing where every chunk has its own. All
+ * processes call it together. */
 crd_status crd_norms_prepare(crd_predict_run *r);
 
 #endif

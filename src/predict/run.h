@@ -7,6 +7,7 @@
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
 #include "predict/inspection.h"
+#include "predict/likeness.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
@@ -44,6 +45,7 @@ struct crd_predict_run {
     double finished; /* seconds until this process's last slice was written */
     crd_seams seams;
     crd_certificate certificate;
+    crd_likeness likeness; /* rank 0's */
     crd_run_times times;
 };
 
