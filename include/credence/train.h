@@ -49,7 +49,6 @@ typedef struct crd_train_options {
     int64_t chunk[3], step, batch, epochs, max_steps;
     double lr;
     int64_t lr_decay_start; /* -1: constant */
-    double lr_fall;         /* last share of the steps over which the rate falls to 0; 0: none */
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     bool no_shuffle;

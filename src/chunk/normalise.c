@@ -46,6 +46,9 @@ static inline __attribute__((always_inline)) void normalise(const crd_normaliser
     case CRD_F64:
         NORMALISE(double, float);
         break;
+    case CRD_U64:
+        NORMALISE(uint64_t, float);
+        break;
     default:
         break;
     }

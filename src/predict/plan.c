@@ -20,6 +20,7 @@ static crd_status fill(crd_predict_plan *plan)
         needs->origin[axis] = request->box.origin[axis];
         needs->size[axis] = request->box.size[axis];
         needs->chunk[axis] = request->plan.axes[axis].window;
+        needs->tile[axis] = request->seamless ? request->plan.axes[axis].stride : 0;
     }
     needs->seamless = request->seamless;
     needs->halo = request->halo;

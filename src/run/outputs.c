@@ -20,6 +20,7 @@ static const struct {
     [CRD_OUTPUT_LOWER_BOUND] = {"lower bound", "_seg_lower", "", true},
     [CRD_OUTPUT_UPPER_BOUND] = {"upper bound", "_seg_upper", "", true},
     [CRD_OUTPUT_SAMPLE] = {"sample", "_sample", "_", false},
+    [CRD_OUTPUT_SAMPLE_BITS] = {"bits of samples", "_samples", "_", false},
 };
 
 const char *crd_output_role_name(crd_output_role role)

@@ -42,12 +42,9 @@ static double weight_of(const crd_train_run *r, int64_t epoch)
     return crd_kl_weight(epoch, r->options->kl_initial, r->options->kl_step, r->options->kl_start);
 }
 
-/* Of step number `step`, from 0. */
-static double rate_of(const crd_train_run *r, int64_t step)
+static double rate_of(const crd_train_run *r, int64_t epoch)
 {
-    const crd_train_options *o = r->options;
-    return crd_learning_rate(crd_train_epoch(r, step), o->lr, o->lr_decay_start) *
-           crd_rate_fall(step, r->end_step, o->lr_fall);
+    return crd_learning_rate(epoch, r->options->lr, r->options->lr_decay_start);
 }
 
 /* Logs the step taken last; `ending` is NULL unless it ended an epoch. */
@@ -95,7 +92,7 @@ static crd_status take_step(crd_train_run *r)
     const crd_batch batch = r->batch;
     const crd_loss *losses = r->losses[0];
     const int64_t epoch = crd_train_epoch(r, batch.step);
-    const double kl_scale = weight_of(r, epoch) / r->kl_divisor, rate = rate_of(r, batch.step);
+    const double kl_scale = weight_of(r, epoch) / r->kl_divisor, rate = rate_of(r, epoch);
     CRD_PASS(r->shared != NULL ? crd_shared_step_start(r->shared, kl_scale, rate)
                                : crd_trainer_start(r->trainer, kl_scale, rate));
     r->ahead = r->shared == NULL && crd_trainer_backend(r->trainer)->overlaps && batch.step + 1 < r->end_step;
@@ -176,8 +173,8 @@ static crd_status finish_epoch(crd_train_run *r)
     crd_train_progress *p = &r->progress;
     const int64_t epoch = crd_train_epoch(r, p->steps - 1);
     const double bce = p->epoch_bce / (double)p->epoch_steps;
-    crd_log_epoch line = {
-        rate_of(r, p->steps - 1), (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    crd_log_epoch line = {rate_of(r, epoch), (double)NAN, (double)NAN, (double)NAN,
+                          (double)NAN,       (double)NAN, (double)NAN};
     CRD_PASS(measure_weights(r, &line));
     CRD_PASS(check(r, &line));
     say_epoch(r, epoch, bce, &line);

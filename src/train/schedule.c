@@ -16,12 +16,6 @@ double crd_learning_rate(int64_t epoch, double lr, int64_t start)
     return lr * crd_exp(-10.0 * lr * (double)(epoch - 1 - start));
 }
 
-double crd_rate_fall(int64_t step, int64_t steps, double share)
-{
-    const double left = (double)(steps - step), falling = share * (double)steps;
-    return left < falling ? left / falling : 1.0;
-}
-
 /* Fisher and Yates, from the top down. */
 void crd_shuffle(uint64_t seed, int64_t epoch, int64_t count, int64_t *order)
 {

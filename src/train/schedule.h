@@ -10,9 +10,6 @@ double crd_kl_weight(int64_t epoch, double k0, double k1, int64_t start);
 /* Constant, or lr * exp(-10 * lr * (epoch - 1 - start)) from epoch - 1 >= start on; start < 0: constant. */
 double crd_learning_rate(int64_t epoch, double lr, int64_t start);
 
-/* What the rate of a step, from 0, is multiplied by: 1, and over the last `share` of the steps down to almost 0. */
-double crd_rate_fall(int64_t step, int64_t steps, double share);
-
 /* The order of `count` chunks in an epoch: order[i] is the number of the i-th. */
 void crd_shuffle(uint64_t seed, int64_t epoch, int64_t count, int64_t *order);
 

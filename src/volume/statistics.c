@@ -258,7 +258,7 @@ static crd_status measure_large(measuring *m, bool levels, crd_walk *walk)
     out->maximum = m->all.maximum;
     out->mean = m->all.mean;
     out->variance = m->all.m2 / (double)m->all.count;
-    if (crd_type_is_integer(m->type)) {
+    if (crd_type_is_integer(m->type) && out->maximum < 0x1p53) {
         m->width = integer_edges(out);
     } else {
         float_edges(out);

@@ -369,10 +369,11 @@ static double put(crd_type type, int i, void *voxels)
     const double values[] = {0.0,          1.0,      -1.0,    127.0,      -128.0,       255.0,
                              32767.0,      -32768.0, 65535.0, 16777217.0, 4294967295.0, -2147483648.0,
                              2147483647.0, 0.1,      1e39,    -1e300,     (double)NAN,  (double)INFINITY};
-    const double low[] = {0, -128, 0, -32768, 0, -2147483648.0},
-                 high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
+    const double low[] = {0, -128, 0, -32768, 0, -2147483648.0, [CRD_U64] = 0},
+                 high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0, [CRD_U64] = 0x1p50};
     double v = values[i % (int)(sizeof values / sizeof values[0])];
-    if (type <= CRD_I32) v = v >= low[type] ? (v <= high[type] ? (double)(int64_t)v : high[type]) : low[type];
+    if (type <= CRD_I32 || type == CRD_U64)
+        v = v >= low[type] ? (v <= high[type] ? (double)(int64_t)v : high[type]) : low[type];
     switch (type) {
     case CRD_U8:
         ((uint8_t *)voxels)[i] = (uint8_t)v;
@@ -394,6 +395,9 @@ static double put(crd_type type, int i, void *voxels)
         break;
     case CRD_F32:
         ((float *)voxels)[i] = (float)v;
+        break;
+    case CRD_U64:
+        ((uint64_t *)voxels)[i] = (uint64_t)v;
         break;
     default:
         ((double *)voxels)[i] = v;
