@@ -176,7 +176,7 @@ crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor)
     int64_t chunk[3];
     choose_method(request);
     warn_of_method(request, monitor);
-    CRD_PASS(crd_request_choose_mode(request));
+    CRD_PASS(crd_request_choose_mode(request, monitor));
     if (request->seamless) {
         CRD_PASS(crd_request_plan_tiles(request));
     } else {
