@@ -306,7 +306,7 @@ class Study:
                         "p_u_given_i": figures["pavpu"]["p_uncertain_given_inaccurate"],
                         "p_a_given_c": figures["pavpu"]["p_accurate_given_certain"],
                         "uncertainty": figures["uncertainty"]["mean"], "fraction": manifest["volume_fraction"]["mean"],
-                        "fraction_mean": manifest["volume_fraction"].get("probability", ""),
+                        "fraction_mean": manifest["volume_fraction"].get("mean_probability", ""),
                         "truth": figures["label_fraction"], "largest": certificate.get("largest_probability", "")})
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -5,21 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "net/heldout_file.h"
 #include "net/model.h"
 
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
 /* A model that a program of the first version would compute otherwise is of the second. */
 enum { FIRST_VERSION = 1, FROZEN_VERSION = 2, NEWEST_VERSION = FROZEN_VERSION, CHECKSUM_TEXT = 32 };
-
-static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
-    return hash;
-}
 
 static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 {
@@ -28,7 +23,7 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
         memcpy(&bits, &values[i], sizeof bits);
         for (int shift = 0; shift < 32; shift += 8) {
             const unsigned char byte = (unsigned char)(bits >> shift);
-            hash = fnv1a(hash, &byte, 1);
+            hash = crd_fnv1a(hash, &byte, 1);
         }
     }
     return hash;
@@ -39,9 +34,9 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
     const crd_model_info *info = &model->info;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    hash = fnv1a(hash, info->norm, strlen(info->norm));
-    if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
+    uint64_t hash = CRD_FNV1A_OF_NONE;
+    hash = crd_fnv1a(hash, info->norm, strlen(info->norm));
+    if (info->config != NULL) hash = crd_fnv1a(hash, info->config, strlen(info->config));
     hash = hash_values(hash, model->parameters, model->net.model.total);
     hash = hash_values(hash, model->pieces.voxels, model->pieces.count * crd_piece_voxels(&model->pieces));
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
@@ -144,6 +139,8 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
+    CRD_PASS(crd_heldout_write(store, &info->heldout));
+    CRD_PASS(crd_provenance_write(store, &model->provenance));
     return crd_store_put_layout(store, "", &model->net.model, model->parameters);
 }
 
@@ -256,6 +253,7 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     CRD_PASS(read_norm(store, info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
+    CRD_PASS(crd_heldout_read(store, &info->heldout));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 
@@ -312,6 +310,7 @@ static crd_status read_parameters(crd_store *store, crd_model *model)
              model->info.filters, model->info.groups);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
+    CRD_PASS(crd_provenance_read(store, &model->provenance));
     CRD_PASS(check_finite(model, crd_store_path(store)));
     return check_checksum(store, model);
 }
