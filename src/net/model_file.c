@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "net/heldout_file.h"
@@ -15,13 +16,6 @@ static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than as
 /* A model that a program of the first version would compute otherwise is of the second. */
 enum { FIRST_VERSION = 1, FROZEN_VERSION = 2, NEWEST_VERSION = FROZEN_VERSION, CHECKSUM_TEXT = 32 };
 
-static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -29,7 +23,7 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
         memcpy(&bits, &values[i], sizeof bits);
         for (int shift = 0; shift < 32; shift += 8) {
             const unsigned char byte = (unsigned char)(bits >> shift);
-            hash = fnv1a(hash, &byte, 1);
+            hash = crd_fnv1a(hash, &byte, 1);
         }
     }
     return hash;
@@ -40,9 +34,9 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
     const crd_model_info *info = &model->info;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    hash = fnv1a(hash, info->norm, strlen(info->norm));
-    if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
+    uint64_t hash = CRD_FNV1A_OF_NONE;
+    hash = crd_fnv1a(hash, info->norm, strlen(info->norm));
+    if (info->config != NULL) hash = crd_fnv1a(hash, info->config, strlen(info->config));
     hash = hash_values(hash, model->parameters, model->net.model.total);
     hash = hash_values(hash, model->pieces.voxels, model->pieces.count * crd_piece_voxels(&model->pieces));
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);

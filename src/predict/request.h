@@ -17,13 +17,15 @@ typedef enum crd_quantity_kind {
     CRD_WIDTH, /* of an interval of percentiles */
     CRD_PERCENTILE,
     CRD_DEVIATION,
-    CRD_SAMPLE /* one realisation */
+    CRD_SAMPLE,     /* one realisation */
+    CRD_SAMPLE_BITS /* 64 of them, a bit each: where it is above one half */
 } crd_quantity_kind;
 
 typedef struct crd_quantity {
     crd_quantity_kind kind;
-    int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice */
-    crd_type stored;   /* in a finished slice: f32, or a sample's u8 or u16 */
+    int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice; BITS:
+                          from 0, the first and the last */
+    crd_type stored;   /* in a finished slice: f32, a sample's u8 or u16, or u64 of bits */
     char name[48];     /* of its file among the finished slices */
 } crd_quantity;
 
@@ -49,7 +51,7 @@ typedef struct crd_request {
     int64_t samples, first_sample;
     uint64_t seed;
     crd_estimator estimator;
-    bool draws_per_chunk, aggregate_samples, save_samples;
+    bool draws_per_chunk, aggregate_samples, save_samples, save_bits;
     float inverse_temperature;
     double *percentiles; /* rising */
     int64_t percentile_count;
@@ -66,7 +68,7 @@ typedef struct crd_request {
     int64_t count[3];
     int64_t chunks; /* their product */
 
-    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last */
+    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last, and behind them bits */
     int64_t quantity_count;
     crd_output *outputs;
     int64_t output_count;
@@ -93,9 +95,15 @@ crd_status crd_request_with_chunk(const crd_request *request, const int64_t chun
 
 /* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
 int64_t crd_request_chunk(const crd_request *request, int64_t index);
+/* The same backwards. */
+int64_t crd_request_index(const crd_request *request, int64_t number);
+/* Chunks of a unit of work, which are computed and finished together: a row of overlapping chunks, or one tile. */
+int64_t crd_request_unit(const crd_request *request);
 /* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end);
 
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out);
+/* Which part of a chunk the predictor is asked for, in the scan: all of it, or of a tile what it keeps. */
+void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box *out);
 
 #endif

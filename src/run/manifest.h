@@ -29,6 +29,14 @@ typedef struct crd_run_interval {
     double fractions[2];           /* these percentiles of the samples' volume fractions; NaN where there are none */
 } crd_run_interval;
 
+/* What is known of a class of the segmentation. */
+typedef struct crd_run_class {
+    const char *name;
+    double value; /* in the segmentation */
+    double segmentation, mean, interval90[2];
+    crd_real_list samples;
+} crd_run_class;
+
 /* What isn't known is NaN, 0, NULL or, where it goes into tables, "". */
 typedef struct crd_manifest {
     cJSON *document; /* what was read, and what the texts lie in; NULL: no manifest was */
@@ -56,8 +64,10 @@ typedef struct crd_manifest {
         const char *path, *sha256;
     } mask; /* where it is a file */
     struct {
-        int64_t chunk[3], step;
+        int64_t chunk[3]; /* what the network sees at a time */
+        int64_t step;     /* of chunks that overlap, */
         double trim;
+        int64_t tile[3], halo;       /* or of tiles; 0 where there are none */
         int64_t origin[3], shape[3]; /* of what was written, in the scan */
         int64_t chunks, min_coverage, max_coverage, samples;
     } plan;
@@ -66,6 +76,10 @@ typedef struct crd_manifest {
         int64_t places; /* on the borders of tiles; -1: it isn't known */
         double largest_probability, mean_probability, largest_uncertainty; /* of what twice the halo changes there */
     } certificate;
+    struct {                                            /* to the training scans */
+        double expected_error, training_expected_error; /* shares of voxels that the network expects to get wrong */
+        double histogram_distance;                      /* of the grey values, 0 .. 1 */
+    } likeness;
     crd_output *outputs;
     int64_t output_count;
     int64_t inside;               /* voxels that count */
@@ -73,9 +87,15 @@ typedef struct crd_manifest {
     crd_run_interval *intervals;  /* all of them */
     int64_t interval_count;
     struct {
-        double segmentation, mean;
+        double segmentation;
+        /* Over the realisations: of each, the share of voxels above one half, or the mean of its probabilities. `mean`
+         * is the one to go by, now that of cut ones, and what follows belongs to it. */
+        double mean, mean_cut, mean_probability;
+        double interval90[2];  /* its 5th and 95th percentile over the realisations */
         crd_real_list samples; /* of each realisation; none where draws differ from chunk to chunk */
-    } fraction;
+    } fraction;                /* of the foreground */
+    crd_run_class *classes;
+    int64_t class_count;
     struct {
         double at, elsewhere, ratio; /* mean step between neighbouring voxels */
     } seams;
@@ -109,6 +129,8 @@ const crd_output *crd_manifest_output(const crd_manifest *manifest, crd_output_r
 bool crd_manifest_boxed(const crd_manifest *manifest);
 /* What says which voxels count: a file, or "cylinder"; NULL: all do. */
 const char *crd_manifest_mask(const crd_manifest *manifest);
+/* The number of its first sample. */
+int64_t crd_manifest_first_sample(const crd_manifest *manifest);
 /* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
 crd_volume_options crd_manifest_reading(const crd_manifest *manifest);
 

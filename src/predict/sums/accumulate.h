@@ -15,8 +15,10 @@ typedef struct crd_slice {
     void *memory;               /* one block behind them */
 } crd_slice;
 
-/* Order of a slice's sums: these, then three per interval, then one per sample where draws are shared. */
-enum { CRD_SUM_INSIDE, CRD_SUM_FOREGROUND, CRD_SUM_FIRST_INTERVAL };
+/* Order of a slice's sums: these (of the probability p round(p * 2^32), and of the
+ * doubt min(p, 1 - p) the same), then three per interval, then one per sample
+ * where draws are shared. */
+enum { CRD_SUM_INSIDE, CRD_SUM_FOREGROUND, CRD_SUM_PROBABILITY, CRD_SUM_DOUBT, CRD_SUM_FIRST_INTERVAL };
 /* Of an interval: sum of round(value * 2^32), smallest and largest value as the bits of a double. */
 enum { CRD_INTERVAL_SUM, CRD_INTERVAL_LEAST, CRD_INTERVAL_MOST, CRD_INTERVAL_WORDS };
 int64_t crd_slice_sums(const crd_request *request);
@@ -39,7 +41,7 @@ crd_status crd_accumulator_create(const crd_request *request, int64_t slab_memor
 void crd_accumulator_free(crd_accumulator **accumulator);
 
 /* Adds what the chunk keeps inside the box. `skip` (by slice of the box) marks slices that are finished already;
- * `inside` is the mask of the chunk's window, or NULL. */
+ * `inside` is the mask of what the predictor was asked for, or NULL. */
 crd_status crd_accumulator_add(crd_accumulator *accumulator, const crd_chunk_result *result, const uint8_t *inside,
                                const uint8_t *skip);
 /* Finishes slice z (in the scan) and forgets its sums; `inside` is the mask of the box's slice, or NULL. */

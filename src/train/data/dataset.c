@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "chunk/pieces.h"
@@ -482,32 +483,24 @@ done:
     return status;
 }
 
-/* FNV-1a. */
-static uint64_t digest(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *byte = data;
-    for (size_t i = 0; i < bytes; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 uint64_t crd_dataset_digest(const crd_dataset *dataset)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = CRD_FNV1A_OF_NONE;
     for (int64_t i = 0; i < dataset->pair_count; i++) {
         const crd_volume_statistics *s = crd_scan_statistics(dataset->pairs[i].scan);
         int64_t counts[3];
         crd_label_counts(dataset->pairs[i].label, counts);
-        hash = digest(hash, crd_scan_info(dataset->pairs[i].scan)->shape, sizeof(int64_t[3]));
-        hash = digest(hash, counts, sizeof counts);
-        hash = digest(hash, &s->mean, sizeof s->mean);
-        hash = digest(hash, &s->variance, sizeof s->variance);
-        hash = digest(hash, s->histogram, sizeof s->histogram);
+        hash = crd_fnv1a(hash, crd_scan_info(dataset->pairs[i].scan)->shape, sizeof(int64_t[3]));
+        hash = crd_fnv1a(hash, counts, sizeof counts);
+        hash = crd_fnv1a(hash, &s->mean, sizeof s->mean);
+        hash = crd_fnv1a(hash, &s->variance, sizeof s->variance);
+        hash = crd_fnv1a(hash, s->histogram, sizeof s->histogram);
     }
     for (int64_t i = 0; i < dataset->blocks.count; i++) {
-        hash = digest(hash, &dataset->blocks.blocks[i].box, sizeof dataset->blocks.blocks[i].box);
+        hash = crd_fnv1a(hash, &dataset->blocks.blocks[i].box, sizeof dataset->blocks.blocks[i].box);
     }
     if (dataset->places != NULL) return hash; /* they follow from another data set's blocks */
-    return digest(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
+    return crd_fnv1a(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
 }
 
 static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t number, int64_t epoch, const int64_t size[3],

@@ -295,7 +295,8 @@ static crd_status measure_norms(session *s, const crd_request *request, const cr
     const int64_t count = request->samples * crd_net_moments(&request->model->net);
     if (request->norms != CRD_NORMS_TRAINING || s->moments != NULL) return CRD_OK;
     CRD_PASS(crd_alloc(count, sizeof *s->moments, "the norms' statistics", &s->moments));
-    return request->backend->measure_norms(&request->device, plan, &request->model->pieces, s->moments);
+    return request->backend->measure_norms(&request->device, plan, &request->model->pieces, s->plan->monitor,
+                                           s->moments);
 }
 
 static crd_status predict_scan(session *s, paper *p, sheet *sheets, crd_exam *out)

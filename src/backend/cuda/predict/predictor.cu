@@ -1,6 +1,6 @@
-// The queue of chunks. Four can be in it: while one computes, the next comes in and the results of the one before
-// leave, and the host may be busy with something else for a while. After the first chunk the kernels of a chunk are
-// launched as one graph.
+// The queue of chunks. Four can be in it, of large ones two: while one computes, the next comes in and the results of
+// the one before leave, and the host may be busy with something else for a while. After the first chunk the kernels of
+// a chunk are launched as one graph.
 #include "backend/cuda/predict/predictor.cuh"
 
 #include <string.h>
@@ -9,7 +9,12 @@
 
 #include "backend/cuda/predict/network.cuh"
 
-enum { SLOTS = 5 /* four in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
+enum {
+    SLOTS = 5,       // four in flight, one in the caller's hands
+    LARGE_SLOTS = 3, // of chunks that compute for long and whose results take much of the host's memory
+    LARGE = 1 << 22, // voxels that such a chunk keeps
+    ROWS_FIXED = 2   // mean and deviation
+};
 
 // What belongs to one chunk in flight.
 struct Slot {
@@ -23,6 +28,7 @@ struct Slot {
     uint32_t *host_rows;
     uint64_t *host_above;
     int64_t probe_room, probe_count, chunk_number;
+    crd_box kept;
     cudaEvent_t uploaded, computed, copied;
     cudaGraphExec_t graph;
 };
@@ -30,15 +36,16 @@ struct Slot {
 template <typename T> struct Queue : Predictor {
     Network<T> network;
     const crd_predictor_plan &plan = network.plan;
-    const int64_t voxels = network.voxels;
     cudaStream_t upload = nullptr, compute = nullptr, copy = nullptr;
     char *memory = nullptr;
     double *percentiles = nullptr;
+    const int slot_count;
     Slot slots[SLOTS] = {};
     std::unique_ptr<const uint32_t *[], HostFree> percentile_rows;
     int64_t submitted = 0, collected = 0;
 
-    Queue(const crd_predictor_plan &p, int64_t together, bool hopper) : network(p, together, hopper)
+    Queue(const crd_predictor_plan &p, int64_t together, bool hopper)
+        : network(p, together, hopper), slot_count(network.kept_voxels() >= LARGE ? LARGE_SLOTS : SLOTS)
     {
     }
 
@@ -75,11 +82,13 @@ template <typename T> struct Queue : Predictor {
 
     int64_t lay_out(char *base)
     {
+        const int64_t voxels = network.kept_voxels();
         Arena arena = {base, 0};
         network.lay_out(arena);
         percentiles = arena.take<double>(plan.percentile_count);
-        for (Slot &slot : slots) {
-            slot.input = arena.take<float>(voxels);
+        for (int i = 0; i < slot_count; i++) {
+            Slot &slot = slots[i];
+            slot.input = arena.take<float>(network.chunk_voxels());
             slot.rows = arena.take<uint32_t>(row_count() * voxels);
             slot.above = arena.take<uint64_t>(words() * voxels);
             slot.nonfinite = arena.take<unsigned long long>(2);
@@ -89,16 +98,17 @@ template <typename T> struct Queue : Predictor {
 
     int64_t host_bytes() const
     {
-        return SLOTS * voxels *
-               (int64_t)(4 + 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0));
+        const int64_t each = 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0);
+        return slot_count * (4 * network.chunk_voxels() + each * network.kept_voxels());
     }
 
     crd_status open_slot(Slot &slot)
     {
+        const int64_t voxels = network.kept_voxels();
         for (cudaEvent_t *event : {&slot.uploaded, &slot.computed, &slot.copied}) {
             CUDA_PASS(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
         }
-        CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)voxels * sizeof(float)));
+        CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)network.chunk_voxels() * sizeof(float)));
         CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * voxels) * sizeof(uint32_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * voxels) * sizeof(uint64_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
@@ -123,7 +133,9 @@ template <typename T> struct Queue : Predictor {
                              (double)bytes / 1073741824.0);
         }
         lay_out(memory);
-        for (Slot &slot : slots) PASS(open_slot(slot));
+        for (int i = 0; i < slot_count; i++) PASS(open_slot(slots[i]));
+        const int64_t *size = network.crop.keep.size;
+        keep({{0, 0, 0}, {size[0], size[1], size[2]}});
         PASS(network.upload_parameters());
         if (plan.percentile_count > 0) {
             CUDA_PASS(cudaMemcpyAsync(percentiles, plan.percentiles, (size_t)plan.percentile_count * sizeof(double),
@@ -149,8 +161,8 @@ template <typename T> struct Queue : Predictor {
             PASS(network.decode(first, (int)now));
         }
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
-        return summary_launch({network.samples, (int)plan.samples, voxels, percentiles, (int)plan.percentile_count,
-                               slot.rows, slot.above, slot.nonfinite},
+        return summary_launch({network.samples, (int)plan.samples, network.kept_voxels(), percentiles,
+                               (int)plan.percentile_count, slot.rows, slot.above, slot.nonfinite},
                               compute);
     }
 
@@ -169,10 +181,10 @@ template <typename T> struct Queue : Predictor {
     }
 
     // The first chunk is launched kernel by kernel, which also loads them; draws of a chunk's own can't be in a graph,
-    // whose arguments are fixed.
+    // whose arguments are fixed, nor can sizes that differ from chunk to chunk.
     crd_status compute_chunk(Slot &slot)
     {
-        if (submitted == 0 || plan.draws_per_chunk) return launch_chunk(slot);
+        if (submitted == 0 || plan.draws_per_chunk || plan.keep[0] > 0) return launch_chunk(slot);
         if (slot.graph == nullptr) PASS(make_graph(slot));
         CUDA_PASS(cudaGraphLaunch(slot.graph, compute));
         return CRD_OK;
@@ -180,6 +192,7 @@ template <typename T> struct Queue : Predictor {
 
     crd_status download(Slot &slot)
     {
+        const int64_t voxels = network.kept_voxels();
         CUDA_PASS(cudaEventRecord(slot.computed, compute));
         CUDA_PASS(cudaStreamWaitEvent(copy, slot.computed, 0));
         CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * voxels) * sizeof(uint32_t),
@@ -220,8 +233,8 @@ template <typename T> struct Queue : Predictor {
         memcpy(slot.host_probe_at, probe, (size_t)count * sizeof(int64_t));
         CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t),
                                   cudaMemcpyHostToDevice, compute));
-        PASS(
-            probe_launch(network.samples, (int)plan.samples, voxels, slot.probe_at, count, slot.probe_values, compute));
+        PASS(probe_launch(network.samples, (int)plan.samples, network.kept_voxels(), slot.probe_at, count,
+                          slot.probe_values, compute));
         CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values, (size_t)(count * plan.samples) * sizeof(float),
                                   cudaMemcpyDeviceToHost, compute));
         return CRD_OK;
@@ -229,12 +242,12 @@ template <typename T> struct Queue : Predictor {
 
     int depth() const override
     {
-        return SLOTS - 1;
+        return slot_count - 1;
     }
 
     crd_status upload_chunk(Slot &slot, const float *chunk)
     {
-        const size_t bytes = (size_t)voxels * sizeof(float);
+        const size_t bytes = (size_t)network.chunk_voxels() * sizeof(float);
         memcpy(slot.host_input, chunk, bytes);
         CUDA_PASS(cudaMemcpyAsync(slot.input, slot.host_input, bytes, cudaMemcpyHostToDevice, upload));
         CUDA_PASS(cudaEventRecord(slot.uploaded, upload));
@@ -242,18 +255,24 @@ template <typename T> struct Queue : Predictor {
         return CRD_OK;
     }
 
+    void keep(const crd_box &box) override
+    {
+        network.keep(box);
+    }
+
     crd_status submit(int64_t number, const float *chunk, const int64_t *probe, int64_t count) override
     {
-        Slot &slot = slots[submitted % SLOTS];
+        Slot &slot = slots[submitted % slot_count];
         slot.chunk_number = number;
+        slot.kept = network.crop.keep;
         PASS(upload_chunk(slot, chunk));
         if (plan.draws_per_chunk) PASS(network.upload_masks((uint32_t)number));
         PASS(compute_chunk(slot));
         PASS(gather_probe(slot, probe, count));
         if (plan.keep_samples) {
             CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples,
-                                      (size_t)(plan.samples * voxels) * sizeof(float), cudaMemcpyDeviceToHost,
-                                      compute));
+                                      (size_t)(plan.samples * network.kept_voxels()) * sizeof(float),
+                                      cudaMemcpyDeviceToHost, compute));
         }
         PASS(download(slot));
         submitted++;
@@ -262,7 +281,8 @@ template <typename T> struct Queue : Predictor {
 
     crd_status collect(crd_chunk_result *result) override
     {
-        const Slot &slot = slots[collected % SLOTS];
+        const Slot &slot = slots[collected % slot_count];
+        const int64_t voxels = slot.kept.size[0] * slot.kept.size[1] * slot.kept.size[2];
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
         for (int64_t i = 0; i < plan.percentile_count; i++) {
@@ -270,6 +290,7 @@ template <typename T> struct Queue : Predictor {
         }
         memset(result, 0, sizeof *result);
         result->chunk_number = slot.chunk_number;
+        result->kept = slot.kept;
         result->mean = slot.host_rows;
         result->deviation = plan.standard_deviation ? slot.host_rows + voxels : nullptr;
         result->percentiles = percentile_rows.get();

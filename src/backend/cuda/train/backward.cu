@@ -85,7 +85,7 @@ template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
 {
     const crd_conv_layer &row = net->layers[layer];
     const int in = row.channels_in, out = row.channels_out;
-    const ConvInput none = {nullptr, 0, 0}, own = input_of(gradient[layer], row.level, out);
+    const ConvInput none = {}, own = input_of(gradient[layer], row.level, out);
     const Inputs x = inputs_of(layer);
     float *to = dweights(net->point.kernel[layer]);
     PASS(bias_gradient(layer, gradient[layer], false, n));
@@ -115,9 +115,9 @@ crd_status TrainNet<T>::data_gradient(int layer, int first, int count, const T *
                      stream));
     PASS(fold_launch<T>(FOLD_CONV,
                         {flipped, 27L * out * count, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
-                         packed_stride, out, count, size[row.level]},
+                         packed_stride, out, count},
                         n, stream));
-    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {nullptr, 0, 0}},
+    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {}},
                            (const uint4 *)packed,
                            packed_stride,
                            bias_classes,
