@@ -80,6 +80,9 @@ typedef struct crd_request {
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out);
 void crd_request_free(crd_request *request);
+/* For who has options, model, backend, device, scan and norm of a request already: chooses method, mode, plan and
+ * windows as crd_request_make does, but no outputs. */
+crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor);
 
 /* quantities.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
 crd_status crd_request_outputs(crd_request *request);
