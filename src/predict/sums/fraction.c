@@ -195,6 +195,7 @@ void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, in
     const strip_sums counted = count_voxels(&work, 0, count);
     sums[CRD_SUM_INSIDE] = counted.within;
     sums[CRD_SUM_FOREGROUND] = counted.foreground;
+    sums[CRD_SUM_PROBABILITY] = counted.sum;
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         uint64_t *words = interval_words(request, output, sums);
