@@ -73,7 +73,7 @@ typedef struct crd_predict_options {
     crd_real_list percentiles; /* volumes of their own */
     bool std;
     crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
-    char *save_samples;   /* "none", "u8", "u16" or "f32" */
+    char *save_samples;   /* "none", "bits", "u8", "u16" or "f32" */
     char *format;         /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
     char *dtype;          /* "f32", "u8" or "u16" */
 

@@ -17,8 +17,8 @@ __extension__ typedef unsigned __int128 wide_sum;
 /* Sums over all of the box. */
 typedef struct totals {
     int64_t inside, foreground;
-    wide_sum probability; /* as the intervals */
-    wide_sum *intervals;  /* sums of round(value * 2^32) */
+    wide_sum probability, doubt; /* as the intervals */
+    wide_sum *intervals;         /* sums of round(value * 2^32) */
     double *least, *most;
     double *fractions; /* by sample, or NULL */
 } totals;
@@ -49,6 +49,7 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
         t->inside += (int64_t)sums[CRD_SUM_INSIDE];
         t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
         t->probability += sums[CRD_SUM_PROBABILITY];
+        t->doubt += sums[CRD_SUM_DOUBT];
         for (int64_t i = 0; i < request->interval_count; i++) {
             const uint64_t *words = sums + CRD_SUM_FIRST_INTERVAL + i * CRD_INTERVAL_WORDS;
             t->intervals[i] += words[CRD_INTERVAL_SUM];
@@ -300,11 +301,15 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
                       .device = device,
                       .seed = (double)request->seed,
                       .outputs = request->outputs,
-                      .output_count = request->output_count,
-                      .warnings = record->log->warnings};
+                      .output_count = request->output_count};
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
     CRD_TRY(add_up(request, record->partial, &t));
     m.inside = t.inside;
+    crd_likeness_check((double)t.doubt, t.inside, &record->log->monitor, record->likeness);
+    m.warnings = record->log->warnings;
+    m.likeness.expected_error = record->likeness->expected_error;
+    m.likeness.training_expected_error = record->likeness->training_expected_error;
+    m.likeness.histogram_distance = record->likeness->histogram_distance;
     fill_inputs(record, &m);
     fill_plan(request, &m);
     m.certificate.places = record->certificate->places;

@@ -241,8 +241,10 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(save_samples),
      .initial = "none",
-     .choices = "none|u8|u16|f32",
-     .help = "write every sample as a volume of its own: _sample_0, ... (needs scratch space)"},
+     .choices = "none|bits|u8|u16|f32",
+     .help =
+         "keep the samples: bits, one volume _samples with a bit for each, where it is above one half, for measure; "
+         "or every sample as a volume of its own: _sample_0, ... (overlapping chunks need scratch space for it)"},
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_FINISH,

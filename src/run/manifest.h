@@ -76,6 +76,10 @@ typedef struct crd_manifest {
         int64_t places; /* on the borders of tiles; -1: it isn't known */
         double largest_probability, mean_probability, largest_uncertainty; /* of what twice the halo changes there */
     } certificate;
+    struct {                                            /* to the training scans */
+        double expected_error, training_expected_error; /* shares of voxels that the network expects to get wrong */
+        double histogram_distance;                      /* of the grey values, 0 .. 1 */
+    } likeness;
     crd_output *outputs;
     int64_t output_count;
     int64_t inside;               /* voxels that count */

@@ -420,6 +420,7 @@ static const char predict_result[] = "preview norm mask bbox samples first-sampl
 static const char train_result[] =
     "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
     "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples "
+    "keep "
     "seed";
 
 /* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is

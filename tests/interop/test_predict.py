@@ -58,7 +58,9 @@ def fractions(run, manifest, inside=True):
     found, classes = manifest["volume_fraction"], manifest["classes"]
     counted = np.broadcast_to(inside, volume(run, "prob").shape)
     near(found["segmentation"], volume(run, "seg")[counted].mean(), 1e-12)
-    near(found["mean_probability"], volume(run, "prob")[counted].astype(float).mean(), 2.0**-33)
+    probability = volume(run, "prob")[counted].astype(float)
+    near(found["mean_probability"], probability.mean(), 2.0**-33)
+    near(manifest["likeness"]["expected_error"], np.minimum(probability, 1 - probability).mean(), 2.0**-33)
     assert [(c["name"], c["value"]) for c in classes] == [("background", 0), ("foreground", 1)]
     near(classes[0]["segmentation"] + classes[1]["segmentation"], 1, 1e-15)
     if "samples" not in found:
