@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "net/heldout_file.h"
 #include "net/model.h"
 
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
@@ -138,6 +139,8 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
+    CRD_PASS(crd_heldout_write(store, &info->heldout));
+    CRD_PASS(crd_provenance_write(store, &model->provenance));
     return crd_store_put_layout(store, "", &model->net.model, model->parameters);
 }
 
@@ -250,6 +253,7 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     CRD_PASS(read_norm(store, info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
+    CRD_PASS(crd_heldout_read(store, &info->heldout));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 
@@ -306,6 +310,7 @@ static crd_status read_parameters(crd_store *store, crd_model *model)
              model->info.filters, model->info.groups);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
+    CRD_PASS(crd_provenance_read(store, &model->provenance));
     CRD_PASS(check_finite(model, crd_store_path(store)));
     return check_checksum(store, model);
 }

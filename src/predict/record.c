@@ -249,7 +249,7 @@ static crd_status replace_path(cJSON *settings, const char *key, const char *pat
 /* Settings as they were given, without those that weren't. */
 static crd_status make_settings(const crd_request *request, cJSON **out)
 {
-    CRD_PASS(crd_predict_record(request->options, CRD_SCOPE_MACHINE, out));
+    CRD_PASS(crd_predict_record(request->options, request->seamless, CRD_SCOPE_MACHINE, out));
     cJSON *o = *out;
     const cJSON *item = NULL;
     const char *empty[64];

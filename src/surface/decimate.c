@@ -83,13 +83,13 @@ static crd_status take_in(crd_decimator *d, const crd_mesh_part *part)
     if (part->kept > 0) memcpy(d->places, d->open, (size_t)part->kept * sizeof *d->places);
     for (int64_t i = 0; i < part->kept; i++) d->mesh.vertices[d->open[i]].waiting = false;
     for (int64_t i = part->kept; i < part->vertices; i++) {
-        CRD_PASS(crd_window_add_vertex(&d->mesh, part->places + 3 * i, part->data + i * d->data_count, d->data_count,
-                                       &d->places[i]));
+        CRD_PASS(crd_window_mesh_add_vertex(&d->mesh, part->places + 3 * i, part->data + i * d->data_count,
+                                            d->data_count, &d->places[i]));
     }
     for (int64_t i = 0; i < part->triangles; i++) {
         const uint32_t *corners = part->corners + 3 * i;
         const uint32_t vertices[3] = {d->places[corners[0]], d->places[corners[1]], d->places[corners[2]]};
-        CRD_PASS(crd_window_add_triangle(&d->mesh, vertices));
+        CRD_PASS(crd_window_mesh_add_triangle(&d->mesh, vertices));
     }
     CRD_PASS(room_for(&d->open, &d->open_room, open_count));
     for (int64_t i = 0; i < open_count; i++) {
@@ -214,9 +214,9 @@ static crd_status give_out(crd_decimator *d, float height)
 
 static crd_status work_window(crd_decimator *d, bool last)
 {
-    CRD_PASS(crd_window_shrink(&d->mesh, d->data_count, target_of(d)));
+    CRD_PASS(crd_window_mesh_shrink(&d->mesh, d->data_count, target_of(d)));
     CRD_PASS(give_out(d, height_to_give(d, last)));
-    crd_window_tidy(&d->mesh, d->places);
+    crd_window_mesh_tidy(&d->mesh, d->places);
     for (int64_t i = 0; i < d->open_count; i++) d->open[i] = d->places[d->open[i]];
     d->fresh = 0;
     return CRD_OK;

@@ -148,7 +148,7 @@ static double shape_of(const float *const corners[3], double normal[3])
     double p[3][3], longest = 0;
     for (int k = 0; k < 3; k++) to_double(corners[k], p[k]);
     for (int k = 0; k < 3; k++) longest = fmax(longest, square_between(p[k], p[(k + 1) % 3]));
-    crd_window_normal(corners[0], corners[1], corners[2], normal);
+    crd_window_mesh_normal(corners[0], corners[1], corners[2], normal);
     return longest > 0 ? sqrt(dot(normal, normal)) / longest : 0;
 }
 
@@ -160,7 +160,7 @@ static bool keeps_shape(const crd_window_mesh *m, const around *a, uint32_t vert
     for (int i = 0; i < a->triangle_count; i++) {
         const uint32_t *t = m->triangles[a->triangles[i]].vertices;
         double normal[3];
-        crd_window_normal(m->vertices[t[0]].place, m->vertices[t[1]].place, m->vertices[t[2]].place, normal);
+        crd_window_mesh_normal(m->vertices[t[0]].place, m->vertices[t[1]].place, m->vertices[t[2]].place, normal);
         for (int k = 0; k < 3; k++) all[k] += normal[k];
     }
     for (int i = 0; i < a->triangle_count; i++) {
@@ -263,7 +263,7 @@ static void fix_rims(crd_window_mesh *m)
     }
 }
 
-crd_status crd_window_shrink(crd_window_mesh *m, int data_count, int64_t target)
+crd_status crd_window_mesh_shrink(crd_window_mesh *m, int data_count, int64_t target)
 {
     crd_status status = CRD_OK;
     crd_edge_queue queue = {0};

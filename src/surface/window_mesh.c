@@ -17,8 +17,8 @@ static crd_status grow(void *array, int64_t count, int64_t *room, size_t size, c
     return CRD_OK;
 }
 
-crd_status crd_window_add_vertex(crd_window_mesh *m, const float *place, const float *data, int data_count,
-                                 uint32_t *out)
+crd_status crd_window_mesh_add_vertex(crd_window_mesh *m, const float *place, const float *data, int data_count,
+                                      uint32_t *out)
 {
     if (m->vertex_count == m->vertex_room) {
         CRD_PASS(grow(&m->vertices, m->vertex_count, &m->vertex_room, sizeof *m->vertices, "vertices to decimate"));
@@ -31,7 +31,7 @@ crd_status crd_window_add_vertex(crd_window_mesh *m, const float *place, const f
     return CRD_OK;
 }
 
-void crd_window_normal(const float *a, const float *b, const float *c, double normal[3])
+void crd_window_mesh_normal(const float *a, const float *b, const float *c, double normal[3])
 {
     for (int k = 0; k < 3; k++) {
         const int i = (k + 1) % 3, j = (k + 2) % 3;
@@ -59,7 +59,7 @@ static void link_triangle(crd_window_mesh *m, int64_t triangle)
     }
 }
 
-crd_status crd_window_add_triangle(crd_window_mesh *m, const uint32_t vertices[3])
+crd_status crd_window_mesh_add_triangle(crd_window_mesh *m, const uint32_t vertices[3])
 {
     if (m->triangle_count == m->triangle_room) {
         CRD_PASS(
@@ -72,7 +72,7 @@ crd_status crd_window_add_triangle(crd_window_mesh *m, const uint32_t vertices[3
     const float *at = m->vertices[vertices[0]].place;
     const double place[3] = {(double)at[0], (double)at[1], (double)at[2]};
     double normal[3];
-    crd_window_normal(at, m->vertices[vertices[1]].place, m->vertices[vertices[2]].place, normal);
+    crd_window_mesh_normal(at, m->vertices[vertices[1]].place, m->vertices[vertices[2]].place, normal);
     const double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
     if (!(length > 0)) return CRD_OK;
     for (int k = 0; k < 3; k++) normal[k] /= length;
@@ -83,7 +83,7 @@ crd_status crd_window_add_triangle(crd_window_mesh *m, const uint32_t vertices[3
 
 /* A vertex stays where it still has a triangle that isn't written, or may get one; a written triangle stays while it
  * has such a vertex; and a vertex stays while a triangle does. renumbered: 0 goes, 1 stays, 2 holds triangles. */
-void crd_window_tidy(crd_window_mesh *m, uint32_t *renumbered)
+void crd_window_mesh_tidy(crd_window_mesh *m, uint32_t *renumbered)
 {
     int64_t vertices = 0, triangles = 0;
     for (int64_t i = 0; i < m->vertex_count; i++) renumbered[i] = m->vertices[i].waiting ? 2 : 0;

@@ -38,20 +38,20 @@ typedef struct crd_window_mesh {
     int64_t alive; /* triangles neither gone nor written */
 } crd_window_mesh;
 
-crd_status crd_window_add_vertex(crd_window_mesh *mesh, const float *place, const float *data, int data_count,
-                                 uint32_t *out);
+crd_status crd_window_mesh_add_vertex(crd_window_mesh *mesh, const float *place, const float *data, int data_count,
+                                      uint32_t *out);
 /* Adds it to its vertices, with its plane. */
-crd_status crd_window_add_triangle(crd_window_mesh *mesh, const uint32_t vertices[3]);
+crd_status crd_window_mesh_add_triangle(crd_window_mesh *mesh, const uint32_t vertices[3]);
 /* Drops what is gone, and what is written and has no neighbour that isn't. renumbered[old] is a vertex's new place, or
  * CRD_NO_CORNER; room for vertex_count of them. */
-void crd_window_tidy(crd_window_mesh *mesh, uint32_t *renumbered);
+void crd_window_mesh_tidy(crd_window_mesh *mesh, uint32_t *renumbered);
 void crd_window_mesh_free(crd_window_mesh *mesh);
 
 /* Its length is twice the triangle's area. */
-void crd_window_normal(const float *a, const float *b, const float *c, double normal[3]);
+void crd_window_mesh_normal(const float *a, const float *b, const float *c, double normal[3]);
 
 /* Removes edges, the cheapest first, until no more than `target` triangles are alive or none can go. The mesh stays a
  * closed surface of the same topology, and no triangle turns over. */
-crd_status crd_window_shrink(crd_window_mesh *mesh, int data_count, int64_t target);
+crd_status crd_window_mesh_shrink(crd_window_mesh *mesh, int data_count, int64_t target);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 
 #include "credence/monitor.h"
+#include "train/heldout/baseline.h"
+#include "train/heldout/exam.h"
 #include "train/log.h"
 #include "train/progress.h"
 
@@ -16,8 +18,17 @@ crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks);
 crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
                              const char *checkpoint);
 
+/* Warns of labels that the grey values say nothing about, or that contradict each other. */
+void crd_diagnose_grey(const crd_baseline *baseline, const crd_monitor *monitor);
+/* Warns of an exam whose foreground's share isn't that of the labels. */
+void crd_diagnose_blocks(const int64_t exam[2], const int64_t classes[2], const crd_monitor *monitor);
+/* Warns of exam blocks whose grey values aren't those of the rest, and of a network not better than a threshold. */
+void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const crd_heldout *figures,
+                       const crd_monitor *monitor);
+
 /* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. `bce` is
- * the mean over the epoch's steps, `classes` the labelled voxels of each class. */
+ * the mean over the epoch's steps, `classes` the labelled voxels of each class where the loss was measured: of what is
+ * checked on, or without that of all labels. */
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
                         const int64_t classes[2], const crd_monitor *monitor);
 
