@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/monitor.h"
 #include "predict/run.h"
@@ -55,6 +56,7 @@ crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
     if (request->norms != CRD_NORMS_TRAINING) return CRD_OK;
     crd_request_predictor(request, &plan);
     for (int axis = 0; axis < 3; axis++) plan.chunk[axis] = request->model->pieces.size[axis];
+    memset(plan.keep, 0, sizeof plan.keep); /* a piece may be smaller than a tile, and counts as a whole */
     if (plan.samples > SAMPLES) plan.samples = SAMPLES;
     plan.keep_samples = false;
     plan.any_order = 0;
