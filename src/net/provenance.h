@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/volume.h"
 #include "net/store.h"
 

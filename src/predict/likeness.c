@@ -56,7 +56,7 @@ crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
     crd_request_predictor(request, &plan);
     for (int axis = 0; axis < 3; axis++) {
         plan.chunk[axis] = request->model->pieces.size[axis];
-        plan.keep[axis] = 0; /* pieces are taken whole, not as tiles are */
+        plan.keep[axis] = 0;
     }
     if (plan.samples > SAMPLES) plan.samples = SAMPLES;
     plan.keep_samples = false;

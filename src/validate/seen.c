@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/monitor.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "run/read.h"
 #include "validate/figures.h"
 

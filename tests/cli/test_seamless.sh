@@ -137,9 +137,9 @@ refused bcnn.h5 'mode' --mode tiles
 refusal=1
 refused bcnn.h5 'measuring the norms. statistics takes [0-9]+ MiB of memory, and max-memory allows 120 MiB' --mode seamless --tile 8,8,8 --halo 8 --samples 1 --max-memory 120M
 refused bcnn.h5 'norm none doesn.t go with --norms training' --mode seamless --norm none
-refused bcnn.h5 'multiple of 8 voxels, not 20' --mode seamless --halo 20
+refusal=2 refused bcnn.h5 'halo must be a multiple of 8, not 20' --mode seamless --halo 20
 refused bcnn.h5 'halo of 24 voxels is larger than the tile' --mode seamless --tile 16,16,16 --halo 24
-refused bcnn.h5 'a tile of 16,12,16' --mode seamless --tile 16,12,16 --halo 8
+refusal=2 refused bcnn.h5 'tile must be a multiple of 8 along every axis, not 16,12,16' --mode seamless --tile 16,12,16 --halo 8
 
 # Damaged pieces.
 /usr/bin/python3 - <<'PYTHON' || { echo "skipped: damaged pieces: no h5py here"; finish; }
