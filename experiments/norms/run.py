@@ -4,7 +4,7 @@
     run.py grid                       grey levels x augmentation at chunk 48,96,96
     run.py preset                     what the preset `small` could be, at the time that it takes on two cores
     run.py cells                      as `grid`, smaller
-    run.py lean                       the preset again: how far augmentation goes
+    run.py longer                     the preset again, with ten minutes on two cores
     run.py short                      the preset again, in a third of the time
     run.py arms                       norms in the last part of a training: the chunk's, running ones, frozen ones
     run.py grid preset --seconds 280  both, as far as they come in that time
@@ -27,7 +27,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KEYS = ("study", "grey", "augment", "chunk", "batch", "steps", "lr", "fall", "arm", "kind", "seed")
+KEYS = ("study", "grey", "augment", "chunk", "batch", "steps", "lr", "arm", "kind", "seed")
 FIGURES = ("accuracy", "nll", "p_u_given_i", "p_a_given_c", "ece", "aurc", "uncertainty", "fraction", "fraction_mean", "truth",
            "largest")
 TRAIN = {"large": {"shape": "128,192,192"}, "small": {"shape": "64,128,128"}}
@@ -49,8 +49,8 @@ MODES = {
 KINDS = ("bcnn", "mcdn")
 
 
-def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", fall="0", arm="chunk"):
-    return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, fall, arm, kind, str(seed))))
+def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", arm="chunk"):
+    return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, arm, kind, str(seed))))
 
 
 def grid(seeds, scale):
@@ -77,16 +77,16 @@ def preset(seeds, scale):
             yield unit("preset", "levels", "full", chunk, batch, steps(count), kind, seed, lr)
 
 
-# Augmentation, chunk, steps of one chunk: each takes two cores as long as 1,500 steps of 4 chunks of 16,32,32, since large chunks
-# cost less a voxel.
-LEAN = (("full", "24,48,48", 2400), ("full", "32,64,64", 1150), ("half", "24,48,48", 2400), ("half", "32,64,64", 1150),
-        ("flips", "24,48,48", 2400))
+# Chunk, batch, steps: about ten minutes on two cores each.
+LONGER = (("24,48,48", 1, 6000), ("32,64,64", 1, 4000), ("32,64,64", 2, 2000))
 
 
-def lean(seeds, scale):
-    """What suits the preset's little time: the size of chunks, and how far augmentation goes."""
-    for seed, (augment, chunk, steps), kind in itertools.product(seeds, LEAN, KINDS):
-        yield unit("lean", "levels", augment, chunk, 1, steps if scale == "full" else 3, kind, seed)
+def longer(seeds, scale):
+    """What the preset could be if it took ten minutes, beside what it is."""
+    for seed, kind in itertools.product(seeds, KINDS):
+        yield unit("longer", "scan", "flips", "16,32,32", 4, 1500 if scale == "full" else 3, kind, seed)
+        for chunk, batch, steps in LONGER:
+            yield unit("longer", "levels", "full", chunk, batch, steps if scale == "full" else 3, kind, seed)
 
 
 def short(seeds, scale):
@@ -106,7 +106,7 @@ def cells(seeds, scale):
 
 
 # Chunk, batch, steps with the norms of the chunk, steps of the last part.
-ARMS = (("24,48,48", 1, 1600, 800), ("16,32,32", 4, 1000, 500))
+ARMS = (("24,48,48", 1, 4000, 2000), ("32,64,64", 1, 2700, 1300))
 
 
 def arms(seeds, scale):
@@ -119,7 +119,7 @@ def arms(seeds, scale):
 STUDIES = {  # units, the training phantom, tests, modes, and when its turn comes: the smaller, the sooner
     "grid": (grid, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
     "preset": (preset, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .6),
-    "lean": (lean, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .7),
+    "longer": (longer, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .7),
     "short": (short, "small", ("like", "f45", "f71", "faint"), ("training", "step 3"), 1.5),
     "arms": (arms, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .9),
     "cells": (cells, "large", tuple(TESTS)[:7], ("training", "step 3"), 1),
@@ -141,14 +141,14 @@ class Table:
                 self.rows = {self.key(row) for row in csv.DictReader(file)}
         else:
             with open(path, "w", newline="") as file:
-                csv.writer(file).writerow(self.head)
+                csv.writer(file, lineterminator="\n").writerow(self.head)
 
     def key(self, row):
         return tuple(row[key] for key in (*KEYS, "test", "mode"))
 
     def add(self, row):
         with self.lock, open(self.path, "a", newline="") as file:
-            csv.writer(file).writerow([row[key] for key in self.head])
+            csv.writer(file, lineterminator="\n").writerow([row[key] for key in self.head])
             self.rows.add(self.key(row))
 
 
@@ -266,12 +266,11 @@ class Study:
         os.makedirs(folder, exist_ok=True)
         began, model = time.time(), folder + "/model.h5"
         if u["arm"] == "chunk" or u["study"] != "arms":
-            milder = u["augment"] == "half"
             self.trainings.call(
-                [self.o.milder if milder else self.o.credence, "train", "--scan", self.data(training) + "/scan.npy", "--label",
-                 self.data(training) + "/label.npy", "--norm", u["grey"], "--augment", "full" if milder else u["augment"], "--kind", u["kind"],
+                [self.o.credence, "train", "--scan", self.data(training) + "/scan.npy", "--label",
+                 self.data(training) + "/label.npy", "--norm", u["grey"], "--augment", u["augment"], "--kind", u["kind"],
                  "--seed", u["seed"], "--chunk", u["chunk"], "--batch", u["batch"], "--max-steps", u["steps"], "--lr",
-                 u["lr"], "--lr-fall", u["fall"], "--device", self.o.device, "--threads", "2", "--readers", "2", "--quiet", "-o", model], self.log("train"))
+                 u["lr"], "--device", self.o.device, "--threads", "2", "--readers", "2", "--quiet", "-o", model], self.log("train"))
         for other in ("/model.ckpt.h5", "/model.best.h5"):
             if os.path.exists(folder + other):
                 os.remove(folder + other)
@@ -307,7 +306,7 @@ class Study:
                         "p_u_given_i": figures["pavpu"]["p_uncertain_given_inaccurate"],
                         "p_a_given_c": figures["pavpu"]["p_accurate_given_certain"],
                         "uncertainty": figures["uncertainty"]["mean"], "fraction": manifest["volume_fraction"]["mean"],
-                        "fraction_mean": manifest["volume_fraction"].get("probability", ""),
+                        "fraction_mean": manifest["volume_fraction"].get("mean_probability", ""),
                         "truth": figures["label_fraction"], "largest": certificate.get("largest_probability", "")})
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -392,7 +391,6 @@ def main():
     parser.add_argument("--out", default=root + "/build/experiments/norms", help="figures and logs")
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
-    parser.add_argument("--milder", metavar="PROGRAM", help="built with half the ranges of grey.c, for units that say `half`")
     parser.add_argument("--library", help="libcredence.so, to predict by few processes that last")
     parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")
     parser.add_argument("--device", default="cuda")

@@ -125,6 +125,14 @@ bool crd_learnt_in(const crd_learnt_scan *scan, const crd_box *box)
     return false;
 }
 
+bool crd_learnt_at(const crd_learnt_scan *scan, int64_t z, int64_t y, int64_t x)
+{
+    const int64_t rows = (scan->shape[1] + CRD_LEARNT_CELL - 1) / CRD_LEARNT_CELL;
+    const int64_t columns = (scan->shape[2] + CRD_LEARNT_CELL - 1) / CRD_LEARNT_CELL;
+    if (z < 0 || y < 0 || x < 0 || z >= scan->shape[0] || y >= scan->shape[1] || x >= scan->shape[2]) return false;
+    return is_marked(scan, (z / CRD_LEARNT_CELL * rows + y / CRD_LEARNT_CELL) * columns + x / CRD_LEARNT_CELL);
+}
+
 static crd_status write_scan(crd_store *store, int64_t number, const crd_learnt_scan *scan)
 {
     crd_status status = CRD_OK;

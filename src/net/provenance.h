@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/volume.h"
 #include "net/store.h"
 
@@ -45,6 +45,8 @@ crd_status crd_learnt_set_blocks(crd_learnt_scan *scan, const crd_learnt_block *
 crd_status crd_learnt_size(const int64_t shape[3], int64_t cells[3], int64_t *words);
 /* Was any cell learnt from that the box touches? */
 bool crd_learnt_in(const crd_learnt_scan *scan, const crd_box *box);
+/* Does the voxel lie in one that was? */
+bool crd_learnt_at(const crd_learnt_scan *scan, int64_t z, int64_t y, int64_t x);
 void crd_learnt_mark(int64_t *cells, int64_t number);
 
 crd_status crd_provenance_write(crd_store *store, const crd_provenance *provenance);

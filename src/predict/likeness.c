@@ -54,7 +54,10 @@ crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
     out->training_expected_error = (double)NAN;
     if (request->norms != CRD_NORMS_TRAINING) return CRD_OK;
     crd_request_predictor(request, &plan);
-    for (int axis = 0; axis < 3; axis++) plan.chunk[axis] = request->model->pieces.size[axis];
+    for (int axis = 0; axis < 3; axis++) {
+        plan.chunk[axis] = request->model->pieces.size[axis];
+        plan.keep[axis] = 0;
+    }
     if (plan.samples > SAMPLES) plan.samples = SAMPLES;
     plan.keep_samples = false;
     plan.any_order = 0;

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "chunk/pieces.h"
 #include "net/store.h"
 #include "run/paths.h"

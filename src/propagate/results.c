@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "base/text.h"
 #include "ops/sorting_network.h"
 #include "run/paths.h"

@@ -246,6 +246,26 @@ static crd_status compare_runs(crd_text *page, const crd_reported_run *runs)
     return CRD_OK;
 }
 
+/* Figures over voxels that the model learnt from aren't what they look like, so that comes first. */
+static void say_seen(crd_text *page, const crd_validation *v)
+{
+    if (v->seen_in_training <= 0) return;
+    crd_text_print(page,
+                   "<p><strong>The model learnt from %lld of the %lld labelled voxels here: figures over all of them "
+                   "flatter.</strong>",
+                   (long long)(v->voxels - v->unseen.voxels), (long long)v->voxels);
+    if (v->unseen.voxels > 0) {
+        crd_text_print(page, " Over the %lld others: accuracy ", (long long)v->unseen.voxels);
+        crd_text_fixed(page, v->unseen.accuracy, 4, "n/a");
+        crd_text_add(page, ", Dice ");
+        crd_text_fixed(page, v->unseen.dice, 4, "n/a");
+        crd_text_add(page, ", negative log-likelihood ");
+        crd_text_fixed(page, v->unseen.nll, 4, "n/a");
+        crd_text_add(page, ".");
+    }
+    crd_text_add(page, "</p>");
+}
+
 crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int count)
 {
     int validated = 0;
@@ -254,6 +274,7 @@ crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int co
         const crd_reported_run *s = &runs[i];
         const crd_validation *v = s->figures;
         if (count > 1) name_part(page, s);
+        if (v != NULL) say_seen(page, v);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
         if (s->unc != NULL) {

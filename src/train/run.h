@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/train.h"
 #include "dist/dist.h"
 #include "run/lock.h"

@@ -200,6 +200,43 @@ def generations():
     check(twice["heldout"]["unseen"] and not any(cells[tuple(b[:3] // 8)] for b in held), "a scan given twice was learnt from")
 
 
+def validated():
+    """Voxels that were learnt from are noticed, and figures over the others stand beside."""
+    def predicted(name, scan, *words):
+        done = run("predict", "--model", "f.h5", "--scan", scan, "-o", name, "--samples", "2", "--step", "1", "--quiet", *words)
+        check(done.returncode == 0, done.stderr)
+        return name
+
+    def validate(name, label):
+        done = run("validate", name, "--label", label, "--json")
+        check(done.returncode == 0, done.stderr)
+        return json.loads(done.stdout), done.stderr
+    figures_of, said = validate(predicted("own", "scan.npy"), "label.npy")
+    label, seg = np.load("label.npy"), np.load("own/scan_seg.npy")
+    with h5py.File("f.h5") as file:
+        cells = np.unpackbits(file["provenance/0/cells"][()].view(np.uint8), bitorder="little")[:4 * 6 * 6].reshape(4, 6, 6)
+    unseen = np.kron(1 - cells, np.ones((8, 8, 8))).astype(bool)
+    check(figures_of["seen_in_training"] is True and "learnt from" in said, f"the training scan: {said}")
+    check(figures_of["unseen"]["voxels"] == unseen.sum() > 0, f"{figures_of['unseen']} {unseen.sum()}")
+    check(abs(figures_of["unseen"]["accuracy"] - (label == seg)[unseen].mean()) < 1e-12, "the accuracy over unseen cells")
+    check(run("validate", "own", "--label", "label.npy").stdout.startswith("The model learnt from"), "it isn't said first")
+    check(run("compare", "own").stdout.startswith("own learnt from"), "compare doesn't say it")
+    run("report", "own", "--label", "label.npy", "-o", "own.html")
+    check("The model learnt from" in open("own.html").read(), "report doesn't say it")
+    boxed = predicted("boxed", "scan.npy", "--bbox", "8:32,8:48,0:40")
+    figures_of, _ = validate(boxed, "label.npy")
+    check(figures_of["unseen"]["voxels"] == unseen[8:32, 8:48, 0:40].sum(), "a box of the training scan")
+    block = [b for b in blocks("f.h5") if b[7]][0]
+    inner = ",".join(f"{o}:{o + s}" for o, s in zip(block[:3], block[3:6]))
+    figures_of, said = validate(predicted("inner", "scan.npy", "--bbox", inner), "label.npy")
+    check(figures_of["seen_in_training"] is False and "learnt from" not in said, f"an exam block alone: {said}")
+    figures_of, said = validate(predicted("other", "scan2.npy"), "label2.npy")
+    check(figures_of["seen_in_training"] is False and "learnt from" not in said, f"another scan: {said}")
+    os.rename("f.h5", "moved.h5")
+    figures_of, said = validate("other", "label2.npy")
+    check(figures_of["seen_in_training"] is None and "isn't known" in said, f"a model that is gone: {said}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     make_data()
@@ -208,5 +245,6 @@ with tempfile.TemporaryDirectory() as folder:
     figures()
     bad_input()
     generations()
+    validated()
     os.chdir("/")
 sys.exit(1 if failures else 0)

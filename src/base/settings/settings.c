@@ -60,6 +60,7 @@ static crd_status assign_int(const crd_setting *row, int64_t *field, const char 
         return crd_fail(CRD_ERR_ARGUMENT, "%s must be a whole number, not '%s'", row->name, text);
     }
     CRD_PASS(check_range(row, (double)value, text));
+    if (row->check != NULL) CRD_PASS(row->check(row->name, text));
     *field = value;
     return CRD_OK;
 }

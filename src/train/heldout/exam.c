@@ -312,6 +312,7 @@ static crd_status predict_scan(session *s, paper *p, sheet *sheets, crd_exam *ou
     crd_request_predictor(request, &plan);
     plan.any_order = 0;
     memcpy(plan.chunk, p->size, sizeof plan.chunk);
+    memset(plan.keep, 0, sizeof plan.keep); /* a window may hold several blocks */
     CRD_TRY(measure_norms(s, request, &plan));
     plan.moments = s->moments;
     CRD_TRY(crd_scan_reopen(crd_dataset_scan(s->plan->data, p->scan), &scan));
