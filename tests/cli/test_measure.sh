@@ -41,7 +41,7 @@ PY
 run measure "$folder/volumes" -q
 expect 0; no_err
 out '12 x 20 x 30 voxels \(z, y, x\) of 2 x 1 x 1 um, phase 1, 24 realisations'
-out 'volume fraction .* \*'
+out 'volume fraction .* 0\.[0-9]+ \.\. 0\.[0-9]+'
 out 'specific surface +[0-9.]+ +[0-9.]+ +[0-9.]+ \.\. [0-9.]+ .* 1/um'
 out 'percolates in [0-9]+ of 24'
 cp "$folder/volumes/measure.csv" "$folder/values.csv"
