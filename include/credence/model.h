@@ -45,7 +45,7 @@ typedef struct crd_training_record {
     char unit[16];
 } crd_training_record;
 
-enum { CRD_NORM_TEXT = 64 };
+enum { CRD_NORM_TEXT = 64, CRD_CLASSES_MAX = 16 };
 
 typedef struct crd_model_info {
     crd_kind kind;
