@@ -88,7 +88,7 @@ static inline crd_status make_trainer(const train_case *c, const crd_model *mode
                                          .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
                                          .batch = c->batch,
                                          .estimator = c->estimator,
-                                         .prior_std = 1.0,
+                                         .prior = {.std = 1},
                                          .seed = 5,
                                          .samples = 4}};
     CRD_PASS(crd_backend_choose(&choice, &plan.backend, &plan.device));

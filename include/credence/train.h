@@ -44,7 +44,8 @@ typedef struct crd_train_options {
     char *init;      /* a model to start from, or NULL */
     char *estimator; /* "flipout", "independent", "mean" */
     int64_t filters, groups;
-    double prior_std;
+    char *prior; /* "normal", "mixture", "spike-slab" */
+    double prior_std, prior_narrow, prior_share;
     char *norm; /* "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
     double lr;
@@ -52,8 +53,10 @@ typedef struct crd_train_options {
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     bool no_shuffle;
-    char *augment;  /* "none", "flips", "full" */
-    bool no_pieces; /* of the scans, in the model */
+    char *augment;         /* "none", "flips", "full" */
+    bool no_pieces;        /* of the scans, in the model */
+    crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
+    char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "bayes/noise.h"
+#include "bayes/prior_law.h"
 #include "net/loss.h"
 #include "net/net.h"
 #include "net/norm.h"
@@ -102,7 +103,7 @@ typedef struct crd_learner_plan {
     int64_t chunk[3];
     int64_t batch; /* the most examples of a mini-batch */
     crd_estimator estimator;
-    double prior_std;
+    crd_prior_settings prior;
     uint64_t seed;
     int64_t samples; /* that learner_draw keeps */
     int rank, size;  /* which of how many processes this is, where each takes the steps of a part of the parameters;

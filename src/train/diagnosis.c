@@ -8,21 +8,35 @@
 
 enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
 
-/* The cross entropy of always answering with the share of the foreground. */
-static double clueless(const int64_t classes[2])
+/* The cross entropy of always answering with the classes' shares. */
+static double clueless(const int64_t classes[CRD_CLASSES_MAX])
 {
-    const double p = (double)classes[1] / (double)(classes[0] + classes[1]);
-    return -p * log(p) - (1.0 - p) * log(1.0 - p);
+    double total = 0.0, sum = 0.0;
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) total += (double)classes[c];
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) {
+        const double p = (double)classes[c] / total;
+        if (classes[c] > 0) sum -= p * log(p);
+    }
+    return sum;
 }
 
-crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks)
+static bool two_classes(const int64_t classes[CRD_CLASSES_MAX])
+{
+    for (int c = 2; c < CRD_CLASSES_MAX; c++)
+        if (classes[c] > 0) return false;
+    return true;
+}
+
+crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t chunks)
 {
     if (chunks == 0) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "no chunk of the scans holds a labelled voxel; check --label, --ignore, --mask "
                         "and --chunk");
     }
-    if (classes[0] == 0 || classes[1] == 0) {
+    int occur = 0;
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) occur += classes[c] > 0;
+    if (occur < 2) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "all labelled voxels are %s: there is nothing to tell apart; check the label, "
                         "--foreground and --ignore",
@@ -53,21 +67,21 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
 }
 
 /* Said once, at the end of the epoch in which there have been steps enough. */
-static void diagnose_start(const crd_train_progress *progress, double bce, bool validated, const int64_t classes[2],
-                           const crd_monitor *monitor)
+static void diagnose_start(const crd_train_progress *progress, double bce, bool validated,
+                           const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor)
 {
     const double guess = clueless(classes);
     const bool due = progress->steps >= STEPS_TO_LEARN && progress->steps - progress->epoch_steps < STEPS_TO_LEARN;
     if (!due || !(bce > 0.98 * guess)) return;
     crd_warn(monitor,
-             "nothing learnt after %" PRId64
-             " steps: the %s BCE is %.3f, and always answering with the foreground's share "
+             "nothing learnt after %" PRId64 " steps: the %s BCE is %.3f, and always answering with the %s "
              "gives %.3f; is the label the scan's? try a larger --lr, or another --seed",
-             progress->steps, validated ? "validation" : "training", bce, guess);
+             progress->steps, validated ? "validation" : "training", bce,
+             two_classes(classes) ? "foreground's share" : "classes' shares", guess);
 }
 
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
-                        const int64_t classes[2], const crd_monitor *monitor)
+                        const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor)
 {
     const bool validated = isfinite(line->valid_bce);
     diagnose_start(progress, validated ? line->valid_bce : bce, validated, classes, monitor);

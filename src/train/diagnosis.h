@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
+#include "credence/model.h"
 #include "credence/monitor.h"
 #include "train/log.h"
 #include "train/progress.h"
 
 /* Nothing to learn from: no labelled chunk, or one class only. */
-crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks);
+crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t chunks);
 
 /* Not a number, or a head that stays dead: `dead` is that of all examples of the mini-batch. Dropout may kill it for a
  * step, so it takes several in a row, counted in `progress`. */
@@ -19,7 +20,7 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
 /* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. `bce` is
  * the mean over the epoch's steps, `classes` the labelled voxels of each class. */
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
-                        const int64_t classes[2], const crd_monitor *monitor);
+                        const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor);
 
 /* Warns when the search for the calibration ended at the end of its range. */
 void crd_diagnose_calibration(double calibration, const crd_monitor *monitor);

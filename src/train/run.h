@@ -32,7 +32,7 @@ typedef struct crd_train_run {
     crd_volume_options scan_reading, label_reading;
     char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
-    int64_t classes[2]; /* labelled voxels */
+    int64_t classes[CRD_CLASSES_MAX]; /* labelled voxels */
     crd_trainer *trainer;
     crd_feeder *feeder;
     crd_batch batch;     /* the one that the trainer has, but for the arrays of one that is `ahead` */

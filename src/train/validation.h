@@ -36,8 +36,9 @@ enum { CRD_CALIBRATION_SAMPLES = 16 };
 /* Where the search ends: a network that needs as much is no longer being calibrated. */
 #define CRD_CALIBRATION_LOW  0.1
 #define CRD_CALIBRATION_HIGH 10.0
-/* The number c that minimises the negative log likelihood of mean over samples of sigmoid(logit / c), on voxels of a
- * few chunks spread over the data; 1 without data. The trainer's plan has at least CRD_CALIBRATION_SAMPLES samples. */
+/* The number c that minimises the negative log likelihood of mean over samples of sigmoid(logit / c), or of the
+ * softmax, on voxels of a few chunks spread over the data; 1 without data. The trainer's plan has at least
+ * CRD_CALIBRATION_SAMPLES samples. */
 crd_status crd_calibrate(crd_checker *checker, double *calibration);
 
 #endif

@@ -19,7 +19,7 @@ static void check_adam_steps(const reference_case *c, const char *isa)
                                                .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
                                                .batch = REFERENCE_BATCH,
                                                .estimator = CRD_MEAN,
-                                               .prior_std = 1.0}};
+                                               .prior = {.std = 1}}};
     const double voxels = (double)(REFERENCE_BATCH * c->voxels);
     CHECK_OK(crd_trainer_create(&plan, &trainer));
     memcpy(crd_trainer_state_of(trainer)->parameters, c->model, (size_t)c->net.model.total * sizeof(float));
@@ -93,7 +93,7 @@ static crd_trainer *new_trainer(const crd_backend *backend, const reference_case
                                                .chunk = {16, 32, 24},
                                                .batch = REFERENCE_BATCH,
                                                .estimator = estimator,
-                                               .prior_std = 1.0,
+                                               .prior = {.std = 1},
                                                .seed = 5,
                                                .samples = SAMPLES,
                                                .rank = rank,

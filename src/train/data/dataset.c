@@ -32,7 +32,7 @@ struct crd_dataset {
     int64_t *numbers; /* of the chunks that are used, in their pair's plan, pair after pair */
     int64_t chunk_count, room;
     bool lent; /* the list belongs to the data set this one was reopened from */
-    int64_t classes[2];
+    int64_t classes[CRD_CLASSES_MAX];
     crd_training_record record;
     /* Some slices of a chunk as they are in the file, before turning. */
     float *input;
@@ -282,10 +282,10 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
     for (int64_t i = 0; i < count; i++) {
         for (int64_t k = 0; k < datasets[i]->pair_count; k++) {
             pair *p = &datasets[i]->pairs[k];
-            int64_t counts[3];
+            int64_t counts[3], classes[CRD_CLASSES_MAX];
             crd_label_counts(p->label, counts);
-            datasets[i]->classes[0] += counts[0];
-            datasets[i]->classes[1] += counts[1];
+            crd_label_class_counts(p->label, classes);
+            for (int c = 0; c < CRD_CLASSES_MAX; c++) datasets[i]->classes[c] += classes[c];
             if (counts[2] > 0 && counts[0] + counts[1] > 0) CRD_PASS(crd_label_map_make(p->label, monitor, &p->map));
             const crd_status status = list_pair(datasets[i], p, monitor);
             crd_label_map_free(&p->map);
@@ -346,7 +346,12 @@ int64_t crd_dataset_count(const crd_dataset *dataset)
     return dataset->chunk_count;
 }
 
-void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2])
+const crd_label_classes *crd_dataset_meaning(const crd_dataset *dataset)
+{
+    return crd_label_meaning(dataset->pairs[0].label);
+}
+
+void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[CRD_CLASSES_MAX])
 {
     memcpy(counts, dataset->classes, sizeof dataset->classes);
 }
