@@ -63,16 +63,18 @@ typedef struct crd_predictor_plan {
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;
 
-/* Everything is indexed by the chunk's own voxels, z slowest. Borrowed from the predictor until the next collect, or,
- * where the depth is 1, until the next submit. */
+/* Everything is indexed by the chunk's own voxels, z slowest; with more than two classes there is a plane of them for
+ * each, [planes][voxels] wherever [voxels] stands (crd_net_planes). Borrowed from the predictor until the next collect,
+ * or, where the depth is 1, until the next submit. */
 typedef struct crd_chunk_result {
     int64_t chunk_number;
     const uint32_t *mean;      /* value * 2^24, rounded to nearest even */
     const uint32_t *deviation; /* the same, or NULL */
     const uint32_t *const *percentiles;
-    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there */
+    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there, or that the plane's class is
+                              the first of the largest in sample s */
     const float *samples;  /* [samples][voxels], or NULL */
-    const float *probe;    /* [probe_count][samples]: the values at the voxels asked for */
+    const float *probe;    /* [probe_count][samples][planes]: the values at the voxels asked for */
     int64_t probe_count;
     /* How many values of the samples aren't finite numbers, and the first sample that has one (0 ..; -1: none). Such a
      * value is NaN, and stands for any number that wasn't finite on the way to it, or whose logit isn't; mean and all

@@ -30,7 +30,7 @@ struct Slot {
 template <typename T> struct Queue : Predictor {
     Network<T> network;
     const crd_predictor_plan &plan = network.plan;
-    const int64_t voxels = network.voxels;
+    const int64_t voxels = network.voxels, planes = crd_net_planes(network.net), values = planes * voxels;
     cudaStream_t upload = nullptr, compute = nullptr, copy = nullptr;
     char *memory = nullptr;
     double *percentiles = nullptr;
@@ -80,8 +80,8 @@ template <typename T> struct Queue : Predictor {
         percentiles = arena.take<double>(plan.percentile_count);
         for (Slot &slot : slots) {
             slot.input = arena.take<float>(voxels);
-            slot.rows = arena.take<uint32_t>(row_count() * voxels);
-            slot.above = arena.take<uint64_t>(words() * voxels);
+            slot.rows = arena.take<uint32_t>(row_count() * values);
+            slot.above = arena.take<uint64_t>(words() * values);
             slot.nonfinite = arena.take<unsigned long long>(2);
         }
         return arena.used;
@@ -89,8 +89,8 @@ template <typename T> struct Queue : Predictor {
 
     int64_t host_bytes() const
     {
-        return SLOTS * voxels *
-               (int64_t)(4 + 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0));
+        return SLOTS * (4 * voxels +
+                        values * (int64_t)(4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0)));
     }
 
     crd_status open_slot(Slot &slot)
@@ -99,11 +99,11 @@ template <typename T> struct Queue : Predictor {
             CUDA_PASS(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
         }
         CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)voxels * sizeof(float)));
-        CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * voxels) * sizeof(uint32_t)));
-        CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * voxels) * sizeof(uint64_t)));
+        CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * values) * sizeof(uint32_t)));
+        CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * values) * sizeof(uint64_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
         if (plan.keep_samples) {
-            CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * voxels) * sizeof(float)));
+            CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * values) * sizeof(float)));
         }
         return CRD_OK;
     }
@@ -149,9 +149,12 @@ template <typename T> struct Queue : Predictor {
             PASS(network.decode(first, (int)now));
         }
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
-        return summary_launch({network.samples, (int)plan.samples, voxels, percentiles, (int)plan.percentile_count,
-                               slot.rows, slot.above, slot.nonfinite},
-                              compute);
+        // The planes of a voxel are summed up as voxels are.
+        PASS(summary_launch({network.samples, (int)plan.samples, values, percentiles, (int)plan.percentile_count,
+                             slot.rows, slot.above, slot.nonfinite},
+                            compute));
+        if (planes == 1) return CRD_OK;
+        return largest_launch(network.samples, (int)plan.samples, (int)planes, voxels, slot.above, compute);
     }
 
     crd_status make_graph(Slot &slot)
@@ -182,9 +185,9 @@ template <typename T> struct Queue : Predictor {
     {
         CUDA_PASS(cudaEventRecord(slot.computed, compute));
         CUDA_PASS(cudaStreamWaitEvent(copy, slot.computed, 0));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * voxels) * sizeof(uint32_t),
+        CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * values) * sizeof(uint32_t),
                                   cudaMemcpyDeviceToHost, copy));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * voxels) * sizeof(uint64_t),
+        CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * values) * sizeof(uint64_t),
                                   cudaMemcpyDeviceToHost, copy));
         CUDA_PASS(cudaMemcpyAsync(slot.host_nonfinite, slot.nonfinite, 2 * sizeof *slot.nonfinite,
                                   cudaMemcpyDeviceToHost, copy));
@@ -205,8 +208,9 @@ template <typename T> struct Queue : Predictor {
         slot.probe_room = 0;
         const int64_t room = 2 * count;
         CUDA_PASS(cudaMalloc(&slot.probe_at, (size_t)room * sizeof(int64_t)));
-        CUDA_PASS(cudaMalloc(&slot.probe_values, (size_t)(room * plan.samples) * sizeof(float)));
-        CUDA_PASS(cudaMallocHost(&slot.host_probe, (size_t)(room * plan.samples) * sizeof(float)));
+        const size_t bytes = (size_t)(room * plan.samples * planes) * sizeof(float);
+        CUDA_PASS(cudaMalloc(&slot.probe_values, bytes));
+        CUDA_PASS(cudaMallocHost(&slot.host_probe, bytes));
         CUDA_PASS(cudaMallocHost(&slot.host_probe_at, (size_t)room * sizeof(int64_t)));
         slot.probe_room = room;
         return CRD_OK;
@@ -220,10 +224,11 @@ template <typename T> struct Queue : Predictor {
         memcpy(slot.host_probe_at, probe, (size_t)count * sizeof(int64_t));
         CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t),
                                   cudaMemcpyHostToDevice, compute));
-        PASS(
-            probe_launch(network.samples, (int)plan.samples, voxels, slot.probe_at, count, slot.probe_values, compute));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values, (size_t)(count * plan.samples) * sizeof(float),
-                                  cudaMemcpyDeviceToHost, compute));
+        PASS(probe_launch(network.samples, (int)plan.samples, (int)planes, voxels, slot.probe_at, count,
+                          slot.probe_values, compute));
+        CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values,
+                                  (size_t)(count * plan.samples * planes) * sizeof(float), cudaMemcpyDeviceToHost,
+                                  compute));
         return CRD_OK;
     }
 
@@ -252,7 +257,7 @@ template <typename T> struct Queue : Predictor {
         PASS(gather_probe(slot, probe, count));
         if (plan.keep_samples) {
             CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples,
-                                      (size_t)(plan.samples * voxels) * sizeof(float), cudaMemcpyDeviceToHost,
+                                      (size_t)(plan.samples * values) * sizeof(float), cudaMemcpyDeviceToHost,
                                       compute));
         }
         PASS(download(slot));
@@ -266,12 +271,12 @@ template <typename T> struct Queue : Predictor {
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
         for (int64_t i = 0; i < plan.percentile_count; i++) {
-            percentile_rows[i] = slot.host_rows + (ROWS_FIXED + i) * voxels;
+            percentile_rows[i] = slot.host_rows + (ROWS_FIXED + i) * values;
         }
         memset(result, 0, sizeof *result);
         result->chunk_number = slot.chunk_number;
         result->mean = slot.host_rows;
-        result->deviation = plan.standard_deviation ? slot.host_rows + voxels : nullptr;
+        result->deviation = plan.standard_deviation ? slot.host_rows + values : nullptr;
         result->percentiles = percentile_rows.get();
         result->above = slot.host_above;
         result->samples = plan.keep_samples ? slot.host_samples : nullptr;
