@@ -7,7 +7,7 @@
 #include "json.h"
 
 typedef struct bench_options {
-    int64_t chunk[3], samples, batch, filters;
+    int64_t chunk[3], halo, samples, batch, filters;
     double seconds;
     char *kind, *estimator, *only, *max_gpu_memory, *scan, *label;
     int64_t readers;
@@ -27,6 +27,15 @@ static const crd_setting rows[] = {
      .group = "What is measured",
      .help = "size of the chunk; without it 48,88,88 (predict; on a GPU 88,176,176), 32,64,64 (train) or 48,96,96 "
              "(feed)"},
+    {.name = "halo",
+     .kind = CRD_SETTING_INT,
+     AT(halo),
+     .initial = "0",
+     .low = 0,
+     .high = 524288,
+     .argument = "N",
+     .help = "predict: as a tile of predict --mode seamless: only what lies so many voxels inside the chunk is asked "
+             "for"},
     {.name = "samples",
      .kind = CRD_SETTING_INT,
      AT(samples),
@@ -112,6 +121,7 @@ static void json_result(const crd_bench_result *r, bool train)
     cli_json_text(&json, "device", r->device);
     cli_json_text(&json, "precision", r->precision);
     cli_json_ints(&json, "chunk", r->chunk, 3);
+    if (r->halo > 0) cli_json_int(&json, "halo", r->halo);
     if (train) {
         cli_json_int(&json, "batch", r->batch);
         cli_json_text(&json, "estimator", r->estimator);
@@ -161,6 +171,7 @@ static void print_result(const crd_bench_result *r, bool train)
 {
     printf("%s, %s, chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x): ", r->device, r->precision, r->chunk[0],
            r->chunk[1], r->chunk[2]);
+    if (r->halo > 0) printf("without its halo of %" PRId64 ", ", r->halo);
     if (train) {
         printf("%.1f ms a step of %" PRId64 " chunk%s (%s)", r->milliseconds, r->batch, r->batch == 1 ? "" : "s",
                r->estimator);
@@ -186,6 +197,7 @@ static int run_network(const cli_context *context, bool train)
                                                 .kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
                                                 .filters = (int)o->filters,
                                                 .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
+                                                .halo = train ? 0 : o->halo,
                                                 .samples = o->samples,
                                                 .batch = o->batch,
                                                 .estimator = o->estimator,

@@ -18,9 +18,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = offsetof(convert_options, dtype),
      .argument = "TYPE",
-     .help =
-         "type of the voxels in OUT: u8, i8, u16, i16, u32, i32, f32 or f64 (raw data, too: u16be); whole numbers are "
-         "rounded and clamped. Without it IN's type stays",
+     .help = "type of the voxels in OUT: u8, i8, u16, i16, u32, i32, u64, f32 or f64 (raw data, too: u16be); whole "
+             "numbers are "
+             "rounded and clamped. Without it IN's type stays",
      .group = "Output"},
     {.name = "format",
      .kind = CRD_SETTING_TEXT,

@@ -16,6 +16,7 @@ static void print_plan_json(const crd_predict_plan *plan)
     cli_json_text(&json, "mode", needs->seamless ? "seamless" : "overlap");
     cli_json_ints(&json, "chunk", needs->chunk, 3);
     if (needs->seamless) {
+        cli_json_ints(&json, "tile", needs->tile, 3);
         cli_json_int(&json, "halo", needs->halo);
     } else {
         cli_json_int(&json, "step", needs->step);
@@ -51,10 +52,11 @@ static void print_plan(const crd_predict_plan *plan)
     printf("scan       z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", n->shape[0], n->shape[1], n->shape[2]);
     printf("written    z %" PRId64 ", y %" PRId64 ", x %" PRId64 " from z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n",
            n->size[0], n->size[1], n->size[2], n->origin[0], n->origin[1], n->origin[2]);
+    const int64_t *edges = n->seamless ? n->tile : n->chunk;
     printf("%s %" PRId64 " of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x), ", n->seamless ? "tiles     " : "chunks    ",
-           n->chunks, n->chunk[0], n->chunk[1], n->chunk[2]);
+           n->chunks, edges[0], edges[1], edges[2]);
     if (n->seamless) {
-        printf("a halo of %" PRId64 " included\n", n->halo);
+        printf("halo %" PRId64 "\n", n->halo);
     } else {
         printf("step %" PRId64 ", trim %g\n", n->step, n->trim);
     }

@@ -28,7 +28,7 @@ typedef struct cli_reading {
          .kind = CRD_SETTING_TEXT,                                                                                     \
          .offset = offsetof(options, member.type),                                                                     \
          .argument = "TYPE",                                                                                           \
-         .help = "raw data: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order: u16le"},         \
+         .help = "raw data: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order: u16le"},    \
         {.name = "offset",                                                                                             \
          .kind = CRD_SETTING_INT,                                                                                      \
          .offset = offsetof(options, member.offset),                                                                   \

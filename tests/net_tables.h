@@ -29,6 +29,29 @@ static const crd_layer_row three_levels[] = {
     {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
 };
 
+/* No two stages alike, and channels that don't follow the levels. */
+static const crd_layer_row uneven[] = {
+    {"fine", CRD_LAYER_CONV, 2, ENCODER, NULL, NULL},
+    {"coarse/a", CRD_LAYER_DOWN, 3, ENCODER, NULL, NULL},
+    {"coarse/b", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
+    {"coarse/c", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
+    {"up", CRD_LAYER_UP, 2, DECODER, NULL, NULL},
+    {"join", CRD_LAYER_CONV, 2, DECODER | DROPOUT, "fine", "merge"},
+    {"after/a", CRD_LAYER_CONV, 2, DECODER, NULL, NULL},
+    {"after/b", CRD_LAYER_CONV, 2, DECODER | DROPOUT, NULL, NULL},
+    {"after/c", CRD_LAYER_CONV, 1, DECODER, NULL, NULL},
+    {"head/spatial", CRD_LAYER_CONV, 0, HEAD, NULL, NULL},
+    {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
+};
+
+/* One level: nothing to pool, and nothing to skip to. */
+static const crd_layer_row flat[] = {
+    {"encoder", CRD_LAYER_CONV, 1, ENCODER | DROPOUT, NULL, NULL},
+    {"decoder", CRD_LAYER_CONV, 1, DECODER, NULL, NULL},
+    {"head/spatial", CRD_LAYER_CONV, 0, HEAD, NULL, NULL},
+    {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
+};
+
 #define TABLE(rows)                                                                                                    \
     {                                                                                                                  \
         rows, sizeof rows / sizeof rows[0], 1                                                                          \

@@ -89,7 +89,11 @@ static inline void tools_fill(crd_type type, int64_t count, uint64_t seed, void 
             }
             break;
         default:
-            ((double *)voxels)[i] = real;
+            if (type == CRD_U64) {
+                ((uint64_t *)voxels)[i] = bits;
+            } else {
+                ((double *)voxels)[i] = real;
+            }
             break;
         }
     }

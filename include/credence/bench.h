@@ -70,6 +70,8 @@ typedef struct crd_bench_network_settings {
     crd_kind kind;
     int filters;                /* 0: 16 */
     int64_t chunk[3];           /* 0, 0, 0: 48,88,88 to predict (on a GPU 88,176,176), 32,64,64 to train */
+    int64_t halo;               /* predict: norms are frozen, and of the chunk only what lies that far inside is asked
+                                   for, as of a tile; a multiple of 8, or 0: all of it, with its own norms */
     int64_t samples;            /* predict; 0: 48 */
     int64_t batch;              /* train; 0: 2 */
     const char *estimator;      /* train: "flipout" (NULL), "independent", "mean" */
@@ -88,7 +90,8 @@ enum { CRD_BENCH_LAYERS = 24 };
 typedef struct crd_bench_result {
     char device[128];      /* the processor and the instruction path */
     const char *precision; /* "f32" */
-    int64_t chunk[3];      /* as measured, as the next three */
+    int64_t chunk[3];      /* as measured, as the next four */
+    int64_t halo;
     int64_t samples, batch;
     const char *estimator;
     int64_t repetitions;

@@ -3,6 +3,7 @@
  *     crd_train        scans and hand labels -> a model                            credence/train.h
  *     crd_predict      a model and a scan -> segmentation and uncertainty          credence/predict.h
  *     crd_validate     a prediction and a label -> figures                         credence/validate.h
+ *     crd_measure      a prediction -> properties of its realisations              credence/measure.h
  *     crd_report       a prediction -> a page for people                           credence/report.h
  *     crd_phantom_...  simulated scans with exact truth, to try all that on        credence/phantom.h
  *     crd_bench_...    how fast this machine does it                               credence/bench.h
@@ -20,6 +21,7 @@
 
 #include "credence/bench.h"
 #include "credence/cluster.h"
+#include "credence/measure.h"
 #include "credence/model.h"
 #include "credence/monitor.h"
 #include "credence/number.h"

@@ -9,10 +9,12 @@
  *     crd_settings_clear(&crd_predict_settings, &options);
  *
  * The run folder then holds scan_prob, scan_seg and scan_unc in the scan's format, manifest.json (all that is needed to
- * repeat the run, and its sums), probe.h5 and log.jsonl. docs/PREDICT.md explains each.
+ * repeat the run, and its sums), probe.h5, log.jsonl and, where norms are frozen, norms.h5. docs/PREDICT.md explains
+ * each.
  *
  * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and
- * any number of interruptions. During a run, finished slices lie in run/.partial. A run that was stopped, by a
+ * any number of interruptions. During a run, what is finished lies in run/.partial: slices, or the volumes themselves
+ * where they are made of tiles. A run that was stopped, by a
  * callback, a signal or a full disk, continues from there with `resume`.
  *
  * Threads: several calls may run at once, each in a thread of its own and into a folder of its own, beside any others
@@ -112,9 +114,10 @@ typedef struct crd_predict_needs {
     int64_t origin[3]; /* of the box that is written, */
     int64_t size[3];   /* and its shape */
     bool seamless;     /* tiles; else chunks that overlap */
-    int64_t halo;      /* of tiles */
-    int64_t chunk[3];
-    int64_t step;
+    int64_t tile[3];   /* 0,0,0 where there are none */
+    int64_t halo;      /* around them */
+    int64_t chunk[3];  /* what the network sees at a time: of a tile, with its halo */
+    int64_t step;      /* of chunks that overlap */
     double trim;
     int64_t samples;
     int64_t chunks;
@@ -131,8 +134,8 @@ CRD_API crd_status crd_predict_plan_make(const crd_predict_options *options, con
                                          crd_predict_plan **out);
 /* Borrowed from the plan. */
 CRD_API const crd_predict_needs *crd_predict_plan_needs(const crd_predict_plan *plan);
-/* Chunk number `index` of the run: where it begins, and the box [begin, end) that trimming leaves, both in the scan's
- * coordinates. */
+/* Chunk number `index` of the run: where it begins, and the box [begin, end) of it that is kept, both in the scan's
+ * coordinates. Kept is what trimming leaves, or the tile without its halo. */
 CRD_API void crd_predict_plan_chunk(const crd_predict_plan *plan, int64_t index, int64_t origin[3],
                                     int64_t keep_begin[3], int64_t keep_end[3]);
 CRD_API void crd_predict_plan_free(crd_predict_plan **plan);

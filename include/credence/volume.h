@@ -37,7 +37,8 @@ typedef enum crd_type {
     CRD_I32 = 5,
     CRD_F32 = 6,
     CRD_F64 = 7,
-    CRD_TYPE_COUNT = 8
+    CRD_U64 = 8, /* words of bits, or numbers: as f32 and f64 they are exact up to 2^24 and 2^53 */
+    CRD_TYPE_COUNT = 9
 } crd_type;
 
 CRD_API size_t crd_type_size(crd_type type);
@@ -109,8 +110,8 @@ CRD_API crd_status crd_volume_commit(crd_volume *volume);
 CRD_API void crd_volume_close(crd_volume **volume);
 
 /* Statistics over the whole volume, over fixed blocks of 2^20 voxels in file order: the same bits for any number of
- * threads. Histogram bins of integer types are a whole number wide and begin at the minimum; those of floats divide
- * [minimum, maximum] evenly, the last one closed, or lie within 0.5 of the only value. */
+ * threads. Histogram bins of integers below 2^53 are a whole number wide and begin at the minimum; those of floats
+ * divide [minimum, maximum] evenly, the last one closed, or lie within 0.5 of the only value. */
 enum { CRD_HISTOGRAM_BINS = 256 };
 typedef struct crd_volume_statistics {
     double minimum, maximum, mean, variance; /* of the finite voxels (NaN without any); variance is the population's */
@@ -118,7 +119,8 @@ typedef struct crd_volume_statistics {
     int64_t nonfinite;                       /* NaN and Inf */
     double histogram_low, histogram_high;    /* outer edges */
     int64_t histogram[CRD_HISTOGRAM_BINS];
-    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers */
+    double levels[2]; /* means of the darker and brighter class by Otsu's threshold, untouched by a few outliers; NaN
+                         for types of more than 16 bits, where only normalisation (`--norm levels`) looks for them */
 } crd_volume_statistics;
 
 /* `monitor` may be NULL. */

@@ -14,18 +14,22 @@
 
 #include "bayes/noise.h"
 #include "bayes/prior_law.h"
+#include "credence/monitor.h"
+#include "credence/volume.h"
 #include "net/loss.h"
 #include "net/net.h"
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 8 };
+enum { CRD_BACKEND_VERSION = 9 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
 typedef struct crd_backend crd_backend;
 
 enum { CRD_DEVICES_MOST = 16 };
+/* Of GPUs, one or several: auto_tile_voxels. A scan has the same tiles on all of them. */
+enum { CRD_GPU_TILE_VOXELS = 20000000 };
 
 typedef struct crd_device_settings {
     int device;      /* index of the GPU */
@@ -46,6 +50,8 @@ typedef struct crd_predictor_plan {
     const crd_net *net;      /* borrowed until the predictor is freed, as all pointers here */
     const float *parameters; /* model layout */
     int64_t chunk[3];
+    int64_t keep[3]; /* how large a part of a chunk is asked for at most (predictor_keep), where norms are frozen;
+                        0, 0, 0: all of it */
     int64_t samples;
     uint64_t seed;
     crd_estimator estimator;    /* CRD_INDEPENDENT or CRD_MEAN */
@@ -63,11 +69,12 @@ typedef struct crd_predictor_plan {
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;
 
-/* Everything is indexed by the chunk's own voxels, z slowest; with more than two classes there is a plane of them for
- * each, [planes][voxels] wherever [voxels] stands (crd_net_planes). Borrowed from the predictor until the next collect,
- * or, where the depth is 1, until the next submit. */
+/* Everything is indexed by the voxels of the chunk that were asked for, z slowest; with more than two classes there is
+ * a plane of them for each, [planes][voxels] wherever [voxels] stands (crd_net_planes). Borrowed from the predictor
+ * until the next collect, or, where the depth is 1, until the next submit. */
 typedef struct crd_chunk_result {
     int64_t chunk_number;
+    crd_box kept;              /* those, in the chunk */
     const uint32_t *mean;      /* value * 2^24, rounded to nearest even */
     const uint32_t *deviation; /* the same, or NULL */
     const uint32_t *const *percentiles;
@@ -156,17 +163,22 @@ struct crd_backend {
     crd_status (*predictor_create)(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                    crd_predictor **out);
     int (*predictor_depth)(const crd_predictor *predictor);
-    /* `input` is the normalised chunk; it and `probe` (voxel numbers, rising) are copied before the call returns. */
+    /* Of chunks submitted from here on only this part is asked for, and what it doesn't depend on isn't computed
+     * (net/crop.h). It begins at multiples of crd_net_step and is nowhere longer than the plan's `keep`. At first it is
+     * all of a chunk, or as much of its beginning. */
+    void (*predictor_keep)(crd_predictor *predictor, const crd_box *keep);
+    /* `input` is the normalised chunk; it and `probe` (voxel numbers among those asked for, rising) are copied before
+     * the call returns. */
     crd_status (*predictor_submit)(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
     void (*predictor_free)(crd_predictor **predictor);
     /* The moments of a plan's samples over pieces (see net/engine.h), for crd_predictor_plan.moments; of the plan,
-     * chunk and summary don't matter. */
+     * chunk and summary don't matter. A monitor is shown how far it is, and may end it soon; NULL: nobody. */
     crd_status (*norms_bytes)(const crd_device_settings *settings, const crd_predictor_plan *plan,
                               const crd_pieces *pieces, int64_t *host_bytes); /* of the host's memory; NULL: little */
     crd_status (*measure_norms)(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments);
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments);
     /* For measuring: computes `input` once and says how long each convolution took, with its norm, and the summary over
      * samples: milliseconds [net->layer_count + 1]. Nothing may be in the queue. NULL: the backend can't. */
     crd_status (*predictor_layers)(crd_predictor *predictor, const float *input, double *milliseconds);

@@ -26,24 +26,36 @@ static crd_status measure_device(const crd_backend *backend, const crd_device_se
     return CRD_OK;
 }
 
+/* What is asked for: all but the halo. */
+static crd_box kept_of(const crd_bench_result *r)
+{
+    const int64_t halo = r->halo, *chunk = r->chunk;
+    return (crd_box){{halo, halo, halo}, {chunk[0] - 2 * halo, chunk[1] - 2 * halo, chunk[2] - 2 * halo}};
+}
+
 static crd_status time_layers(const crd_backend *backend, const crd_predictor_plan *plan, crd_predictor *predictor,
                               const float *input, crd_bench_result *result)
 {
     const crd_net *net = plan->net;
+    const crd_box keep = kept_of(result);
+    crd_crop crop;
     double milliseconds[CRD_LAYERS_MAX + 1];
     if (backend->predictor_layers == NULL) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "the layers of a prediction are timed on one GPU; for the CPU there is "
                                              "`credence bench ops --layers`");
     }
     CRD_PASS(backend->predictor_layers(predictor, input, milliseconds));
+    crd_crop_make(net, plan->chunk, &keep, &crop);
     for (int i = 0; i <= net->layer_count; i++) {
         const bool summary = i == net->layer_count;
+        const int64_t *size = crop.layers[summary ? net->last : i].size;
         const double passes = i < net->decoder ? 1.0 : (double)plan->samples;
+        const double voxels = passes * (double)size[0] * (double)size[1] * (double)size[2];
         if (i == net->last) continue; /* a part of the head's kernel */
         result->layers[result->layer_count++] = (crd_bench_layer){
             .path = summary ? "summary" : net->layers[i].path,
             .milliseconds = milliseconds[i],
-            .gflops = summary ? 0.0 : 1e-6 * passes * crd_layer_cost(&net->layers[i], plan->chunk) / milliseconds[i]};
+            .gflops = summary ? 0.0 : 1e-6 * voxels * crd_voxel_cost(&net->layers[i]) / milliseconds[i]};
     }
     return CRD_OK;
 }
@@ -90,6 +102,10 @@ static crd_status time_chunks(const crd_backend *backend, const crd_device_setti
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
     for (int64_t i = 0; i < voxels; i++) input[i] = (float)(i * 7919 % 2048) / 1024.0f - 1.0f;
     CRD_TRY(backend->predictor_create(device, plan, &predictor));
+    if (result->halo > 0) {
+        const crd_box keep = kept_of(result);
+        backend->predictor_keep(predictor, &keep);
+    }
     if (backend->overlaps) {
         CRD_TRY(time_queue(backend, device, predictor, input, seconds, monitor, result));
         result->peak_memory_bytes = crd_bench_memory();
@@ -117,11 +133,36 @@ done:
     return status;
 }
 
+/* Every sample's norms at a mean of 0 and a deviation of 1: what they are frozen at takes no time. */
+static crd_status freeze(const crd_net *net, int64_t samples, crd_moments **out)
+{
+    const int64_t count = samples * crd_net_moments(net);
+    CRD_PASS(crd_alloc(count, sizeof **out, "the norms' statistics", out));
+    for (int64_t i = 0; i < count; i++) (*out)[i] = (crd_moments){0.0, 1.0};
+    return CRD_OK;
+}
+
+static crd_status check_halo(const crd_net *net, const crd_bench_result *r)
+{
+    const int64_t step = crd_net_step(net);
+    CRD_PASS(crd_net_check_chunk(net, r->chunk));
+    for (int axis = 0; axis < 3; axis++) {
+        if (r->halo % step == 0 && 2 * r->halo < r->chunk[axis]) continue;
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "a halo of %lld voxels doesn't fit the chunk %lld,%lld,%lld: it must be a multiple of %lld, "
+                        "and twice it leave something of every edge",
+                        (long long)r->halo, (long long)r->chunk[0], (long long)r->chunk[1], (long long)r->chunk[2],
+                        (long long)step);
+    }
+    return CRD_OK;
+}
+
 crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_monitor *monitor, crd_bench_result *result)
 {
     static const double percentiles[] = {33.0, 67.0};
     crd_status status = CRD_OK;
     crd_model *model = NULL;
+    crd_moments *moments = NULL;
     const bool usual = s->chunk[0] == 0;
     const crd_device_choice choice = {.device = s->device,
                                       .precision = s->precision,
@@ -134,6 +175,7 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     *result = (crd_bench_result){.precision = "f32",
                                  .estimator = "independent",
                                  .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
+                                 .halo = s->halo,
                                  .samples = s->samples > 0 ? s->samples : USUAL_SAMPLES};
     CRD_TRY(crd_backend_choose(&choice, &backend, &device));
     if (usual) memcpy(result->chunk, usual_chunk[!backend->on_host], sizeof result->chunk);
@@ -142,22 +184,32 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                         : device.precision == CRD_PRECISION_BF16 ? "bf16"
                                                                  : "fp16";
     CRD_TRY(crd_model_create(&info, 1, &model));
-    const crd_predictor_plan plan = {.net = &model->net,
-                                     .parameters = model->parameters,
-                                     .chunk = {result->chunk[0], result->chunk[1], result->chunk[2]},
-                                     .samples = result->samples,
-                                     .seed = 1,
-                                     .estimator = CRD_INDEPENDENT,
-                                     .inverse_temperature = 1.0f,
-                                     .percentiles = percentiles,
-                                     .percentile_count = 2};
+    CRD_TRY(check_halo(&model->net, result));
+    const crd_box keep = kept_of(result);
+    const bool tile = result->halo > 0;
+    if (tile) CRD_TRY(freeze(&model->net, result->samples, &moments));
+    const crd_predictor_plan plan = {
+        .net = &model->net,
+        .parameters = model->parameters,
+        .chunk = {result->chunk[0], result->chunk[1], result->chunk[2]},
+        .keep = {tile ? keep.size[0] : 0, tile ? keep.size[1] : 0, tile ? keep.size[2] : 0},
+        .moments = moments,
+        .samples = result->samples,
+        .seed = 1,
+        .estimator = CRD_INDEPENDENT,
+        .inverse_temperature = 1.0f,
+        .percentiles = percentiles,
+        .percentile_count = 2};
     CRD_TRY(backend->describe(&device, result->device, sizeof result->device));
     CRD_TRY(measure_device(backend, &device, &plan, result));
     CRD_TRY(
         time_chunks(backend, &device, &plan, s->seconds > 0 ? s->seconds : USUAL_SECONDS, s->layers, monitor, result));
-    const crd_cost cost = crd_network_cost(&model->net, result->chunk);
+    crd_crop crop;
+    crd_crop_make(&model->net, result->chunk, &keep, &crop);
+    const crd_cost cost = crd_crop_cost(&model->net, &crop);
     result->gflops = 1e-6 * (cost.encoder + (double)result->samples * cost.decoder) / result->milliseconds;
 done:
     crd_model_free(&model);
+    crd_free(&moments);
     return status;
 }

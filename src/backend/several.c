@@ -16,6 +16,7 @@ typedef struct ticket { /* a chunk on its way to a device */
     float *input;
     int64_t *probe;
     int64_t chunk_number, probe_count, probe_room;
+    crd_box keep;
 } ticket;
 
 typedef struct worker {
@@ -36,6 +37,7 @@ struct crd_predictor {
     int count, ahead;
     bool reuses; /* a device that holds a result must not be given the next chunk */
     int64_t voxels, any_order;
+    crd_box keep; /* of the chunks that are submitted */
     worker workers[CRD_DEVICES_MOST];
     int depth;
     ticket queue[CRD_DEVICES_MOST * EACH]; /* chunk `place` is in place % depth */
@@ -125,6 +127,7 @@ static crd_status feed(worker *w)
     w->places[w->in_flight++] = place;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->mutex);
+    p->each->predictor_keep(w->device, &now.keep);
     const crd_status status =
         p->each->predictor_submit(w->device, now.chunk_number, now.input, now.probe, now.probe_count);
     pthread_mutex_lock(&p->mutex);
@@ -183,6 +186,7 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     p->each = settings->each;
     p->any_order = plan->any_order > 0 ? plan->any_order : 1;
     p->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    memcpy(p->keep.size, plan->keep[0] > 0 ? plan->keep : plan->chunk, sizeof p->keep.size);
     for (int i = 0; i < settings->device_count; i++) {
         const crd_device_settings one = crd_several_settings_of(settings, i);
         p->count++;
@@ -227,7 +231,13 @@ static crd_status fill(const crd_predictor *p, ticket *t, int64_t chunk_number, 
     memcpy(t->input, input, (size_t)p->voxels * sizeof *input);
     t->chunk_number = chunk_number;
     t->probe_count = probe_count;
+    t->keep = p->keep;
     return CRD_OK;
+}
+
+static void predictor_keep(crd_predictor *p, const crd_box *keep)
+{
+    p->keep = *keep;
 }
 
 static crd_status predictor_submit(crd_predictor *p, int64_t chunk_number, const float *input, const int64_t *probe,
@@ -284,10 +294,10 @@ done:
 }
 
 static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments)
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
     const crd_device_settings one = crd_several_settings_of(settings, 0);
-    return settings->each->measure_norms(&one, plan, pieces, moments);
+    return settings->each->measure_norms(&one, plan, pieces, monitor, moments);
 }
 
 static bool named_before(const crd_device_settings *settings, int index)
@@ -344,12 +354,13 @@ const crd_backend crd_backend_several = {
     .name = "several",
     .overlaps = true,
     .auto_chunk = {88, 176, 176},
-    .auto_tile_voxels = 16000000,
+    .auto_tile_voxels = CRD_GPU_TILE_VOXELS,
     .describe = describe,
     .precision_of = precision_of,
     .predictor_bytes = predictor_bytes,
     .predictor_create = predictor_create,
     .predictor_depth = predictor_depth,
+    .predictor_keep = predictor_keep,
     .predictor_submit = predictor_submit,
     .predictor_collect = predictor_collect,
     .predictor_free = predictor_free,

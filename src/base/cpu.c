@@ -1,6 +1,9 @@
 #include "base/cpu.h"
 
 #include <stdatomic.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 static crd_cpu look(void)
 {
@@ -29,6 +32,18 @@ static crd_cpu best(void)
 bool crd_cpu_has(crd_cpu level)
 {
     return level <= best();
+}
+
+bool crd_cpu_has_sha(void)
+{
+#ifdef __x86_64__
+    unsigned a, b, c, d;
+    if (!__builtin_cpu_supports("sse4.1")) return false;
+    /* Not all our compilers know a name for it: bit 29 of EBX of leaf 7. */
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0;
+#else
+    return false;
+#endif
 }
 
 const char *crd_cpu_name(crd_cpu level)

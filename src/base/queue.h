@@ -3,7 +3,8 @@
  * The owner allows items and waits for them. Who reads ahead allows as many as there is room for, and more when room
  * comes free; who writes behind allows each as soon as it is filled in. What belongs to an item lies with the owner, as
  * a rule in a ring of slots: what the owner writes before it allows an item is seen by whoever works on that, and what
- * was done is seen by the owner after waiting for it. A queue belongs to one thread. */
+ * was done is seen by the owner after waiting for it. A queue belongs to one thread; only that more is
+ * allowed may be said by any, one at a time. */
 #ifndef CRD_BASE_QUEUE_H
 #define CRD_BASE_QUEUE_H
 

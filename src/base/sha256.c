@@ -6,8 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
@@ -69,12 +74,86 @@ static void digest_block(uint32_t state[8], const unsigned char *block)
     for (int i = 0; i < 8; i++) state[i] += sums[i];
 }
 
+static void digest_portable(uint32_t state[8], const unsigned char *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) digest_block(state, blocks + 64 * i);
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+#ifdef __x86_64__
+/* Four rounds with four words of the message. */
+#define FOUR_ROUNDS(W, I)                                                                                              \
+    do {                                                                                                               \
+        const __m128i sum = _mm_add_epi32(W, _mm_loadu_si128((const __m128i *)(const void *)(constants + (I))));       \
+        cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);                                                                 \
+        abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));                                        \
+    } while (0)
+
+/* The words sixteen after those in A, of which B, C and D hold the ones between. */
+#define EXPAND(A, B, C, D)                                                                                             \
+    A = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(A, B), _mm_alignr_epi8(D, C, 4)), D)
+
+/* The instructions want the state as two vectors, a b e f and c d g h, each with its first word on top. */
+__attribute__((target("sha,sse4.1"))) static void digest_sha(uint32_t state[8], const unsigned char *blocks,
+                                                             size_t count)
+{
+    const __m128i to_words = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
+    __m128i *const halves = (__m128i *)(void *)state;
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(halves), 0xb1);
+    const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128(halves + 1), 0x1b);
+    __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+    for (; count > 0; count--, blocks += 64) {
+        const __m128i *in = (const __m128i *)(const void *)blocks, abef_before = abef, cdgh_before = cdgh;
+        __m128i w0 = _mm_shuffle_epi8(_mm_loadu_si128(in), to_words);
+        __m128i w1 = _mm_shuffle_epi8(_mm_loadu_si128(in + 1), to_words);
+        __m128i w2 = _mm_shuffle_epi8(_mm_loadu_si128(in + 2), to_words);
+        __m128i w3 = _mm_shuffle_epi8(_mm_loadu_si128(in + 3), to_words);
+        for (int i = 0;; i += 16) {
+            FOUR_ROUNDS(w0, i);
+            FOUR_ROUNDS(w1, i + 4);
+            FOUR_ROUNDS(w2, i + 8);
+            FOUR_ROUNDS(w3, i + 12);
+            if (i == 48) break;
+            EXPAND(w0, w1, w2, w3);
+            EXPAND(w1, w2, w3, w0);
+            EXPAND(w2, w3, w0, w1);
+            EXPAND(w3, w0, w1, w2);
+        }
+        abef = _mm_add_epi32(abef, abef_before);
+        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+    }
+    const __m128i abfe = _mm_shuffle_epi32(abef, 0x1b), ghcd = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128(halves, _mm_blend_epi16(abfe, ghcd, 0xf0));
+    _mm_storeu_si128(halves + 1, _mm_alignr_epi8(ghcd, abfe, 8));
+}
+#endif
+
+const crd_sha256_path crd_sha256_paths[] = {
+    {"portable", always, digest_portable},
+#ifdef __x86_64__
+    {"sha", crd_cpu_has_sha, digest_sha},
+#endif
+};
+const int crd_sha256_path_count = (int)(sizeof crd_sha256_paths / sizeof crd_sha256_paths[0]);
+
+static const crd_sha256_path *best_path(void)
+{
+    int path = crd_sha256_path_count - 1;
+    while (!crd_sha256_paths[path].has()) path--;
+    return &crd_sha256_paths[path];
+}
+
 void crd_sha256_begin(crd_sha256 *hash)
 {
     static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memset(hash, 0, sizeof *hash);
     memcpy(hash->state, start, sizeof start);
+    hash->path = best_path();
 }
 
 void crd_sha256_add(crd_sha256 *hash, const void *data, size_t bytes)
@@ -86,14 +165,12 @@ void crd_sha256_add(crd_sha256 *hash, const void *data, size_t bytes)
         const size_t room = sizeof hash->block - waiting, taken = bytes < room ? bytes : room;
         memcpy(hash->block + waiting, from, taken);
         if (taken < room) return;
-        digest_block(hash->state, hash->block);
+        hash->path->digest(hash->state, hash->block, 1);
         from += taken;
         bytes -= taken;
     }
-    for (; bytes >= sizeof hash->block; from += sizeof hash->block, bytes -= sizeof hash->block) {
-        digest_block(hash->state, from);
-    }
-    memcpy(hash->block, from, bytes);
+    hash->path->digest(hash->state, from, bytes / sizeof hash->block);
+    memcpy(hash->block, from + bytes / sizeof hash->block * sizeof hash->block, bytes % sizeof hash->block);
 }
 
 void crd_sha256_end(crd_sha256 *hash, char text[CRD_SHA256_TEXT])

@@ -9,9 +9,9 @@
         const TYPE *restrict in = from;                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             const float value = (float)(((double)(VIA)in[i] - mean) * factor);                                         \
-            const float finite = value - value == 0.0f ? value : fill;                                                 \
-            const float above = finite < -reach ? -reach : finite;                                                     \
-            out[i] = above > reach ? reach : above;                                                                    \
+            const float above = value < -reach ? -reach : value;                                                       \
+            const float inside = above > reach ? reach : above;                                                        \
+            out[i] = in[i] - in[i] == 0 && inside == inside ? inside : fill;                                           \
         }                                                                                                              \
     } while (0)
 
@@ -45,6 +45,9 @@ static inline __attribute__((always_inline)) void normalise(const crd_normaliser
         break;
     case CRD_F64:
         NORMALISE(double, float);
+        break;
+    case CRD_U64:
+        NORMALISE(uint64_t, float);
         break;
     default:
         break;

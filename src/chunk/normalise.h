@@ -8,8 +8,8 @@
 
 typedef struct crd_normaliser {
     double mean, factor; /* float (value - mean) * factor, of the value as a float, computed in double */
-    float fill;          /* in place of what is not finite then */
-    float reach;         /* what lies farther from 0 is moved there */
+    float fill;          /* in place of voxels that are not finite */
+    float reach;         /* what lies farther from 0, or is too large for a float, is moved there; at most FLT_MAX */
 } crd_normaliser;
 
 /* `count` voxels of `type`; the arrays don't overlap. */

@@ -91,50 +91,79 @@ crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t
     return crd_product(out->axes[0].count, out->axes[1].count, out->axes[2].count, &out->count);
 }
 
-/* The tiles that an axis may have, each of another size and no smaller than the halo, and what the network sees of
- * them: about twice the square root of the axis in steps. */
-typedef struct candidates {
-    int64_t tile[CANDIDATES_MAX], window[CANDIDATES_MAX], tiles[CANDIDATES_MAX];
-    int count;
-} candidates;
+/* The tiles that an axis may have, each of another size and no smaller than the halo: about twice the square root of
+ * the axis in steps. */
+typedef struct candidate {
+    crd_axis_plan axis;
+    double lengths[CRD_WORK_TERMS_MAX]; /* of the work's terms */
+} candidate;
 
-static void list_candidates(int64_t size, int64_t halo, int64_t step, candidates *out)
+static int list_candidates(int64_t size, int64_t halo, int64_t step, const crd_tile_work *work, candidate *out)
 {
     const int64_t steps = round_up(size, step) / step;
-    out->count = 0;
-    for (int64_t tiles = 1; tiles <= steps && out->count < CANDIDATES_MAX;) {
-        crd_axis_plan axis;
+    int count = 0;
+    for (int64_t tiles = 1; tiles <= steps && count < CANDIDATES_MAX;) {
         const int64_t edge = (steps + tiles - 1) / tiles;
-        if (edge * step < halo && out->count > 0) return;
-        tile_axis(size, edge * step, halo, step, &axis);
-        out->tile[out->count] = edge * step;
-        out->window[out->count] = axis.window;
-        out->tiles[out->count++] = axis.count;
-        if (edge == 1) return;
+        if (edge * step < halo && count > 0) break;
+        tile_axis(size, edge * step, halo, step, &out[count].axis);
+        work->lengths(work->context, &out[count].axis, out[count].lengths);
+        count++;
+        if (edge == 1) break;
         tiles = (steps + edge - 2) / (edge - 1); /* the fewest that are smaller */
     }
+    return count;
 }
 
-void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3])
+static double add_terms(const crd_tile_work *work, const double *z, const double *y, const double *x)
 {
-    candidates axes[3];
-    double best_seen = HUGE_VAL, best_work = HUGE_VAL;
-    for (int axis = 0; axis < 3; axis++) list_candidates(shape[axis], halo, step, &axes[axis]);
-    for (int z = 0; z < axes[0].count; z++) {
-        for (int y = 0; y < axes[1].count; y++) {
-            for (int x = 0; x < axes[2].count; x++) {
-                const double seen = (double)axes[0].window[z] * (double)axes[1].window[y] * (double)axes[2].window[x];
-                const double tiles = (double)axes[0].tiles[z] * (double)axes[1].tiles[y] * (double)axes[2].tiles[x];
-                const bool fits = seen <= (double)most, others_fit = best_seen <= (double)most;
-                if (fits != others_fit ? !fits : fits ? seen * tiles >= best_work : seen >= best_seen) continue;
-                best_seen = seen;
-                best_work = seen * tiles;
-                tile[0] = axes[0].tile[z];
-                tile[1] = axes[1].tile[y];
-                tile[2] = axes[2].tile[x];
-            }
-        }
+    double all = 0.0;
+    for (int i = 0; i < work->terms; i++) all += work->weights[i] * z[i] * y[i] * x[i];
+    return all;
+}
+
+double crd_plan_work(const crd_plan *plan, const crd_tile_work *work)
+{
+    double lengths[3][CRD_WORK_TERMS_MAX];
+    for (int axis = 0; axis < 3; axis++) work->lengths(work->context, &plan->axes[axis], lengths[axis]);
+    return add_terms(work, lengths[0], lengths[1], lengths[2]);
+}
+
+typedef struct choice {
+    double seen, work; /* voxels of a window; what there is to do in all tiles */
+} choice;
+
+static bool better(const choice *a, const choice *b, double most)
+{
+    const bool fits = a->seen <= most, other_fits = b->seen <= most;
+    if (fits != other_fits) return fits;
+    return fits ? a->work < b->work : a->seen < b->seen;
+}
+
+crd_status crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most,
+                              const crd_tile_work *work, int64_t tile[3])
+{
+    crd_status status = CRD_OK;
+    candidate *axes[3] = {NULL};
+    int count[3];
+    choice best = {HUGE_VAL, HUGE_VAL};
+    for (int axis = 0; axis < 3; axis++) {
+        CRD_TRY(crd_alloc(CANDIDATES_MAX, sizeof *axes[axis], "the tiles to choose from", &axes[axis]));
+        count[axis] = list_candidates(shape[axis], halo, step, work, axes[axis]);
     }
+    for (int i = 0; i < count[0] * count[1] * count[2]; i++) {
+        const candidate *z = &axes[0][i / count[2] / count[1]], *y = &axes[1][i / count[2] % count[1]];
+        const candidate *x = &axes[2][i % count[2]];
+        const choice this = {(double)z->axis.window * (double)y->axis.window * (double)x->axis.window,
+                             add_terms(work, z->lengths, y->lengths, x->lengths)};
+        if (!better(&this, &best, (double)most)) continue;
+        best = this;
+        tile[0] = z->axis.stride;
+        tile[1] = y->axis.stride;
+        tile[2] = x->axis.stride;
+    }
+done:
+    for (int axis = 0; axis < 3; axis++) crd_free(&axes[axis]);
+    return status;
 }
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index)

@@ -31,9 +31,23 @@ crd_status crd_plan_make(const int64_t shape[3], const int64_t chunk[3], int64_t
 /* Every edge of tile and halo a multiple of `step`, which divides 2^20; a tile at least `step`, the halo at most a
  * tile. The last tile of an axis may be smaller. */
 crd_status crd_plan_tiles(const int64_t shape[3], const int64_t tile[3], int64_t halo, int64_t step, crd_plan *out);
-/* The tile with which the network has the least to do, its halo counted in, among those of which it sees at most `most`
- * voxels at a time; where there is none, the one of which it sees least. */
-void crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most, int64_t tile[3]);
+
+/* What there is to do in tiles: a sum of terms, each a weight times a box that it has in every tile, such as the voxels
+ * that one layer of a network computes. */
+enum { CRD_WORK_TERMS_MAX = 32 };
+typedef struct crd_tile_work {
+    int terms;
+    double weights[CRD_WORK_TERMS_MAX];
+    /* How long the box of each term is along an axis, in the tiles of that axis together. */
+    void (*lengths)(const void *context, const crd_axis_plan *axis, double *lengths);
+    const void *context;
+} crd_tile_work;
+double crd_plan_work(const crd_plan *plan, const crd_tile_work *work);
+
+/* The tile with which there is the least to do, among those of which the network sees at most `most` voxels at a time,
+ * halo included; where there is none, the one of which it sees least. */
+crd_status crd_plan_best_tile(const int64_t shape[3], int64_t halo, int64_t step, int64_t most,
+                              const crd_tile_work *work, int64_t tile[3]);
 
 int64_t crd_axis_position(const crd_axis_plan *axis, int64_t index);
 /* The kept range [*begin, *end) of window number `index`, in volume coordinates. */

@@ -1,5 +1,6 @@
 #include "chunk/scan.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,10 @@
 #include "chunk/mask.h"
 #include "chunk/normalise.h"
 #include "chunk/recent_slices.h"
+#include "volume/fingerprint.h"
 #include "volume/format.h"
+#include "volume/statistics.h"
+#include "volume/types.h"
 #include "volume/views/view.h"
 
 struct crd_scan {
@@ -20,6 +24,7 @@ struct crd_scan {
     crd_volume *volume;
     crd_volume *mask;          /* NULL for none; see chunk/mask.h */
     crd_recent_slices *recent; /* NULL: boxes are read from the volume directly */
+    crd_norm_setting norm;
     crd_volume_statistics statistics;
     crd_volume *extended, *extended_mask; /* what is read in their place; NULL: themselves */
     double mean, std;
@@ -83,31 +88,58 @@ done:
     return status;
 }
 
-static crd_status measure(crd_scan *scan, const crd_monitor *monitor)
+bool crd_scan_needs_statistics(const crd_scan *scan)
+{
+    const bool fixed = scan->norm.mode == CRD_NORM_NONE || scan->norm.mode == CRD_NORM_FIXED;
+    return !fixed || scan->mask != NULL || !crd_type_is_integer(scan->volume->info.type);
+}
+
+crd_status crd_scan_measure(crd_scan *scan, const crd_monitor *monitor, crd_volume_statistics *out,
+                            char fingerprint[CRD_SHA256_TEXT])
 {
     crd_status status = CRD_OK;
     crd_volume *masked = NULL;
     int64_t outside;
-    if (scan->mask == NULL) return crd_volume_measure(scan->volume, monitor, &scan->statistics);
+    crd_measure_wish wish = {.levels = scan->norm.mode == CRD_NORM_LEVELS,
+                             .small_boxes = !crd_scan_needs_statistics(scan), /* other work needn't wait for this */
+                             .fingerprint = fingerprint};
+    if (scan->mask == NULL) return crd_volume_measure_also(scan->volume, &wish, monitor, out);
+    wish.fingerprint = NULL; /* it is of all voxels */
+    if (fingerprint != NULL) fingerprint[0] = '\0';
     CRD_TRY(crd_view_masked(scan->volume, scan->mask, &masked));
-    CRD_TRY(crd_volume_measure(masked, monitor, &scan->statistics));
+    CRD_TRY(crd_volume_measure_also(masked, &wish, monitor, out));
     CRD_TRY(count_outside(scan->mask, &outside));
-    scan->statistics.nonfinite -= outside;
+    out->nonfinite -= outside;
 done:
     crd_volume_close(&masked);
     return status;
 }
 
-static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm, const crd_monitor *monitor)
+crd_status crd_scan_fingerprint(crd_scan *scan, const char *stage, const crd_monitor *monitor,
+                                char fingerprint[CRD_SHA256_TEXT])
+{
+    return crd_volume_fingerprint(scan->volume, stage, monitor, fingerprint);
+}
+
+static crd_status check_statistics(const crd_scan *scan, const crd_monitor *monitor)
 {
     const crd_volume_statistics *statistics = &scan->statistics;
     if (statistics->nonfinite > 0) {
         crd_warn(monitor, "%s holds %" PRId64 " voxels that are not finite numbers; they count as the mean", scan->path,
                  statistics->nonfinite);
     }
-    if (statistics->count == 0) {
-        return crd_fail(CRD_ERR_FORMAT, "%s has no voxel with a finite value%s", scan->path,
-                        scan->mask != NULL ? " inside the mask" : "");
+    if (statistics->count > 0) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "%s has no voxel with a finite value%s", scan->path,
+                    scan->mask != NULL ? " inside the mask" : "");
+}
+
+crd_status crd_scan_settle(crd_scan *scan, const crd_volume_statistics *measured, const crd_monitor *monitor)
+{
+    const crd_norm_setting *norm = &scan->norm;
+    const crd_volume_statistics *statistics = &scan->statistics;
+    if (measured != NULL) {
+        scan->statistics = *measured;
+        CRD_PASS(check_statistics(scan, monitor));
     }
     if (norm->mode == CRD_NORM_NONE) {
         scan->mean = 0.0;
@@ -126,7 +158,7 @@ static crd_status set_normalisation(crd_scan *scan, const crd_norm_setting *norm
         }
     }
     scan->fill = (float)((statistics->mean - scan->mean) / scan->std);
-    scan->reach = norm->mode == CRD_NORM_LEVELS ? (float)CRD_LEVELS_REACH : HUGE_VALF;
+    scan->reach = norm->mode == CRD_NORM_LEVELS ? (float)CRD_LEVELS_REACH : FLT_MAX;
     if (scan->fill > scan->reach) scan->fill = scan->reach; /* outliers have dragged the mean along */
     if (scan->fill < -scan->reach) scan->fill = -scan->reach;
     return CRD_OK;
@@ -136,6 +168,7 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
 {
     crd_status status = CRD_OK;
     crd_scan *scan = NULL;
+    crd_volume_statistics statistics;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *scan, "the scan", &scan));
     CRD_TRY(crd_strdup(path, &scan->path));
@@ -143,12 +176,12 @@ crd_status crd_scan_open(const char *path, const crd_scan_options *options, cons
     if (options->mask != NULL) {
         CRD_TRY(crd_mask_open(options->mask, crd_volume_describe(scan->volume)->shape, &scan->mask));
     }
-    if (options->measured != NULL) {
-        scan->statistics = *options->measured;
-    } else {
-        CRD_TRY(measure(scan, monitor));
+    scan->norm = options->norm;
+    scan->statistics.mean = scan->statistics.variance = (double)NAN;
+    if (!options->unmeasured) {
+        CRD_TRY(crd_scan_measure(scan, monitor, &statistics, NULL));
+        CRD_TRY(crd_scan_settle(scan, &statistics, monitor));
     }
-    CRD_TRY(set_normalisation(scan, &options->norm, monitor));
     *out = scan;
     scan = NULL;
 done:
@@ -165,6 +198,7 @@ crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out)
     CRD_TRY(crd_strdup(scan->path, &copy->path));
     CRD_TRY(crd_volume_open_again(scan->volume, &copy->volume));
     if (scan->mask != NULL) CRD_TRY(crd_volume_open_again(scan->mask, &copy->mask));
+    copy->norm = scan->norm;
     copy->statistics = scan->statistics;
     copy->mean = scan->mean;
     copy->std = scan->std;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/sha256.h"
 #include "credence/volume.h"
 
 typedef enum crd_norm_mode {
@@ -33,13 +34,26 @@ typedef struct crd_scan crd_scan;
 typedef struct crd_scan_options {
     const crd_volume_options *volume; /* raw shape and type, cache; may be NULL */
     crd_norm_setting norm;
-    const char *mask;                      /* NULL, "cylinder", or a volume file: nonzero = inside */
-    const crd_volume_statistics *measured; /* by another process: the scan isn't measured again; NULL: it is */
+    const char *mask; /* NULL, "cylinder", or a volume file: nonzero = inside */
+    bool unmeasured;  /* opened only: nothing can be read before crd_scan_settle, but the scan may be measured */
 } crd_scan_options;
 
-/* Opens, measures the whole scan (one pass) and says what was understood: statistics, voxels that are not numbers, a
- * constant scan. The statistics are over the voxels inside the mask. */
+/* Opens, measures and settles. */
 crd_status crd_scan_open(const char *path, const crd_scan_options *options, const crd_monitor *monitor, crd_scan **out);
+
+/* One pass over the whole scan: statistics over the voxels inside the mask, and the scan's fingerprint where it is
+ * wanted (not NULL), voxels outside the mask included. That is left "" where it would take another pass. */
+crd_status crd_scan_measure(crd_scan *scan, const crd_monitor *monitor, crd_volume_statistics *out,
+                            char fingerprint[CRD_SHA256_TEXT]);
+/* Decides on the normalisation by the scan's statistics, and says what was understood: voxels that are not numbers, a
+ * constant scan. `statistics` may be NULL where crd_scan_needs_statistics says no; they can still be given later. */
+crd_status crd_scan_settle(crd_scan *scan, const crd_volume_statistics *statistics, const crd_monitor *monitor);
+/* Whether any voxel of crd_scan_read depends on the scan's statistics. */
+bool crd_scan_needs_statistics(const crd_scan *scan);
+/* crd_volume_fingerprint of the scan. */
+crd_status crd_scan_fingerprint(crd_scan *scan, const char *stage, const crd_monitor *monitor,
+                                char fingerprint[CRD_SHA256_TEXT]);
+
 /* The same scan again, for another thread, without measuring anew. */
 crd_status crd_scan_reopen(const crd_scan *scan, crd_scan **out);
 void crd_scan_close(crd_scan **scan);
@@ -53,6 +67,7 @@ crd_status crd_scan_extend(crd_scan *scan, const int64_t extent[3]);
 crd_status crd_scan_keep(crd_scan *scan, const crd_box *region, int64_t depth);
 
 const crd_volume_info *crd_scan_info(const crd_scan *scan);
+/* NaN, and counts of 0, as long as there are none. */
 const crd_volume_statistics *crd_scan_statistics(const crd_scan *scan);
 /* What is taken off every voxel, and what it is then divided by: the mean and standard deviation (0 and 1 for
  * CRD_NORM_NONE), or the middle of the levels and half their distance. */
@@ -60,7 +75,7 @@ void crd_scan_normalisation(const crd_scan *scan, double *mean, double *std);
 
 /* The normalised box. Voxels that are not finite, and voxels outside the mask, are the scan's mean. With
  * CRD_NORM_LEVELS a voxel farther than CRD_LEVELS_REACH from 0 counts as there: a grain of dust must not outshine its
- * surroundings. */
+ * surroundings; else one that a float can't hold is the largest float. */
 crd_status crd_scan_read(crd_scan *scan, const crd_box *box, float *voxels);
 /* How many slices of the box from z on a caller does well to ask for at once: see volume/format.h. */
 int64_t crd_scan_slices_at_once(const crd_scan *scan, const crd_box *box, int64_t z);

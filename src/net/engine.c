@@ -7,9 +7,14 @@
 #include "base/memory.h"
 #include "net/tensor_sharing.h"
 
+static float *take_storage(crd_arena *arena, const int64_t size[3], int64_t channels)
+{
+    return crd_arena_take(arena, crd_tensor_floats(size[0], size[1], size[2], channels), sizeof(float));
+}
+
 static crd_tensor take_tensor(crd_arena *arena, const int64_t size[3], int64_t channels)
 {
-    float *storage = crd_arena_take(arena, crd_tensor_floats(size[0], size[1], size[2], channels), sizeof(float));
+    float *storage = take_storage(arena, size, channels);
     if (storage == NULL) { /* counting: dimensions without data */
         return (crd_tensor){.depth = size[0], .height = size[1], .width = size[2], .channels = channels};
     }
@@ -30,11 +35,13 @@ static void take_norm(crd_arena *arena, crd_norm *norm, int channels, int groups
     norm->shift = crd_arena_take(arena, channels, sizeof(float));
 }
 
-static void take_node(crd_arena *arena, crd_engine *engine, int layer, const crd_tensor *shared)
+static void take_node(crd_arena *arena, crd_engine *engine, int layer)
 {
     const crd_conv_layer *row = &engine->plan.net->layers[layer];
+    const crd_box *frame = &engine->most.frames[layer >= engine->plan.net->decoder][row->level];
+    const int owner = engine->owner[layer];
     crd_node *node = &engine->nodes[layer];
-    node->y = shared != NULL ? *shared : take_tensor(arena, engine->size[row->level], row->channels_out);
+    node->storage = owner != layer ? engine->nodes[owner].storage : take_storage(arena, frame->size, row->channels_out);
     take_norm(arena, &node->norm, row->channels_out, engine->plan.net->groups, engine->voxels[row->level]);
     node->scale = crd_arena_take(arena, row->channels_out, sizeof(float));
     node->shift = crd_arena_take(arena, row->channels_out, sizeof(float));
@@ -50,21 +57,32 @@ static void take_merge(crd_arena *arena, crd_engine *engine, const crd_conv_laye
     merge->shift = crd_arena_take(arena, row->channels_in, sizeof(float));
 }
 
+static bool keeps_part(const crd_engine *engine)
+{
+    return engine->plan.keep[0] > 0;
+}
+
 /* Without gradients a tensor lives only until its consumer has run. A skip that is kept isn't read by the decoder. */
-static void take_activations(crd_arena *arena, crd_engine *engine)
+static void share_storage(crd_engine *engine)
 {
     const crd_net *net = engine->plan.net;
     bool kept[CRD_MERGES_MAX];
-    int owner[CRD_LAYERS_MAX];
     for (int merge = 0; merge < net->merge_count; merge++) kept[merge] = engine->kept_bytes[merge] > 0;
-    crd_share_outputs(net, false, kept, owner);
-    engine->input = take_tensor(arena, engine->size[1], 1);
+    crd_share_outputs(net, keeps_part(engine), kept, engine->owner); /* frames of both halves may differ */
+    for (int layer = 0; layer <= net->head && engine->plan.training; layer++) engine->owner[layer] = layer;
+}
+
+static void take_activations(crd_arena *arena, crd_engine *engine)
+{
+    const crd_net *net = engine->plan.net;
+    engine->input_storage = take_storage(arena, engine->most.input.size, 1);
     for (int layer = 0; layer <= net->head; layer++) {
         const crd_conv_layer *row = &net->layers[layer];
-        const bool shares = owner[layer] != layer && !engine->plan.training;
-        if (row->pools) engine->pooled[layer] = take_tensor(arena, engine->size[row->level], row->channels_in);
+        if (row->pools) {
+            engine->pooled_storage[layer] = take_storage(arena, engine->most.pooled[layer].size, row->channels_in);
+        }
         if (row->merge != CRD_NONE) take_merge(arena, engine, row);
-        take_node(arena, engine, layer, shares ? &engine->nodes[owner[layer]].y : NULL);
+        take_node(arena, engine, layer);
     }
 }
 
@@ -86,7 +104,11 @@ crd_kernel_shape crd_engine_kernel_shape(const crd_engine *engine, int layer)
 {
     const crd_conv_layer *row = &engine->plan.net->layers[layer];
     crd_kernel_shape shape = {.edge = row->kernel, .channels_in = row->channels_in, .channels_out = row->channels_out};
-    memcpy(shape.size, engine->size[row->level], sizeof shape.size);
+    const crd_box *box = &engine->crop.layers[layer];
+    for (int axis = 0; axis < 3; axis++) {
+        shape.size[axis] = box->size[axis];
+        shape.open[axis] = crd_crop_open(box, axis, engine->plan.chunk, row->level);
+    }
     return shape;
 }
 
@@ -94,7 +116,7 @@ crd_conv_size crd_engine_conv_size(const crd_engine *engine, int layer)
 {
     const crd_net *net = engine->plan.net;
     const crd_conv_layer *row = &net->layers[layer];
-    const int64_t *size = engine->size[row->level];
+    const int64_t *size = engine->crop.layers[layer].size;
     const int64_t first = row->skip != CRD_NONE ? net->layers[row->skip].channels_out : row->channels_in;
     return (crd_conv_size){size[0], size[1], size[2], {first, row->channels_in - first}, row->channels_out};
 }
@@ -102,12 +124,12 @@ crd_conv_size crd_engine_conv_size(const crd_engine *engine, int layer)
 crd_engine_input crd_engine_input_of(const crd_engine *engine, int layer)
 {
     const crd_conv_layer *row = &engine->plan.net->layers[layer];
-    if (row->source == CRD_SCAN) return (crd_engine_input){.x = {&engine->input}};
-    if (row->pools) return (crd_engine_input){.x = {&engine->pooled[layer]}};
+    const crd_tensor *x = engine->reads[layer];
+    if (row->source == CRD_SCAN || row->pools) return (crd_engine_input){.x = {&x[0]}};
     const crd_node *source = &engine->nodes[row->source];
-    if (row->merge == CRD_NONE) return (crd_engine_input){{&source->y, NULL}, source->scale, source->shift};
+    if (row->merge == CRD_NONE) return (crd_engine_input){{&x[0], NULL}, source->scale, source->shift};
     const crd_merge *merge = &engine->merges[row->merge];
-    return (crd_engine_input){{&engine->nodes[row->skip].y, &source->y}, merge->scale, merge->shift};
+    return (crd_engine_input){{&x[0], &x[1]}, merge->scale, merge->shift};
 }
 
 static size_t larger(size_t a, size_t b)
@@ -174,7 +196,16 @@ static crd_status plan_sizes(crd_engine *engine, const crd_engine_plan *plan)
     CRD_PASS(crd_net_check_chunk(plan->net, plan->chunk));
     CRD_PASS(crd_product(plan->chunk[0], plan->chunk[1], plan->chunk[2], &floats));
     CRD_PASS(crd_product(floats, (int64_t)plan->net->filters, 1024, &floats)); /* all that follows fits 62 bits */
+    for (int axis = 0; axis < 3; axis++) {
+        if (plan->keep[axis] >= 0 && plan->keep[axis] <= plan->chunk[axis] &&
+            (plan->keep[axis] > 0) == (plan->keep[0] > 0) && !(plan->training && plan->keep[0] > 0))
+            continue;
+        return crd_fail(CRD_ERR_INTERNAL, "a part of %lld voxels of a chunk's %lld can't be kept",
+                        (long long)plan->keep[axis], (long long)plan->chunk[axis]);
+    }
     engine->plan = *plan;
+    crd_crop_most(plan->net, plan->chunk, keeps_part(engine) ? plan->keep : plan->chunk, &engine->most);
+    engine->crop = engine->most;
     for (int level = 1; level <= plan->net->levels; level++) {
         engine->voxels[level] = 1;
         for (int axis = 0; axis < 3; axis++) {
@@ -188,6 +219,7 @@ static crd_status plan_sizes(crd_engine *engine, const crd_engine_plan *plan)
         const crd_conv_size size = crd_engine_conv_size(engine, layer);
         engine->kept_bytes[row->merge] = (int64_t)plan->ops->keep_bytes(&size);
     }
+    share_storage(engine);
     return CRD_OK;
 }
 
@@ -208,6 +240,8 @@ crd_status crd_engine_create(const crd_engine_plan *plan, crd_engine **out)
     CRD_TRY(crd_alloc(1, sizeof *engine, "the network's plan", &engine));
     CRD_TRY(plan_sizes(engine, plan));
     CRD_TRY(crd_arena_carve(lay_out, engine, "the network's activations", &engine->memory));
+    const int64_t *keep = keeps_part(engine) ? plan->keep : plan->chunk;
+    crd_engine_keep(engine, &(crd_box){{0, 0, 0}, {keep[0], keep[1], keep[2]}});
     *out = engine;
     engine = NULL;
 done:

@@ -6,6 +6,7 @@
 #ifndef CRD_NET_ENGINE_H
 #define CRD_NET_ENGINE_H
 
+#include "credence/volume.h"
 #include "net/loss.h"
 #include "net/net.h"
 #include "net/norm.h"
@@ -17,8 +18,9 @@ typedef struct crd_engine crd_engine;
 typedef struct crd_engine_plan {
     const crd_net *net; /* borrowed, must outlive the engine */
     int64_t chunk[3];
-    bool training; /* room for gradients, too */
-    int keep_from; /* what decoders make of a skip alone is kept from this level on, for all samples; 0: nowhere */
+    int64_t keep[3]; /* how large a part of the chunk is asked for at most (crd_engine_keep); 0, 0, 0: all of it */
+    bool training;   /* room for gradients, too */
+    int keep_from;   /* what decoders make of a skip alone is kept from this level on, for all samples; 0: nowhere */
     const crd_ops *ops;
     crd_pool *pool; /* borrowed */
 } crd_engine_plan;
@@ -34,16 +36,28 @@ void crd_engine_freeze(crd_engine *engine, const crd_moments *moments);
 
 /* The moments that norms are frozen at, over several pieces together, one engine each, of the same plan. A layer's
  * are those under the frozen moments of the layers before it. First the encoder's, once; then, for every sample, the
- * decoder's, which stand behind them. The engines stay frozen at `moments`. */
-void crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *weights,
-                                 const float *const *inputs, crd_moments *moments);
-void crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
-                                 const float *masks, crd_moments *moments);
+ * decoder's, which stand behind them. The engines stay frozen at `moments`. `watch` is called after every layer and may
+ * end it; NULL: nobody watches. */
+typedef struct crd_layer_watch {
+    crd_status (*after_layer)(void *context);
+    void *context;
+} crd_layer_watch;
+crd_status crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *weights,
+                                       const float *const *inputs, const crd_layer_watch *watch, crd_moments *moments);
+crd_status crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
+                                       const float *masks, const crd_layer_watch *watch, crd_moments *moments);
+
+/* From here on only that part of the chunk is asked for, and layers compute what it depends on (net/crop.h); at first
+ * it is all of it, or as much of its beginning as the plan has room for. Norms must be frozen for it. `keep` begins at
+ * multiples of crd_net_step and is nowhere longer than the plan says. */
+void crd_engine_keep(crd_engine *engine, const crd_box *keep);
 
 /* input: chunk[0]*chunk[1]*chunk[2] floats. */
 void crd_engine_encode(crd_engine *engine, const float *weights, const float *input);
-/* After encode, any number of times: probabilities of one sample, [crd_net_planes][voxels]. decoder_weights are the
- * point layout's values from crd_decoder_offset on; inverse_temperature multiplies the logits. */
+/* After encode, any number of times: probabilities of one sample, [crd_net_planes][voxels], for the voxels that are
+ * kept. decoder_weights are the point layout's values from crd_decoder_offset on; inverse_temperature multiplies the
+ * logits.
+ */
 void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability);
 

@@ -15,11 +15,13 @@ static const crd_moments *frozen_at(const crd_engine *engine, int norm)
 
 void crd_engine_take_input(crd_engine *engine, const float *input)
 {
-    const int64_t *size = engine->size[1];
-    for (int64_t z = 0; z < size[0]; z++) {
-        for (int64_t y = 0; y < size[1]; y++) {
+    const crd_box *box = &engine->crop.input;
+    const int64_t *chunk = engine->plan.chunk;
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            const int64_t row = (box->origin[0] + z) * chunk[1] + box->origin[1] + y;
             memcpy(engine->input.data + z * engine->input.plane + y * engine->input.row,
-                   input + (z * size[1] + y) * size[2], (size_t)size[2] * sizeof *input);
+                   input + row * chunk[2] + box->origin[2], (size_t)box->size[2] * sizeof *input);
         }
     }
 }
@@ -33,7 +35,7 @@ void crd_engine_convolve(crd_engine *engine, int layer, crd_weights_from weights
     crd_node *node = &engine->nodes[layer];
     if (row->pools) {
         const crd_node *source = &engine->nodes[row->source];
-        engine->plan.ops->pool_forward(engine->plan.pool, &source->y, source->scale, source->shift,
+        engine->plan.ops->pool_forward(engine->plan.pool, &engine->to_pool[layer], source->scale, source->shift,
                                        &engine->pooled[layer]);
     }
     crd_fold(engine->plan.pool, &shape, at(weights, layout->kernel[layer]), at(weights, layout->bias[layer]), in.scale,
@@ -130,7 +132,7 @@ void crd_engine_keep_skip(crd_engine *engine, int skip)
     void *kept = skipper != CRD_NONE ? engine->kept[engine->plan.net->layers[skipper].merge] : NULL;
     if (kept == NULL) return;
     const crd_conv_size size = crd_engine_conv_size(engine, skipper);
-    engine->plan.ops->conv_keep(engine->plan.pool, &engine->nodes[skip].y, &size, kept);
+    engine->plan.ops->conv_keep(engine->plan.pool, &engine->reads[skipper][0], &size, kept);
 }
 
 void crd_engine_forward_encoder(crd_engine *engine, const float *all_weights, const float *input)

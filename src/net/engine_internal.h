@@ -2,12 +2,14 @@
 #ifndef CRD_NET_ENGINE_INTERNAL_H
 #define CRD_NET_ENGINE_INTERNAL_H
 
+#include "net/crop.h"
 #include "net/engine.h"
 #include "net/fold.h"
 #include "net/norm.h"
 
 /* A convolution's output and its norm. The value that consumers see is scale * y + shift (dropout included). */
 typedef struct crd_node {
+    float *storage; /* of the frame that y is a part of */
     crd_tensor y;
     crd_norm norm;        /* of y; unused where the layer has none */
     float *scale, *shift; /* as consumers fold it in: norm, then merge norm or dropout mask where there is one */
@@ -21,12 +23,17 @@ typedef struct crd_merge {
 
 struct crd_engine {
     crd_engine_plan plan;
-    int64_t size[CRD_LEVELS_MAX + 1][3]; /* by level, from 1 on */
+    int64_t size[CRD_LEVELS_MAX + 1][3]; /* of the chunk by level, from 1 on */
     int64_t voxels[CRD_LEVELS_MAX + 1];
+    crd_crop most, crop;       /* there is room for, and the tensors are laid out for */
+    int owner[CRD_LAYERS_MAX]; /* whose storage a layer uses (tensor_sharing.h) */
+    float *input_storage, *pooled_storage[CRD_LAYERS_MAX];
 
-    crd_tensor input;                  /* one channel, level 1 */
-    crd_node nodes[CRD_LAYERS_MAX];    /* the last layer has no tensor */
-    crd_tensor pooled[CRD_LAYERS_MAX]; /* what a layer that pools reads */
+    crd_tensor input;                    /* one channel, level 1 */
+    crd_node nodes[CRD_LAYERS_MAX];      /* the last layer has no tensor */
+    crd_tensor pooled[CRD_LAYERS_MAX];   /* what a layer that pools makes of its source */
+    crd_tensor to_pool[CRD_LAYERS_MAX];  /* the part of the source that it makes it of */
+    crd_tensor reads[CRD_LAYERS_MAX][2]; /* the parts of tensors that lie below what a layer computes */
     crd_merge merges[CRD_MERGES_MAX];
     int64_t kept_bytes[CRD_MERGES_MAX]; /* of the skip, for the convolution after its merge */
     void *kept[CRD_MERGES_MAX];         /* NULL where nothing is kept */

@@ -33,8 +33,13 @@ static void measure_layer(crd_engine *const *engines, int count, int layer, crd_
     for (int i = 0; i < count; i++) crd_engine_normalise(engines[i], layer, weights);
 }
 
-void crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *all_weights,
-                                 const float *const *inputs, crd_moments *moments)
+static crd_status tell(const crd_layer_watch *watch)
+{
+    return watch != NULL ? watch->after_layer(watch->context) : CRD_OK;
+}
+
+crd_status crd_engines_measure_encoder(crd_engine *const *engines, int count, const float *all_weights,
+                                       const float *const *inputs, const crd_layer_watch *watch, crd_moments *moments)
 {
     const crd_weights_from weights = {all_weights, 0};
     for (int i = 0; i < count; i++) {
@@ -44,11 +49,13 @@ void crd_engines_measure_encoder(crd_engine *const *engines, int count, const fl
     for (int layer = 0; layer < engines[0]->plan.net->decoder; layer++) {
         measure_layer(engines, count, layer, weights, moments);
         for (int i = 0; i < count; i++) crd_engine_keep_skip(engines[i], layer);
+        CRD_PASS(tell(watch));
     }
+    return CRD_OK;
 }
 
-void crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
-                                 const float *masks, crd_moments *moments)
+crd_status crd_engines_measure_decoder(crd_engine *const *engines, int count, const float *decoder_weights,
+                                       const float *masks, const crd_layer_watch *watch, crd_moments *moments)
 {
     const crd_net *net = engines[0]->plan.net;
     const crd_weights_from weights = {decoder_weights, crd_decoder_offset(net)};
@@ -59,5 +66,7 @@ void crd_engines_measure_decoder(crd_engine *const *engines, int count, const fl
     for (int layer = net->decoder; layer < net->head; layer++) {
         measure_layer(engines, count, layer, weights, moments);
         for (int i = 0; i < count; i++) crd_engine_drop(engines[i], layer, masks);
+        CRD_PASS(tell(watch));
     }
+    return CRD_OK;
 }

@@ -13,10 +13,12 @@ static bool inside(int edge, int k, int axis_class)
     return true;
 }
 
-static bool tap_inside(int edge, int tap, int border_class)
+static bool tap_inside(const crd_kernel_shape *shape, int tap, int border_class)
 {
-    return inside(edge, tap / (edge * edge), border_class >> 4) &&
-           inside(edge, tap / edge % edge, (border_class >> 2) & 3) && inside(edge, tap % edge, border_class & 3);
+    const int edge = shape->edge, *open = shape->open;
+    return inside(edge, tap / (edge * edge), (border_class >> 4) & ~open[0]) &&
+           inside(edge, tap / edge % edge, (border_class >> 2) & 3 & ~open[1]) &&
+           inside(edge, tap % edge, border_class & 3 & ~open[2]);
 }
 
 /* An axis of one voxel has class 3 only; a longer one never does, and one of two voxels has no inner voxel. */
@@ -76,7 +78,7 @@ void crd_fold(crd_pool *pool, const crd_kernel_shape *shape, const float *kernel
         float *row = bias_classes + border * out;
         memcpy(row, bias, (size_t)out * sizeof *row);
         for (int tap = 0; tap < taps; tap++) {
-            if (!tap_inside(shape->edge, tap, border)) continue;
+            if (!tap_inside(shape, tap, border)) continue;
             for (int64_t o = 0; o < out; o++) row[o] += tap_shift[tap * out + o];
         }
     }
@@ -100,7 +102,7 @@ static void unfold_tap(void *context, int64_t tap, int worker)
         const int64_t count = out - first < UNFOLD_CHANNELS ? out - first : UNFOLD_CHANNELS;
         double total[UNFOLD_CHANNELS] = {0}; /* of dy over the voxels for which this tap reads inside the volume */
         for (int border = 0; border < CRD_BORDER_CLASSES; border++) {
-            if (!class_exists(work->shape, border) || !tap_inside(work->shape->edge, (int)tap, border)) continue;
+            if (!class_exists(work->shape, border) || !tap_inside(work->shape, (int)tap, border)) continue;
             for (int64_t o = 0; o < count; o++) total[o] += work->border_sums[border * out + first + o];
         }
         for (int64_t i = 0; i < in; i++) {

@@ -12,6 +12,7 @@ typedef struct crd_kernel_shape {
     int edge; /* 3: offsets -1, 0, 1; 2: offsets 0, 1 */
     int64_t channels_in, channels_out;
     int64_t size[3]; /* of the output, in voxels: which border classes exist */
+    int open[3];     /* sides on which the input goes on: bit 0 before the first voxel, bit 1 behind the last */
 } crd_kernel_shape;
 
 /* kernel [edge^3][in][out] -> folded, the same shape; bias [out] -> bias_classes [CRD_BORDER_CLASSES][out].

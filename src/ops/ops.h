@@ -29,18 +29,21 @@
 
 /* (depth, height, width, channels), channels last, with a halo of one voxel of zeros on all six sides. `data` points at
  * voxel (0, 0, 0); voxel (z, y, x) begins at data + z * plane + y * row + x * channels. Voxels -1 and size exist in
- * every axis and are zero. At least CRD_TENSOR_SLACK floats before the first and after the last halo voxel may be read
- * (their values must not matter). Operations write interior voxels only. */
+ * every axis and are zero; around a part of a larger tensor they are that one's. At least CRD_TENSOR_SLACK floats
+ * before the first and after the last halo voxel may be read (their values must not matter). Operations write interior
+ * voxels only. */
 enum { CRD_TENSOR_SLACK = 1024 };
 typedef struct crd_tensor {
     float *data;
     int64_t depth, height, width, channels;
-    int64_t row, plane; /* strides in floats: row = (width + 2) * channels, plane = (height + 2) * row */
+    int64_t row, plane; /* strides in floats: (width + 2) * channels and (height + 2) * row, of the whole tensor */
 } crd_tensor;
 
 /* Floats of storage that a tensor needs, halo and slack included, and a tensor laid into such (zeroed) storage. */
 int64_t crd_tensor_floats(int64_t depth, int64_t height, int64_t width, int64_t channels);
 crd_tensor crd_tensor_in(float *storage, int64_t depth, int64_t height, int64_t width, int64_t channels);
+/* A box of it, which lies inside; it may be written where the rest isn't needed. */
+crd_tensor crd_tensor_part(const crd_tensor *tensor, const int64_t origin[3], const int64_t size[3]);
 
 /* Border class of a voxel: per axis, bit 0 = it is the first, bit 1 = it is the last (both in an axis of one voxel). */
 enum { CRD_BORDER_CLASSES = 64 };
@@ -68,7 +71,8 @@ typedef struct crd_conv {
 } crd_conv;
 
 /* y = act(conv2(upsample2(x), kernel) + bias[class]): y has twice x's edges. 2x2x2, padded at the end only: kernel
- * [8][cin][cout], offsets 0, 1. The class is that of the voxel of y. */
+ * [8][cin][cout], offsets 0, 1. The class is that of the voxel of y. Where x is a part of a tensor, the last voxels of
+ * y along x may be computed as if that ended there. */
 typedef struct crd_up {
     const crd_tensor *x;
     const float *kernel;
@@ -104,7 +108,7 @@ typedef struct crd_ops {
     const char *name;
     crd_cpu level; /* what a processor must have to run it */
 
-    /* Bytes of scratch for an operation of that size with that many threads. */
+    /* Bytes of scratch for an operation of that size with that many threads, and for all that are smaller. */
     size_t (*scratch_bytes)(crd_op op, const crd_conv_size *size, int threads);
 
     void (*conv_forward)(crd_pool *pool, const crd_conv *conv);

@@ -18,6 +18,18 @@ crd_tensor crd_tensor_in(float *storage, int64_t depth, int64_t height, int64_t 
     return tensor;
 }
 
+crd_tensor crd_tensor_part(const crd_tensor *tensor, const int64_t origin[3], const int64_t size[3])
+{
+    crd_tensor part = *tensor;
+    CRD_ASSERT(origin[0] >= 0 && origin[1] >= 0 && origin[2] >= 0 && origin[0] + size[0] <= tensor->depth &&
+               origin[1] + size[1] <= tensor->height && origin[2] + size[2] <= tensor->width);
+    part.data += origin[0] * tensor->plane + origin[1] * tensor->row + origin[2] * tensor->channels;
+    part.depth = size[0];
+    part.height = size[1];
+    part.width = size[2];
+    return part;
+}
+
 int crd_border_runs(int64_t n, crd_border_run runs[3])
 {
     int count = 0;

@@ -7,6 +7,7 @@
 #include "base/monitor.h"
 #include "base/random/philox.h"
 #include "predict/run.h"
+#include "predict/work.h"
 
 enum { EDGE = 8, FARTHER = 24, MOST_PLACES = 64, SAMPLES = 4 };
 static const double share = 0.02;   /* of the run's work that the places may take */
@@ -107,6 +108,7 @@ static crd_status fit(asker *a, const int64_t size[3])
     for (int axis = 0; axis < 3; axis++) {
         same = same && a->plan.chunk[axis] == size[axis];
         a->plan.chunk[axis] = size[axis];
+        a->plan.keep[axis] = EDGE;
     }
     if (same) return CRD_OK;
     if (a->predictor != NULL) backend->predictor_free(&a->predictor);
@@ -120,27 +122,23 @@ static crd_status ask(asker *a, const crd_box *window, const crd_box *box, answe
     const crd_request *request = &a->r->request;
     const crd_interval *interval = &request->intervals[0];
     crd_chunk_result result;
+    crd_box keep = *box;
+    for (int axis = 0; axis < 3; axis++) keep.origin[axis] -= window->origin[axis];
     CRD_PASS(fit(a, window->size));
     CRD_PASS(crd_scan_read(a->r->scan, window, a->input));
+    request->backend->predictor_keep(a->predictor, &keep);
     CRD_PASS(request->backend->predictor_submit(a->predictor, 0, a->input, NULL, 0));
     CRD_PASS(request->backend->predictor_collect(a->predictor, &result));
     if (result.nonfinite > 0) {
         return crd_fail(CRD_ERR_NUMERIC, "%" PRId64 " values at a place on a tile's border aren't finite numbers",
                         result.nonfinite);
     }
-    out->voxels = 0;
-    for (int64_t z = 0; z < box->size[0]; z++) {
-        for (int64_t y = 0; y < box->size[1]; y++) {
-            for (int64_t x = 0; x < box->size[2]; x++) {
-                const int64_t row =
-                    (box->origin[0] + z - window->origin[0]) * window->size[1] + box->origin[1] + y - window->origin[1];
-                const int64_t at = row * window->size[2] + box->origin[2] + x - window->origin[2];
-                const int64_t width =
-                    (int64_t)result.percentiles[interval->high][at] - (int64_t)result.percentiles[interval->low][at];
-                out->probability[out->voxels] = (double)result.mean[at] / 0x1p24;
-                out->uncertainty[out->voxels++] = (double)width / 0x1p24;
-            }
-        }
+    out->voxels = box->size[0] * box->size[1] * box->size[2];
+    for (int64_t i = 0; i < out->voxels; i++) {
+        const int64_t width =
+            (int64_t)result.percentiles[interval->high][i] - (int64_t)result.percentiles[interval->low][i];
+        out->probability[i] = (double)result.mean[i] / 0x1p24;
+        out->uncertainty[i] = (double)width / 0x1p24;
     }
     return CRD_OK;
 }
@@ -159,12 +157,12 @@ static void compare(const answer *near, const answer *far, crd_certificate *out)
 /* As many places as the share pays for, one at least. */
 static int64_t count_places(const crd_request *request, int64_t samples)
 {
-    double all = (double)request->chunks * (double)request->samples, one = (double)samples;
-    for (int axis = 0; axis < 3; axis++) {
-        all *= (double)request->plan.axes[axis].window;
-        one *= (double)(EDGE + 2 * reach_of(request));
-    }
-    const double paid = share * all / (2.0 * one);
+    const crd_net *net = &request->model->net;
+    const int64_t reach = reach_of(request), edge = EDGE + 2 * reach, window[3] = {edge, edge, edge};
+    crd_crop crop;
+    crd_crop_make(net, window, &(crd_box){{reach, reach, reach}, {EDGE, EDGE, EDGE}}, &crop);
+    const crd_cost one = crd_crop_cost(net, &crop);
+    const double paid = share * crd_run_work(request) / (2.0 * (one.encoder + (double)samples * one.decoder));
     return paid < 1.0 ? 1 : paid < MOST_PLACES ? (int64_t)paid : MOST_PLACES;
 }
 

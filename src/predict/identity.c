@@ -5,60 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/memory.h"
-#include "base/monitor.h"
-#include "chunk/mask.h"
 #include "predict/mode.h"
 #include "predict/settings.h"
-
-/* Of shape, type and voxels, whatever the format. */
-static crd_status hash_volume(const char *path, const crd_volume_options *options, const char *stage,
-                              const crd_monitor *monitor, char text[CRD_SHA256_TEXT])
-{
-    enum { PIECE = 16 << 20 };
-    crd_status status = CRD_OK;
-    crd_volume *volume = NULL;
-    void *voxels = NULL;
-    crd_sha256 hash;
-    char lead[128];
-    CRD_TRY(crd_volume_open(path, options, NULL, &volume));
-    const crd_volume_info *info = crd_volume_describe(volume);
-    const int64_t *shape = info->shape;
-    const size_t size = crd_type_size(info->type);
-    const int length = snprintf(lead, sizeof lead, "%lld,%lld,%lld %s\n", (long long)shape[0], (long long)shape[1],
-                                (long long)shape[2], crd_type_name(info->type));
-    int64_t slices = PIECE / (int64_t)size / (shape[1] * shape[2]);
-    if (slices < 1) slices = 1;
-    if (slices > shape[0]) slices = shape[0];
-    CRD_TRY(crd_alloc(slices * shape[1] * shape[2], size, "slices to take the fingerprint of", &voxels));
-    crd_sha256_begin(&hash);
-    crd_sha256_add(&hash, lead, (size_t)length);
-    for (int64_t z = 0; z < shape[0]; z += slices) {
-        const int64_t count = shape[0] - z < slices ? shape[0] - z : slices;
-        const crd_box box = {{z, 0, 0}, {count, shape[1], shape[2]}};
-        CRD_TRY(crd_advance(monitor, stage, "slices", z, shape[0], NULL));
-        CRD_TRY(crd_volume_read(volume, &box, info->type, voxels));
-        crd_sha256_add(&hash, voxels, (size_t)(count * shape[1] * shape[2]) * size);
-    }
-    CRD_TRY(crd_advance(monitor, stage, "slices", shape[0], shape[0], NULL));
-    crd_sha256_end(&hash, text);
-done:
-    crd_volume_close(&volume);
-    crd_free(&voxels);
-    return status;
-}
-
-crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out)
-{
-    const char *mask = crd_request_mask_file(request);
-    CRD_PASS(crd_sha256_file(request->options->model, out->model));
-    CRD_PASS(
-        hash_volume(request->options->scan, &request->reading, "taking the scan's fingerprint", monitor, out->scan));
-    out->mask[0] = '\0';
-    if (mask == NULL) return CRD_OK;
-    const crd_volume_options reading = crd_mask_reading(mask, request->scan.shape);
-    return hash_volume(mask, &reading, "taking the mask's fingerprint", monitor, out->mask);
-}
 
 /* What model and scan have made of a setting stands in its place, at the end of the object. */
 static bool settle(cJSON *object, const char *key, cJSON *value)
@@ -74,18 +22,21 @@ static bool settle_text(cJSON *object, const char *key, const char *text)
     return settle(object, key, cJSON_CreateString(text));
 }
 
-static bool fill(const crd_request *request, const crd_fingerprints *fingerprints, const char *device, cJSON *object)
+static bool fill(const crd_request *request, const crd_fingerprints *fingerprints, const char *norms,
+                 const char *device, cJSON *object)
 {
     char text[256];
     bool fine = settle_text(object, "program", crd_version()) && settle_text(object, "model", fingerprints->model) &&
                 settle_text(object, "scan", fingerprints->scan) && settle_text(object, "device", device) &&
-                settle(object, "samples", cJSON_CreateNumber((double)request->samples)) &&
-                settle(object, "step", cJSON_CreateNumber((double)request->step));
-    if (request->seamless) {
+                settle(object, "samples", cJSON_CreateNumber((double)request->samples));
+    if (!request->seamless) {
+        fine = fine && settle(object, "step", cJSON_CreateNumber((double)request->step));
+    } else { /* finished tiles lie in files of the final format */
         snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)request->plan.axes[0].stride,
                  (long long)request->plan.axes[1].stride, (long long)request->plan.axes[2].stride);
-        fine =
-            fine && settle_text(object, "tile", text) && settle_text(object, "norms", crd_norms_name(request->norms));
+        fine = fine && settle_text(object, "tile", text) &&
+               settle_text(object, "norms", crd_norms_name(request->norms)) &&
+               settle_text(object, CRD_IDENTITY_NORMS, norms) && settle_text(object, "format", request->suffix);
     }
     if (fingerprints->mask[0] != '\0') fine = fine && settle_text(object, CRD_IDENTITY_MASK, fingerprints->mask);
     const crd_axis_plan *axes = request->plan.axes;
@@ -102,15 +53,16 @@ static bool fill(const crd_request *request, const crd_fingerprints *fingerprint
     return fine && settle_text(object, "norm", text);
 }
 
-crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out)
+crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, const char *norms,
+                             char **out)
 {
     crd_status status = CRD_OK;
     char device[256];
     cJSON *object = NULL;
     *out = NULL;
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
-    CRD_TRY(crd_predict_record(request->options, CRD_SCOPE_RESULT, &object));
-    if (!fill(request, fingerprints, device, object)) {
+    CRD_TRY(crd_predict_record(request->options, request->seamless ? CRD_SCOPE_FINISH : CRD_SCOPE_RESULT, &object));
+    if (!fill(request, fingerprints, norms, device, object)) {
         CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to describe the run");
     }
     CRD_TRY(crd_json_print(object, false, out));

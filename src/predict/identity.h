@@ -5,10 +5,8 @@
 #include "predict/request.h"
 #include "run/identity.h"
 
-/* Reads every file once. */
-crd_status crd_fingerprints_take(const crd_request *request, const crd_monitor *monitor, crd_fingerprints *out);
-
-/* Free the text with crd_free. */
-crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, char **out);
+/* `norms` is the fingerprint of what norms are frozen at; "" where they aren't. Free the text with crd_free. */
+crd_status crd_identity_make(const crd_request *request, const crd_fingerprints *fingerprints, const char *norms,
+                             char **out);
 
 #endif

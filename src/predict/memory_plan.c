@@ -14,8 +14,12 @@
 #include "predict/reader.h"
 #include "predict/sums/accumulate.h"
 #include "predict/sums/shared_slices.h"
+#include "predict/tiles/writer.h"
+#include "predict/work.h"
 
-static const int64_t mebibyte = 1 << 20, moderate = (int64_t)4 << 30;
+static const int64_t mebibyte = 1 << 20;
+/* What a run takes at most where nobody sets a limit and less will do; tiles have no sums. */
+static const int64_t moderate = (int64_t)4 << 30, moderate_tiled = (int64_t)3 << 30;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
 static const int64_t base_bytes = 48 << 20;
 static const int64_t least_cache = 8 << 20, most_cache = 256 << 20;
@@ -51,9 +55,14 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     *out = base_bytes + host + request->model->net.model.total * (int64_t)sizeof(float);
     *out += voxels * (CRD_READER_BUFFERS * (int64_t)sizeof(float) + (int64_t)crd_type_size(request->scan.type));
     if (request->options->mask != NULL) *out += 10 * voxels; /* bytes, and the floats they are read as, twice */
-    *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
-    if (crd_growing_volumes_wanted(request)) *out += crd_growing_volumes_bytes(request);
-    *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
+    if (request->seamless) {
+        *out += crd_tile_writer_bytes(request) + crd_tile_files_bytes(request);
+        *out += request->chunks * (crd_tile_sums(request) + 2) * 8;
+    } else {
+        *out += CRD_WRITER_BUFFERS * crd_slice_bytes(request) + crd_accumulator_bytes(request);
+        *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
+        if (crd_growing_volumes_wanted(request)) *out += crd_growing_volumes_bytes(request);
+    }
     *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
     return CRD_OK;
 }
@@ -75,13 +84,15 @@ static crd_status divide(const crd_request *request, int64_t limit, division *ou
 {
     crd_slab_shape shape;
     crd_slab_tiles tiles;
+    *out = (division){.beside = 2 * cache_for(limit)};
+    if (request->seamless) return CRD_OK;
     crd_accumulator_shape(request, &shape);
     CRD_PASS(crd_slab_divide(&shape, &tiles));
     out->depth = shape.depth;
     out->all = tiles.total * tiles.bytes;
     out->least = CRD_SLAB_LEAST_TILES * tiles.bytes;
     if (out->least > out->all) out->least = out->all;
-    out->beside = 2 * cache_for(limit) + crd_slab_overhead(&tiles);
+    out->beside += crd_slab_overhead(&tiles);
     return CRD_OK;
 }
 
@@ -121,24 +132,29 @@ static crd_status find_smaller(const crd_request *request, int64_t limit, int64_
     return CRD_OK;
 }
 
-/* The run can't be done within the limit: says so, and which chunk would do. */
+/* The run can't be done within the limit: says so, and which chunk or tile would do. */
 static crd_status refuse(const crd_request *request, int64_t limit)
 {
-    int64_t needed, chunk[3] = {0}, bytes;
-    char smaller[96] = "no smaller chunk needs less";
+    int64_t needed, edges[3] = {0}, bytes;
+    const char *what = request->seamless ? "tile" : "chunk";
     const crd_axis_plan *axes = request->plan.axes;
+    char smaller[128];
     CRD_PASS(least_bytes(request, limit, &needed));
-    CRD_PASS(find_smaller(request, limit, chunk, &bytes));
-    if (bytes < needed) {
-        snprintf(smaller, sizeof smaller, "%s %lld,%lld,%lld would need %lld MiB",
-                 bytes <= limit ? "chunk" : "no chunk is small enough for that, even", (long long)chunk[0],
-                 (long long)chunk[1], (long long)chunk[2], (long long)(bytes / mebibyte + 1));
+    CRD_PASS(find_smaller(request, limit, edges, &bytes));
+    if (bytes >= needed) {
+        snprintf(smaller, sizeof smaller, "no smaller %s needs less", what);
+    } else {
+        const char *none =
+            request->seamless ? "no tile is small enough for that, even" : "no chunk is small enough for that, even";
+        snprintf(smaller, sizeof smaller, "%s %lld,%lld,%lld would need %lld MiB", bytes <= limit ? what : none,
+                 (long long)edges[0], (long long)edges[1], (long long)edges[2], (long long)(bytes / mebibyte + 1));
     }
-    return crd_fail(CRD_ERR_MEMORY,
-                    "the run needs %lld MiB of memory with chunk %lld,%lld,%lld (z,y,x) and max-memory allows %lld "
-                    "MiB; %s",
-                    (long long)(needed / mebibyte + 1), (long long)axes[0].window, (long long)axes[1].window,
-                    (long long)axes[2].window, (long long)(limit / mebibyte), smaller);
+    for (int axis = 0; axis < 3; axis++) edges[axis] = request->seamless ? axes[axis].stride : axes[axis].window;
+    return crd_fail(
+        CRD_ERR_MEMORY,
+        "the run needs %lld MiB of memory with %s %lld,%lld,%lld (z,y,x) and max-memory allows %lld MiB; %s",
+        (long long)(needed / mebibyte + 1), what, (long long)edges[0], (long long)edges[1], (long long)edges[2],
+        (long long)(limit / mebibyte), smaller);
 }
 
 /* Sums that processes leave for each other: as many rows deep at a time as each may have around its bands. */
@@ -146,7 +162,7 @@ static crd_status edge_bytes(const crd_request *request, int64_t depth, int proc
 {
     int64_t bytes;
     *out = 0;
-    if (processes == 1) return CRD_OK;
+    if (processes == 1 || request->seamless) return CRD_OK;
     CRD_PASS(crd_shared_slice_bytes(request, &bytes));
     return crd_product(bytes, depth, 2 * (int64_t)processes, out);
 }
@@ -156,17 +172,26 @@ static bool automatic(const char *text)
     return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0;
 }
 
-/* How thrifty the network must be, and what is fixed then. What lies beside it, the sums above all, needs the memory
- * more; and who sets no limit gets a run of moderate size, or one that isn't much larger than it has to be. */
-static crd_status choose_memory_saving(const crd_request *request, const int64_t chunk[3], int64_t beside,
-                                       crd_memory_plan *plan, int64_t *fixed)
+/* What the run should do with. What lies beside the network, the sums above all, needs the memory more; and who sets no
+ * limit gets a run of moderate size, or one that isn't much larger than it has to be. */
+static crd_status enough_bytes(const crd_request *request, const int64_t chunk[3], int64_t beside, int64_t limit,
+                               int64_t *out)
 {
-    int64_t enough = plan->limit;
-    CRD_PASS(fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, fixed));
-    if (automatic(request->options->max_memory)) {
-        const int64_t least = *fixed + beside, modest = least < moderate ? moderate : least + least / 8;
-        if (modest < enough) enough = modest;
-    }
+    const int64_t usual = request->seamless ? moderate_tiled : moderate;
+    int64_t least;
+    *out = limit;
+    if (!automatic(request->options->max_memory)) return CRD_OK;
+    CRD_PASS(fixed_bytes(request, chunk, CRD_MEMORY_SAVING_MOST, &least));
+    least += beside;
+    const int64_t modest = least < usual ? usual : least + least / 8;
+    if (modest < limit) *out = modest;
+    return CRD_OK;
+}
+
+/* How thrifty the network must be, and what is fixed then. */
+static crd_status choose_memory_saving(const crd_request *request, const int64_t chunk[3], int64_t beside,
+                                       int64_t enough, crd_memory_plan *plan, int64_t *fixed)
+{
     for (plan->memory_saving = 0; plan->memory_saving < CRD_MEMORY_SAVING_MOST; plan->memory_saving++) {
         CRD_PASS(fixed_bytes(request, chunk, plan->memory_saving, fixed));
         if (*fixed + beside <= enough) return CRD_OK;
@@ -198,33 +223,20 @@ static crd_status plan_norms(const crd_request *request, crd_memory_plan *plan)
     return CRD_OK;
 }
 
-crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
+/* What lies on the disk while the run goes on, and what stays. */
+static crd_status plan_disk(const crd_request *request, const crd_place *place, int64_t depth, crd_memory_plan *out)
 {
-    division sums;
-    int64_t fixed, voxels, edges;
-    int64_t chunk[3];
-    memset(out, 0, sizeof *out);
-    CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
-    if (automatic(request->options->max_memory)) out->limit /= place->local_size;
-    for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
-    CRD_PASS(divide(request, out->limit, &sums));
-    out->cache_bytes = cache_for(out->limit);
-    const int64_t all = sums.all;
-    CRD_PASS(choose_memory_saving(request, chunk, sums.beside + all, out, &fixed));
-    fixed += sums.beside;
-    if (fixed + sums.least > out->limit) return refuse(request, out->limit);
-    out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
-    const int64_t kept = crd_reader_kept_bytes(request);
-    if (out->slab_bytes == all && kept <= out->limit - fixed - all) out->kept_bytes = kept;
-    out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
-    CRD_PASS(plan_norms(request, out));
-    out->scratch_bytes = out->slab_bytes < all ? all : 0;
-
+    int64_t voxels, edges;
     CRD_PASS(crd_product(request->box.size[0], request->box.size[1], request->box.size[2], &voxels));
-    for (int64_t i = 0; i < request->quantity_count; i++) {
-        out->partial_bytes += voxels * (int64_t)crd_type_size(request->quantities[i].stored);
+    if (request->seamless) {
+        out->partial_bytes = crd_tile_files_spooled_bytes(request) + crd_tile_borders_bytes(request) +
+                             request->chunks * (crd_tile_sums(request) + 3) * 8;
+    } else {
+        for (int64_t i = 0; i < request->quantity_count; i++) {
+            out->partial_bytes += voxels * (int64_t)crd_type_size(request->quantities[i].stored);
+        }
+        out->partial_bytes += request->box.size[0] * (crd_slice_sums(request) + 3) * 8;
     }
-    out->partial_bytes += request->box.size[0] * (crd_slice_sums(request) + 3) * 8;
     for (int64_t i = 0; i < request->output_count; i++) {
         out->result_bytes += voxels * (int64_t)crd_type_size(request->outputs[i].type) + 65536;
     }
@@ -232,33 +244,64 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     out->partial_bytes += probes;
     out->result_bytes += probes;
     out->scratch_bytes *= place->size;
-    CRD_PASS(edge_bytes(request, sums.depth, place->size, &edges));
+    CRD_PASS(edge_bytes(request, depth, place->size, &edges));
     out->disk_bytes = out->partial_bytes + out->result_bytes + out->scratch_bytes + edges;
     return CRD_OK;
 }
 
-/* Seconds for one chunk of zeros; the first one, which finds cold caches, doesn't count. */
-static crd_status time_chunk(const crd_request *request, const crd_predictor_plan *plan, const float *input,
-                             double *seconds)
+crd_status crd_memory_plan_make(const crd_request *request, const crd_place *place, crd_memory_plan *out)
 {
-    crd_status status = CRD_OK;
-    crd_predictor *predictor = NULL;
+    division sums;
+    int64_t fixed, chunk[3], enough;
+    memset(out, 0, sizeof *out);
+    CRD_PASS(crd_memory_parse(request->options->max_memory, &out->limit));
+    if (automatic(request->options->max_memory)) out->limit /= place->local_size;
+    for (int axis = 0; axis < 3; axis++) chunk[axis] = request->plan.axes[axis].window;
+    CRD_PASS(divide(request, out->limit, &sums));
+    out->cache_bytes = cache_for(out->limit);
+    const int64_t all = sums.all;
+    CRD_PASS(enough_bytes(request, chunk, sums.beside + all, out->limit, &enough));
+    CRD_PASS(choose_memory_saving(request, chunk, sums.beside + all, enough, out, &fixed));
+    fixed += sums.beside;
+    if (fixed + sums.least > out->limit) return refuse(request, out->limit);
+    out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
+    const int64_t kept = crd_reader_kept_bytes(request), room = request->seamless ? enough : out->limit;
+    if (out->slab_bytes == all && kept <= room - fixed - all) out->kept_bytes = kept;
+    out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
+    CRD_PASS(plan_norms(request, out));
+    out->scratch_bytes = out->slab_bytes < all ? all : 0;
+    return plan_disk(request, place, sums.depth, out);
+}
+
+/* Seconds for one chunk of zeros; the first one, which finds cold caches, doesn't count. */
+static crd_status time_chunk(const crd_backend *backend, crd_predictor *predictor, const float *input, double *seconds)
+{
     crd_chunk_result result;
-    CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
     *seconds = 0.0;
     for (int i = 0; i < 3; i++) {
         const double start = crd_seconds();
-        CRD_TRY(request->backend->predictor_submit(predictor, 0, input, NULL, 0));
-        CRD_TRY(request->backend->predictor_collect(predictor, &result));
+        CRD_PASS(backend->predictor_submit(predictor, 0, input, NULL, 0));
+        CRD_PASS(backend->predictor_collect(predictor, &result));
         const double taken = crd_seconds() - start;
         if (i == 1 || (i == 2 && taken < *seconds)) *seconds = taken;
     }
+    return CRD_OK;
+}
+
+/* The same with a network made for it. */
+static crd_status time_network(const crd_request *request, const crd_predictor_plan *plan, const float *input,
+                               double *seconds)
+{
+    crd_status status = CRD_OK;
+    crd_predictor *predictor = NULL;
+    CRD_TRY(request->backend->predictor_create(&request->device, plan, &predictor));
+    CRD_TRY(time_chunk(request->backend, predictor, input, seconds));
 done:
     request->backend->predictor_free(&predictor);
     return status;
 }
 
-crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
+crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predictor, double *seconds)
 {
     static const int64_t largest[3] = {32, 64, 64};
     crd_status status = CRD_OK;
@@ -267,26 +310,28 @@ crd_status crd_memory_plan_eta(const crd_request *request, double *seconds)
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
+    memset(plan.keep, 0, sizeof plan.keep); /* its own norms will do */
+    if (!request->backend->on_host) {       /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
-        CRD_TRY(time_chunk(request, &plan, input, &one));
+        CRD_TRY(predictor != NULL ? time_chunk(request->backend, predictor, input, &one)
+                                  : time_network(request, &plan, input, &one));
         const int devices = crd_several_distinct(&request->device);
-        *seconds = (double)request->chunks * one / (devices > 1 ? devices : 1);
+        *seconds = predictor != NULL ? one * (double)request->chunks
+                                     : one * crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, plan.samples);
+        *seconds /= devices > 1 ? devices : 1;
         goto done;
     }
-    double scale = 1.0;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t edge = plan.chunk[axis];
-        if (edge > largest[axis]) plan.chunk[axis] = largest[axis];
-        scale *= (double)edge / (double)plan.chunk[axis];
+        if (plan.chunk[axis] > largest[axis]) plan.chunk[axis] = largest[axis];
     }
+    const double times = crd_run_work(request) / crd_chunk_work(plan.net, plan.chunk, request->samples);
     CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
     plan.samples = 1;
-    CRD_TRY(time_chunk(request, &plan, input, &one));
+    CRD_TRY(time_network(request, &plan, input, &one));
     plan.samples = 3;
-    CRD_TRY(time_chunk(request, &plan, input, &three));
+    CRD_TRY(time_network(request, &plan, input, &three));
     const double sample = three > one ? (three - one) / 2.0 : three / 3.0;
-    *seconds = (double)request->chunks * scale * (one + (double)(request->samples - 1) * sample);
+    *seconds = times * (one + (double)(request->samples - 1) * sample);
 done:
     crd_free(&input);
     return status;

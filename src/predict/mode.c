@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "predict/work.h"
+
 static const char *const norms_names[] = {
     [CRD_NORMS_CHUNK] = "chunk", [CRD_NORMS_TRAINING] = "training", [CRD_NORMS_SCAN] = "scan"};
 
@@ -107,7 +109,10 @@ crd_status crd_request_plan_tiles(crd_request *request)
     if (tile_given(request->options)) {
         memcpy(tile, given_tile, sizeof tile);
     } else {
-        crd_plan_best_tile(request->scan.shape, request->halo, step, request->backend->auto_tile_voxels, tile);
+        crd_tile_work work;
+        crd_tiles_work(&request->model->net, CRD_USUAL_SAMPLES, &work);
+        CRD_PASS(crd_plan_best_tile(request->scan.shape, request->halo, step, request->backend->auto_tile_voxels, &work,
+                                    tile));
     }
     return crd_plan_tiles(request->scan.shape, tile, request->halo, step, &request->plan);
 }

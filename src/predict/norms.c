@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "chunk/pieces.h"
 #include "net/store.h"
 #include "run/paths.h"
@@ -35,7 +36,7 @@ static crd_status measure(crd_predict_run *r, const crd_pieces *pieces)
     const crd_request *request = &r->request;
     crd_predictor_plan plan;
     crd_request_predictor(request, &plan);
-    return request->backend->measure_norms(&request->device, &plan, pieces, r->moments);
+    return request->backend->measure_norms(&request->device, &plan, pieces, &r->log.monitor, r->moments);
 }
 
 static crd_status write_file(const crd_predict_run *r, const char *path)
@@ -70,33 +71,84 @@ done:
     return status;
 }
 
-static crd_status make(crd_predict_run *r)
+/* Of what the file holds. */
+static void take_fingerprint(crd_predict_run *r)
+{
+    int64_t shape[4];
+    crd_sha256 hash;
+    shape_of(&r->request, shape);
+    crd_sha256_begin(&hash);
+    crd_sha256_add(&hash, shape, sizeof shape);
+    crd_sha256_add(&hash, r->moments, (size_t)(shape[0] * shape[1] * shape[2]) * sizeof *r->moments);
+    crd_sha256_end(&hash, r->norms_sha256);
+}
+
+/* From the run folder, where they are there; `*there` says so. */
+static crd_status load(crd_predict_run *r, bool *there)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
-    crd_pieces own = {0};
     CRD_TRY(crd_run_path(r->path, CRD_RUN_NORMS, &path));
-    if (r->folder.resume && access(path, F_OK) == 0) {
-        CRD_TRY(read_file(r, path));
-    } else {
-        const bool training = r->request.norms == CRD_NORMS_TRAINING;
-        if (!training) CRD_TRY(read_pieces(r, &own));
-        CRD_TRY(measure(r, training ? &r->request.model->pieces : &own));
-        CRD_TRY(write_file(r, path));
-    }
+    *there = access(path, F_OK) == 0;
+    if (*there) CRD_TRY(read_file(r, path));
 done:
-    crd_free(&own.voxels);
     crd_free(&path);
     return status;
 }
 
-crd_status crd_norms_prepare(crd_predict_run *r)
+static crd_status make(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    crd_pieces own = {0};
+    const bool training = r->request.norms == CRD_NORMS_TRAINING;
+    bool there = false;
+    if (r->folder.resume) CRD_TRY(load(r, &there));
+    if (there) goto done;
+    if (!training) CRD_TRY(read_pieces(r, &own));
+    CRD_TRY(measure(r, training ? &r->request.model->pieces : &own));
+    r->norms_new = true;
+done:
+    crd_free(&own.voxels);
+    return status;
+}
+
+static crd_status take_room(crd_predict_run *r)
 {
     _Static_assert(sizeof(crd_moments) == 2 * sizeof(double),
                    "moments are pairs of doubles, in memory and in the file");
+    return crd_alloc(r->request.samples * crd_net_moments(&r->request.model->net), sizeof *r->moments,
+                     "the norms' statistics", &r->moments);
+}
+
+crd_status crd_norms_prepare(crd_predict_run *r)
+{
     const int64_t count = r->request.samples * crd_net_moments(&r->request.model->net);
     if (r->request.norms == CRD_NORMS_CHUNK) return CRD_OK;
-    CRD_PASS(crd_alloc(count, sizeof *r->moments, "the norms' statistics", &r->moments));
+    CRD_PASS(take_room(r));
     if (crd_predict_first(r)) CRD_PASS(make(r));
-    return crd_dist_broadcast(r->dist, r->moments, count * (int64_t)sizeof *r->moments);
+    CRD_PASS(crd_dist_broadcast(r->dist, r->moments, count * (int64_t)sizeof *r->moments));
+    take_fingerprint(r);
+    return CRD_OK;
+}
+
+crd_status crd_norms_keep(crd_predict_run *r)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    if (!r->norms_new) return CRD_OK;
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_NORMS, &path));
+    CRD_TRY(write_file(r, path));
+done:
+    crd_free(&path);
+    return status;
+}
+
+crd_status crd_norms_of_complete(crd_predict_run *r)
+{
+    bool there;
+    if (r->request.norms == CRD_NORMS_CHUNK) return CRD_OK;
+    CRD_PASS(take_room(r));
+    CRD_PASS(load(r, &there));
+    if (there) take_fingerprint(r);
+    return CRD_OK;
 }

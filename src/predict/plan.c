@@ -20,6 +20,7 @@ static crd_status fill(crd_predict_plan *plan)
         needs->origin[axis] = request->box.origin[axis];
         needs->size[axis] = request->box.size[axis];
         needs->chunk[axis] = request->plan.axes[axis].window;
+        needs->tile[axis] = request->seamless ? request->plan.axes[axis].stride : 0;
     }
     needs->seamless = request->seamless;
     needs->halo = request->halo;
@@ -32,7 +33,7 @@ static crd_status fill(crd_predict_plan *plan)
     needs->disk_bytes = memory.disk_bytes;
     needs->result_bytes = memory.result_bytes;
     needs->scratch_bytes = memory.scratch_bytes;
-    return crd_memory_plan_eta(request, &needs->eta_seconds);
+    return crd_memory_plan_eta(request, NULL, &needs->eta_seconds);
 }
 
 crd_status crd_predict_plan_make(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_plan **out)

@@ -7,7 +7,7 @@
 struct crd_reader {
     const crd_request *request;
     crd_scan *scan;
-    const int64_t *rows;
+    const int64_t *units;
     int64_t total, taken;               /* chunks */
     float *buffers[CRD_READER_BUFFERS]; /* chunk i is in buffer i modulo their number */
     crd_queue *queue;
@@ -16,8 +16,8 @@ struct crd_reader {
 static int64_t number_of(const crd_reader *reader, int64_t index)
 {
     const crd_request *request = reader->request;
-    const int64_t per_row = request->count[1] * request->count[2];
-    return crd_request_chunk(request, reader->rows[index / per_row] * per_row + index % per_row);
+    const int64_t per_unit = crd_request_unit(request);
+    return crd_request_chunk(request, reader->units[index / per_unit] * per_unit + index % per_unit);
 }
 
 static crd_status read_chunk(void *context, int64_t index, int thread)
@@ -53,7 +53,7 @@ static void allow(crd_reader *reader)
     crd_queue_allow(reader->queue, end < reader->total ? end : reader->total);
 }
 
-crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *rows, int64_t row_count,
+crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *units, int64_t unit_count,
                              bool keep, crd_reader **out)
 {
     crd_status status = CRD_OK;
@@ -62,8 +62,8 @@ crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, c
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *reader, "the reader", &reader));
     reader->request = request;
-    reader->rows = rows;
-    reader->total = row_count * request->count[1] * request->count[2];
+    reader->units = units;
+    reader->total = unit_count * crd_request_unit(request);
     CRD_TRY(crd_scan_reopen(scan, &reader->scan));
     if (keep) {
         crd_box region;

@@ -8,10 +8,10 @@ enum { CRD_READER_BUFFERS = 2 };
 
 typedef struct crd_reader crd_reader;
 
-/* Reads the chunks of the rows listed (numbers as in crd_request_row), one row after the other. Everything is borrowed
+/* Reads the chunks of the units listed (crd_request_unit), one unit after the other. Everything is borrowed
  * until the reader is freed; the scan is opened once more for the thread. Where `keep` is true, a row's slices stay in
  * memory (crd_reader_kept_bytes), and each is read from disk once. */
-crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *rows, int64_t row_count,
+crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *units, int64_t unit_count,
                              bool keep, crd_reader **out);
 int64_t crd_reader_kept_bytes(const crd_request *request);
 /* Stops the thread, wherever it is. */

@@ -14,7 +14,7 @@
 
 __extension__ typedef unsigned __int128 wide_sum;
 
-/* Sums over all slices of the box. */
+/* Sums over all of the box. */
 typedef struct totals {
     int64_t inside, foreground;
     wide_sum *intervals; /* sums of round(value * 2^32) */
@@ -43,8 +43,8 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
         t->least[i] = INFINITY;
         t->most[i] = -INFINITY;
     }
-    for (int64_t z = 0; z < request->box.size[0]; z++) {
-        const uint64_t *sums = crd_partial_sums(partial, z);
+    for (int64_t item = 0; item < crd_partial_items(partial); item++) {
+        const uint64_t *sums = crd_partial_sums(partial, item);
         t->inside += (int64_t)sums[CRD_SUM_INSIDE];
         t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
         for (int64_t i = 0; i < request->interval_count; i++) {
@@ -184,7 +184,11 @@ static void fill_inputs(const crd_record *record, crd_manifest *m)
 
 static void fill_plan(const crd_request *request, crd_manifest *m)
 {
-    for (int axis = 0; axis < 3; axis++) m->plan.chunk[axis] = request->plan.axes[axis].window;
+    for (int axis = 0; axis < 3; axis++) {
+        m->plan.chunk[axis] = request->plan.axes[axis].window;
+        m->plan.tile[axis] = request->seamless ? request->plan.axes[axis].stride : 0;
+    }
+    m->plan.halo = request->halo;
     m->plan.step = request->step;
     m->plan.trim = request->options->trim;
     memcpy(m->plan.origin, request->box.origin, sizeof m->plan.origin);

@@ -248,6 +248,20 @@ int64_t crd_request_chunk(const crd_request *request, int64_t index)
     return (z * request->plan.axes[1].count + y) * request->plan.axes[2].count + x;
 }
 
+int64_t crd_request_index(const crd_request *request, int64_t number)
+{
+    const crd_axis_plan *axes = request->plan.axes;
+    const int64_t x = number % axes[2].count - request->first[2];
+    const int64_t y = number / axes[2].count % axes[1].count - request->first[1];
+    const int64_t z = number / axes[2].count / axes[1].count - request->first[0];
+    return (z * request->count[1] + y) * request->count[2] + x;
+}
+
+int64_t crd_request_unit(const crd_request *request)
+{
+    return request->seamless ? 1 : request->count[1] * request->count[2];
+}
+
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end)
 {
     const int64_t low = request->box.origin[0], high = low + request->box.size[0];
@@ -255,6 +269,13 @@ void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, in
     crd_axis_keep(&request->plan.axes[0], request->first[0] + row, begin, end);
     if (*begin < low) *begin = low;
     if (*end > high) *end = high;
+}
+
+void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box *out)
+{
+    crd_box window, keep;
+    crd_plan_chunk(&request->plan, chunk_number, &window, &keep);
+    *out = request->seamless ? keep : window;
 }
 
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
@@ -271,9 +292,14 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
         .keep_samples = request->aggregate_samples || request->save_samples,
         .first_sample = request->first_sample,
-        .any_order = request->count[1] * request->count[2], /* sums don't mind, but a row is finished before the next */
+        /* sums don't mind, but a row is finished before the next; tiles don't wait for each other */
+        .any_order = request->seamless ? request->chunks : request->count[1] * request->count[2],
     };
-    for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
+    for (int axis = 0; axis < 3; axis++) {
+        const crd_axis_plan *plan = &request->plan.axes[axis];
+        out->chunk[axis] = plan->window;
+        if (request->seamless) out->keep[axis] = plan->stride < plan->window ? plan->stride : plan->window;
+    }
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
         if (request->quantities[i].kind == CRD_DEVIATION) out->standard_deviation = true;
     }

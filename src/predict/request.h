@@ -90,9 +90,15 @@ crd_status crd_request_with_chunk(const crd_request *request, const int64_t chun
 
 /* Chunk `index` of the run, z slowest: its number in the plan of the whole scan. */
 int64_t crd_request_chunk(const crd_request *request, int64_t index);
+/* The same backwards. */
+int64_t crd_request_index(const crd_request *request, int64_t number);
+/* Chunks of a unit of work, which are computed and finished together: a row of overlapping chunks, or one tile. */
+int64_t crd_request_unit(const crd_request *request);
 /* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end);
 
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out);
+/* Which part of a chunk the predictor is asked for, in the scan: all of it, or of a tile what it keeps. */
+void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box *out);
 
 #endif

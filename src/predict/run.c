@@ -1,5 +1,5 @@
 /* A prediction from end to end: a reader thread ahead, the network, a writer thread behind. Processes of a job share
- * the rows of chunks; rank 0 alone talks, keeps the log and makes the volumes. */
+ * the rows of chunks, or the tiles; rank 0 alone talks, keeps the log and completes the volumes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,39 +14,49 @@
 #include "predict/training_match.h"
 #include "run/paths.h"
 
-/* Rows whose kept part holds an unfinished slice. */
-static crd_status find_rows(crd_predict_run *r)
+static crd_status find_units(crd_predict_run *r)
 {
-    const uint8_t *finished = crd_partial_finished(r->partial);
-    CRD_PASS(crd_alloc(r->request.count[0], sizeof *r->rows, "the rows", &r->rows));
-    for (int64_t row = 0; row < r->request.count[0]; row++) {
-        int64_t begin, end;
-        bool needed = false;
-        crd_request_row(&r->request, row, &begin, &end);
-        for (int64_t z = begin; z < end && !needed; z++) needed = !finished[z - r->request.box.origin[0]];
-        if (needed) r->rows[r->row_count++] = row;
+    const int64_t units = r->request.chunks / crd_predict_per_unit(r);
+    CRD_PASS(crd_alloc(units, sizeof *r->units, "the work to be done", &r->units));
+    for (int64_t unit = 0; unit < units; unit++) {
+        if (!r->finisher->done(r, unit)) r->units[r->unit_count++] = unit;
     }
     return CRD_OK;
 }
 
 /* One process measures the scan; the others get its figures. */
-static crd_status open_scan(crd_predict_run *r)
+static crd_status settle_scan(crd_predict_run *r)
 {
+    const crd_volume_statistics *measured = NULL;
     crd_volume_statistics statistics;
-    const crd_request *request = &r->request;
-    const char *mask = request->options->mask;
-    crd_scan_options options = {
-        .volume = &request->reading, .norm = request->norm, .mask = mask != NULL && mask[0] != '\0' ? mask : NULL};
+    if (!crd_scan_needs_statistics(r->scan)) return crd_scan_settle(r->scan, NULL, &r->log.monitor);
     if (crd_predict_first(r)) {
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
-        crd_training_match_check(request, r->scan, &r->log.monitor);
-        statistics = *crd_scan_statistics(r->scan);
+        CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &measured));
+        statistics = *measured;
+        CRD_PASS(crd_scan_settle(r->scan, &statistics, &r->log.monitor));
+        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
-    if (!crd_predict_first(r)) {
-        options.measured = &statistics;
-        CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
-    }
+    return crd_predict_first(r) ? CRD_OK : crd_scan_settle(r->scan, &statistics, &r->log.monitor);
+}
+
+static crd_status open_scan(crd_predict_run *r, bool statistics)
+{
+    const crd_request *request = &r->request;
+    const char *mask = request->options->mask;
+    const crd_scan_options options = {.volume = &request->reading,
+                                      .norm = request->norm,
+                                      .mask = mask != NULL && mask[0] != '\0' ? mask : NULL,
+                                      .unmeasured = true};
+    CRD_PASS(crd_scan_open(request->options->scan, &options, &r->log.monitor, &r->scan));
+    return crd_predict_first(r) ? crd_inspection_start(request, r->scan, statistics, &r->inspection) : CRD_OK;
+}
+
+static crd_status prepare_scan(crd_predict_run *r)
+{
+    const crd_request *request = &r->request;
+    CRD_PASS(open_scan(r, true));
+    CRD_PASS(settle_scan(r));
     if (request->seamless) {
         const crd_axis_plan *axes = request->plan.axes;
         CRD_PASS(crd_scan_extend(r->scan, (int64_t[]){axes[0].extent, axes[1].extent, axes[2].extent}));
@@ -57,31 +67,71 @@ static crd_status open_scan(crd_predict_run *r)
     return crd_alloc(chunk > most ? chunk : most, 1, "the mask", &r->inside);
 }
 
-/* The fingerprints, of which that of a large scan takes long, and the run's identity, which must be known before
- * anything can be resumed. */
-static crd_status identify(crd_predict_run *r)
+static bool repeats(const crd_predict_run *r)
 {
-    const char *repeats = r->request.options->repeats;
-    CRD_PASS(crd_fingerprints_take(&r->request, &r->log.monitor, &r->fingerprints));
-    if (repeats != NULL && repeats[0] != '\0') {
-        char device[256];
-        CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
-        CRD_PASS(crd_identity_check_repeated(repeats, &r->fingerprints, device, &r->log.monitor));
-    }
-    return crd_identity_make(&r->request, &r->fingerprints, &r->identity);
+    return r->request.options->repeats != NULL && r->request.options->repeats[0] != '\0';
 }
 
-/* Rank 0 opens the finished slices, or begins anew. Where others can begin meanwhile, a new run is identified later,
- * unless there is something to be cleared away for it: what can still be refused must be known then. */
+/* The run's identity must be known before anything can be resumed. */
+static crd_status identify(crd_predict_run *r)
+{
+    const crd_fingerprints *taken;
+    CRD_PASS(crd_inspection_fingerprints(r->inspection, &r->log.monitor, &taken));
+    if (repeats(r)) {
+        char device[256];
+        CRD_PASS(r->request.backend->describe(&r->request.device, device, sizeof device));
+        CRD_PASS(crd_identity_check_repeated(r->request.options->repeats, taken, device, &r->log.monitor));
+    }
+    return crd_identity_make(&r->request, taken, r->norms_sha256, &r->identity);
+}
+
+/* The same beside the computing. */
+static crd_status identify_later(void *run, const crd_fingerprints *fingerprints)
+{
+    crd_predict_run *r = run;
+    crd_status status = CRD_OK;
+    char *identity = NULL;
+    CRD_TRY(crd_identity_make(&r->request, fingerprints, r->norms_sha256, &identity));
+    CRD_TRY(crd_identity_write(r->path, identity));
+    r->identity = identity;
+    identity = NULL;
+done:
+    crd_free(&identity);
+    return status;
+}
+
+/* What nothing has waited for yet. */
+static crd_status end_inspection(crd_predict_run *r)
+{
+    const crd_fingerprints *fingerprints;
+    const crd_volume_statistics *statistics;
+    CRD_PASS(crd_inspection_wait(r->inspection, &r->log.monitor));
+    CRD_PASS(crd_inspection_fingerprints(r->inspection, &r->log.monitor, &fingerprints));
+    r->fingerprints = *fingerprints;
+    if (!crd_scan_needs_statistics(r->scan)) {
+        CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &statistics));
+        CRD_PASS(crd_scan_settle(r->scan, statistics, &r->log.monitor));
+        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+    }
+    crd_inspection_free(&r->inspection);
+    return CRD_OK;
+}
+
+/* Rank 0 opens what is finished, or begins anew. A new run is identified beside the computing, unless there is
+ * something to be cleared away for it or to be compared with: what can still be refused must be known then. */
 static crd_status open_first(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
     char *log = NULL;
-    if (r->folder.occupied || crd_dist_size(r->dist) == 1) CRD_TRY(identify(r));
+    const bool now = r->folder.occupied || repeats(r);
+    if (now) CRD_TRY(identify(r));
     if (!r->folder.resume) CRD_TRY(crd_run_folder_clear(&r->folder));
     CRD_TRY(crd_run_path(r->path, CRD_RUN_LOG, &log));
     CRD_TRY(crd_partial_open(r->path, &r->request, r->identity, r->folder.resume, &r->partial));
+    if (r->folder.resume && r->finisher->restore != NULL) CRD_TRY(r->finisher->restore(r));
+    if (!now) crd_inspection_then(r->inspection, identify_later, r);
     CRD_TRY(crd_run_folder_list(&r->folder));
+    CRD_TRY(crd_norms_keep(r));
     CRD_TRY(crd_run_log_open(&r->log, log, r->folder.resume));
 done:
     crd_free(&log);
@@ -91,18 +141,22 @@ done:
 static crd_status open_partial(crd_predict_run *r)
 {
     crd_status status = CRD_OK;
-    const int64_t slices = r->request.box.size[0];
+    int64_t items = 0;
     uint8_t *finished = NULL;
-    CRD_TRY(crd_alloc(slices, 1, "the finished slices", &finished));
     if (crd_predict_first(r)) {
         CRD_TRY(open_first(r));
-        memcpy(finished, crd_partial_finished(r->partial), (size_t)slices);
+        CRD_TRY(r->finisher->open(r));
+        items = crd_partial_items(r->partial);
     }
-    CRD_TRY(crd_dist_broadcast(r->dist, finished, slices));
+    CRD_TRY(crd_dist_broadcast(r->dist, &items, (int64_t)sizeof items));
+    CRD_TRY(crd_alloc(items, 1, "what is finished", &finished));
+    if (crd_predict_first(r)) memcpy(finished, crd_partial_finished(r->partial), (size_t)items);
+    CRD_TRY(crd_dist_broadcast(r->dist, finished, items));
     if (!crd_predict_first(r)) {
         CRD_TRY(crd_partial_join(r->path, &r->request, crd_dist_rank(r->dist), finished, &r->partial));
+        CRD_TRY(r->finisher->open(r));
     }
-    CRD_TRY(find_rows(r));
+    CRD_TRY(find_units(r));
 done:
     crd_free(&finished);
     return status;
@@ -113,15 +167,17 @@ done:
 static void tell_plan(crd_predict_run *r, double seconds)
 {
     const crd_axis_plan *axes = r->request.plan.axes;
-    const int64_t chunks = r->row_count * crd_predict_per_row(r);
+    const int64_t chunks = r->unit_count * crd_predict_per_unit(r);
     const double share = (double)chunks / (double)r->request.chunks / (double)crd_dist_size(r->dist);
     const double eta = seconds * share, unit = eta < 60.0 ? 1.0 : eta < 3600.0 ? 60.0 : 3600.0;
     char fields[64], times[64], number[CRD_NUMBER_BYTES];
+    int64_t edges[3];
+    for (int axis = 0; axis < 3; axis++) edges[axis] = r->request.seamless ? axes[axis].stride : axes[axis].window;
     crd_info(r->log.outer,
              "%" PRId64 " of %" PRId64 " %s of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) with %" PRId64
              " samples to compute: about %.*f %s, %.2f GiB of memory, %.2f GiB of disk%s",
-             chunks, r->request.chunks, r->request.seamless ? "tiles, seen with their halo as chunks" : "chunks",
-             axes[0].window, axes[1].window, axes[2].window, r->request.samples, eta < 60.0 ? 0 : 1, eta / unit,
+             chunks, r->request.chunks, crd_predict_pieces(r), edges[0], edges[1], edges[2], r->request.samples,
+             eta < 60.0 ? 0 : 1, eta / unit,
              eta < 60.0     ? "s"
              : eta < 3600.0 ? "min"
                             : "hours",
@@ -134,27 +190,18 @@ static void tell_plan(crd_predict_run *r, double seconds)
 
 static crd_status start(crd_predict_run *r)
 {
-    crd_status status = CRD_OK;
     crd_predictor_plan plan;
-    char *scratch = NULL, name[48];
     crd_request_predictor(&r->request, &plan);
     plan.memory_saving = r->memory.memory_saving;
-    snprintf(name, sizeof name, "scratch.%d", crd_dist_rank(r->dist));
-    CRD_TRY(crd_run_partial_path(r->path, name, &scratch));
     plan.moments = r->moments;
-    CRD_TRY(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
-    CRD_TRY(crd_accumulator_create(&r->request, r->memory.slab_bytes, scratch, &r->accumulator));
-    CRD_TRY(crd_writer_create(&r->request, r->partial, r->growing, &r->writer));
-done:
-    crd_free(&scratch);
-    return status;
+    CRD_PASS(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));
+    return r->finisher->start(r);
 }
 
 static void stop(crd_predict_run *r)
 {
     crd_reader_free(&r->reader);
-    crd_writer_free(&r->writer);
-    crd_accumulator_free(&r->accumulator);
+    if (r->finisher != NULL) r->finisher->stop(r);
     crd_sharing_close(&r->sharing);
     if (r->predictor != NULL) r->request.backend->predictor_free(&r->predictor);
 }
@@ -163,7 +210,7 @@ static void stop(crd_predict_run *r)
 typedef struct share {
     crd_place place;
     int64_t chunks, bands;
-    double seconds; /* until its last slice was written */
+    double seconds; /* until its last item was finished */
     crd_run_times times;
 } share;
 
@@ -199,24 +246,22 @@ done:
 
 /* All files of this process are closed; rank 0 opens them again, as a resumed run would, and so sees what others wrote.
  */
-static crd_status gather_slices(crd_predict_run *r)
+static crd_status gather_finished(crd_predict_run *r)
 {
-    const bool grows = r->growing != NULL;
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
-    crd_growing_volumes_free(&r->growing);
+    r->finisher->close(r);
     crd_partial_close(&r->partial);
     CRD_PASS(crd_dist_barrier(r->dist));
     if (!crd_predict_first(r)) return CRD_OK;
     CRD_PASS(crd_partial_join(r->path, &r->request, 0, NULL, &r->partial));
-    if (grows)
-        CRD_PASS(crd_growing_volumes_create(&r->request, r->partial, r->path, true, &r->log.monitor, &r->growing));
-    for (int64_t i = 0; i < r->request.box.size[0]; i++) {
+    CRD_PASS(r->finisher->gather(r));
+    for (int64_t i = 0; i < crd_partial_items(r->partial); i++) {
         if (crd_partial_finished(r->partial)[i]) continue;
         return crd_fail(CRD_ERR_SYSTEM,
-                        "slice %" PRId64
-                        " was finished by another process and isn't in %s/.partial: do all machines see "
+                        "number %" PRId64
+                        " of the %s was finished by another process and isn't in %s/.partial: do all machines see "
                         "this folder?",
-                        r->request.box.origin[0] + i, r->path);
+                        i, r->finisher->items, r->path);
     }
     return CRD_OK;
 }
@@ -226,12 +271,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
     crd_status status = CRD_OK;
     char *probe = NULL;
     const double begun = crd_run_log_seconds(&r->log);
-    if (r->growing != NULL) {
-        CRD_TRY(crd_growing_volumes_finish(r->growing, &r->log.monitor));
-        CRD_TRY(crd_volumes_measure(&r->request, r->partial, &r->log.monitor, &r->seams));
-    } else {
-        CRD_TRY(crd_volumes_write(&r->request, r->partial, r->path, &r->log.monitor, &r->seams));
-    }
+    CRD_TRY(r->finisher->commit(r));
     r->times.writing = crd_run_log_seconds(&r->log) - begun;
     CRD_TRY(crd_run_path(r->path, CRD_RUN_PROBE, &probe));
     CRD_TRY(crd_probes_write(r->probes, r->partial, r->scan, probe));
@@ -247,7 +287,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .times = &r->times,
                                .computed = r->all};
     CRD_TRY(crd_record_write(&record, r->path, result));
-    crd_growing_volumes_free(&r->growing);
+    r->finisher->close(r);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_run_partial_remove(r->path));
     crd_run_log_event(&r->log, "done", "", "");
@@ -256,29 +296,30 @@ done:
     return status;
 }
 
-static crd_status identify_later(crd_predict_run *r)
+/* A device takes long to make ready: its own network is timed, once it is there. The order in which several give back
+ * their results leaves no room for that. */
+static bool times_own_network(const crd_predict_run *r)
 {
-    if (r->identity != NULL) return CRD_OK;
-    CRD_PASS(identify(r));
-    return crd_identity_write(r->path, r->identity);
+    return r->unit_count > 0 && !r->request.backend->on_host && r->request.device.device_count <= 1;
+}
+
+static crd_status expect(crd_predict_run *r)
+{
+    double seconds = 0.0;
+    if (!crd_predict_first(r)) return CRD_OK; /* the others begin meanwhile */
+    if (r->unit_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, r->predictor, &seconds));
+    tell_plan(r, seconds);
+    return CRD_OK;
 }
 
 static crd_status prepare(crd_predict_run *r)
 {
-    double seconds = 0.0;
-    CRD_PASS(open_scan(r));
+    CRD_PASS(prepare_scan(r));
+    CRD_PASS(crd_norms_prepare(r));
     CRD_PASS(open_partial(r));
-    if (crd_growing_volumes_wanted(&r->request) && crd_predict_first(r)) {
-        CRD_PASS(crd_growing_volumes_create(&r->request, r->partial, r->path, r->folder.resume, &r->log.monitor,
-                                            &r->growing));
-    }
     CRD_PASS(crd_probes_create(&r->request, &r->probes));
-    CRD_PASS(crd_sharing_open(r->dist, &r->request, r->rows, r->row_count, &r->sharing));
-    if (crd_predict_first(r)) { /* the others begin meanwhile */
-        CRD_PASS(identify_later(r));
-        if (r->row_count > 0) CRD_PASS(crd_memory_plan_eta(&r->request, &seconds));
-        tell_plan(r, seconds);
-    }
+    CRD_PASS(crd_sharing_open(r->dist, &r->request, r->units, r->unit_count, &r->sharing));
+    if (!times_own_network(r)) CRD_PASS(expect(r));
     r->times.preparing = crd_run_log_seconds(&r->log);
     return CRD_OK;
 }
@@ -293,7 +334,7 @@ static crd_status meet(crd_predict_run *r)
     if (crd_dist_size(r->dist) == 1) return CRD_OK;
     CRD_PASS(crd_dist_agree_options(r->dist, &crd_predict_settings, r->request.options));
     CRD_PASS(crd_dist_describe(r->dist, text, (int64_t)sizeof text));
-    crd_info(&r->log.monitor, "%s share the rows of chunks", text);
+    crd_info(&r->log.monitor, "%s share the %s", text, r->request.seamless ? "tiles" : "rows of chunks");
     CRD_PASS(crd_dist_agree(r->dist, "devices", r->request.backend->name));
     if (on_host && device->isa == NULL) CRD_PASS(crd_dist_agree_isa(r->dist, &r->log.monitor, &device->isa));
     CRD_PASS(r->request.backend->describe(device, text, sizeof text));
@@ -303,14 +344,15 @@ static crd_status meet(crd_predict_run *r)
     return CRD_OK;
 }
 
-/* Finished slices that are still under way are brought home first; the sentence says how to go on. */
+/* What is finished and still under way is brought home first; the sentence says how to go on. */
 static crd_status say_how_to_go_on(crd_predict_run *r)
 {
     const crd_error error = *crd_last_error();
-    if (r->writer != NULL) (void)crd_writer_wait(r->writer);
+    if (r->finisher != NULL) (void)r->finisher->wait(r);
+    crd_inspection_free(&r->inspection);
     if (r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) return crd_error_adopt(&error);
-    return crd_fail(error.status, "%s; finished slices are kept, and the same command with --resume goes on in %s",
-                    error.message, r->path);
+    return crd_fail(error.status, "%s; finished %s are kept, and the same command with --resume goes on in %s",
+                    error.message, r->finisher->items, r->path);
 }
 
 /* Rank 0 makes and locks the folder. */
@@ -339,6 +381,8 @@ static crd_status check_complete(crd_predict_run *r, crd_predict_result *result)
     char *path = NULL;
     crd_manifest manifest = {0};
     if (!crd_predict_first(r)) return CRD_OK;
+    CRD_TRY(open_scan(r, false));
+    CRD_TRY(crd_norms_of_complete(r));
     CRD_TRY(identify(r));
     CRD_TRY(crd_run_path(r->path, CRD_RUN_MANIFEST, &path));
     CRD_TRY(crd_manifest_read(path, &manifest));
@@ -358,17 +402,18 @@ done:
 static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 {
     CRD_PASS(prepare(r));
-    CRD_PASS(crd_norms_prepare(r));
-    if (r->row_count > 0) {
+    if (r->unit_count > 0) {
         const double begun = crd_run_log_seconds(&r->log);
         CRD_PASS(start(r));
+        if (times_own_network(r)) CRD_PASS(expect(r));
         r->times.starting = crd_run_log_seconds(&r->log) - begun;
         CRD_PASS(crd_predict_compute(r));
     }
     stop(r);
     CRD_PASS(note_shares(r));
-    CRD_PASS(gather_slices(r));
+    CRD_PASS(gather_finished(r));
     if (!crd_predict_first(r)) return CRD_OK;
+    CRD_PASS(end_inspection(r));
     CRD_PASS(crd_certificate_make(r, &r->certificate));
     CRD_PASS(write_results(r, result));
     result->computed = r->all;
@@ -378,6 +423,7 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
 static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
 {
     CRD_PASS(crd_request_make(options, &r->log.monitor, &r->request));
+    r->finisher = r->request.seamless ? &crd_finish_tiles : &crd_finish_slices;
     CRD_PASS(meet(r));
     CRD_PASS(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
     r->request.reading.cache_bytes = (size_t)r->memory.cache_bytes;
@@ -406,13 +452,14 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     stop(r);
     (void)crd_dist_watch(r->dist, NULL);
     if (status == CRD_OK && out != NULL) *out = result;
+    crd_inspection_free(&r->inspection);
     crd_probes_free(&r->probes);
-    crd_growing_volumes_free(&r->growing);
+    if (r->finisher != NULL) r->finisher->close(r);
     crd_partial_close(&r->partial);
     crd_scan_close(&r->scan);
     crd_run_folder_close(&r->folder);
     crd_free(&r->identity);
-    crd_free(&r->rows);
+    crd_free(&r->units);
     crd_free(&r->inside);
     crd_free(&r->moments);
     crd_run_log_end(&r->log);

@@ -52,6 +52,8 @@ static crd_status compare(const char *path, cJSON *before, cJSON *after)
     const bool of_mask = strcmp(key, CRD_IDENTITY_MASK) == 0;
     if (strcmp(key, "scan") == 0 || strcmp(key, "model") == 0 || of_mask) { /* fingerprints tell nobody anything */
         snprintf(what, sizeof what, "the %s is another one, or its content has changed", of_mask ? "mask" : key);
+    } else if (strcmp(key, CRD_IDENTITY_NORMS) == 0) {
+        snprintf(what, sizeof what, "%s is another one, or its content has changed", crd_run_file_name(CRD_RUN_NORMS));
     } else {
         snprintf(what, sizeof what, "%s was %s and is %s now", key, was, is);
     }

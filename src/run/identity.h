@@ -16,6 +16,8 @@ typedef struct crd_fingerprints {
 
 /* The key of the mask's fingerprint. Beside "mask", which is a path: runs of earlier versions have only that. */
 #define CRD_IDENTITY_MASK "mask_sha256"
+/* The key of the fingerprint of what norms are frozen at. */
+#define CRD_IDENTITY_NORMS "norms_sha256"
 
 /* Notes the identity of a run that begins in the folder: from now on it can be resumed. */
 crd_status crd_identity_write(const char *folder, const char *identity);

@@ -20,11 +20,14 @@ typedef enum field_kind {
     FIELD_OWN    /* its own functions */
 } field_kind;
 
+typedef enum field_mode { ALL_RUNS, OF_CHUNKS, OF_TILES } field_mode;
+
 typedef struct field {
     const char *group, *key; /* group NULL: a key of the document itself */
     field_kind kind;
     size_t offset; /* in crd_manifest */
     int count;     /* of numbers; more than one are an array */
+    field_mode of; /* which runs have it */
     /* OWN. `parent` is the group's object; false: no memory. */
     bool (*write)(const crd_manifest *m, cJSON *parent, const char *key);
     crd_status (*read)(const cJSON *item, crd_manifest *m); /* `item` may be anything, or NULL */
@@ -250,9 +253,10 @@ static crd_status read_warnings(const cJSON *list, crd_manifest *m)
 
 /* Numbers and pointers have eight bytes. */
 #define WORDS(member) (int)(sizeof((crd_manifest *)NULL)->member / sizeof(int64_t))
-#define FIELD(g, k, what, member)                                                                                      \
+#define FIELD(g, k, what, member, ...)                                                                                 \
     {                                                                                                                  \
-        .group = g, .key = k, .kind = FIELD_##what, .offset = offsetof(crd_manifest, member), .count = WORDS(member)   \
+        .group = g, .key = k, .kind = FIELD_##what, .offset = offsetof(crd_manifest, member), .count = WORDS(member),  \
+        __VA_ARGS__                                                                                                    \
     }
 #define OWN(what) .kind = FIELD_OWN, .write = write_##what, .read = read_##what
 /* The keys of a manifest in their order, for writing and for reading. */
@@ -284,8 +288,10 @@ static const field fields[] = {
     FIELD("mask", "sha256", TEXT, mask.sha256),
 
     FIELD("plan", "chunk", COUNT, plan.chunk),
-    FIELD("plan", "step", COUNT, plan.step),
-    FIELD("plan", "trim", REAL, plan.trim),
+    FIELD("plan", "step", COUNT, plan.step, .of = OF_CHUNKS),
+    FIELD("plan", "trim", REAL, plan.trim, .of = OF_CHUNKS),
+    FIELD("plan", "tile", COUNT, plan.tile, .of = OF_TILES),
+    FIELD("plan", "halo", COUNT, plan.halo, .of = OF_TILES),
     FIELD("plan", "origin", COUNT, plan.origin),
     FIELD("plan", "shape", COUNT, plan.shape),
     FIELD("plan", "chunks", COUNT, plan.chunks),
@@ -336,6 +342,7 @@ static bool write_field(const crd_manifest *m, const field *f, cJSON *document)
     const void *value = (const char *)m + f->offset;
     const bool text = f->kind == FIELD_TEXT || f->kind == FIELD_PATH;
     if (text && *(const char *const *)value == NULL) return true;
+    if (f->of != ALL_RUNS && (f->of == OF_TILES) != (m->plan.tile[0] > 0)) return true;
     cJSON *parent = group_of(document, f->group);
     double reals[3];
     switch (f->kind) {
@@ -471,6 +478,11 @@ const char *crd_manifest_mask(const crd_manifest *m)
 {
     const char *mask = cJSON_GetStringValue(item_at(m->settings, "mask"));
     return mask != NULL && mask[0] != '\0' ? mask : NULL;
+}
+
+int64_t crd_manifest_first_sample(const crd_manifest *m)
+{
+    return count_of(item_at(m->settings, "first-sample"));
 }
 
 crd_volume_options crd_manifest_reading(const crd_manifest *m)

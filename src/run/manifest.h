@@ -56,8 +56,10 @@ typedef struct crd_manifest {
         const char *path, *sha256;
     } mask; /* where it is a file */
     struct {
-        int64_t chunk[3], step;
+        int64_t chunk[3]; /* what the network sees at a time */
+        int64_t step;     /* of chunks that overlap, */
         double trim;
+        int64_t tile[3], halo;       /* or of tiles; 0 where there are none */
         int64_t origin[3], shape[3]; /* of what was written, in the scan */
         int64_t chunks, min_coverage, max_coverage, samples;
     } plan;
@@ -109,6 +111,8 @@ const crd_output *crd_manifest_output(const crd_manifest *manifest, crd_output_r
 bool crd_manifest_boxed(const crd_manifest *manifest);
 /* What says which voxels count: a file, or "cylinder"; NULL: all do. */
 const char *crd_manifest_mask(const crd_manifest *manifest);
+/* The number of its first sample. */
+int64_t crd_manifest_first_sample(const crd_manifest *manifest);
 /* What the run was told of a scan whose file doesn't say it; the byte order is part of the type. */
 crd_volume_options crd_manifest_reading(const crd_manifest *manifest);
 

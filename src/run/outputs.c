@@ -12,14 +12,15 @@ static const struct {
     const char *join; /* between the tag and which of several it is */
     bool cut;
 } roles[CRD_OUTPUT_ROLES] = {
-    [CRD_OUTPUT_PROBABILITY] = {"probability", "_prob", ""},
+    [CRD_OUTPUT_PROBABILITY] = {"probability", "_prob", "", false},
     [CRD_OUTPUT_SEGMENTATION] = {"segmentation", "_seg", "", true},
-    [CRD_OUTPUT_UNCERTAINTY] = {"uncertainty", "_unc", "_"},
-    [CRD_OUTPUT_PERCENTILE] = {"percentile", "_p", ""},
-    [CRD_OUTPUT_DEVIATION] = {"standard deviation", "_std", ""},
+    [CRD_OUTPUT_UNCERTAINTY] = {"uncertainty", "_unc", "_", false},
+    [CRD_OUTPUT_PERCENTILE] = {"percentile", "_p", "", false},
+    [CRD_OUTPUT_DEVIATION] = {"standard deviation", "_std", "", false},
     [CRD_OUTPUT_LOWER_BOUND] = {"lower bound", "_seg_lower", "", true},
     [CRD_OUTPUT_UPPER_BOUND] = {"upper bound", "_seg_upper", "", true},
-    [CRD_OUTPUT_SAMPLE] = {"sample", "_sample", "_"},
+    [CRD_OUTPUT_SAMPLE] = {"sample", "_sample", "_", false},
+    [CRD_OUTPUT_SAMPLE_BITS] = {"bits of samples", "_samples", "_", false},
 };
 
 const char *crd_output_role_name(crd_output_role role)

@@ -16,7 +16,8 @@ typedef enum crd_output_role {
     CRD_OUTPUT_DEVIATION,
     CRD_OUTPUT_LOWER_BOUND,
     CRD_OUTPUT_UPPER_BOUND,
-    CRD_OUTPUT_SAMPLE, /* one realisation; in the order of their numbers */
+    CRD_OUTPUT_SAMPLE,      /* one realisation; in the order of their numbers */
+    CRD_OUTPUT_SAMPLE_BITS, /* 64 of them, a bit each; the same */
     CRD_OUTPUT_ROLES
 } crd_output_role;
 

@@ -148,7 +148,8 @@ static const crd_setting rows[] = {
      .offset = AT(type),
      .check = crd_check_type,
      .argument = "TYPE",
-     .help = "a raw label: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order; without it u8"},
+     .help =
+         "a raw label: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order; without it u8"},
     {.name = "offset",
      .kind = CRD_SETTING_INT,
      .scope = CRD_SCOPE_INPUT,

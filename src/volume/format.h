@@ -27,6 +27,7 @@ struct crd_volume {
     bool in_order;          /* while writing: whole slices in rising z, whatever the format can elsewhere */
     bool in_place;          /* while writing: under its own name from the beginning, and stays without a commit */
     bool over;              /* while writing: see crd_volume_create_over */
+    bool staged;            /* while writing: see crd_volume_stage */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */
@@ -60,6 +61,10 @@ struct crd_format {
     /* Starts writing volume->info to volume->write_path. */
     crd_status (*create)(crd_volume *volume, const crd_volume_options *options);
     crd_status (*write)(crd_volume *volume, const crd_box *box, const void *voxels);
+    /* What was written to a staged volume until now, onto the disk. NULL: the format can't be staged. */
+    crd_status (*sync)(crd_volume *volume);
+    /* What all values of a staged volume lie between, where the format notes that; NULL: it doesn't. */
+    void (*set_range)(crd_volume *volume, double low, double high);
     /* Everything on disk under write_path, synced; volume.c renames it afterwards. What describes an earlier file of
      * that name from beside it is removed here, so that it never stands beside the new one. */
     crd_status (*finish)(crd_volume *volume);
@@ -96,6 +101,20 @@ bool crd_volumes_share_file(const crd_volume *a, const crd_volume *b);
 crd_status crd_volume_create_over(const char *path, const crd_volume_info *info, const crd_volume_options *options,
                                   crd_volume **out);
 
+/* A staged volume grows by boxes in any order, from several processes and over interruptions: where boxes can be
+ * written in place. Until it is committed it lies under the name `staged`, and a folder under its own. The first to
+ * open it makes it, and closing leaves it as it is. Any thread may write, one at a time. */
+crd_status crd_volume_stage(const char *path, const char *staged, const crd_volume_info *info, const char *format,
+                            crd_volume **out);
+/* Can a volume of that format and suffix be staged? One that is packed in one piece can't. */
+bool crd_format_stages(const char *format, const char *suffix);
+/* What was written until now, onto the disk. */
+crd_status crd_volume_sync(crd_volume *volume);
+/* Before the commit: what all values lie between. Other volumes find it themselves. */
+void crd_volume_set_range(crd_volume *volume, double low, double high);
+/* Puts a staged volume whose commit was interrupted back under its staged name. `*there`: is it there now? */
+crd_status crd_volume_restage(const char *path, const char *staged, const char *format, bool *there);
+
 /* A volume of that format under its own name: `begin` fills state and write_path. */
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out);
@@ -109,6 +128,10 @@ crd_status crd_volume_create_view(const char *path, const char *file, const crd_
  * the voxels of a header. One that isn't there is no error, and what lies beside it goes all the same: an interruption
  * may have left it alone. */
 crd_status crd_volume_remove(const char *path);
+
+/* The file that holds the voxels of a volume that credence wrote and that isn't packed: "a.raw" of "a.mhd", else the
+ * volume's own. Free with crd_free. */
+crd_status crd_volume_voxels_file(const char *path, char **out);
 
 /* How many slices from z on, at most to `end`, are best read in one go where a box's voxels are worked on as they come:
  * few enough for the processor's caches, of a file in blocks up to a block's end, and all where slices are slow. */

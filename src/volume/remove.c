@@ -1,7 +1,5 @@
 /* Removing a volume with all that credence writes beside it. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,15 +14,11 @@ static crd_status remove_file(const char *path)
     return CRD_OK;
 }
 
-/* "a.raw" of "a.mhd": the voxels of a header that stands apart. */
 static crd_status remove_voxels(const char *header)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
-    const int stem = (int)(strrchr(header, '.') - header);
-    const size_t bytes = strlen(header) + sizeof ".raw";
-    CRD_TRY(crd_alloc((int64_t)bytes, 1, "a file name", &path));
-    snprintf(path, bytes, "%.*s.raw", stem, header);
+    CRD_TRY(crd_volume_voxels_file(header, &path));
     CRD_TRY(remove_file(path));
 done:
     crd_free(&path);

@@ -1,13 +1,16 @@
 /* Statistics of a whole volume, the same bits however it is read.
  *
  * Types of up to 16 bits: one pass counts every value, and all else follows from the counts. Others: one pass takes the
- * moments of each block of 2^20 voxels, in eight fixed lanes, joins the blocks in order by Chan's formula, and counts
- * values coarsely; a second pass fills the histogram between the minimum and maximum that the first has found, and the
- * fine count that the grey levels are taken from. */
+ * moments of each block of 2^20 voxels, in eight fixed lanes, and joins the blocks in order by Chan's formula; a second
+ * pass fills the histogram between the minimum and maximum that the first has found. Where the grey levels are wanted,
+ * the first pass also counts values coarsely, and the second fills the fine count that they are taken from. */
+#include "volume/statistics.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "volume/fingerprint.h"
 #include "volume/format.h"
 #include "volume/levels.h"
 #include "volume/stream.h"
@@ -119,8 +122,8 @@ typedef struct measuring {
     crd_volume_statistics *out;
     int64_t width; /* of a bin of integers; 0 for floats */
     double bins_per_unit;
-    int64_t *counts; /* of every value of a small type; of coarse bins of others */
-    int64_t *fine;   /* of the bins that divide `fine_range` */
+    int64_t *counts; /* of every value of a small type; of coarse bins of others, NULL: no levels are wanted */
+    int64_t *fine;   /* of the bins that divide `fine_range`, or NULL */
     double fine_range[2], fine_per_unit;
 } measuring;
 
@@ -141,7 +144,7 @@ static crd_status moments_of_box(void *context, const crd_box *box, void *voxels
     const size_t size = crd_type_size(m->type);
     int64_t left = box->size[0] * box->size[1] * box->size[2];
     const char *in = voxels;
-    count_coarsely(m, in, left);
+    if (m->counts != NULL) count_coarsely(m, in, left);
     while (left > 0) {
         const int64_t n = left < BLOCK - m->filled ? left : BLOCK - m->filled;
         if (m->filled == 0 && n == BLOCK) {
@@ -189,7 +192,7 @@ static crd_status histogram_of_box(void *context, const crd_box *box, void *voxe
             const int64_t bin = m->width > 0 ? ((int64_t)piece[j] - (int64_t)low) / m->width
                                              : (int64_t)((piece[j] / 2.0 - half_low) * scale);
             m->out->histogram[bin < CRD_HISTOGRAM_BINS ? bin : CRD_HISTOGRAM_BINS - 1]++;
-            m->fine[fine_bin(m, piece[j])]++;
+            if (m->fine != NULL) m->fine[fine_bin(m, piece[j])]++;
         }
     }
     return CRD_OK;
@@ -234,16 +237,19 @@ static void find_levels(const measuring *m)
     crd_level_find(&c, m->out->levels);
 }
 
-static crd_status measure_large(measuring *m, crd_walk *walk)
+static crd_status measure_large(measuring *m, bool levels, crd_walk *walk)
 {
     crd_status status = CRD_OK;
     crd_volume_statistics *out = m->out;
     const int64_t slices = crd_volume_describe(walk->in)->shape[0];
-    CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->counts, "measuring a volume", &m->counts));
-    CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->fine, "measuring a volume", &m->fine));
+    if (levels) {
+        CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->counts, "measuring a volume", &m->counts));
+        CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->fine, "measuring a volume", &m->fine));
+    }
     CRD_TRY(crd_alloc(BLOCK, crd_type_size(m->type), "measuring a volume", &m->block));
     walk->total = 2 * slices;
     CRD_TRY(crd_walk_run(walk, moments_of_box, m));
+    walk->beside = NULL; /* has seen it all */
     const moments last = measure_block(m->type, m->block, m->filled);
     join(&m->all, &last);
     out->count = m->all.count;
@@ -252,16 +258,16 @@ static crd_status measure_large(measuring *m, crd_walk *walk)
     out->maximum = m->all.maximum;
     out->mean = m->all.mean;
     out->variance = m->all.m2 / (double)m->all.count;
-    if (crd_type_is_integer(m->type)) {
+    if (crd_type_is_integer(m->type) && out->maximum < 0x1p53) {
         m->width = integer_edges(out);
     } else {
         float_edges(out);
     }
     m->bins_per_unit = CRD_HISTOGRAM_BINS / (out->histogram_high / 2.0 - out->histogram_low / 2.0);
-    set_fine_range(m);
+    if (levels) set_fine_range(m);
     walk->done = slices;
     CRD_TRY(crd_walk_run(walk, histogram_of_box, m));
-    find_levels(m);
+    if (levels) find_levels(m);
 done:
     crd_free(&m->block);
     crd_free(&m->counts);
@@ -351,15 +357,19 @@ done:
     return status;
 }
 
-crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out)
+crd_status crd_volume_measure_also(crd_volume *volume, const crd_measure_wish *wish, const crd_monitor *monitor,
+                                   crd_volume_statistics *out)
 {
+    crd_status status = CRD_OK;
     const crd_type type = volume->info.type;
     const int64_t *shape = volume->info.shape;
+    const bool hashed = wish->fingerprint != NULL && !volume->z_fastest;
+    crd_fingerprint fingerprint;
     measuring m = {.path = volume->path, .type = type, .out = out};
     crd_walk walk = {.in = volume,
                      .as = type,
                      .voxel_bytes = crd_type_size(type),
-                     .layer = volume->layer,
+                     .layer = wish->small_boxes ? 0 : volume->layer,
                      .monitor = monitor,
                      .stage = "measuring"};
     *out = (crd_volume_statistics){.minimum = (double)NAN,
@@ -368,9 +378,22 @@ crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, cr
                                    .variance = (double)NAN,
                                    .levels = {(double)NAN, (double)NAN},
                                    .histogram_high = 1.0};
+    if (wish->fingerprint != NULL) wish->fingerprint[0] = '\0';
+    if (hashed) {
+        crd_fingerprint_begin(volume, &fingerprint);
+        walk.beside = crd_fingerprint_add;
+        walk.beside_context = &fingerprint;
+    }
     if (volume->z_fastest) volume->format->reverse_axes(volume);
-    const crd_status status = crd_type_size(type) <= 2 ? measure_small(&m, &walk) : measure_large(&m, &walk);
+    status = crd_type_size(type) <= 2 ? measure_small(&m, &walk) : measure_large(&m, wish->levels, &walk);
     if (volume->z_fastest) volume->format->reverse_axes(volume);
-    if (status == CRD_OK) out->nonfinite = shape[0] * shape[1] * shape[2] - out->count;
-    return status;
+    CRD_PASS(status);
+    out->nonfinite = shape[0] * shape[1] * shape[2] - out->count;
+    if (hashed) crd_sha256_end(&fingerprint.hash, wish->fingerprint);
+    return CRD_OK;
+}
+
+crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out)
+{
+    return crd_volume_measure_also(volume, &(crd_measure_wish){.levels = false}, monitor, out);
 }

@@ -92,14 +92,25 @@ static crd_status report(const crd_walk *walk, const crd_box *box)
                        walk->total > 0 ? walk->total : shape[outer], NULL);
 }
 
-static crd_status consume(const boxes *b, crd_queue *queue, crd_walk_work *work, void *context)
+static crd_status look_beside(void *context, int64_t number, int thread)
+{
+    const boxes *b = context;
+    const crd_box box = box_of(b, number);
+    (void)thread;
+    return b->walk->beside(b->walk->beside_context, &box, b->buffers[number % BUFFERS]);
+}
+
+/* `beside` may be NULL. A box's buffer is free again when both are done with it. */
+static crd_status consume(const boxes *b, crd_queue *reading, crd_queue *beside, crd_walk_work *work, void *context)
 {
     const int64_t count = b->count[0] * b->count[1] * b->count[2];
     for (int64_t n = 0; n < count; n++) {
         const crd_box box = box_of(b, n);
-        crd_queue_allow(queue, n + BUFFERS < count ? n + BUFFERS : count);
-        CRD_PASS(crd_queue_wait(queue, n + 1));
+        crd_queue_allow(reading, n + BUFFERS < count ? n + BUFFERS : count);
+        CRD_PASS(crd_queue_wait(reading, n + 1));
+        if (beside != NULL) crd_queue_allow(beside, n + 1);
         CRD_PASS(work(context, &box, b->buffers[n % BUFFERS]));
+        if (beside != NULL) CRD_PASS(crd_queue_wait(beside, n + 1));
         CRD_PASS(report(b->walk, &box));
     }
     return CRD_OK;
@@ -108,9 +119,10 @@ static crd_status consume(const boxes *b, crd_queue *queue, crd_walk_work *work,
 crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context)
 {
     crd_status status = CRD_OK;
-    crd_queue *queue = NULL;
+    crd_queue *reading = NULL, *beside = NULL;
     boxes b = {.walk = walk};
-    const crd_queue_plan plan = {.what = "reads a volume", .threads = 1, .context = &b, .work = read_box};
+    const crd_queue_plan to_read = {.what = "reads a volume", .threads = 1, .context = &b, .work = read_box};
+    const crd_queue_plan to_look = {.what = "looks at a volume", .threads = 1, .context = &b, .work = look_beside};
     const int64_t *shape = crd_volume_describe(walk->in)->shape;
     CRD_TRY(crd_walk_check(walk));
     crd_walk_box(walk, b.size);
@@ -120,10 +132,12 @@ crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context
         CRD_TRY(crd_alloc(voxels, crd_type_size(walk->as), "reading a volume", &b.buffers[i]));
     }
     walk->in->read_once = true;
-    CRD_TRY(crd_queue_open(&plan, &queue));
-    CRD_TRY(consume(&b, queue, work, context));
+    CRD_TRY(crd_queue_open(&to_read, &reading));
+    if (walk->beside != NULL) CRD_TRY(crd_queue_open(&to_look, &beside));
+    CRD_TRY(consume(&b, reading, beside, work, context));
 done:
-    crd_queue_close(&queue);
+    crd_queue_close(&beside);
+    crd_queue_close(&reading);
     walk->in->read_once = false;
     for (int i = 0; i < BUFFERS; i++) crd_free(&b.buffers[i]);
     return status;

@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "credence/volume.h"
 
+/* Called for box after box: z slowest, unless rows_first. Consecutive boxes are consecutive voxels of the volume then.
+ */
+typedef crd_status crd_walk_work(void *context, const crd_box *box, void *voxels);
+
 typedef struct crd_walk {
     crd_volume *in;
     crd_type as;        /* what the boxes are read as */
@@ -16,14 +20,13 @@ typedef struct crd_walk {
     bool whole_slices;  /* a slice is never divided, however large */
     bool rows_first;    /* y is the outermost axis: slabs of rows, for files with z fastest */
     const crd_monitor *monitor;
-    const char *stage;   /* for the progress, which counts slices (or rows) */
-    int64_t done, total; /* of earlier walks of the same stage, and of all of them; total 0: this walk alone */
+    const char *stage;     /* for the progress, which counts slices (or rows) */
+    int64_t done, total;   /* of earlier walks of the same stage, and of all of them; total 0: this walk alone */
+    crd_walk_work *beside; /* sees every box, too, on a thread of its own; NULL: nothing does */
+    void *beside_context;
 } crd_walk;
 
-/* Called on the caller's thread, box after box: z slowest, unless rows_first. Consecutive boxes are consecutive voxels
- * of the volume then. `voxels` is the callee's to change. */
-typedef crd_status crd_walk_work(void *context, const crd_box *box, void *voxels);
-
+/* `work` is called on the caller's thread. Where nothing looks on beside it, the voxels are its to change. */
 crd_status crd_walk_run(const crd_walk *walk, crd_walk_work *work, void *context);
 
 /* The size of the boxes, all but the last along each axis. */

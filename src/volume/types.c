@@ -17,6 +17,7 @@ static const struct type_row {
     [CRD_U16] = {"u16", {"uint16", "ushort", NULL}, 2},   [CRD_I16] = {"i16", {"int16", "s16", "short"}, 2},
     [CRD_U32] = {"u32", {"uint32", "uint", NULL}, 4},     [CRD_I32] = {"i32", {"int32", "s32", "int"}, 4},
     [CRD_F32] = {"f32", {"float32", "float", "real"}, 4}, [CRD_F64] = {"f64", {"float64", "double", NULL}, 8},
+    [CRD_U64] = {"u64", {"uint64", NULL, NULL}, 8},
 };
 
 bool crd_type_valid(crd_type type)
@@ -71,10 +72,11 @@ crd_status crd_type_parse(const char *text, crd_type *type, bool *big_endian)
     }
     if (found && big_endian != NULL) *big_endian = big;
     if (found) return CRD_OK;
-    return crd_fail(CRD_ERR_ARGUMENT,
-                    "'%.40s' is no voxel type; known are u8, i8, u16, i16, u32, i32, f32 and f64, with 'le' or 'be' "
-                    "behind for the byte order (u16be)",
-                    text);
+    return crd_fail(
+        CRD_ERR_ARGUMENT,
+        "'%.40s' is no voxel type; known are u8, i8, u16, i16, u32, i32, u64, f32 and f64, with 'le' or 'be' "
+        "behind for the byte order (u16be)",
+        text);
 }
 
 crd_status crd_check_type(const char *name, const char *text)
@@ -88,7 +90,6 @@ size_t crd_stored_size(int stored)
 {
     switch (stored) {
     case CRD_STORED_I64:
-    case CRD_STORED_U64:
         return 8;
     case CRD_STORED_F16:
         return 2;
@@ -101,7 +102,6 @@ crd_type crd_stored_widened(int stored)
 {
     switch (stored) {
     case CRD_STORED_I64:
-    case CRD_STORED_U64:
         return CRD_F64;
     case CRD_STORED_F16:
         return CRD_F32;
@@ -163,10 +163,6 @@ void crd_widen(int stored, const void *from, int64_t count, void *to)
         const int64_t *in = from;
         double *restrict out = to;
         for (int64_t i = 0; i < count; i++) out[i] = (double)in[i];
-    } else if (stored == CRD_STORED_U64) {
-        const uint64_t *in = from;
-        double *restrict out = to;
-        for (int64_t i = 0; i < count; i++) out[i] = (double)in[i];
     } else if (stored == CRD_STORED_F16) {
         const uint16_t *in = from;
         float *restrict out = to;
@@ -208,6 +204,9 @@ void crd_widen(int stored, const void *from, int64_t count, void *to)
         break;                                                                                                         \
     case CRD_F64:                                                                                                      \
         CAST_LOOP(double, OUT);                                                                                        \
+        break;                                                                                                         \
+    case CRD_U64:                                                                                                      \
+        CAST_LOOP(uint64_t, OUT);                                                                                      \
         break;                                                                                                         \
     default:                                                                                                           \
         break;                                                                                                         \
@@ -286,6 +285,16 @@ static int64_t store(const double *restrict in, int64_t count, crd_type type, vo
     case CRD_I32:
         CLAMP_LOOP(int32_t, INT32_MIN, INT32_MAX);
         break;
+    case CRD_U64: {
+        uint64_t *restrict out = to;
+        for (int64_t i = 0; i < count; i++) {
+            const double v = rint(in[i]); /* to even */
+            const bool fits = v >= 0.0 && v < 0x1p64;
+            out[i] = fits ? (uint64_t)v : v >= 0x1p64 ? UINT64_MAX : 0;
+            changed += !fits;
+        }
+        break;
+    }
     case CRD_F32: {
         float *restrict out = to;
         for (int64_t i = 0; i < count; i++) {
@@ -304,7 +313,7 @@ static int64_t store(const double *restrict in, int64_t count, crd_type type, vo
 int64_t crd_convert(crd_type from_type, const void *from, double factor, int64_t count, crd_type to_type, void *to)
 {
     enum { BLOCK = 2048 };
-    double block[BLOCK]; /* every type fits a double exactly */
+    double block[BLOCK]; /* every type fits a double exactly, u64 up to 2^53 */
     const char *in = from;
     char *out = to;
     int64_t changed = 0;

@@ -181,6 +181,28 @@ crd_status crd_volume_create_over(const char *path, const crd_volume_info *info,
     return create_volume(path, info, options, true, out);
 }
 
+crd_status crd_volume_stage(const char *path, const char *staged, const crd_volume_info *info, const char *format,
+                            crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    const crd_volume_options options = {.format = format};
+    *out = NULL;
+    CRD_TRY(volume_new(path, true, &options, &volume));
+    CRD_TRY(crd_choose_writer(volume, &options, &volume->format));
+    volume->staged = true;
+    volume->in_place = volume->format->folder;
+    CRD_TRY(crd_strdup(volume->in_place ? volume->file : staged, &volume->write_path));
+    volume->info = *info;
+    CRD_TRY(settle_info(volume, &options, NULL));
+    CRD_TRY(volume->format->create(volume, &options));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    return status;
+}
+
 crd_status crd_volume_create_in_place(const char *path, const crd_volume_info *info, const crd_format *format,
                                       crd_status (*begin)(crd_volume *volume), crd_volume **out)
 {
@@ -275,8 +297,8 @@ int64_t crd_volume_slices_at_once(const crd_volume *volume, int64_t z, int64_t e
     return count < end - z ? count : end - z;
 }
 
-/* f64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along the
- * file's fastest axis. */
+/* f64 or u64 as f32: narrower than what the file holds, so piece by piece through a buffer. The pieces are long along
+ * the file's fastest axis. */
 static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *voxels)
 {
     enum { PIECE = 1 << 18 };
@@ -301,7 +323,7 @@ static crd_status read_narrowed(crd_volume *volume, const crd_box *box, float *v
                 CRD_TRY(volume->format->read(volume, &part, piece));
                 for (int64_t row = 0; row < part.size[0] * part.size[1]; row++) {
                     const int64_t line = (z + row / part.size[1]) * box->size[1] + y + row % part.size[1];
-                    crd_to_float(CRD_F64, piece + row * part.size[2], part.size[2], CRD_F32,
+                    crd_to_float(volume->info.type, piece + row * part.size[2], part.size[2], CRD_F32,
                                  voxels + line * box->size[2] + x);
                 }
             }
@@ -365,7 +387,7 @@ void crd_volume_close(crd_volume **volume)
     crd_volume *v = *volume;
     if (v == NULL) return;
     if (v->format != NULL && v->format->close != NULL) v->format->close(v);
-    if (v->write_path != NULL && !v->committed && !v->in_place) {
+    if (v->write_path != NULL && !v->committed && !v->in_place && !v->staged) {
         if (v->format != NULL && v->format->folder) {
             (void)v->format->remove(v->write_path);
         } else {

@@ -99,8 +99,8 @@ static void test_frozen_norms(void)
                                .samples = SAMPLES,
                                .estimator = CRD_INDEPENDENT,
                                .inverse_temperature = 1};
-    CHECK_OK(crd_backend_cpu.measure_norms(&one, &plan, &pieces, moments));
-    CHECK_OK(crd_backend_several.measure_norms(&several, &plan, &pieces, same));
+    CHECK_OK(crd_backend_cpu.measure_norms(&one, &plan, &pieces, NULL, moments));
+    CHECK_OK(crd_backend_several.measure_norms(&several, &plan, &pieces, NULL, same));
     CHECK(memcmp(moments, same, bytes) == 0);
     CHECK_OK(run(&crd_backend_several, &several, &plan, inputs, thawed));
     plan.moments = moments;
@@ -219,11 +219,17 @@ static crd_status fake_collect(crd_predictor *p, crd_chunk_result *result)
     return CRD_OK;
 }
 
+static void fake_keep(crd_predictor *p, const crd_box *keep)
+{
+    (void)p, (void)keep;
+}
+
 static const crd_backend fake_backend = {.version = CRD_BACKEND_VERSION,
                                          .name = "fake",
                                          .describe = fake_describe,
                                          .predictor_create = fake_create,
                                          .predictor_depth = fake_depth,
+                                         .predictor_keep = fake_keep,
                                          .predictor_submit = fake_submit,
                                          .predictor_collect = fake_collect,
                                          .predictor_free = fake_free};

@@ -34,6 +34,7 @@ static void test_as_the_system_says(void)
         }
         CHECK(crd_cpu_has(wanted[i].level) == all);
     }
+    CHECK(crd_cpu_has_sha() == (strstr(line, " sha_ni ") != NULL && strstr(line, " sse4_1 ") != NULL));
 }
 
 static void test_levels_build_on_each_other(void)

@@ -104,6 +104,15 @@ static void test_wrong_settings_are_refused(void)
     CHECK_FAILS(crd_plan_make(chunk, chunk, 3, (double)NAN, &plan), CRD_ERR_ARGUMENT, "trim");
 }
 
+/* All that is seen of tiles is to be worked on. */
+static void seen_lengths(const void *context, const crd_axis_plan *axis, double *lengths)
+{
+    (void)context;
+    lengths[0] = (double)(axis->window * axis->count);
+}
+
+static const crd_tile_work all_seen = {.terms = 1, .weights = {1.0}, .lengths = seen_lengths};
+
 static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
 {
     for (int round = 0; round < 20000; round++) {
@@ -128,11 +137,11 @@ static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
     }
     crd_plan plan;
     int64_t tile[3], low, high;
-    crd_plan_best_tile((int64_t[3]){176, 352, 352}, 40, 8, 9000000, tile);
+    CHECK_OK(crd_plan_best_tile((int64_t[3]){176, 352, 352}, 40, 8, 9000000, &all_seen, tile));
     CHECK(tile[0] == 176 && tile[1] == 176 && tile[2] == 176);
-    crd_plan_best_tile((int64_t[3]){5, 20, 2000}, 40, 8, 9000000, tile);
+    CHECK_OK(crd_plan_best_tile((int64_t[3]){5, 20, 2000}, 40, 8, 9000000, &all_seen, tile));
     CHECK(tile[0] == 8 && tile[1] == 24 && tile[2] == 2000);
-    crd_plan_best_tile((int64_t[3]){742, 1100, 1100}, 40, 8, 9000000, tile);
+    CHECK_OK(crd_plan_best_tile((int64_t[3]){742, 1100, 1100}, 40, 8, 9000000, &all_seen, tile));
     CHECK_OK(crd_plan_tiles((int64_t[3]){742, 1100, 1100}, tile, 40, 8, &plan));
     CHECK_OK(crd_plan_tiles((int64_t[3]){742, 1100, 1100}, tile, 40, 8, &plan));
     static const struct {
@@ -142,7 +151,7 @@ static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         crd_plan other;
         int64_t voxels = 1;
-        crd_plan_best_tile(large[i].shape, large[i].halo, 8, 9000000, tile);
+        CHECK_OK(crd_plan_best_tile(large[i].shape, large[i].halo, 8, 9000000, &all_seen, tile));
         CHECK_OK(crd_plan_tiles(large[i].shape, tile, large[i].halo, 8, &other));
         for (int axis = 0; axis < 3; axis++) voxels *= other.axes[axis].window;
         CHECK(voxels <= (large[i].halo == 160 ? 480 * 480 * 480 : 14000000));
@@ -150,6 +159,7 @@ static void test_tiles_keep_every_voxel_once_and_see_their_halo(void)
     double seen = 1.0;
     for (int axis = 0; axis < 3; axis++) seen *= (double)plan.axes[axis].window;
     CHECK(seen <= 9e6 && seen * (double)plan.count <= 4.8 * 742 * 1100 * 1100);
+    CHECK_NEAR(crd_plan_work(&plan, &all_seen), seen * (double)plan.count, 1.0);
     crd_plan_coverage(&plan, &low, &high);
     CHECK(low == 1 && high == 1);
     CHECK_FAILS(crd_plan_tiles((int64_t[3]){9, 9, 9}, (int64_t[3]){8, 8, 8}, 16, 8, &plan), CRD_ERR_ARGUMENT,

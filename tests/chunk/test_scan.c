@@ -1,4 +1,6 @@
 /* A scan as the network sees it: normalisation, voxels that are no numbers, masks. */
+#include <float.h>
+
 #include "chunk/mask.h"
 #include "chunk/recent_slices.h"
 #include "chunk/scan.h"
@@ -321,7 +323,7 @@ static bool recent_gives(crd_recent_slices *recent, const crd_box *box)
 {
     float seen[COUNT];
     int64_t i = 0;
-    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0, .reach = HUGE_VALF}, box, seen) != CRD_OK)
+    if (crd_recent_slices_read(recent, &(crd_normaliser){.factor = 1.0, .reach = FLT_MAX}, box, seen) != CRD_OK)
         return false;
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z++) {
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
@@ -367,10 +369,11 @@ static double put(crd_type type, int i, void *voxels)
     const double values[] = {0.0,          1.0,      -1.0,    127.0,      -128.0,       255.0,
                              32767.0,      -32768.0, 65535.0, 16777217.0, 4294967295.0, -2147483648.0,
                              2147483647.0, 0.1,      1e39,    -1e300,     (double)NAN,  (double)INFINITY};
-    const double low[] = {0, -128, 0, -32768, 0, -2147483648.0},
-                 high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
+    const double low[] = {0, -128, 0, -32768, 0, -2147483648.0, [CRD_U64] = 0},
+                 high[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0, [CRD_U64] = 0x1p50};
     double v = values[i % (int)(sizeof values / sizeof values[0])];
-    if (type <= CRD_I32) v = v >= low[type] ? (v <= high[type] ? (double)(int64_t)v : high[type]) : low[type];
+    if (type <= CRD_I32 || type == CRD_U64)
+        v = v >= low[type] ? (v <= high[type] ? (double)(int64_t)v : high[type]) : low[type];
     switch (type) {
     case CRD_U8:
         ((uint8_t *)voxels)[i] = (uint8_t)v;
@@ -392,6 +395,9 @@ static double put(crd_type type, int i, void *voxels)
         break;
     case CRD_F32:
         ((float *)voxels)[i] = (float)v;
+        break;
+    case CRD_U64:
+        ((uint64_t *)voxels)[i] = (uint64_t)v;
         break;
     default:
         ((double *)voxels)[i] = v;
@@ -415,13 +421,99 @@ static void test_normalising(void)
                 crd_normalise_loops[path](&n, (crd_type)type, room, count, seen);
                 for (int i = 0; i < count; i++) {
                     const float expected = (float)(((double)(float)values[i] - n.mean) * n.factor);
-                    const float finite = isfinite(expected) ? expected : n.fill;
-                    CHECK(seen[i] == fmaxf(-n.reach, fminf(n.reach, finite)));
+                    const float moved = fmaxf(-n.reach, fminf(n.reach, expected));
+                    const bool finite = type == CRD_F32 ? isfinite((float)values[i]) : isfinite(values[i]);
+                    CHECK(seen[i] == (finite ? moved : n.fill));
                 }
             }
         }
         crd_normalise(&n, (crd_type)type, room, 3, seen);
         CHECK(seen[2] == fmaxf(-n.reach, (float)(((double)(float)values[2] - n.mean) * n.factor)));
+    }
+}
+
+/* A voxel that is finite stays what it is as far as the network may see it, however far out it lies; only what is no
+ * number becomes the mean. */
+static void test_outliers(void)
+{
+    static const double far[] = {1e30, -1e30, 3e38, -3e38};
+    static const crd_norm_setting norms[] = {{CRD_NORM_LEVELS, 0, 0}, {CRD_NORM_FIXED, 10.0, 1e-3}};
+    float voxels[COUNT], seen[COUNT];
+    for (int n = 0; n < 2; n++) {
+        crd_scan *scan = NULL;
+        const crd_scan_options options = {.norm = norms[n]};
+        for (int i = 0; i < COUNT; i++) voxels[i] = i % 2 == 0 ? 10.0f : 20.0f;
+        for (int i = 0; i < 4; i++) voxels[i] = (float)far[i];
+        voxels[4] = HUGE_VALF;
+        voxels[5] = -HUGE_VALF;
+        voxels[6] = NAN;
+        CHECK_OK(save(scratch("far.npy"), CRD_F32, voxels));
+        CHECK_OK(crd_scan_open(scratch("far.npy"), &options, NULL, &scan));
+        CHECK(crd_scan_statistics(scan)->nonfinite == 3);
+        CHECK_OK(crd_scan_read(scan, &whole, seen));
+        const float reach = n == 0 ? (float)CRD_LEVELS_REACH : FLT_MAX;
+        const bool held = n == 1; /* 1e33 is a float, 3e41 isn't */
+        CHECK(held ? fabsf(seen[0] / 1e33f - 1.0f) < 1e-6f && seen[1] == -seen[0] : seen[0] == reach);
+        CHECK(held || seen[1] == -reach);
+        CHECK(seen[2] == reach && seen[3] == -reach);
+        CHECK(seen[4] == seen[6] && seen[5] == seen[6] && isfinite(seen[6]) && fabsf(seen[6]) < reach);
+        CHECK_NEAR(seen[8], n == 0 ? -1.0 : 0.0, 0.05);
+        crd_scan_close(&scan);
+    }
+    /* More than a float can hold is no less finite. */
+    double wide[COUNT];
+    crd_scan *scan = NULL;
+    const crd_scan_options options = {.norm = norms[0]};
+    for (int i = 0; i < COUNT; i++) wide[i] = i % 2 == 0 ? 10.0 : 20.0;
+    wide[0] = 1e300;
+    wide[1] = -1e300;
+    CHECK_OK(save(scratch("far.npy"), CRD_F64, wide));
+    CHECK_OK(crd_scan_open(scratch("far.npy"), &options, NULL, &scan));
+    CHECK_OK(crd_scan_read(scan, &whole, seen));
+    CHECK(seen[0] == CRD_LEVELS_REACH && seen[1] == -CRD_LEVELS_REACH);
+    crd_scan_close(&scan);
+}
+
+/* A scan that is measured later, or not at all where nothing depends on it, gives the same floats; one pass finds the
+ * fingerprint, too. */
+static void test_measured_later(void)
+{
+    static const char *const norms[] = {"scan", "levels", "none", "100,20"}, *const masks[] = {NULL, "cylinder"};
+    static const crd_type types[] = {CRD_U16, CRD_F32};
+    double room[COUNT];
+    float expected[COUNT], seen[COUNT];
+    for (int n = 0; n < 4; n++) {
+        for (int t = 0; t < 2; t++) {
+            for (int m = 0; m < 2; m++) {
+                crd_scan *scan = NULL;
+                crd_volume_statistics found;
+                char in_pass[CRD_SHA256_TEXT], alone[CRD_SHA256_TEXT];
+                crd_scan_options options = {.mask = masks[m]};
+                tools_fill(types[t], COUNT, 7, room);
+                if (types[t] == CRD_F32) ((float *)room)[40] = NAN;
+                CHECK_OK(crd_norm_parse(norms[n], &options.norm));
+                CHECK_OK(save(scratch("later.npy"), types[t], room));
+                CHECK_OK(crd_scan_open(scratch("later.npy"), &options, NULL, &scan));
+                CHECK_OK(crd_scan_read(scan, &whole, expected));
+                crd_scan_close(&scan);
+                options.unmeasured = true;
+                CHECK_OK(crd_scan_open(scratch("later.npy"), &options, NULL, &scan));
+                CHECK(crd_scan_statistics(scan)->count == 0);
+                CHECK(crd_scan_needs_statistics(scan) == (n < 2 || types[t] == CRD_F32 || m == 1));
+                if (!crd_scan_needs_statistics(scan)) {
+                    CHECK_OK(crd_scan_settle(scan, NULL, NULL));
+                    CHECK_OK(crd_scan_read(scan, &whole, seen));
+                    CHECK(memcmp(seen, expected, sizeof seen) == 0);
+                }
+                CHECK_OK(crd_scan_measure(scan, NULL, &found, in_pass));
+                CHECK_OK(crd_scan_fingerprint(scan, "hashing", NULL, alone));
+                CHECK(strcmp(in_pass, m == 0 ? alone : "") == 0);
+                CHECK_OK(crd_scan_settle(scan, &found, NULL));
+                CHECK_OK(crd_scan_read(scan, &whole, seen));
+                CHECK(memcmp(seen, expected, sizeof seen) == 0);
+                crd_scan_close(&scan);
+            }
+        }
     }
 }
 
@@ -465,7 +557,8 @@ static void test_extended(void)
     crd_scan_close(&scan);
 }
 
-TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_extended), TEST(test_normalising),
-          TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations), TEST(test_not_numbers),
-          TEST(test_constant), TEST(test_masks), TEST(test_mask_of_fortran_order), TEST(test_raw_mask),
-          TEST(test_cylinder), TEST(test_mask_of_another_shape), TEST(test_recent_slices_are_read_once))
+TEST_MAIN(TEST(test_norm_text), TEST(test_levels), TEST(test_extended), TEST(test_normalising), TEST(test_outliers),
+          TEST(test_measured_later), TEST(test_zero_mean_unit_variance), TEST(test_other_normalisations),
+          TEST(test_not_numbers), TEST(test_constant), TEST(test_masks), TEST(test_mask_of_fortran_order),
+          TEST(test_raw_mask), TEST(test_cylinder), TEST(test_mask_of_another_shape),
+          TEST(test_recent_slices_are_read_once))

@@ -64,9 +64,15 @@ template <typename T> static crd_status run(bridge_op &op)
     const size_t voxels = (size_t)size.voxels(), kernel_values = (size_t)taps * in * out;
     const bool shared = op.in[1] > 0, hopper = op.path == 90;
     const ConvInput x0 = {room.put<T>(op.x[0], (shared ? 1 : samples) * input.voxels() * op.in[0]),
-                          shared ? 0 : input.voxels() * op.in[0], op.in[0]};
-    ConvInput x1 = {nullptr, 0, 0};
-    if (shared) x1 = {room.put<T>(op.x[1], samples * input.voxels() * op.in[1]), input.voxels() * op.in[1], op.in[1]};
+                          shared ? 0 : input.voxels() * op.in[0],
+                          op.in[0],
+                          input,
+                          {}};
+    ConvInput x1 = {};
+    if (shared) {
+        x1 = {
+            room.put<T>(op.x[1], samples * input.voxels() * op.in[1]), input.voxels() * op.in[1], op.in[1], input, {}};
+    }
     const HopperSums sums = hopper              ? hopper_sums(kind, op.in[0], op.in[1], op.out, size)
                             : sizeof(T) == 4    ? HopperSums{plain_tiles(size), 1}
                             : kind == FOLD_CONV ? HopperSums{conv_tiles(size, op.out), 1}
@@ -84,8 +90,7 @@ template <typename T> static crd_status run(bridge_op &op)
                           room.take<char>(samples * packed * 16),
                           packed,
                           in,
-                          op.out,
-                          size};
+                          op.out};
     T *y = room.take<T>(samples * voxels * out);
     float *probability = room.take<float>(samples * voxels),
           *point = kind == FOLD_HEAD ? room.put<float>(op.point, samples * 2) : nullptr;

@@ -78,7 +78,7 @@ static crd_moments *measure(const crd_device_choice *choice, const crd_predictor
     }
     crd_moments *moments = calloc((size_t)(plan->samples * crd_net_moments(plan->net)), sizeof *moments);
     if (crd_backend_choose(choice, &backend, &settings) != CRD_OK ||
-        backend->measure_norms(&settings, plan, &pieces, moments) != CRD_OK) {
+        backend->measure_norms(&settings, plan, &pieces, NULL, moments) != CRD_OK) {
         printf("       %s\n", crd_last_error()->message);
         free(moments);
         moments = NULL;

@@ -103,9 +103,10 @@ static void check_path(const example *e, const char *path)
         CHECK_OK(make_engine(net, piece, path, pool, &engines[k]));
         inputs[k] = e->inputs + k * PIECE_VOXELS;
     }
-    crd_engines_measure_encoder(engines, PIECES, e->weights, inputs, moments);
-    crd_engines_measure_decoder(engines, PIECES, decoder, masks, moments); /* twice: nothing of the first is left */
-    crd_engines_measure_decoder(engines, PIECES, decoder, masks, moments);
+    CHECK_OK(crd_engines_measure_encoder(engines, PIECES, e->weights, inputs, NULL, moments));
+    for (int i = 0; i < 2; i++) { /* twice: nothing of the first is left */
+        CHECK_OK(crd_engines_measure_decoder(engines, PIECES, decoder, masks, NULL, moments));
+    }
     for (int64_t i = 0; i < count; i++) {
         if (i / groups < net->layer_count && !net->layers[i / groups].norm) continue;
         const double scale = sqrt(e->moments[2 * i + 1]);

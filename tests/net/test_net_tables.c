@@ -7,29 +7,6 @@
 #include "net/reference_net.h"
 #include "net_tables.h"
 
-/* No two stages alike, and channels that don't follow the levels. */
-static const crd_layer_row uneven[] = {
-    {"fine", CRD_LAYER_CONV, 2, ENCODER, NULL, NULL},
-    {"coarse/a", CRD_LAYER_DOWN, 3, ENCODER, NULL, NULL},
-    {"coarse/b", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
-    {"coarse/c", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL},
-    {"up", CRD_LAYER_UP, 2, DECODER, NULL, NULL},
-    {"join", CRD_LAYER_CONV, 2, DECODER | DROPOUT, "fine", "merge"},
-    {"after/a", CRD_LAYER_CONV, 2, DECODER, NULL, NULL},
-    {"after/b", CRD_LAYER_CONV, 2, DECODER | DROPOUT, NULL, NULL},
-    {"after/c", CRD_LAYER_CONV, 1, DECODER, NULL, NULL},
-    {"head/spatial", CRD_LAYER_CONV, 0, HEAD, NULL, NULL},
-    {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
-};
-
-/* One level: nothing to pool, and nothing to skip to. */
-static const crd_layer_row flat[] = {
-    {"encoder", CRD_LAYER_CONV, 1, ENCODER | DROPOUT, NULL, NULL},
-    {"decoder", CRD_LAYER_CONV, 1, DECODER, NULL, NULL},
-    {"head/spatial", CRD_LAYER_CONV, 0, HEAD, NULL, NULL},
-    {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
-};
-
 static const crd_net_table tables[] = {TABLE(three_levels), TABLE(uneven), TABLE(flat)};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

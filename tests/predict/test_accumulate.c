@@ -64,6 +64,7 @@ static void make_answer(const crd_request *request, int64_t number, answer *a)
     a->percentiles[1] = a->high;
     a->result =
         (crd_chunk_result){.chunk_number = number, .mean = a->mean, .percentiles = a->percentiles, .above = a->above};
+    for (int axis = 0; axis < 3; axis++) a->result.kept.size[axis] = request->plan.axes[axis].window;
 }
 
 static void free_answer(answer *a)

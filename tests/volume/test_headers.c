@@ -94,9 +94,9 @@ static void test_nrrd_of_others(void)
     CHECK(info->unit[0] == '\0' && info->spacing[0] == 0.0 && strstr(said, "different units") != NULL);
     crd_volume_close(&volume);
     /* Units that aren't said for every axis are those of the others; slices that were joined have no direction. */
-    static const char *const some[] = {"spacings: 1 2 3\nunits: \"mm\"", "spacings: 1 2 3\nunits: \"\" \"mm\" \"\"",
-                                       "space dimension: 3\nspace directions: (1,0,0) (0,2,0) (0,0,3)\n"
-                                       "space units: \"mm\""};
+    static const char *const some[] = {
+        "spacings: 1 2 3\nunits: \"mm\"", "spacings: 1 2 3\nunits: \"\" \"mm\" \"\"",
+        "space dimension: 3\nspace directions: (1,0,0) (0,2,0) (0,0,3)\nspace units: \"mm\""};
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         char text[300];
         snprintf(text, sizeof text, NRRD "type: uchar\n" SIZES "encoding: raw\n%s\n\n", some[i]);

@@ -97,8 +97,9 @@ static void check_type(crd_type type, const int64_t shape[3])
         moved += llabs(got.histogram[i] - bins[i]);
     }
     CHECK(binned == finite);
-    if (crd_type_is_integer(type)) CHECK(width == floor(width));
-    CHECK(moved == 0 || (!crd_type_is_integer(type) && moved <= 4)); /* a float on an edge may fall either way */
+    const bool whole = crd_type_is_integer(type) && high < 0x1p53;
+    if (whole) CHECK(width == floor(width));
+    CHECK(moved == 0 || (!whole && moved <= 4)); /* a float on an edge may fall either way */
     free(voxels);
     free(reals);
 }

@@ -69,6 +69,16 @@ struct Extent {
     }
 };
 
+// A place in a volume.
+struct Place {
+    int z, y, x;
+};
+
+// On which sides of a box its volume goes on: of each axis bit 0 before it, bit 1 behind it (net/crop.h).
+struct Open {
+    int z, y, x;
+};
+
 __device__ __forceinline__ int border_class(const Extent &e, int z, int y, int x)
 {
     return border_axis(z, e.depth) << 4 | border_axis(y, e.height) << 2 | border_axis(x, e.width);

@@ -176,6 +176,9 @@ static crd_status predictor_create(const crd_device_settings *settings, const cr
     int64_t together;
     Path path;
     *out = nullptr;
+    if (plan->keep[0] > 0 && plan->moments == nullptr) {
+        return CUDA_FAIL(CRD_ERR_INTERNAL, "a part of a chunk whose norms aren't frozen depends on all of it");
+    }
     PASS(plan_samples(settings, plan, &path, &together));
     crd_predictor *predictor = new (std::nothrow) crd_predictor{nullptr, settings->device};
     if (predictor != nullptr) predictor->network = predictor_new(*plan, path, together);
@@ -197,6 +200,11 @@ static int predictor_depth(const crd_predictor *predictor)
     return predictor->network->depth();
 }
 
+static void predictor_keep(crd_predictor *predictor, const crd_box *keep)
+{
+    predictor->network->keep(*keep);
+}
+
 static crd_status predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                    const int64_t *probe, int64_t probe_count)
 {
@@ -211,10 +219,11 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
 }
 
 static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                const crd_pieces *pieces, crd_moments *moments)
+                                const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
     int64_t available;
     Path path;
+    (void)monitor; // it takes a moment
     PASS(plan_path(settings, plan, &path));
     PASS(cuda_available_bytes(settings, &available));
     return norms_measure(*plan, path, available, *pieces, moments);
@@ -247,12 +256,13 @@ static const crd_backend backend = {
     false,          // on_host
     true,           // overlaps
     {88, 176, 176}, // chunk
-    16000000,       // voxels of a tile with its halo
+    CRD_GPU_TILE_VOXELS,
     describe,
     cuda_precision_of,
     predictor_bytes,
     predictor_create,
     predictor_depth,
+    predictor_keep,
     predictor_submit,
     predictor_collect,
     predictor_free,

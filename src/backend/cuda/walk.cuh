@@ -18,7 +18,7 @@ inline FoldKind fold_kind(const crd_conv_layer &row)
     return row.kernel == 2 ? FOLD_UP : row.channels_out == 1 ? FOLD_HEAD : FOLD_CONV;
 }
 
-// A convolution with its kernels packed by fold_launch, on instructions that every GPU has. `size`: of each level.
+// A convolution with its kernels packed by fold_launch, on instructions that every GPU has. `size`: of what it gives.
 template <typename T> struct Convolution {
     ConvInput x0, x1;
     const void *packed;
@@ -27,19 +27,17 @@ template <typename T> struct Convolution {
     float2 *partial;
 };
 template <typename T>
-crd_status walk_convolve(const crd_conv_layer &row, const Convolution<T> &c, const Extent (&size)[CRD_LEVELS_MAX + 1],
-                         int count, cudaStream_t stream)
+crd_status walk_convolve(const crd_conv_layer &row, const Convolution<T> &c, const Extent &size, int count,
+                         cudaStream_t stream)
 {
     const uint4 *weights = static_cast<const uint4 *>(c.packed);
     const long stride = packed_count<T>(fold_kind(row), row.channels_in, row.channels_out);
     if (row.kernel == 2) {
-        return up_launch<T>(
-            {c.x0, weights, stride, c.bias_classes, c.y, c.partial, row.channels_out, size[row.level + 1]}, count,
-            stream);
+        return up_launch<T>({c.x0, weights, stride, c.bias_classes, c.y, c.partial, row.channels_out, c.x0.whole},
+                            count, stream);
     }
-    return conv_launch<T>(
-        {{c.x0, c.x1}, weights, stride, c.bias_classes, c.y, c.partial, row.channels_out, size[row.level]}, count,
-        stream);
+    return conv_launch<T>({{c.x0, c.x1}, weights, stride, c.bias_classes, c.y, c.partial, row.channels_out, size},
+                          count, stream);
 }
 
 #endif

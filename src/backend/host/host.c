@@ -37,6 +37,7 @@ const crd_backend crd_backend_cpu = {
     .predictor_bytes = crd_host_predictor_bytes,
     .predictor_create = crd_host_predictor_create,
     .predictor_depth = crd_host_predictor_depth,
+    .predictor_keep = crd_host_predictor_keep,
     .predictor_submit = crd_host_predictor_submit,
     .predictor_collect = crd_host_predictor_collect,
     .predictor_free = crd_host_predictor_free,

@@ -7,6 +7,7 @@
 #include "backend/host/draws.h"
 #include "backend/host/predictor.h"
 #include "base/memory.h"
+#include "base/monitor.h"
 #include "net/engine.h"
 
 typedef struct walkers {
@@ -50,25 +51,40 @@ static crd_status make_walkers(const crd_predictor_plan *plan, const crd_pieces 
     return CRD_OK;
 }
 
+/* How far it is: layers, of which the encoder's are walked once and the decoder's for every sample. */
+typedef struct listening {
+    const crd_monitor *monitor;
+    int64_t done, all;
+} listening;
+
+static crd_status after_layer(void *context)
+{
+    listening *l = context;
+    return crd_advance(l->monitor, "measuring the norms", "layers", ++l->done, l->all, NULL);
+}
+
 crd_status crd_host_measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
-                                  const crd_pieces *pieces, crd_moments *moments)
+                                  const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
     crd_status status = CRD_OK;
     const crd_ops *ops;
     crd_pool *pool = NULL;
     crd_host_draws *draws = NULL;
     walkers w = {0};
-    const int64_t count = crd_net_moments(plan->net);
+    const int64_t count = crd_net_moments(plan->net), encoder = plan->net->decoder;
+    listening l = {monitor, 0, encoder + plan->samples * (plan->net->head - encoder)};
+    const crd_layer_watch watch = {after_layer, &l};
     CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     CRD_TRY(crd_host_draws_create(plan, pool, &draws));
     CRD_TRY(make_walkers(plan, pieces, ops, pool, &w));
     memset(moments, 0, (size_t)(count * plan->samples) * sizeof *moments);
-    crd_engines_measure_encoder(w.engines, w.count, crd_host_draws_encoder(draws), w.inputs, moments);
+    CRD_TRY(crd_engines_measure_encoder(w.engines, w.count, crd_host_draws_encoder(draws), w.inputs, &watch, moments));
     for (int64_t s = 1; s < plan->samples; s++) memcpy(moments + s * count, moments, (size_t)count * sizeof *moments);
     for (int64_t s = 0; s < plan->samples; s++) {
         const crd_host_sample sample = crd_host_draws_sample(draws, s, 0);
-        crd_engines_measure_decoder(w.engines, w.count, sample.decoder, sample.masks, moments + s * count);
+        CRD_TRY(
+            crd_engines_measure_decoder(w.engines, w.count, sample.decoder, sample.masks, &watch, moments + s * count));
     }
 done:
     for (int i = 0; i < w.count; i++) crd_engine_free(&w.engines[i]);

@@ -28,7 +28,9 @@ struct crd_predictor {
     crd_pool *pool;
     crd_engine *engine;
     crd_host_draws *draws;
-    int64_t voxels, planes;
+    crd_box kept;
+    int64_t voxels; /* of it; most, until it is known */
+    int64_t planes;
     int64_t values;  /* planes * voxels: each plane is summed up as voxels are */
     float *samples;  /* [samples][planes][voxels] */
     float *summary;  /* [SUMMARY_ROWS + percentiles][planes][voxels] */
@@ -60,6 +62,7 @@ static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_ops
 {
     return (crd_engine_plan){.net = plan->net,
                              .chunk = {plan->chunk[0], plan->chunk[1], plan->chunk[2]},
+                             .keep = {plan->keep[0], plan->keep[1], plan->keep[2]},
                              .keep_from = keep_from(plan),
                              .ops = ops,
                              .pool = pool};
@@ -79,12 +82,19 @@ static crd_status check_plan(const crd_predictor_plan *plan)
     return crd_net_check_chunk(plan->net, plan->chunk);
 }
 
+static void set_kept(crd_predictor *predictor, const crd_box *keep)
+{
+    predictor->kept = *keep;
+    predictor->voxels = keep->size[0] * keep->size[1] * keep->size[2];
+    predictor->planes = crd_net_planes(predictor->plan.net);
+    predictor->values = predictor->planes * predictor->voxels;
+}
+
 static void set_plan(crd_predictor *predictor, const crd_predictor_plan *plan)
 {
+    const int64_t *most = plan->keep[0] > 0 ? plan->keep : plan->chunk;
     predictor->plan = *plan;
-    predictor->voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
-    predictor->planes = crd_net_planes(plan->net);
-    predictor->values = predictor->planes * predictor->voxels;
+    set_kept(predictor, &(crd_box){{0, 0, 0}, {most[0], most[1], most[2]}});
 }
 
 static void lay_out(crd_arena *arena, void *owner)
@@ -140,6 +150,9 @@ crd_status crd_host_predictor_create(const crd_device_settings *settings, const 
     crd_predictor *predictor = NULL;
     *out = NULL;
     CRD_TRY(check_plan(plan));
+    if (plan->keep[0] > 0 && plan->moments == NULL) {
+        CRD_FAIL(CRD_ERR_INTERNAL, "a part of a chunk whose norms aren't frozen depends on all of it");
+    }
     CRD_TRY(crd_alloc(1, sizeof *predictor, "the predictor", &predictor));
     set_plan(predictor, plan);
     CRD_TRY(crd_host_ops(settings, &predictor->ops));
@@ -147,9 +160,6 @@ crd_status crd_host_predictor_create(const crd_device_settings *settings, const 
     const crd_engine_plan engine = engine_plan(plan, predictor->ops, predictor->pool);
     CRD_TRY(crd_engine_create(&engine, &predictor->engine));
     CRD_TRY(crd_arena_carve(lay_out, predictor, "a chunk's samples", &predictor->memory));
-    for (int64_t i = 0; i < plan->percentile_count; i++) {
-        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->values;
-    }
     CRD_TRY(crd_host_draws_create(&predictor->plan, predictor->pool, &predictor->draws));
     *out = predictor;
     predictor = NULL;
@@ -162,6 +172,12 @@ int crd_host_predictor_depth(const crd_predictor *predictor)
 {
     (void)predictor;
     return 1;
+}
+
+void crd_host_predictor_keep(crd_predictor *predictor, const crd_box *keep)
+{
+    set_kept(predictor, keep);
+    crd_engine_keep(predictor->engine, keep);
 }
 
 static void decode(crd_predictor *predictor, int64_t sample)
@@ -305,8 +321,12 @@ crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_num
 crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result *result)
 {
     const unsound all = all_unsound(predictor);
+    for (int64_t i = 0; i < predictor->plan.percentile_count; i++) {
+        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->values;
+    }
     *result = (crd_chunk_result){
         .chunk_number = predictor->chunk_number,
+        .kept = predictor->kept,
         .mean = predictor->fixed,
         .deviation = predictor->plan.standard_deviation ? predictor->fixed + predictor->values : NULL,
         .percentiles = predictor->percentile_rows,

@@ -13,6 +13,7 @@ crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const c
 crd_status crd_host_predictor_create(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                      crd_predictor **out);
 int crd_host_predictor_depth(const crd_predictor *predictor);
+void crd_host_predictor_keep(crd_predictor *predictor, const crd_box *keep);
 crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                      const int64_t *probe, int64_t probe_count);
 crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result *result);

@@ -11,11 +11,12 @@
 #include "base/assert.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "predict/tiles/box.h"
 #include "run/identity.h"
 #include "run/paths.h"
 
-/* A journal record is this many words around the slice's sums: a mark, the slice in the scan, and at the end a checksum
- * of all before it. */
+/* A journal record is this many words around an item's sums: a mark, the slice in the scan or the tile, and at the end
+ * a checksum of all before it. */
 enum { LEAD = 2, TAIL = 1 };
 static const uint64_t mark = UINT64_C(0x31656369736d6f63);
 
@@ -25,10 +26,11 @@ struct crd_partial {
     int *files; /* by quantity */
     int probe, journal;
     int64_t journal_bytes;
-    int64_t words;     /* of a slice's sums */
-    uint64_t *record;  /* LEAD + words + TAIL */
-    uint64_t *sums;    /* [slices][words] */
-    uint8_t *finished; /* by slice */
+    int64_t items, first; /* slices, from this one of the scan on; or tiles, from 0 on */
+    int64_t words;        /* of an item's sums */
+    uint64_t *record;     /* LEAD + words + TAIL */
+    uint64_t *sums;       /* [items][words] */
+    uint8_t *finished;    /* by item */
 };
 
 static uint64_t checksum(const uint64_t *words, int64_t count)
@@ -57,19 +59,18 @@ done:
  * the good ones end. */
 static crd_status read_journal(crd_partial *partial, int file, int64_t *bytes)
 {
-    const crd_box *box = &partial->request->box;
     const int64_t count = LEAD + partial->words + TAIL, size = count * (int64_t)sizeof(uint64_t);
     struct stat about;
     *bytes = 0;
     if (fstat(file, &about) != 0) return crd_fail_errno("can't look at the journal in %s", partial->folder);
     for (; *bytes + size <= about.st_size; *bytes += size) {
         CRD_PASS(crd_read_at(file, "the journal", *bytes, partial->record, (size_t)size));
-        const int64_t slice = (int64_t)partial->record[1] - box->origin[0];
+        const int64_t item = (int64_t)partial->record[1] - partial->first;
         if (partial->record[0] != mark || checksum(partial->record, count - 1) != partial->record[count - 1]) break;
-        if (slice < 0 || slice >= box->size[0]) break;
-        memcpy(partial->sums + slice * partial->words, partial->record + LEAD,
+        if (item < 0 || item >= partial->items) break;
+        memcpy(partial->sums + item * partial->words, partial->record + LEAD,
                (size_t)partial->words * sizeof(uint64_t));
-        partial->finished[slice] = 1;
+        partial->finished[item] = 1;
     }
     return CRD_OK;
 }
@@ -125,9 +126,9 @@ static crd_status open_files(crd_partial *partial, bool keep)
 {
     const crd_request *request = partial->request;
     CRD_PASS(crd_alloc(LEAD + partial->words + TAIL, sizeof(uint64_t), "the journal", &partial->record));
-    CRD_PASS(crd_alloc(request->box.size[0] * partial->words, sizeof(uint64_t), "the journal", &partial->sums));
-    CRD_PASS(crd_alloc(request->box.size[0], 1, "the journal", &partial->finished));
-    for (int64_t i = 0; i < request->quantity_count; i++) {
+    CRD_PASS(crd_alloc(partial->items * partial->words, sizeof(uint64_t), "the journal", &partial->sums));
+    CRD_PASS(crd_alloc(partial->items, 1, "the journal", &partial->finished));
+    for (int64_t i = 0; i < request->quantity_count && !request->seamless; i++) {
         CRD_PASS(open_file(partial, request->quantities[i].name, keep, &partial->files[i]));
     }
     return open_file(partial, "probe", keep, &partial->probe);
@@ -154,7 +155,9 @@ static crd_status begin(const char *folder, const crd_request *request, crd_part
     crd_partial *partial = NULL;
     CRD_TRY(crd_alloc(1, sizeof *partial, "the finished slices", &partial));
     partial->request = request;
-    partial->words = crd_slice_sums(request);
+    partial->words = request->seamless ? crd_tile_sums(request) : crd_slice_sums(request);
+    partial->items = request->seamless ? request->chunks : request->box.size[0];
+    partial->first = request->seamless ? 0 : request->box.origin[0];
     partial->probe = partial->journal = -1;
     CRD_TRY(crd_run_path(folder, CRD_RUN_PARTIAL, &partial->folder));
     CRD_TRY(crd_alloc(request->quantity_count, sizeof *partial->files, "the finished slices", &partial->files));
@@ -192,7 +195,7 @@ crd_status crd_partial_join(const char *folder, const crd_request *request, int 
     CRD_TRY(open_files(partial, true));
     CRD_TRY(open_journal(partial, rank, true));
     if (finished != NULL) {
-        memcpy(partial->finished, finished, (size_t)request->box.size[0]);
+        memcpy(partial->finished, finished, (size_t)partial->items);
     } else {
         CRD_TRY(read_other_journals(partial));
     }
@@ -225,9 +228,14 @@ const uint8_t *crd_partial_finished(const crd_partial *partial)
     return partial->finished;
 }
 
-const uint64_t *crd_partial_sums(const crd_partial *partial, int64_t slice)
+int64_t crd_partial_items(const crd_partial *partial)
 {
-    return partial->sums + slice * partial->words;
+    return partial->items;
+}
+
+const uint64_t *crd_partial_sums(const crd_partial *partial, int64_t item)
+{
+    return partial->sums + item * partial->words;
 }
 
 static int64_t slice_bytes(const crd_partial *partial, int64_t quantity)
@@ -250,7 +258,7 @@ crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
 
 crd_status crd_partial_sync(crd_partial *partial)
 {
-    for (int64_t i = 0; i < partial->request->quantity_count; i++) {
+    for (int64_t i = 0; i < partial->request->quantity_count && !partial->request->seamless; i++) {
         if (fdatasync(partial->files[i]) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     }
     return crd_partial_sync_probes(partial);
@@ -262,18 +270,18 @@ crd_status crd_partial_sync_probes(crd_partial *partial)
     return CRD_OK;
 }
 
-crd_status crd_partial_note(crd_partial *partial, int64_t z, const uint64_t *sums)
+crd_status crd_partial_note(crd_partial *partial, int64_t number, const uint64_t *sums)
 {
     const int64_t count = LEAD + partial->words + TAIL, bytes = count * (int64_t)sizeof(uint64_t);
-    const int64_t slice = z - partial->request->box.origin[0];
-    CRD_ASSERT(slice >= 0 && slice < partial->request->box.size[0]);
+    const int64_t item = number - partial->first;
+    CRD_ASSERT(item >= 0 && item < partial->items);
     partial->record[0] = mark;
-    partial->record[1] = (uint64_t)z;
+    partial->record[1] = (uint64_t)number;
     memcpy(partial->record + LEAD, sums, (size_t)partial->words * sizeof(uint64_t));
     partial->record[count - 1] = checksum(partial->record, count - 1);
     CRD_PASS(crd_write_at(partial->journal, "the journal", partial->journal_bytes, partial->record, (size_t)bytes));
     partial->journal_bytes += bytes;
-    memcpy(partial->sums + slice * partial->words, sums, (size_t)partial->words * sizeof(uint64_t));
+    memcpy(partial->sums + item * partial->words, sums, (size_t)partial->words * sizeof(uint64_t));
     return CRD_OK;
 }
 

@@ -1,12 +1,13 @@
-/* Finished slices until they become volumes: plain files of fixed layout in DIR/.partial, and a journal that says which
- * slices are there. A slice is in the journal only after its voxels are on the disk, so however the program ends, what
- * the journal lists is good.
+/* What is finished of a run that isn't complete: files in DIR/.partial, and a journal that says which items of the run
+ * are there: slices, where chunks overlap, or tiles. An item is in the journal only after its voxels are on the disk,
+ * so however the program ends, what the journal lists is good.
  *
  *     .partial/run.json      what the run is: a resumed one must be the same
  *     .partial/outputs.json  the volumes that it writes beside .partial; both are known to src/run
- *     .partial/prob, ...     one file per quantity: [slices][height][width] of the box
+ *     .partial/prob, ...     slices: one file per quantity, [slices][height][width] of the box
+ *     .partial/NAME_prob.tif, ...  tiles: the volumes themselves (predict/tiles/files.h)
  *     .partial/probe         [probes][samples] float
- *     .partial/journal       records of fixed size: the slice, its sums, a checksum
+ *     .partial/journal       records of fixed size: the item, its sums, a checksum
  *
  * Several processes may write, each with a journal of its own (journal.RANK); any number of them may resume the run.
  */
@@ -17,26 +18,30 @@
 
 typedef struct crd_partial crd_partial;
 
-/* Opens the finished slices of `folder`/.partial, or begins anew. `identity` is a JSON object that says what the run
+/* Opens what is finished in `folder`/.partial, or begins anew. `identity` is a JSON object that says what the run
  * is; with `resume`, the one that is there must be the same, else the first key that differs is named. A new run may go
  * without (NULL) until crd_identity_write: before that it can't be resumed. */
 crd_status crd_partial_open(const char *folder, const crd_request *request, const char *identity, bool resume,
                             crd_partial **out);
-/* The same folder for another process, or again, once one process has opened it. `finished`, by slice of the box, is
- * what that one found; NULL: all journals are read anew. */
+/* The same folder for another process, or again, once one process has opened it. `finished`, by item, is what that
+ * one found; NULL: all journals are read anew. */
 crd_status crd_partial_join(const char *folder, const crd_request *request, int rank, const uint8_t *finished,
                             crd_partial **out);
 void crd_partial_close(crd_partial **partial);
 
-/* By slice of the box: 1 where the journal listed it when it was opened. */
+/* Slices of the box, or tiles of the run. */
+int64_t crd_partial_items(const crd_partial *partial);
+/* By item: 1 where the journal listed it when it was opened. */
 const uint8_t *crd_partial_finished(const crd_partial *partial);
-/* The sums of a finished slice of the box. */
-const uint64_t *crd_partial_sums(const crd_partial *partial, int64_t slice);
+/* The sums of a finished item. */
+const uint64_t *crd_partial_sums(const crd_partial *partial, int64_t item);
 
-/* Voxels first, then sync, then the journal. Another thread than the one that reads may do these three. */
+/* Voxels first, then sync, then the journal. Another thread than the one that reads may do these three. Tiles have
+ * their voxels elsewhere. */
 crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice);
 crd_status crd_partial_sync(crd_partial *partial);
-crd_status crd_partial_note(crd_partial *partial, int64_t z, const uint64_t *sums);
+/* `number` is the slice in the scan, or the tile of the run. */
+crd_status crd_partial_note(crd_partial *partial, int64_t number, const uint64_t *sums);
 /* Probe values of slices that another process will note. */
 crd_status crd_partial_sync_probes(crd_partial *partial);
 /* The journal onto the disk. */

@@ -133,15 +133,14 @@ static int64_t first_of(const crd_probes *probes, int64_t owner)
 void crd_probes_of_chunk(crd_probes *probes, int64_t number, const int64_t **voxels, int64_t *count)
 {
     const int64_t first = first_of(probes, number);
-    crd_box window, keep;
-    crd_plan_chunk(&probes->request->plan, number, &window, &keep);
+    crd_box asked;
+    crd_request_asked(probes->request, number, &asked);
     *voxels = probes->local;
     for (*count = 0; first + *count < probes->count && probes->items[first + *count].owner == number; ++*count) {
         int64_t at[3];
         coordinates(probes->request, probes->items[first + *count].voxel, at);
-        probes->local[*count] =
-            ((at[0] - window.origin[0]) * window.size[1] + at[1] - window.origin[1]) * window.size[2] + at[2] -
-            window.origin[2];
+        probes->local[*count] = ((at[0] - asked.origin[0]) * asked.size[1] + at[1] - asked.origin[1]) * asked.size[2] +
+                                at[2] - asked.origin[2];
     }
 }
 

@@ -54,8 +54,7 @@ static int64_t fixed_point(float value)
     return (int64_t)lrintf(value * 0x1p24f);
 }
 
-/* Steps from one line of voxels to its neighbour, `count` of them, of which all cross a seam or none. */
-static void add_steps(const float *a, const float *b, int64_t count, bool seam, crd_seams *sums)
+void crd_seams_add(const float *a, const float *b, int64_t count, bool seam, crd_seams *sums)
 {
     uint64_t sum = 0;
     for (int64_t i = 0; i < count; i++) sum += (uint64_t)llabs(fixed_point(a[i]) - fixed_point(b[i]));
@@ -71,9 +70,9 @@ static void measure_slice(const crd_request *request, uint8_t *const seams[3], c
         int64_t next;
         for (int64_t x = 1; x < width; x = next) {
             for (next = x + 1; next < width && seams[2][next] == seams[2][x];) next++;
-            add_steps(line + x, line + x - 1, next - x, seams[2][x], sums);
+            crd_seams_add(line + x, line + x - 1, next - x, seams[2][x], sums);
         }
-        if (y > 0) add_steps(line, line - width, width, seams[1][y], sums);
+        if (y > 0) crd_seams_add(line, line - width, width, seams[1][y], sums);
     }
 }
 
@@ -81,7 +80,8 @@ static void measure_slice(const crd_request *request, uint8_t *const seams[3], c
  * is wanted soon. */
 typedef struct writing {
     const crd_request *request;
-    crd_partial *partial;
+    const crd_slices_source *source; /* NULL: the finished slices, */
+    crd_partial *partial;            /* which are also measured */
     const char *folder;
     crd_pool *pool;
     const crd_monitor *monitor; /* where the calling thread measures itself; else NULL */
@@ -115,7 +115,7 @@ static crd_status measure_strip(const writing *w, int64_t begin, int64_t end, cr
         CRD_TRY(crd_advance(w->monitor, "measuring the seams", "slices", z, end, NULL));
         CRD_TRY(crd_partial_read(w->partial, w->request->outputs[0].quantity, z, 1, slice));
         measure_slice(w->request, w->seams, slice, sums);
-        if (z > 0) add_steps(slice, before, voxels, w->seams[0][z], sums);
+        if (z > 0) crd_seams_add(slice, before, voxels, w->seams[0][z], sums);
         float *const kept = before;
         before = slice;
         slice = kept;
@@ -137,12 +137,28 @@ void crd_output_info(const crd_request *request, const crd_output *output, crd_v
     info->scale = output->scale;
 }
 
+/* `count` slices as the volume holds them: in one of the two buffers. */
+static crd_status read_slices(const writing *w, const crd_output *output, int64_t first, int64_t count, float *values,
+                              uint16_t *converted, const void **voxels)
+{
+    const int64_t slice = w->request->box.size[1] * w->request->box.size[2];
+    *voxels = values;
+    if (w->source != NULL) {
+        return w->source->read(w->source->context, output - w->request->outputs, first, count, values);
+    }
+    CRD_PASS(crd_partial_read(w->partial, output->quantity, first, count, values));
+    if (!crd_output_cut(output) && output->type == w->request->quantities[output->quantity].stored) return CRD_OK;
+    crd_output_convert(output, values, count * slice, converted);
+    *voxels = converted;
+    return CRD_OK;
+}
+
 static crd_status fill_volume(const writing *w, const crd_output *output, crd_volume *volume)
 {
     crd_status status = CRD_OK;
     const crd_box *box = &w->request->box;
     const int64_t slice = box->size[1] * box->size[2];
-    const bool as_is = !crd_output_cut(output) && output->type == w->request->quantities[output->quantity].stored;
+    const void *voxels;
     float *values = NULL;       /* as they lie among the finished slices: any stored type */
     uint16_t *converted = NULL; /* as they are written, where that is another type */
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *values, "slices of a volume", &values));
@@ -151,9 +167,8 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
         const int64_t count = box->size[0] - z < w->batch ? box->size[0] - z : w->batch;
         const crd_box target = {{z, 0, 0}, {count, box->size[1], box->size[2]}};
         CRD_TRY(check_stop(w));
-        CRD_TRY(crd_partial_read(w->partial, output->quantity, z, count, values));
-        if (!as_is) crd_output_convert(output, values, count * slice, converted);
-        CRD_TRY(crd_volume_write(volume, &target, as_is ? (const void *)values : converted));
+        CRD_TRY(read_slices(w, output, z, count, values, converted, &voxels));
+        CRD_TRY(crd_volume_write(volume, &target, voxels));
     }
 done:
     crd_free(&values);
@@ -208,7 +223,7 @@ static crd_status work_on_all(void *context, int64_t item, int thread)
     (void)thread;
     for (; w->volume < count; w->volume += w->volumes) {
         w->volumes = count - w->volume < TOGETHER ? count - w->volume : TOGETHER;
-        crd_pool_run(w->pool, w->volumes + (w->volume == 0 ? STRIPS : 0), work_on, w);
+        crd_pool_run(w->pool, w->volumes + (w->volume == 0 && w->partial != NULL ? STRIPS : 0), work_on, w);
     }
     return CRD_OK; /* what failed is in `error` */
 }
@@ -248,18 +263,35 @@ static crd_status make_pool(const crd_request *request, crd_pool **pool)
     return crd_pool_create((int)most, pool);
 }
 
+static crd_status write_all(writing *w, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    const crd_request *request = w->request;
+    const int64_t slice = request->box.size[1] * request->box.size[2];
+    w->batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
+    if (w->batch > request->box.size[0]) w->batch = request->box.size[0];
+    CRD_TRY(make_pool(request, &w->pool));
+    CRD_TRY(write_and_listen(w, monitor));
+done:
+    crd_pool_free(&w->pool);
+    return status;
+}
+
+crd_status crd_volumes_copy(const crd_request *request, const crd_slices_source *source, const char *folder,
+                            const crd_monitor *monitor)
+{
+    writing w = {.request = request, .source = source, .folder = folder};
+    return write_all(&w, monitor);
+}
+
 crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, const char *folder,
                              const crd_monitor *monitor, crd_seams *sums)
 {
     crd_status status = CRD_OK;
-    const int64_t slice = request->box.size[1] * request->box.size[2];
     writing w = {.request = request, .partial = partial, .folder = folder};
     memset(sums, 0, sizeof *sums);
-    w.batch = BATCH_VOXELS / slice > 0 ? BATCH_VOXELS / slice : 1;
-    if (w.batch > request->box.size[0]) w.batch = request->box.size[0];
     CRD_TRY(mark_seams(request, w.seams));
-    CRD_TRY(make_pool(request, &w.pool));
-    CRD_TRY(write_and_listen(&w, monitor));
+    CRD_TRY(write_all(&w, monitor));
     for (int i = 0; i < STRIPS; i++) {
         sums->seam_sum += w.sums[i].seam_sum;
         sums->seam_count += w.sums[i].seam_count;
@@ -268,7 +300,6 @@ crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, c
     }
 done:
     for (int axis = 0; axis < 3; axis++) crd_free(&w.seams[axis]);
-    crd_pool_free(&w.pool);
     return status;
 }
 

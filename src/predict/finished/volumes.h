@@ -10,11 +10,22 @@ typedef struct crd_seams {
     uint64_t seam_sum, seam_count, other_sum, other_count;
 } crd_seams;
 
+/* Adds the steps from one line of voxels to its neighbour, `count` of them, of which all cross a seam or none. */
+void crd_seams_add(const float *a, const float *b, int64_t count, bool seam, crd_seams *sums);
+
 /* Writes every volume in one pass over its slices, under a temporary name that becomes the final one at the end. The
  * monitor is asked all the while: a stop leaves the volumes that are whole, and no part of one. */
 crd_status crd_volumes_write(const crd_request *request, crd_partial *partial, const char *folder,
                              const crd_monitor *monitor, crd_seams *seams);
-/* Only the second half of it, for volumes that were written before: how visible chunks are. */
+/* The same from elsewhere: `read` gives `count` slices of output number `output` from slice `first` of the box on, as
+ * the volume holds them. Several threads call it, each of another output. */
+typedef struct crd_slices_source {
+    void *context;
+    crd_status (*read)(void *context, int64_t output, int64_t first, int64_t count, void *voxels);
+} crd_slices_source;
+crd_status crd_volumes_copy(const crd_request *request, const crd_slices_source *source, const char *folder,
+                            const crd_monitor *monitor);
+/* For volumes that were written before: only how visible chunks are. */
 crd_status crd_volumes_measure(const crd_request *request, crd_partial *partial, const crd_monitor *monitor,
                                crd_seams *seams);
 /* What the volume is. */

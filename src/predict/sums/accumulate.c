@@ -165,7 +165,7 @@ typedef struct addend {
 
 static addend addend_of(const crd_request *request, const crd_chunk_result *result, int64_t sum)
 {
-    const int64_t voxels = request->plan.axes[0].window * request->plan.axes[1].window * request->plan.axes[2].window;
+    const int64_t voxels = result->kept.size[0] * result->kept.size[1] * result->kept.size[2];
     if (request->aggregate_samples) return (addend){.real = result->samples + sum * voxels};
     const crd_quantity *q = &request->quantities[sum];
     switch (q->kind) {
@@ -226,7 +226,7 @@ static bool next_patch(const crd_slab_tiles *tiles, const int64_t begin[2], cons
     return p->begin[0] < end[0];
 }
 
-static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, const crd_box *window,
+static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, const crd_box *asked,
                             const crd_box *keep, int64_t z)
 {
     const crd_request *request = a->request;
@@ -237,7 +237,7 @@ static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, 
         begin[axis] = keep->origin[axis + 1] - origin[axis + 1];
         end[axis] = begin[axis] + keep->size[axis + 1];
     }
-    CRD_ASSERT(z >= window->origin[0] && z < window->origin[0] + window->size[0]);
+    CRD_ASSERT(z >= asked->origin[0] && z < asked->origin[0] + asked->size[0]);
     CRD_ASSERT(begin[0] >= 0 && end[0] <= request->box.size[1] && begin[1] >= 0 && end[1] <= request->box.size[2]);
     patch p = {.tile = {-1, -1}};
     while (next_patch(tiles, begin, end, &p)) {
@@ -247,8 +247,8 @@ static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, 
             CRD_PASS(crd_slab_tile(a->slab, z, sum, p.tile[0], p.tile[1], &tile));
             for (int64_t y = p.begin[0]; y < p.end[0]; y++) {
                 const int64_t in_chunk =
-                    ((z - window->origin[0]) * window->size[1] + y + origin[1] - window->origin[1]) * window->size[2] +
-                    p.begin[1] + origin[2] - window->origin[2];
+                    ((z - asked->origin[0]) * asked->size[1] + y + origin[1] - asked->origin[1]) * asked->size[2] +
+                    p.begin[1] + origin[2] - asked->origin[2];
                 const int64_t in_tile =
                     (y - p.tile[0] * tiles->edge[0]) * tiles->edge[1] + p.begin[1] - p.tile[1] * tiles->edge[1];
                 const int64_t count = p.end[1] - p.begin[1];
@@ -279,7 +279,7 @@ typedef struct fraction_work {
     const crd_accumulator *a;
     const crd_chunk_result *result;
     const uint8_t *inside, *skip;
-    const crd_box *window, *keep;
+    const crd_box *asked, *keep;
 } fraction_work;
 
 static void add_fractions(void *context, int64_t item, int worker)
@@ -290,7 +290,7 @@ static void add_fractions(void *context, int64_t item, int worker)
     (void)worker;
     if (work->skip[z - a->request->box.origin[0]]) return;
     const crd_fraction_slice slice = {.request = a->request,
-                                      .window = work->window,
+                                      .asked = work->asked,
                                       .keep = work->keep,
                                       .z = z,
                                       .above = work->result->above,
@@ -303,15 +303,16 @@ crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *resul
                                const uint8_t *skip)
 {
     const crd_request *request = a->request;
-    crd_box window, keep;
+    crd_box window, keep, asked;
     crd_plan_chunk(&request->plan, result->chunk_number, &window, &keep);
+    crd_request_asked(request, result->chunk_number, &asked);
     clip(&request->box, &keep);
     for (int64_t z = keep.origin[0]; z < keep.origin[0] + keep.size[0]; z++) {
         if (skip[z - request->box.origin[0]]) continue;
-        CRD_PASS(add_slice(a, result, &window, &keep, z));
+        CRD_PASS(add_slice(a, result, &asked, &keep, z));
     }
     if (a->fractions != NULL) {
-        fraction_work work = {a, result, inside, skip, &window, &keep};
+        fraction_work work = {a, result, inside, skip, &asked, &keep};
         crd_pool_run(a->pool, keep.size[0], add_fractions, &work);
     }
     return CRD_OK;

@@ -39,7 +39,7 @@ crd_status crd_accumulator_create(const crd_request *request, int64_t slab_memor
 void crd_accumulator_free(crd_accumulator **accumulator);
 
 /* Adds what the chunk keeps inside the box. `skip` (by slice of the box) marks slices that are finished already;
- * `inside` is the mask of the chunk's window, or NULL. */
+ * `inside` is the mask of what the predictor was asked for, or NULL. */
 crd_status crd_accumulator_add(crd_accumulator *accumulator, const crd_chunk_result *result, const uint8_t *inside,
                                const uint8_t *skip);
 /* Finishes slice z (in the scan) and forgets its sums; `inside` is the mask of the box's slice, or NULL. */

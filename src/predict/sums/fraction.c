@@ -19,9 +19,8 @@ static void flush(uint64_t counters[LANES], int64_t samples, uint64_t weight, ui
     memset(counters, 0, LANES * sizeof counters[0]);
 }
 
-/* Voxels of equal weight, for up to 64 samples. */
-static void count_run(const uint64_t *above, const uint8_t *inside, int64_t count, int64_t samples, uint64_t weight,
-                      uint64_t *fractions)
+void crd_fraction_count(const uint64_t *above, const uint8_t *inside, int64_t count, int64_t samples, uint64_t weight,
+                        uint64_t *fractions)
 {
     const int64_t lanes = (samples + 7) / 8;
     uint64_t counters[LANES] = {0};
@@ -38,15 +37,14 @@ static void count_run(const uint64_t *above, const uint8_t *inside, int64_t coun
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions)
 {
     const crd_request *request = slice->request;
-    const crd_box *window = slice->window, *keep = slice->keep;
+    const crd_box *asked = slice->asked, *keep = slice->keep;
     const int64_t *origin = request->box.origin, samples = request->samples;
-    const int64_t voxels = window->size[0] * window->size[1] * window->size[2];
+    const int64_t voxels = asked->size[0] * asked->size[1] * asked->size[2];
     const int64_t x_end = keep->origin[2] + keep->size[2];
     for (int64_t y = keep->origin[1]; y < keep->origin[1] + keep->size[1]; y++) {
         const int64_t rows = coverage[0][slice->z - origin[0]] * coverage[1][y - origin[1]];
         const int64_t line =
-            ((slice->z - window->origin[0]) * window->size[1] + y - window->origin[1]) * window->size[2] -
-            window->origin[2];
+            ((slice->z - asked->origin[0]) * asked->size[1] + y - asked->origin[1]) * asked->size[2] - asked->origin[2];
         int64_t run;
         for (int64_t x = keep->origin[2]; x < x_end; x = run) {
             const int64_t columns = coverage[2][x - origin[2]];
@@ -54,9 +52,9 @@ void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const cove
             const uint64_t covered = (uint64_t)(rows * columns);
             const uint64_t weight = ((UINT64_C(1) << 33) + covered) / (2 * covered); /* round(2^32 / covered) */
             for (int64_t s = 0; s < samples; s += 64) {
-                count_run(slice->above + s / 64 * voxels + line + x,
-                          slice->inside != NULL ? slice->inside + line + x : NULL, run - x,
-                          samples - s < 64 ? samples - s : 64, weight, fractions + s);
+                crd_fraction_count(slice->above + s / 64 * voxels + line + x,
+                                   slice->inside != NULL ? slice->inside + line + x : NULL, run - x,
+                                   samples - s < 64 ? samples - s : 64, weight, fractions + s);
             }
         }
     }
@@ -99,13 +97,9 @@ static void strip_range(const strip_work *work, int64_t strip, int64_t *begin, i
     *end = work->voxels * (strip + 1) / STRIPS;
 }
 
-static void sum_strip(void *context, int64_t strip, int worker)
+static strip_sums sum_widths(const strip_work *work, int64_t begin, int64_t end)
 {
-    strip_work *work = context;
     strip_sums sums = {.least = INFINITY, .most = -INFINITY};
-    int64_t begin, end;
-    (void)worker;
-    strip_range(work, strip, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         if (work->inside != NULL && !work->inside[i]) continue;
         const double value = written(work->type, work->values[i]);
@@ -113,22 +107,43 @@ static void sum_strip(void *context, int64_t strip, int worker)
         if (value < sums.least) sums.least = value;
         if (value > sums.most) sums.most = value;
     }
-    work->sums[strip] = sums;
+    return sums;
 }
 
-static void count_strip(void *context, int64_t strip, int worker)
+static strip_sums count_voxels(const strip_work *work, int64_t begin, int64_t end)
 {
-    strip_work *work = context;
     strip_sums sums = {0};
-    int64_t begin, end;
-    (void)worker;
-    strip_range(work, strip, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         const uint64_t counted = work->inside == NULL || work->inside[i] != 0;
         sums.within += counted;
         sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
     }
-    work->sums[strip] = sums;
+    return sums;
+}
+
+static void sum_strip(void *context, int64_t strip, int worker)
+{
+    strip_work *work = context;
+    int64_t begin, end;
+    (void)worker;
+    strip_range(work, strip, &begin, &end);
+    work->sums[strip] = sum_widths(work, begin, end);
+}
+
+static void count_strip(void *context, int64_t strip, int worker)
+{
+    strip_work *work = context;
+    int64_t begin, end;
+    (void)worker;
+    strip_range(work, strip, &begin, &end);
+    work->sums[strip] = count_voxels(work, begin, end);
+}
+
+static void put_interval(const strip_sums *sums, uint64_t words[CRD_INTERVAL_WORDS])
+{
+    words[CRD_INTERVAL_SUM] = sums->sum;
+    words[CRD_INTERVAL_LEAST] = bits_of(sums->least);
+    words[CRD_INTERVAL_MOST] = bits_of(sums->most);
 }
 
 static void sum_interval(crd_pool *pool, strip_work *work, uint64_t words[CRD_INTERVAL_WORDS])
@@ -140,9 +155,15 @@ static void sum_interval(crd_pool *pool, strip_work *work, uint64_t words[CRD_IN
         if (work->sums[i].least < all.least) all.least = work->sums[i].least;
         if (work->sums[i].most > all.most) all.most = work->sums[i].most;
     }
-    words[CRD_INTERVAL_SUM] = all.sum;
-    words[CRD_INTERVAL_LEAST] = bits_of(all.least);
-    words[CRD_INTERVAL_MOST] = bits_of(all.most);
+    put_interval(&all, words);
+}
+
+/* The words of the interval that an output holds; NULL: it holds none. */
+static uint64_t *interval_words(const crd_request *request, const crd_output *output, uint64_t *sums)
+{
+    if (request->quantities[output->quantity].kind != CRD_WIDTH) return NULL;
+    const int64_t interval = output->quantity - 1; /* their widths follow the probability */
+    return sums + CRD_SUM_FIRST_INTERVAL + interval * CRD_INTERVAL_WORDS;
 }
 
 void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice)
@@ -157,10 +178,28 @@ void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const ui
     }
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
-        const int64_t interval = output->quantity - 1; /* their widths follow the probability */
-        if (request->quantities[output->quantity].kind != CRD_WIDTH) continue;
+        uint64_t *words = interval_words(request, output, slice->sums);
+        if (words == NULL) continue;
         work.values = slice->voxels[output->quantity];
         work.type = output->type;
-        sum_interval(pool, &work, slice->sums + CRD_SUM_FIRST_INTERVAL + interval * CRD_INTERVAL_WORDS);
+        sum_interval(pool, &work, words);
+    }
+}
+
+void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, int64_t first, int64_t count,
+                             const uint8_t *inside, uint64_t *sums)
+{
+    strip_work work = {.values = (const float *)voxels[0] + first, .inside = inside, .voxels = count};
+    const strip_sums counted = count_voxels(&work, 0, count);
+    sums[CRD_SUM_INSIDE] = counted.within;
+    sums[CRD_SUM_FOREGROUND] = counted.foreground;
+    for (int64_t i = 0; i < request->output_count; i++) {
+        const crd_output *output = &request->outputs[i];
+        uint64_t *words = interval_words(request, output, sums);
+        if (words == NULL) continue;
+        work.values = (const float *)voxels[output->quantity] + first;
+        work.type = output->type;
+        const strip_sums widths = sum_widths(&work, 0, count);
+        put_interval(&widths, words);
     }
 }

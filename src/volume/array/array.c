@@ -199,7 +199,7 @@ crd_status crd_array_create(const crd_array_plan *plan, crd_array **out)
         CRD_TRY(create_packed(plan, array));
     } else {
         CRD_TRY(crd_flat_create_at(plan->temporary, plan->shown, plan->info, (int64_t)plan->head_bytes, false,
-                                   &array->flat));
+                                   plan->staged, &array->flat));
         CRD_TRY(crd_write_at(array->flat->fd, plan->shown, 0, plan->head, plan->head_bytes));
     }
     *out = array;
@@ -249,6 +249,11 @@ crd_status crd_array_end_stream(crd_array *array, int64_t *packed_bytes)
 crd_status crd_array_write_head(crd_array *array, int64_t at, const char *text, size_t bytes)
 {
     return crd_write_at(array->flat->fd, array->flat->path, at, text, bytes);
+}
+
+crd_status crd_array_sync(const crd_array *array)
+{
+    return crd_flat_sync(array->flat);
 }
 
 crd_status crd_array_finish(crd_array *array)

@@ -47,6 +47,7 @@ typedef struct crd_array_plan {
     const char *head;
     size_t head_bytes;
     bool pack_head;
+    bool staged; /* see crd_flat_create_at; of arrays that aren't packed */
 } crd_array_plan;
 
 crd_status crd_array_create(const crd_array_plan *plan, crd_array **out);
@@ -55,6 +56,8 @@ crd_status crd_array_write(crd_array *array, const crd_box *box, const void *vox
 crd_status crd_array_end_stream(crd_array *array, int64_t *packed_bytes);
 /* Writes over a part of the head, for what is known only now. Between the two other calls. */
 crd_status crd_array_write_head(crd_array *array, int64_t at, const char *text, size_t bytes);
+/* What was written to one that isn't packed until now, onto the disk. */
+crd_status crd_array_sync(const crd_array *array);
 /* Syncs and closes the file. */
 crd_status crd_array_finish(crd_array *array);
 

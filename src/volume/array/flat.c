@@ -203,7 +203,7 @@ crd_status crd_flat_make(const char *shown, const crd_volume_info *info, crd_fla
 }
 
 crd_status crd_flat_create_at(const char *temporary, const char *shown, const crd_volume_info *info, int64_t offset,
-                              bool swap, crd_flat **out)
+                              bool swap, bool staged, crd_flat **out)
 {
     crd_status status = CRD_OK;
     crd_flat *flat = NULL;
@@ -213,7 +213,7 @@ crd_status crd_flat_create_at(const char *temporary, const char *shown, const cr
     CRD_TRY(crd_flat_make(shown, info, &flat));
     flat->offset = offset;
     flat->swap = swap;
-    flat->fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    flat->fd = open(temporary, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC, 0666);
     if (flat->fd < 0) {
         status = crd_fail_errno("%s can't be created", shown);
         goto done;
@@ -233,7 +233,7 @@ done:
 
 crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out)
 {
-    return crd_flat_create_at(volume->write_path, volume->file, &volume->info, offset, swap, out);
+    return crd_flat_create_at(volume->write_path, volume->file, &volume->info, offset, swap, volume->staged, out);
 }
 
 static crd_status put(crd_flat *flat, int64_t first, int64_t count, const char *voxels)
@@ -266,6 +266,12 @@ crd_status crd_flat_write(crd_flat *flat, const crd_box *box, const void *voxels
             CRD_PASS(put(flat, first, run, in));
         }
     }
+    return CRD_OK;
+}
+
+crd_status crd_flat_sync(const crd_flat *flat)
+{
+    if (fdatasync(flat->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", flat->path);
     return CRD_OK;
 }
 

@@ -32,12 +32,15 @@ crd_status crd_flat_read(crd_flat *flat, const crd_box *box, void *voxels);
 /* Creates a volume's write_path with its final length, reserving the space where the file system can. Bytes before
  * `offset` are the caller's. */
 crd_status crd_flat_create(const crd_volume *volume, int64_t offset, bool swap, crd_flat **out);
-/* The same under another name, which `shown` stands for in sentences. */
+/* The same under another name, which `shown` stands for in sentences; where `staged` is true, the file may be there
+ * already (crd_volume_stage). */
 crd_status crd_flat_create_at(const char *temporary, const char *shown, const crd_volume_info *info, int64_t offset,
-                              bool swap, crd_flat **out);
+                              bool swap, bool staged, crd_flat **out);
 /* Shape and type alone, without a file. */
 crd_status crd_flat_make(const char *shown, const crd_volume_info *info, crd_flat **out);
 crd_status crd_flat_write(crd_flat *flat, const crd_box *box, const void *voxels);
+/* What was written until now, onto the disk. */
+crd_status crd_flat_sync(const crd_flat *flat);
 /* Syncs and closes the file; the flat is freed by crd_flat_close as always. */
 crd_status crd_flat_finish(crd_flat *flat);
 

@@ -109,6 +109,11 @@ static crd_status npy_write(crd_volume *volume, const crd_box *box, const void *
     return crd_flat_write(volume->state, box, voxels);
 }
 
+static crd_status npy_sync(crd_volume *volume)
+{
+    return crd_flat_sync(volume->state);
+}
+
 static crd_status npy_finish(crd_volume *volume)
 {
     CRD_PASS(crd_flat_finish(volume->state));
@@ -145,6 +150,7 @@ const crd_format crd_format_npy = {
     .read = npy_read,
     .create = npy_create,
     .write = npy_write,
+    .sync = npy_sync,
     .finish = npy_finish,
     .describe = npy_describe,
     .reverse_axes = npy_reverse_axes,

@@ -14,9 +14,8 @@ static const struct {
     const char *name;
     int stored;
 } descriptions[] = {
-    {"u1", CRD_U8},         {"b1", CRD_U8},         {"i1", CRD_I8},  {"u2", CRD_U16},
-    {"i2", CRD_I16},        {"u4", CRD_U32},        {"i4", CRD_I32}, {"u8", CRD_STORED_U64},
-    {"i8", CRD_STORED_I64}, {"f2", CRD_STORED_F16}, {"f4", CRD_F32}, {"f8", CRD_F64},
+    {"u1", CRD_U8},  {"b1", CRD_U8},  {"i1", CRD_I8},         {"u2", CRD_U16},        {"i2", CRD_I16}, {"u4", CRD_U32},
+    {"i4", CRD_I32}, {"u8", CRD_U64}, {"i8", CRD_STORED_I64}, {"f2", CRD_STORED_F16}, {"f4", CRD_F32}, {"f8", CRD_F64},
 };
 
 bool crd_npy_is(const unsigned char *head, size_t count)
@@ -62,8 +61,8 @@ bool crd_npy_type(const char *text, int *stored, bool *swap)
 void crd_npy_type_name(crd_type type, char out[4])
 {
     static const char *const names[CRD_TYPE_COUNT] = {
-        [CRD_U8] = "u1",  [CRD_I8] = "i1",  [CRD_U16] = "u2", [CRD_I16] = "i2",
-        [CRD_U32] = "u4", [CRD_I32] = "i4", [CRD_F32] = "f4", [CRD_F64] = "f8",
+        [CRD_U8] = "u1",  [CRD_I8] = "i1",  [CRD_U16] = "u2", [CRD_I16] = "i2", [CRD_U32] = "u4",
+        [CRD_I32] = "i4", [CRD_F32] = "f4", [CRD_F64] = "f8", [CRD_U64] = "u8",
     };
     const char order = crd_type_size(type) == 1 ? '|' : CRD_BIG_ENDIAN ? '>' : '<';
     snprintf(out, 4, "%c%s", order, names[type]);

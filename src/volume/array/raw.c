@@ -101,6 +101,11 @@ static crd_status raw_write(crd_volume *volume, const crd_box *box, const void *
     return crd_flat_write(volume->state, box, voxels);
 }
 
+static crd_status raw_sync(crd_volume *volume)
+{
+    return crd_flat_sync(volume->state);
+}
+
 static crd_status raw_finish(crd_volume *volume)
 {
     CRD_PASS(crd_flat_finish(volume->state));
@@ -134,6 +139,7 @@ const crd_format crd_format_raw = {
     .read = raw_read,
     .create = raw_create,
     .write = raw_write,
+    .sync = raw_sync,
     .finish = raw_finish,
     .describe = raw_describe,
     .close = raw_close,

@@ -55,6 +55,8 @@ hid_t crd_hdf5_memory_type(crd_type type)
         return H5T_NATIVE_INT32;
     case CRD_F32:
         return H5T_NATIVE_FLOAT;
+    case CRD_U64:
+        return H5T_NATIVE_UINT64;
     default:
         return H5T_NATIVE_DOUBLE;
     }
@@ -79,11 +81,12 @@ static bool map_type(hid_t dataset, crd_hdf5_array *out)
     out->widened = false;
     if (class == H5T_INTEGER && size >= 1 && size <= 8) {
         known = true;
-        out->widened = size > 4;
+        out->widened = size > 4 && is_signed;
         out->type = size == 1   ? (is_signed ? CRD_I8 : CRD_U8)
                     : size == 2 ? (is_signed ? CRD_I16 : CRD_U16)
                     : size <= 4 ? (is_signed ? CRD_I32 : CRD_U32)
-                                : CRD_F64;
+                    : is_signed ? CRD_F64
+                                : CRD_U64;
     } else if (class == H5T_FLOAT && size >= 1 && size <= 16) {
         known = true;
         out->widened = size != 4 && size != 8;

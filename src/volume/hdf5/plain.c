@@ -11,11 +11,11 @@ bool crd_hdf5_plain_type(hid_t type, int *stored, bool *swap)
         hid_t little, big;
         int stored;
     } rows[] = {
-        {H5T_STD_U8LE, H5T_STD_U8BE, CRD_U8},           {H5T_STD_I8LE, H5T_STD_I8BE, CRD_I8},
-        {H5T_STD_U16LE, H5T_STD_U16BE, CRD_U16},        {H5T_STD_I16LE, H5T_STD_I16BE, CRD_I16},
-        {H5T_STD_U32LE, H5T_STD_U32BE, CRD_U32},        {H5T_STD_I32LE, H5T_STD_I32BE, CRD_I32},
-        {H5T_IEEE_F32LE, H5T_IEEE_F32BE, CRD_F32},      {H5T_IEEE_F64LE, H5T_IEEE_F64BE, CRD_F64},
-        {H5T_STD_U64LE, H5T_STD_U64BE, CRD_STORED_U64}, {H5T_STD_I64LE, H5T_STD_I64BE, CRD_STORED_I64},
+        {H5T_STD_U8LE, H5T_STD_U8BE, CRD_U8},      {H5T_STD_I8LE, H5T_STD_I8BE, CRD_I8},
+        {H5T_STD_U16LE, H5T_STD_U16BE, CRD_U16},   {H5T_STD_I16LE, H5T_STD_I16BE, CRD_I16},
+        {H5T_STD_U32LE, H5T_STD_U32BE, CRD_U32},   {H5T_STD_I32LE, H5T_STD_I32BE, CRD_I32},
+        {H5T_IEEE_F32LE, H5T_IEEE_F32BE, CRD_F32}, {H5T_IEEE_F64LE, H5T_IEEE_F64BE, CRD_F64},
+        {H5T_STD_U64LE, H5T_STD_U64BE, CRD_U64},   {H5T_STD_I64LE, H5T_STD_I64BE, CRD_STORED_I64},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const bool little = H5Tequal(type, rows[i].little) > 0, big = !little && H5Tequal(type, rows[i].big) > 0;

@@ -73,12 +73,14 @@ static crd_status make_data_path(const char *header, const char *data_suffix, ch
 static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_header_data *data)
 {
     CRD_PASS(make_data_path(volume->file, data_suffix, &data->path));
-    if (!volume->over && access(data->path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
+    if (!volume->over && !volume->staged && access(data->path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "%s would keep its voxels in %s, and there is such a file already; choose another name",
                         volume->file, data->path);
     }
-    return crd_temporary_name(data->path, &data->temporary);
+    data->staged = volume->staged;
+    return volume->staged ? make_data_path(volume->write_path, data_suffix, &data->temporary)
+                          : crd_temporary_name(data->path, &data->temporary);
 }
 
 crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,
@@ -97,6 +99,7 @@ crd_status crd_header_data_create(crd_volume *volume, const char *head, const ch
         .level = level,
         .head = head,
         .head_bytes = head != NULL ? strlen(head) : 0,
+        .staged = volume->staged,
     };
     CRD_TRY(crd_array_create(&plan, &data->array));
     volume->in_order = packing != CRD_PACKING_NONE;
@@ -138,7 +141,7 @@ void crd_header_data_close(crd_header_data **data)
 {
     if (*data == NULL) return;
     crd_array_close(&(*data)->array);
-    if ((*data)->temporary != NULL) (void)unlink((*data)->temporary);
+    if ((*data)->temporary != NULL && !(*data)->staged) (void)unlink((*data)->temporary);
     crd_free(&(*data)->temporary);
     crd_free(&(*data)->path);
     crd_free(data);
@@ -152,6 +155,11 @@ crd_status crd_header_data_read(crd_volume *volume, const crd_box *box, void *vo
 crd_status crd_header_data_write(crd_volume *volume, const crd_box *box, const void *voxels)
 {
     return crd_array_write(((crd_header_data *)volume->state)->array, box, voxels);
+}
+
+crd_status crd_header_data_sync(crd_volume *volume)
+{
+    return crd_array_sync(((crd_header_data *)volume->state)->array);
 }
 
 const char *crd_header_data_file(const crd_volume *volume, int64_t index)
@@ -179,7 +187,7 @@ void crd_header_data_tell(const crd_volume *volume, const crd_header_data *data,
         crd_warn(monitor, "%s is turned or mirrored in its space; credence keeps the voxels' edges and not the turn",
                  volume->file);
     }
-    if (stored == CRD_STORED_I64 || stored == CRD_STORED_U64) {
+    if (stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
 }

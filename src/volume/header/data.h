@@ -16,6 +16,7 @@ typedef struct crd_header_data {
     crd_array *array;
     char *path, *temporary; /* NULL where the header is in front */
     crd_packing packing;
+    bool staged; /* what isn't finished stays */
 } crd_header_data;
 
 crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,
@@ -30,6 +31,7 @@ void crd_header_data_close(crd_header_data **data);
 /* The same for both as rows of a format: the volume's state is its crd_header_data. */
 crd_status crd_header_data_read(crd_volume *volume, const crd_box *box, void *voxels);
 crd_status crd_header_data_write(crd_volume *volume, const crd_box *box, const void *voxels);
+crd_status crd_header_data_sync(crd_volume *volume);
 const char *crd_header_data_file(const crd_volume *volume, int64_t index);
 void crd_header_data_close_volume(crd_volume *volume);
 /* What is worth a word about a file that was opened. */

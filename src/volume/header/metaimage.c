@@ -130,6 +130,7 @@ const crd_format crd_format_metaimage = {
     .read = crd_header_data_read,
     .create = metaimage_create,
     .write = crd_header_data_write,
+    .sync = crd_header_data_sync,
     .finish = metaimage_finish,
     .other_file = crd_header_data_file,
     .close = crd_header_data_close_volume,

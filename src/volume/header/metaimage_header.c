@@ -18,11 +18,12 @@ static const struct {
     {"MET_CHAR", CRD_I8},    {"MET_UCHAR", CRD_U8},   {"MET_SHORT", CRD_I16},
     {"MET_USHORT", CRD_U16}, {"MET_INT", CRD_I32},    {"MET_UINT", CRD_U32},
     {"MET_LONG", CRD_I32},   {"MET_ULONG", CRD_U32},  {"MET_LONG_LONG", CRD_STORED_I64},
-    {"MET_FLOAT", CRD_F32},  {"MET_DOUBLE", CRD_F64}, {"MET_ULONG_LONG", CRD_STORED_U64},
+    {"MET_FLOAT", CRD_F32},  {"MET_DOUBLE", CRD_F64}, {"MET_ULONG_LONG", CRD_U64},
 };
 static const char *const type_names[CRD_TYPE_COUNT] = {
-    [CRD_U8] = "MET_UCHAR", [CRD_I8] = "MET_CHAR", [CRD_U16] = "MET_USHORT", [CRD_I16] = "MET_SHORT",
-    [CRD_U32] = "MET_UINT", [CRD_I32] = "MET_INT", [CRD_F32] = "MET_FLOAT",  [CRD_F64] = "MET_DOUBLE",
+    [CRD_U8] = "MET_UCHAR",  [CRD_I8] = "MET_CHAR",    [CRD_U16] = "MET_USHORT",
+    [CRD_I16] = "MET_SHORT", [CRD_U32] = "MET_UINT",   [CRD_I32] = "MET_INT",
+    [CRD_F32] = "MET_FLOAT", [CRD_F64] = "MET_DOUBLE", [CRD_U64] = "MET_ULONG_LONG",
 };
 
 typedef struct parts {

@@ -112,7 +112,7 @@ static void tell(const crd_volume *volume, const crd_nifti_header *header, int64
             "added is lost",
             volume->file, header->info.scale, header->intercept);
     }
-    if (header->stored == CRD_STORED_I64 || header->stored == CRD_STORED_U64) {
+    if (header->stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
 }
@@ -193,6 +193,7 @@ static crd_status nifti_create(crd_volume *volume, const crd_volume_options *opt
         .head = head,
         .head_bytes = bytes,
         .pack_head = true,
+        .staged = volume->staged,
     };
     CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
     CRD_TRY(crd_array_create(&plan, &state->array));
@@ -208,6 +209,11 @@ done:
 static crd_status nifti_write(crd_volume *volume, const crd_box *box, const void *voxels)
 {
     return crd_array_write(array_of(volume), box, voxels);
+}
+
+static crd_status nifti_sync(crd_volume *volume)
+{
+    return crd_array_sync(array_of(volume));
 }
 
 static crd_status nifti_finish(crd_volume *volume)
@@ -242,6 +248,7 @@ const crd_format crd_format_nifti = {
     .read = nifti_read,
     .create = nifti_create,
     .write = nifti_write,
+    .sync = nifti_sync,
     .finish = nifti_finish,
     .other_file = nifti_file,
     .close = nifti_close,

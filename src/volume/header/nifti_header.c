@@ -16,9 +16,8 @@ enum { EXTENDER = 4, EXTENSION_HEAD = 8, EXTENSION_ALIGN = 16 };
 static const struct {
     int code, stored;
 } types[] = {
-    {DT_UINT8, CRD_U8},         {DT_INT8, CRD_I8},           {DT_UINT16, CRD_U16},  {DT_INT16, CRD_I16},
-    {DT_UINT32, CRD_U32},       {DT_INT32, CRD_I32},         {DT_FLOAT32, CRD_F32}, {DT_FLOAT64, CRD_F64},
-    {DT_INT64, CRD_STORED_I64}, {DT_UINT64, CRD_STORED_U64},
+    {DT_UINT8, CRD_U8},  {DT_INT8, CRD_I8},     {DT_UINT16, CRD_U16},  {DT_INT16, CRD_I16},        {DT_UINT32, CRD_U32},
+    {DT_INT32, CRD_I32}, {DT_FLOAT32, CRD_F32}, {DT_FLOAT64, CRD_F64}, {DT_INT64, CRD_STORED_I64}, {DT_UINT64, CRD_U64},
 };
 
 /* ---- reading ---- */

@@ -154,6 +154,7 @@ const crd_format crd_format_nrrd = {
     .read = crd_header_data_read,
     .create = nrrd_create,
     .write = crd_header_data_write,
+    .sync = crd_header_data_sync,
     .finish = nrrd_finish,
     .other_file = crd_header_data_file,
     .close = crd_header_data_close_volume,

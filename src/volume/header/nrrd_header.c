@@ -22,13 +22,13 @@ static const struct {
     {CRD_I32, ",int,signed int,int32,int32_t,"},
     {CRD_U32, ",uint,unsigned int,uint32,uint32_t,"},
     {CRD_STORED_I64, ",longlong,long long,long long int,signed long long,signed long long int,int64,int64_t,"},
-    {CRD_STORED_U64, ",ulonglong,unsigned long long,unsigned long long int,uint64,uint64_t,"},
+    {CRD_U64, ",ulonglong,unsigned long long,unsigned long long int,uint64,uint64_t,"},
     {CRD_F32, ",float,"},
     {CRD_F64, ",double,"},
 };
 static const char *const type_names[CRD_TYPE_COUNT] = {
-    [CRD_U8] = "uint8",   [CRD_I8] = "int8",   [CRD_U16] = "uint16", [CRD_I16] = "int16",
-    [CRD_U32] = "uint32", [CRD_I32] = "int32", [CRD_F32] = "float",  [CRD_F64] = "double",
+    [CRD_U8] = "uint8",  [CRD_I8] = "int8",   [CRD_U16] = "uint16", [CRD_I16] = "int16",  [CRD_U32] = "uint32",
+    [CRD_I32] = "int32", [CRD_F32] = "float", [CRD_F64] = "double", [CRD_U64] = "uint64",
 };
 
 /* What the fields say, before it is put together. */

@@ -75,6 +75,7 @@ static crd_status find_type(const crd_tiff_file *file, const crd_tiff_directory 
         {SAMPLEFORMAT_UINT, 1, CRD_U8},   {SAMPLEFORMAT_UINT, 8, CRD_U8},     {SAMPLEFORMAT_UINT, 16, CRD_U16},
         {SAMPLEFORMAT_UINT, 32, CRD_U32}, {SAMPLEFORMAT_INT, 8, CRD_I8},      {SAMPLEFORMAT_INT, 16, CRD_I16},
         {SAMPLEFORMAT_INT, 32, CRD_I32},  {SAMPLEFORMAT_IEEEFP, 32, CRD_F32}, {SAMPLEFORMAT_IEEEFP, 64, CRD_F64},
+        {SAMPLEFORMAT_UINT, 64, CRD_U64},
     };
     const uint64_t format = d->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : d->sample_format;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

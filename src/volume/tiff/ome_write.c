@@ -22,8 +22,8 @@ static const char *ome_unit(const char *unit)
 static void describe(const crd_volume_info *info, crd_text *text)
 {
     static const char *const types[CRD_TYPE_COUNT] = {
-        [CRD_U8] = "uint8",   [CRD_I8] = "int8",   [CRD_U16] = "uint16", [CRD_I16] = "int16",
-        [CRD_U32] = "uint32", [CRD_I32] = "int32", [CRD_F32] = "float",  [CRD_F64] = "double",
+        [CRD_U8] = "uint8",  [CRD_I8] = "int8",   [CRD_U16] = "uint16", [CRD_I16] = "int16",  [CRD_U32] = "uint32",
+        [CRD_I32] = "int32", [CRD_F32] = "float", [CRD_F64] = "double", [CRD_U64] = "uint64",
     };
     static const char *const axes[3] = {"Z", "Y", "X"};
     const char *unit = ome_unit(info->unit);

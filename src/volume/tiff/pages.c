@@ -209,7 +209,8 @@ static void describe(const crd_tiff_layout *layout, text *t)
 static uint16_t sample_format(crd_type type)
 {
     if (!crd_type_is_integer(type)) return SAMPLEFORMAT_IEEEFP;
-    return type == CRD_U8 || type == CRD_U16 || type == CRD_U32 ? SAMPLEFORMAT_UINT : SAMPLEFORMAT_INT;
+    return type == CRD_U8 || type == CRD_U16 || type == CRD_U32 || type == CRD_U64 ? SAMPLEFORMAT_UINT
+                                                                                   : SAMPLEFORMAT_INT;
 }
 
 static int entry_count(const crd_tiff_layout *layout, int64_t z)

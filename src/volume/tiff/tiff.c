@@ -331,9 +331,10 @@ static crd_status create_volume(crd_volume *volume, const crd_volume_options *op
     crd_status status = CRD_OK;
     state *s = NULL;
     CRD_TRY(crd_alloc(1, sizeof *s, "a TIFF volume", &s));
-    CRD_TRY(crd_tiff_writer_create(
-        volume->write_path, &volume->info, options->compress,
-        crd_path_ends_in(volume->file, ".ome.tif") || crd_path_ends_in(volume->file, ".ome.tiff"), &s->writer));
+    CRD_TRY(crd_tiff_writer_create(volume->write_path, &volume->info, options->compress,
+                                   crd_path_ends_in(volume->file, ".ome.tif") ||
+                                       crd_path_ends_in(volume->file, ".ome.tiff"),
+                                   volume->staged, &s->writer));
     volume->state = s;
     s = NULL;
 done:
@@ -345,6 +346,18 @@ static crd_status write_box(crd_volume *volume, const crd_box *box, const void *
 {
     const state *s = volume->state;
     return crd_tiff_writer_put(s->writer, box, voxels);
+}
+
+static crd_status sync_volume(crd_volume *volume)
+{
+    const state *s = volume->state;
+    return crd_tiff_writer_sync(s->writer);
+}
+
+static void set_range(crd_volume *volume, double low, double high)
+{
+    const state *s = volume->state;
+    crd_tiff_writer_set_range(s->writer, low, high);
 }
 
 static crd_status finish_volume(crd_volume *volume)
@@ -379,6 +392,8 @@ const crd_format crd_format_tiff = {
     .read = read_box,
     .create = create_volume,
     .write = write_box,
+    .sync = sync_volume,
+    .set_range = set_range,
     .finish = finish_volume,
     .other_file = slice_file,
     .close = close_volume,

@@ -173,10 +173,13 @@ typedef struct crd_tiff_writer crd_tiff_writer;
 
 /* `path` and `info` are borrowed until the writer is freed. `level`: 0 for plain data, 1 to 9 for deflate. `ome`: the
  * description is OME's rather than ImageJ's. */
-crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome,
+crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome, bool staged,
                                   crd_tiff_writer **out);
 /* Whole slices in rising order. */
 crd_status crd_tiff_writer_put(crd_tiff_writer *writer, const crd_box *box, const void *voxels);
+/* Of a staged one: see crd_volume_sync and crd_volume_set_range. */
+crd_status crd_tiff_writer_sync(const crd_tiff_writer *writer);
+void crd_tiff_writer_set_range(crd_tiff_writer *writer, double low, double high);
 crd_status crd_tiff_writer_finish(crd_tiff_writer *writer);
 void crd_tiff_writer_free(crd_tiff_writer **writer);
 

@@ -1,7 +1,6 @@
 /* Writing slices: plain data straight from the caller's array, or strips of deflate. */
 #include <errno.h>
 #include <fcntl.h>
-#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,71 +8,27 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "volume/range.h"
 #include "volume/tiff/tiff.h"
 #include "volume/types.h"
 
 /* A classic file ends below 4 GiB; we stop short of it. A page up to ONE_STRIP is one strip, a larger one has strips of
  * about LARGE_STRIP; compressed strips are small enough to be decoded for a few rows. */
 #define CLASSIC_LIMIT INT64_C(4187593113)
-enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 18, DATA_OFFSET = 16, LANES = 16 };
+enum { ONE_STRIP = 64 << 20, LARGE_STRIP = 8 << 20, DEFLATE_STRIP = 1 << 18, DATA_OFFSET = 16 };
 
 struct crd_tiff_writer {
     crd_tiff_layout layout;
     int level;
-    int64_t next; /* the slice that must come next */
+    bool staged;  /* boxes in any order, and the range is given */
+    int64_t next; /* the slice that must come next, where that counts */
     unsigned char *differences, *packed;
     uLong packed_room;
 };
 
-/* ---- the range of values ---- */
-
-/* Lanes that don't wait for each other; the smallest and the largest of them are the same in any order. */
-#define DEFINE_RANGE(NAME, TYPE, LOWEST, HIGHEST, USABLE)                                                              \
-    static void NAME(const void *from, int64_t count, double *minimum, double *maximum)                                \
-    {                                                                                                                  \
-        const TYPE *values = from;                                                                                     \
-        TYPE low[LANES], high[LANES];                                                                                  \
-        for (int k = 0; k < LANES; k++) {                                                                              \
-            low[k] = HIGHEST;                                                                                          \
-            high[k] = LOWEST;                                                                                          \
-        }                                                                                                              \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= count; i += LANES) {                                                                       \
-            for (int k = 0; k < LANES; k++) {                                                                          \
-                const TYPE v = values[i + k];                                                                          \
-                low[k] = USABLE && v < low[k] ? v : low[k];                                                            \
-                high[k] = USABLE && v > high[k] ? v : high[k];                                                         \
-            }                                                                                                          \
-        }                                                                                                              \
-        for (int k = 0; i < count; i++, k++) {                                                                         \
-            const TYPE v = values[i];                                                                                  \
-            low[k] = USABLE && v < low[k] ? v : low[k];                                                                \
-            high[k] = USABLE && v > high[k] ? v : high[k];                                                             \
-        }                                                                                                              \
-        for (int k = 0; k < LANES; k++) {                                                                              \
-            if ((double)low[k] < *minimum) *minimum = (double)low[k];                                                  \
-            if ((double)high[k] > *maximum) *maximum = (double)high[k];                                                \
-        }                                                                                                              \
-    }
-
-DEFINE_RANGE(range_u8, uint8_t, 0, UINT8_MAX, true)
-DEFINE_RANGE(range_i8, int8_t, INT8_MIN, INT8_MAX, true)
-DEFINE_RANGE(range_u16, uint16_t, 0, UINT16_MAX, true)
-DEFINE_RANGE(range_i16, int16_t, INT16_MIN, INT16_MAX, true)
-DEFINE_RANGE(range_u32, uint32_t, 0, UINT32_MAX, true)
-DEFINE_RANGE(range_i32, int32_t, INT32_MIN, INT32_MAX, true)
-DEFINE_RANGE(range_f32, float, -FLT_MAX, FLT_MAX, fabsf(v) <= FLT_MAX)
-DEFINE_RANGE(range_f64, double, -DBL_MAX, DBL_MAX, fabs(v) <= DBL_MAX)
-
 static void extend_range(crd_tiff_layout *layout, const void *voxels, int64_t count)
 {
-    static void (*const functions[CRD_TYPE_COUNT])(const void *, int64_t, double *, double *) = {
-        [CRD_U8] = range_u8,   [CRD_I8] = range_i8,   [CRD_U16] = range_u16, [CRD_I16] = range_i16,
-        [CRD_U32] = range_u32, [CRD_I32] = range_i32, [CRD_F32] = range_f32, [CRD_F64] = range_f64,
-    };
-    functions[layout->info->type](voxels, count, &layout->minimum, &layout->maximum);
-    layout->minimum += 0.0; /* -0 would depend on the order of values */
-    layout->maximum += 0.0;
+    crd_voxel_range(layout->info->type, voxels, count, &layout->minimum, &layout->maximum);
 }
 
 /* ---- setting up ---- */
@@ -145,7 +100,7 @@ static crd_status reserve(const crd_tiff_layout *l)
     return crd_fail_errno("can't reserve %.1f MiB for %s", (double)(l->info->shape[0] * l->page) / 1048576.0, l->path);
 }
 
-crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome,
+crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info, int level, bool ome, bool staged,
                                   crd_tiff_writer **out)
 {
     crd_status status = CRD_OK;
@@ -157,9 +112,10 @@ crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info,
     writer->layout.fd = -1;
     writer->level = level;
     writer->layout.ome = ome;
+    writer->staged = staged;
     CRD_TRY(plan(writer, path, info));
     if (writer->layout.deflated) CRD_TRY(prepare_deflate(writer));
-    writer->layout.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    writer->layout.fd = open(path, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC, 0666);
     if (writer->layout.fd < 0) {
         status = crd_fail_errno("can't create %s", path);
         goto done;
@@ -230,10 +186,26 @@ static crd_status put_deflated_page(crd_tiff_writer *writer, int64_t z, const un
     return CRD_OK;
 }
 
+/* Any box to its place, by the longest runs that are runs in the file as well. */
+static crd_status put_box(const crd_tiff_layout *l, const crd_box *box, const char *voxels)
+{
+    const int64_t *size = box->size, *origin = box->origin, *shape = l->info->shape;
+    const bool whole_rows = size[2] == shape[2], whole_slices = whole_rows && size[1] == shape[1];
+    const int64_t run = l->voxel * size[2] * (whole_rows ? size[1] : 1) * (whole_slices ? size[0] : 1);
+    for (int64_t z = 0; z < (whole_slices ? 1 : size[0]); z++) {
+        for (int64_t y = 0; y < (whole_rows ? 1 : size[1]); y++, voxels += run) {
+            const int64_t at = l->data + (origin[0] + z) * l->page + (origin[1] + y) * l->row + origin[2] * l->voxel;
+            CRD_PASS(crd_write_at(l->fd, l->path, at, voxels, (size_t)run));
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crd_tiff_writer_put(crd_tiff_writer *writer, const crd_box *box, const void *voxels)
 {
     crd_tiff_layout *l = &writer->layout;
     const int64_t *shape = l->info->shape;
+    if (writer->staged) return put_box(l, box, voxels);
     const bool whole =
         box->origin[1] == 0 && box->origin[2] == 0 && box->size[1] == shape[1] && box->size[2] == shape[2];
     if (!whole || box->origin[0] != writer->next || box->size[0] > shape[0] - writer->next) {
@@ -258,9 +230,26 @@ crd_status crd_tiff_writer_put(crd_tiff_writer *writer, const crd_box *box, cons
     return CRD_OK;
 }
 
+void crd_tiff_writer_set_range(crd_tiff_writer *writer, double low, double high)
+{
+    writer->layout.minimum = low;
+    writer->layout.maximum = high;
+}
+
+crd_status crd_tiff_writer_sync(const crd_tiff_writer *writer)
+{
+    const crd_tiff_layout *l = &writer->layout;
+    if (fdatasync(l->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", l->path);
+    return CRD_OK;
+}
+
 crd_status crd_tiff_writer_finish(crd_tiff_writer *writer)
 {
     crd_tiff_layout *l = &writer->layout;
+    if (writer->staged) {
+        writer->next = l->info->shape[0];
+        l->end = l->data + writer->next * l->page;
+    }
     if (writer->next != l->info->shape[0]) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s can't be finished: %lld of its %lld slices were written", l->path,
                         (long long)writer->next, (long long)l->info->shape[0]);

@@ -175,7 +175,7 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
                  "%s isn't complete: it is still being written, or that was interrupted; what is missing reads as 0",
                  volume->file);
     }
-    if (layout->stored == CRD_STORED_I64 || layout->stored == CRD_STORED_U64) {
+    if (layout->stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }
     volume->state = state;
@@ -226,7 +226,7 @@ done:
 }
 
 /* Everything up to now onto the disk: one call for what may be thousands of files. */
-static crd_status sync_all(const crd_volume *volume)
+static crd_status sync_all(crd_volume *volume)
 {
     const int fd = open(volume->write_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool failed = fd < 0 || syncfs(fd) != 0;
@@ -258,6 +258,7 @@ done:
 
 static crd_status zarr_create(crd_volume *volume, const crd_volume_options *options)
 {
+    if (volume->staged) return begin(volume, 0, 1, false, true);
     return begin(volume, options->compress, options->levels, true, false);
 }
 
@@ -315,6 +316,7 @@ const crd_format crd_format_zarr = {
     .read = zarr_read,
     .create = zarr_create,
     .write = zarr_write,
+    .sync = sync_all,
     .finish = zarr_finish,
     .remove = crd_zarr_remove,
     .close = zarr_close,

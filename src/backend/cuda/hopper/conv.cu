@@ -38,7 +38,10 @@ struct ConvParameters {
     float2 *partial;
     int out, slices, parts /* samples x slices */, blocks /* of a part */, rows /* of partial */;
     bool parts_first; // blocks of different samples follow each other: they share the first input
+    Place at[2];      // of the output's first voxel in the inputs
     Extent size;
+    Open open;
+    Planes planes;
     Tasks tasks;
 };
 
@@ -158,7 +161,7 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
 
     border_biases<S::OUT, S::THREADS>(
         biases, p.bias + slice * S::OUT,
-        p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT, p.out);
+        p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT, p.out, p.open);
     load_weights<S::WEIGHTS, S::THREADS>(shared, p.weights + (long)part * (S::WEIGHTS / 16));
     ring_begin<S::STAGES>(barriers);
     __syncthreads();
@@ -168,7 +171,7 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
     const int x0 = task % p.tasks.across * 8, y0 = task / p.tasks.across % p.tasks.down * (8 * S::ROWS);
     const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes,
               end = min(p.size.depth, first + p.tasks.planes);
-    const int in_first = max(0, first - 1), in_last = min(p.size.depth - 1, end);
+    const int in_first = max(p.planes.lowest, first - 1), in_last = min(p.planes.highest, end);
     auto load = [&](int item, int stage) { // parts of planes, one after the other
         const int plane = in_first + item / S::PARTS;
         if (thread != 0 || plane > in_last) return;
@@ -176,8 +179,10 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
 #pragma unroll
         for (int i = 0; i < S::PART_SLABS; i++) {
             const int slab = item % S::PARTS * S::PART_SLABS + i, second = slab >= S::FIRST;
+            const Place &at = p.at[second];
             ring_load(ring + stage * S::STAGE + i * S::SLAB_ROOM, p.map[second], (slab - second * S::FIRST) * SLAB,
-                      x0 - 1, y0 - 1, plane + sample * p.sample_planes[second], barriers + stage * 8);
+                      x0 - 1 + at.x, y0 - 1 + at.y, plane + at.z + sample * p.sample_planes[second],
+                      barriers + stage * 8);
         }
     };
 
@@ -286,7 +291,7 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
         begin_plane(2, plane + 2);
     }
     if (S::LATE && in_last - 1 >= first) store_done();
-    if (end == p.size.depth) {
+    if (in_last < end) {
         sums.finish();
         store_done();
     }
@@ -338,8 +343,9 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
 {
     ConvParameters p = {};
     for (int i = 0; i < 2; i++) {
-        PASS(tensor_map_make(a.x[i], a.size, samples, S::IN_COLUMNS, S::IN_ROWS, &p.map[i]));
-        p.sample_planes[i] = a.x[i].stride == 0 ? 0 : a.size.depth;
+        PASS(tensor_map_make(a.x[i], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map[i]));
+        p.sample_planes[i] = a.x[i].stride == 0 ? 0 : a.x[i].whole.depth;
+        p.at[i] = a.x[i].at;
     }
     p.weights = static_cast<const uint4 *>(a.weights);
     p.bias = a.bias;
@@ -351,6 +357,8 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
     p.parts = samples * p.slices;
     p.parts_first = a.x[1].channels > 0;
     p.size = a.size;
+    p.open = a.open;
+    p.planes = planes_of(a.size, a.open);
     p.tasks = tasks_of(a.size, 8 * S::ROWS);
     p.blocks = (p.tasks.count() + S::GROUPS - 1) / S::GROUPS;
     p.rows = 4 * p.tasks.count();

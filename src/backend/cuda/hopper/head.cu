@@ -23,7 +23,10 @@ struct HeadParameters {
     long point_stride;
     float inverse_temperature;
     float *probability;
+    Place at; // of the output's first voxel in the input
     Extent size;
+    Open open;
+    Planes planes;
     Tasks tasks;
 };
 
@@ -36,7 +39,8 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory), ring = shared + S::WEIGHTS + group * S::RING;
     float *biases = reinterpret_cast<float *>(memory + S::WEIGHTS + S::GROUPS * S::RING);
     const uint32_t barriers = shared + S::WEIGHTS + S::GROUPS * S::RING + S::BIASES + group * S::STAGES * 8;
-    border_biases<1, S::THREADS>(biases, p.bias, p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27, 1);
+    border_biases<1, S::THREADS>(biases, p.bias, p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27, 1,
+                                 p.open);
     load_weights<S::WEIGHTS, S::THREADS>(shared, p.weights + (long)sample * (S::WEIGHTS / 16));
     ring_begin<S::STAGES>(barriers);
     __syncthreads();
@@ -46,12 +50,12 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
     const int x0 = task % p.tasks.across * 8, y0 = task / p.tasks.across % p.tasks.down * (8 * S::ROWS);
     const int first = task / (p.tasks.across * p.tasks.down) * p.tasks.planes,
               end = min(p.size.depth, first + p.tasks.planes);
-    const int in_first = max(0, first - 1), in_last = min(p.size.depth - 1, end);
+    const int in_first = max(p.planes.lowest, first - 1), in_last = min(p.planes.highest, end);
     auto load = [&](int plane, int stage) {
         if (thread != 0 || plane > in_last) return;
         ring_expect(barriers + stage * 8, S::STAGE_BYTES);
-        ring_load(ring + stage * S::STAGE, p.map, 0, x0 - 1, y0 - 1, plane + sample * p.sample_planes,
-                  barriers + stage * 8);
+        ring_load(ring + stage * S::STAGE, p.map, 0, x0 - 1 + p.at.x, y0 - 1 + p.at.y,
+                  plane + p.at.z + sample * p.sample_planes, barriers + stage * 8);
     };
 
     const int x = x0 + (lane >> 2), y = y0 + 16 * warp + 2 * (lane & 3); // outputs: rows y, y + 1, y + 8, y + 9
@@ -110,15 +114,16 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
             parity ^= 1;
         }
     }
-    if (end == p.size.depth) store();
+    if (in_last < end) store();
 }
 
 template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a, int samples, cudaStream_t stream)
 {
     typedef HeadShape<T, 3, 3> S;
     HeadParameters p = {};
-    PASS(tensor_map_make(a.conv.x[0], a.conv.size, samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
-    p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.size.depth;
+    PASS(tensor_map_make(a.conv.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
+    p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.x[0].whole.depth;
+    p.at = a.conv.x[0].at;
     p.weights = static_cast<const uint4 *>(a.conv.weights);
     p.bias = a.conv.bias;
     p.tap_shift = a.conv.tap_shift;
@@ -127,6 +132,8 @@ template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a
     p.inverse_temperature = a.inverse_temperature;
     p.probability = a.probability;
     p.size = a.conv.size;
+    p.open = a.conv.open;
+    p.planes = planes_of(a.conv.size, a.conv.open);
     p.tasks = tasks_of(a.conv.size, 8 * S::ROWS);
     CUDA_PASS(cudaFuncSetAttribute(head_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
     head_kernel<S><<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS,

@@ -15,7 +15,8 @@ struct HopperArguments {
     void *y;
     float2 *partial; // [samples][rows][columns]: sum and sum of squares over `piece` neighbouring channels
     int out;
-    Extent size; // of the output
+    Extent size;    // of the output
+    Open open = {}; // sides on which the inputs go on beyond the output
 };
 
 // The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one

@@ -31,6 +31,17 @@ static inline Tasks tasks_of(const Extent &size, int rows)
     return {(size.width + 7) / 8, (size.height + rows - 1) / rows, segments, (size.depth + segments - 1) / segments};
 }
 
+// The planes of its inputs that an output reads: from `lowest` to `highest`, in planes of the output. One that isn't
+// there must not be read: there another sample's would be found.
+struct Planes {
+    int lowest, highest;
+};
+
+static inline Planes planes_of(const Extent &size, const Open &open)
+{
+    return {(open.z & 1) != 0 ? -1 : 0, (open.z & 2) != 0 ? size.depth : size.depth - 1};
+}
+
 // Packed weights to shared memory, 16 bytes at a time.
 template <int BYTES, int THREADS> __device__ __forceinline__ void load_weights(uint32_t shared, const uint4 *from)
 {
@@ -83,18 +94,24 @@ __device__ __forceinline__ int border_third(int i, int n)
     return i == 0 ? 0 : i >= n - 1 ? 2 : 1;
 }
 
+// Does a tap, 0 to 2, of an output in that third of an axis read outside the volume?
+__device__ __forceinline__ bool tap_outside(int third, int tap, int open)
+{
+    return (third == 0 && tap == 0 && (open & 1) == 0) || (third == 2 && tap == 2 && (open & 2) == 0);
+}
+
 // Bias of each of the 27 border classes and COUNT output channels: that of the layer and what each tap adds where it
 // reads inside the volume.
 template <int COUNT, int THREADS>
-__device__ __forceinline__ void border_biases(float *table, const float *bias, const float *tap_shift, int channels)
+__device__ __forceinline__ void border_biases(float *table, const float *bias, const float *tap_shift, int channels,
+                                              const Open &open)
 {
     for (int i = threadIdx.x; i < 27 * COUNT; i += THREADS) {
         const int border = i / COUNT, channel = i % COUNT, z = border / 9, y = border / 3 % 3, x = border % 3;
         float total = bias[channel];
         for (int tap = 0; tap < 27 && tap_shift != nullptr; tap++) {
-            const int a = tap / 9, b = tap / 3 % 3, c = tap % 3;
-            const bool outside = (z == 0 && a == 0) || (z == 2 && a == 2) || (y == 0 && b == 0) || (y == 2 && b == 2) ||
-                                 (x == 0 && c == 0) || (x == 2 && c == 2);
+            const bool outside = tap_outside(z, tap / 9, open.z) || tap_outside(y, tap / 3 % 3, open.y) ||
+                                 tap_outside(x, tap % 3, open.x);
             if (!outside) total += tap_shift[tap * channels + channel];
         }
         table[i] = total;

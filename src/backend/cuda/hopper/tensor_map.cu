@@ -17,9 +17,9 @@ static crd_status encoder(decltype(&cuTensorMapEncodeTiled) *out)
     return CRD_OK;
 }
 
-crd_status tensor_map_make(const ConvInput &input, const Extent &size, int samples, int columns, int rows,
-                           CUtensorMap *map)
+crd_status tensor_map_make(const ConvInput &input, int samples, int columns, int rows, CUtensorMap *map)
 {
+    const Extent &size = input.whole;
     memset(map, 0, sizeof *map);
     if (input.channels == 0) return CRD_OK;
     decltype(&cuTensorMapEncodeTiled) encode = nullptr;

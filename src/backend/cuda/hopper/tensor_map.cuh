@@ -6,9 +6,8 @@
 
 #include "backend/cuda/kernels/conv.cuh"
 
-// Boxes of 16 channels, `columns` x `rows` voxels of one plane, of an input of that size; planes of all samples follow
-// each other. The elements are 16 bits wide.
-crd_status tensor_map_make(const ConvInput &input, const Extent &size, int samples, int columns, int rows,
-                           CUtensorMap *map);
+// Boxes of 16 channels, `columns` x `rows` voxels of one plane, of an input; planes of all samples follow each other.
+// The elements are 16 bits wide.
+crd_status tensor_map_make(const ConvInput &input, int samples, int columns, int rows, CUtensorMap *map);
 
 #endif

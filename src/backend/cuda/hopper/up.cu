@@ -176,8 +176,8 @@ int up_sum_rows(const Extent &size)
 template <class S> static crd_status launch(const HopperArguments &a, int samples, cudaStream_t stream)
 {
     UpParameters p = {};
-    p.low = {a.size.depth / 2, a.size.height / 2, a.size.width / 2};
-    PASS(tensor_map_make(a.x[0], p.low, samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
+    p.low = a.x[0].whole;
+    PASS(tensor_map_make(a.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
     p.sample_planes = a.x[0].stride == 0 ? 0 : p.low.depth;
     p.weights = static_cast<const uint4 *>(a.weights);
     p.bias = a.bias;

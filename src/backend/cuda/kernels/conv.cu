@@ -39,8 +39,8 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void conv_kernel(const __gri
         const T *from =
             static_cast<const T *>(input.data) + sample * input.stride + (second ? slab - slabs0 : slab) * SLAB;
         __syncthreads();
-        load_tile<S::IN_PLANES, S::IN_ROWS, S::IN_COLUMNS, S::THREADS>(shared, from, input.channels, p.size, z0 - 1,
-                                                                       y0 - 1, x0 - 1);
+        load_tile<S::IN_PLANES, S::IN_ROWS, S::IN_COLUMNS, S::THREADS>(
+            shared, from, input.channels, input.whole, z0 - 1 + input.at.z, y0 - 1 + input.at.y, x0 - 1 + input.at.x);
         copies_done();
         __syncthreads();
 #pragma unroll 1

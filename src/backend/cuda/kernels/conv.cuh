@@ -9,10 +9,13 @@
 
 #include "backend/cuda/common.cuh"
 
+// What an output reads may be a part of a larger tensor. Outside the tensor is zero.
 struct ConvInput {
     const void *data;
     long stride;  // elements between samples; 0: all samples share it
     int channels; // 0: no such input
+    Extent whole; // of the tensor
+    Place at;     // where the output's first voxel lies in it; 0, 0, 0 for an `up`
 };
 
 struct ConvArguments {

@@ -4,12 +4,16 @@
 
 enum { THREADS = 256 };
 
-__device__ __forceinline__ float read_input(const ConvInput (&x)[2], int sample, long voxel, int channel)
+// The channels of the voxel that lies there from the output's first voxel on; NULL outside.
+__device__ __forceinline__ const float *input_voxel(const ConvInput &input, int sample, int z, int y, int x)
 {
-    const bool second = channel >= x[0].channels;
-    const ConvInput &input = x[second];
-    return __ldg(static_cast<const float *>(input.data) + sample * input.stride + voxel * input.channels +
-                 (second ? channel - x[0].channels : channel));
+    const Extent &whole = input.whole;
+    z += input.at.z;
+    y += input.at.y;
+    x += input.at.x;
+    if (z < 0 || z >= whole.depth || y < 0 || y >= whole.height || x < 0 || x >= whole.width) return nullptr;
+    return static_cast<const float *>(input.data) + sample * input.stride +
+           (((long)z * whole.height + y) * whole.width + x) * input.channels;
 }
 
 // One thread makes one channel of one voxel.
@@ -25,11 +29,12 @@ __global__ void conv_plain_kernel(const __grid_constant__ ConvArguments p)
     const long biased = ((long)sample * BORDER_CLASSES + border_class(p.size, z, y, x)) * p.out + out;
     float total = p.values == nullptr ? p.bias[biased] : 0.0f;
     for (int tap = 0; tap < 27; tap++) {
-        const int zz = z + tap / 9 - 1, yy = y + tap / 3 % 3 - 1, xx = x + tap % 3 - 1;
-        if (zz < 0 || zz >= p.size.depth || yy < 0 || yy >= p.size.height || xx < 0 || xx >= p.size.width) continue;
-        const long from = ((long)zz * p.size.height + yy) * p.size.width + xx;
-        for (int i = 0; i < in; i++)
-            total = fmaf(read_input(p.x, sample, from, i), weights[((long)tap * in + i) * p.out], total);
+        for (int input = 0, first = 0; input < 2; first += p.x[input++].channels) {
+            if (p.x[input].channels == 0) continue;
+            const float *from = input_voxel(p.x[input], sample, z + tap / 9 - 1, y + tap / 3 % 3 - 1, x + tap % 3 - 1);
+            for (int i = 0; from != nullptr && i < p.x[input].channels; i++)
+                total = fmaf(__ldg(from + i), weights[((long)tap * in + first + i) * p.out], total);
+        }
     }
     static_cast<float *>(p.y)[(long)sample * p.size.voxels() * p.out + at] = p.values == nullptr ? relu(total) : total;
 }
@@ -64,13 +69,10 @@ __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
     const int x = voxel % p.size.width, y = voxel / p.size.width % p.size.height,
               z = voxel / ((long)p.size.width * p.size.height);
     const float *weights = reinterpret_cast<const float *>(p.weights) + sample * p.weights_stride;
-    const float *input = static_cast<const float *>(p.x.data) + sample * p.x.stride;
     float total = p.bias[sample * BORDER_CLASSES + border_class(p.size, z, y, x)];
     for (int tap = 0; tap < 27; tap++) {
-        const int zz = z + tap / 9 - 1, yy = y + tap / 3 % 3 - 1, xx = x + tap % 3 - 1;
-        if (zz < 0 || zz >= p.size.depth || yy < 0 || yy >= p.size.height || xx < 0 || xx >= p.size.width) continue;
-        const long from = ((long)zz * p.size.height + yy) * p.size.width + xx;
-        for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[tap * in + i], total);
+        const float *from = input_voxel(p.x, sample, z + tap / 9 - 1, y + tap / 3 % 3 - 1, x + tap % 3 - 1);
+        for (int i = 0; from != nullptr && i < in; i++) total = fmaf(__ldg(from + i), weights[tap * in + i], total);
     }
     const float logit =
         (p.point[sample * p.point_stride] * relu(total) + p.point[sample * p.point_stride + 1]) * p.inverse_temperature;

@@ -6,10 +6,11 @@ __device__ __forceinline__ bool offset_inside(int edge, int k, int axis_class)
     return offset < 0 ? (axis_class & 1) == 0 : offset > 0 ? (axis_class & 2) == 0 : true;
 }
 
-__device__ __forceinline__ bool tap_inside(int edge, int tap, int border)
+__device__ __forceinline__ bool tap_inside(int edge, int tap, int border, const Open &open)
 {
-    return offset_inside(edge, tap / (edge * edge), border >> 4) &&
-           offset_inside(edge, tap / edge % edge, border >> 2 & 3) && offset_inside(edge, tap % edge, border & 3);
+    return offset_inside(edge, tap / (edge * edge), border >> 4 & ~open.z) &&
+           offset_inside(edge, tap / edge % edge, border >> 2 & 3 & ~open.y) &&
+           offset_inside(edge, tap % edge, border & 3 & ~open.x);
 }
 
 // What a tap adds to the bias where it reads inside the volume. One block a tap and sample.
@@ -31,7 +32,7 @@ __global__ void bias_kernel(FoldArguments p, int edge)
     for (int out = threadIdx.x; out < p.out; out += blockDim.x) {
         float total = p.bias[out];
         for (int tap = 0; p.shift != nullptr && tap < taps; tap++) {
-            if (tap_inside(edge, tap, border)) total += p.tap_shift[((long)sample * taps + tap) * p.out + out];
+            if (tap_inside(edge, tap, border, p.open)) total += p.tap_shift[((long)sample * taps + tap) * p.out + out];
         }
         p.bias_classes[((long)sample * BORDER_CLASSES + border) * p.out + out] = total;
     }

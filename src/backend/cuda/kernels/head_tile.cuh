@@ -58,8 +58,9 @@ __device__ __forceinline__ void head_multiply(const HeadArguments &p, const Head
     for (int slab = 0; slab < slabs; slab++) {
         const T *from = static_cast<const T *>(p.x.data) + sample * p.x.stride + slab * SLAB;
         __syncthreads();
-        load_tile<H::IN_PLANES, H::IN_ROWS, H::IN_COLUMNS, H::THREADS>(shared, from, p.x.channels, p.size, origin.z - 1,
-                                                                       origin.y - 1, origin.x - 1);
+        load_tile<H::IN_PLANES, H::IN_ROWS, H::IN_COLUMNS, H::THREADS>(shared, from, p.x.channels, p.x.whole,
+                                                                       origin.z - 1 + p.x.at.z, origin.y - 1 + p.x.at.y,
+                                                                       origin.x - 1 + p.x.at.x);
         copies_done();
         __syncthreads();
 #pragma unroll

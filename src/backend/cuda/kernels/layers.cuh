@@ -20,7 +20,7 @@ struct FoldArguments {
     void *packed;        // [samples], `packed_stride` uint4s (uint2s, floats) apart
     long packed_stride;
     int in, out;
-    Extent size; // of the output
+    Open open = {}; // sides on which the input goes on beyond the output
 };
 template <typename T>
 crd_status fold_launch(FoldKind kind, const FoldArguments &arguments, int samples, cudaStream_t stream);
@@ -85,15 +85,30 @@ crd_status point_launch(const float *kernel, long kernel_stride, const float *bi
                         cudaStream_t stream);
 
 // The first convolution, one channel in: y = relu(conv(x) + bias) and its partial sums.
+struct FirstArguments {
+    const float *x; // of that extent; y's first voxel lies there in it
+    Extent whole;
+    Place at;
+    const float *kernel, *bias;
+    void *y;
+    float2 *partial;
+    int out;
+    Extent size; // of y
+};
 int first_tiles(const Extent &size);
-template <typename T>
-crd_status first_launch(const float *x, const float *kernel, const float *bias, T *y, float2 *partial, int out,
-                        const Extent &size, cudaStream_t stream);
+template <typename T> crd_status first_launch(const FirstArguments &arguments, cudaStream_t stream);
 
-// y = max over 2x2x2 of scale * x + shift; `size` is y's.
-template <typename T>
-crd_status pool_launch(const T *x, const float *scale, const float *shift, T *y, int channels, const Extent &size,
-                       cudaStream_t stream);
+// y = max over 2x2x2 of scale * x + shift.
+struct PoolPartArguments {
+    const void *x; // of that extent; the first voxel that counts lies there in it
+    Extent whole;
+    Place at;
+    const float *scale, *shift;
+    void *y;
+    int channels;
+    Extent size; // of y
+};
+template <typename T> crd_status pool_launch(const PoolPartArguments &arguments, cudaStream_t stream);
 
 // One Bayesian layer's kernels: loc + sigma * eps, the same bits as on the CPU. kernels: [samples], `stride` apart.
 struct DrawArguments {

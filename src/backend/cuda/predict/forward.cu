@@ -29,7 +29,7 @@ template <typename T> crd_status Network<T>::fold(int layer, const Source &sourc
                                0,
                                row.channels_in,
                                row.channels_out,
-                               size[row.level]};
+                               open_of(layer)};
     if constexpr (!PLAIN) {
         if (hopper[layer]) {
             int in0, in1;
@@ -56,7 +56,7 @@ template <typename T> crd_status Network<T>::normalise(int layer, int64_t first,
     const Node<T> &node = nodes[layer];
     const Sums sums = sums_of(layer);
     const float *mask = layer < net->decoder ? nullptr : mask_of(layer, first);
-    const double level_voxels = (double)size[row.level].voxels();
+    const double level_voxels = (double)extent_of(layer).voxels();
     NormArguments arguments = {partial,
                                sums.rows,
                                row.channels_out,
@@ -102,14 +102,16 @@ crd_status Network<T>::convolve(int layer, const Source &source, ConvInput x0, C
                                                nodes[layer].y,
                                                partial,
                                                row.channels_out,
-                                               size[row.level]};
+                                               extent_of(layer),
+                                               open_of(layer)};
             PASS(row.kernel == 2 ? hopper_up_launch<T>(arguments, count, stream)
                                  : hopper_conv_launch<T>(arguments, count, stream));
             launched = true;
         }
     }
     if (!launched) {
-        PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, size, count, stream));
+        PASS(walk_convolve<T>(row, {x0, x1, packed, bias_classes, nodes[layer].y, partial}, extent_of(layer), count,
+                              stream));
     }
     PASS(normalise(layer, first, count));
     return mark(layer);
@@ -122,12 +124,14 @@ template <typename T> const float *Network<T>::mask_of(int layer, int64_t first)
     return masks + first * net->mask_total + net->mask_offset[site];
 }
 
-// What a layer gives: in prediction the encoder's is shared by all samples.
-template <typename T> ConvInput Network<T>::input_of(int layer) const
+// What a layer gives, for another that reads it: in prediction the encoder's is shared by all samples. An `up` reads
+// all of it.
+template <typename T> ConvInput Network<T>::input_of(int layer, int reader) const
 {
-    const crd_conv_layer &row = net->layers[layer];
-    const long values = size[row.level].voxels() * row.channels_out;
-    return {nodes[layer].y, shared(layer) ? 0 : values, row.channels_out};
+    const int channels = net->layers[layer].channels_out;
+    const Extent whole = extent_of(layer);
+    const Place at = net->layers[reader].kernel == 2 ? Place{} : place_of(crop.layers[reader], crop.layers[layer]);
+    return {nodes[layer].y, shared(layer) ? 0 : whole.voxels() * channels, channels, whole, at};
 }
 
 // Its scale and shift are shared only where no mask makes them a sample's own.
@@ -141,7 +145,7 @@ template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, in
 {
     const Node<T> &skip = nodes[row.skip], &up = nodes[row.source];
     const int number = crd_merge_number(net, row.merge), half = net->layers[row.source].channels_out;
-    const double level_voxels = (double)size[row.level].voxels();
+    const double level_voxels = (double)extent_of(row.source).voxels();
     if (measuring) {
         PASS(join_launch({{skip.sums, up.sums},
                           half,
@@ -163,31 +167,38 @@ template <typename T> crd_status Network<T>::merge(const crd_conv_layer &row, in
 template <typename T> crd_status Network<T>::run(int layer, const Source &source, int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[layer];
-    const ConvInput none = {nullptr, 0, 0};
+    const ConvInput none = {};
     if (row.pools) {
         const Node<T> &from = nodes[row.source];
-        Extent all = size[row.level]; // pieces lie one behind the other, their scales are the same
-        const long values = shared(layer) ? 0 : all.voxels() * row.channels_in;
-        all.depth *= (int)room_of(layer);
-        PASS(pool_launch<T>(from.y, from.scale, from.shift, pooled[layer], row.channels_in, all, stream));
-        return convolve(layer, source, {pooled[layer], values, row.channels_in}, none, {nullptr, nullptr, 0}, first,
-                        count);
+        const crd_box &box = crop.pooled[layer], twice = crd_crop_twice(&box);
+        Extent all = extent_of(box), whole = extent_of(row.source);
+        const ConvInput x = {pooled[layer], shared(layer) ? 0 : all.voxels() * row.channels_in, row.channels_in, all,
+                             place_of(crop.layers[layer], box)};
+        all.depth *= (int)room_of(layer); // pieces lie one behind the other, their scales are the same
+        whole.depth *= (int)room_of(layer);
+        PASS(pool_launch<T>({from.y, whole, place_of(twice, crop.layers[row.source]), from.scale, from.shift,
+                             pooled[layer], row.channels_in, all},
+                            stream));
+        return convolve(layer, source, x, none, {nullptr, nullptr, 0}, first, count);
     }
     if (row.merge == CRD_NONE)
-        return convolve(layer, source, input_of(row.source), none, affine_of(row.source), first, count);
+        return convolve(layer, source, input_of(row.source, layer), none, affine_of(row.source), first, count);
     PASS(merge(row, first, count));
-    return convolve(layer, source, input_of(row.skip), input_of(row.source),
+    return convolve(layer, source, input_of(row.skip, layer), input_of(row.source, layer),
                     {merge_scale, merge_shift, row.channels_in}, first, count);
 }
 
 template <typename T> crd_status Network<T>::read_scan(int layer, const float *chunk)
 {
     const crd_conv_layer &row = net->layers[layer];
-    const Extent &e = size[row.level];
+    const Extent e = extent_of(layer), whole = {(int)plan.chunk[0], (int)plan.chunk[1], (int)plan.chunk[2]};
+    const int64_t *origin = crop.layers[layer].origin;
+    const Place at = {(int)origin[0], (int)origin[1], (int)origin[2]};
     for (int64_t i = 0; i < room_of(layer); i++) {
-        PASS(first_launch<T>(chunk + i * e.voxels(), point(net->point.kernel[layer]), point(net->point.bias[layer]),
-                             nodes[layer].y + i * e.voxels() * row.channels_out,
-                             partial + i * sums_of(layer).rows * row.channels_out, row.channels_out, e, stream));
+        PASS(first_launch<T>({chunk + i * whole.voxels(), whole, at, point(net->point.kernel[layer]),
+                              point(net->point.bias[layer]), nodes[layer].y + i * e.voxels() * row.channels_out,
+                              partial + i * sums_of(layer).rows * row.channels_out, row.channels_out, e},
+                             stream));
     }
     return CRD_OK;
 }
@@ -218,14 +229,14 @@ template <typename T> crd_status Network<T>::wide_head(const Source &source, int
     PASS(fold_launch<T>(FOLD_CONV,
                         {head_kernel, (long)rows * HEAD_WIDTH, head_bias, affine.scale, affine.shift, affine.stride,
                          tap_shift, bias_classes, packed, packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH),
-                         row.channels_in, HEAD_WIDTH, size[row.level]},
+                         row.channels_in, HEAD_WIDTH, open_of(net->head)},
                         count, stream));
-    PASS(walk_convolve<T>(row, {input_of(row.source), {nullptr, 0, 0}, packed, bias_classes, head_y, partial}, size,
-                          count, stream));
+    PASS(walk_convolve<T>(row, {input_of(row.source, net->head), {}, packed, bias_classes, head_y, partial},
+                          extent_of(net->head), count, stream));
     PASS(points_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
                        point(net->point.bias[net->last]), classes, points, count, stream));
     PASS(softmax_launch<T>({head_y, points, (long)classes * (classes + 1), classes, plan.inverse_temperature,
-                            samples + first * classes * voxels, (long)voxels},
+                            samples + first * classes * kept_voxels(), (long)kept_voxels()},
                            count, stream));
     return mark(net->head);
 }
@@ -233,24 +244,30 @@ template <typename T> crd_status Network<T>::wide_head(const Source &source, int
 template <typename T> crd_status Network<T>::head(const Source &source, int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[net->head];
-    const ConvInput x = input_of(row.source);
+    const ConvInput x = input_of(row.source, net->head);
     if (wide()) return wide_head(source, first, count);
     PASS(fold(net->head, source, affine_of(row.source), count));
     // The 1x1x1 kernel is drawn, too; its bias is not.
     PASS(point_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
                       point(net->point.bias[net->last]), points, count, stream));
-    float *probability = samples + first * voxels;
+    float *probability = samples + first * kept_voxels();
     if constexpr (!PLAIN) {
         if (hopper[net->head]) {
-            const HopperArguments conv = {
-                {x, {nullptr, 0, 0}}, packed,         point(net->point.bias[net->head]), tap_shift, nullptr, nullptr,
-                row.channels_out,     size[row.level]};
+            const HopperArguments conv = {{x, {}},
+                                          packed,
+                                          point(net->point.bias[net->head]),
+                                          tap_shift,
+                                          nullptr,
+                                          nullptr,
+                                          row.channels_out,
+                                          extent_of(net->head),
+                                          open_of(net->head)};
             PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability}, count, stream));
             return mark(net->head);
         }
     }
     PASS(head_launch<T>({x, (const uint2 *)packed, packed_count<T>(FOLD_HEAD, x.channels, row.channels_out),
-                         bias_classes, points, 2, plan.inverse_temperature, probability, size[row.level]},
+                         bias_classes, points, 2, plan.inverse_temperature, probability, extent_of(net->head)},
                         count, stream));
     return mark(net->head);
 }

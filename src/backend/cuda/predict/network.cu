@@ -20,11 +20,7 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hoppe
     : plan(p), net(p.net), measuring(measure), together(at_once)
 {
     decoder = crd_decoder_offset(net);
-    for (int level = 1; level <= net->levels; level++) {
-        size[level] = {(int)(plan.chunk[0] >> (level - 1)), (int)(plan.chunk[1] >> (level - 1)),
-                       (int)(plan.chunk[2] >> (level - 1))};
-    }
-    voxels = size[1].voxels();
+    crd_crop_most(net, plan.chunk, plan.keep[0] > 0 ? plan.keep : plan.chunk, &crop);
     for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
@@ -36,7 +32,7 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hoppe
 template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) const
 {
     const crd_conv_layer row = row_of(layer);
-    const Extent &e = size[row.level];
+    const Extent e = extent_of(layer);
     if (row.source == CRD_SCAN) return {first_tiles(e), 1};
     if (PLAIN) return {plain_tiles(e), 1};
     if (hopper[layer]) {
@@ -45,7 +41,7 @@ template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) c
         const HopperSums sums = hopper_sums(fold_kind(row), in0, in1, row.channels_out, e);
         return {sums.rows, sums.piece};
     }
-    return {row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(e, row.channels_out), 1};
+    return {row.kernel == 2 ? up_tiles({e.depth / 2, e.height / 2, e.width / 2}) : conv_tiles(e, row.channels_out), 1};
 }
 
 template <typename T> int64_t Network<T>::packed_bytes(int layer) const
@@ -57,16 +53,30 @@ template <typename T> int64_t Network<T>::packed_bytes(int layer) const
     return packed_count<T>(kind, row.channels_in, row.channels_out) * (PLAIN ? 4 : kind == FOLD_HEAD ? 8 : 16);
 }
 
-template <typename T> void Network<T>::take_node(Arena &arena, int layer, int64_t count, T *shared)
+template <typename T> void Network<T>::take_node(Arena &arena, int layer, int64_t values, T *shared)
 {
     const crd_conv_layer &row = net->layers[layer];
+    const int64_t count = room_of(layer);
     Node<T> &node = nodes[layer];
-    node.y = shared != nullptr ? shared : arena.take<T>(count * size[row.level].voxels() * row.channels_out);
+    node.y = values == 0 ? shared : arena.take<T>(count * values);
     node.sums = arena.take<double>(count * 2 * row.channels_out);
     node.scale = arena.take<float>(count * row.channels_out);
     node.shift = arena.take<float>(count * row.channels_out);
     node.plain_scale = arena.take<float>(count * row.channels_out);
     node.plain_shift = arena.take<float>(count * row.channels_out);
+}
+
+template <typename T> void Network<T>::keep(const crd_box &box)
+{
+    crd_crop_make(net, plan.chunk, &box, &crop);
+}
+
+template <typename T> Open Network<T>::open_of(int layer) const
+{
+    const crd_box *box = &crop.layers[layer];
+    const int level = net->layers[layer].level;
+    return {crd_crop_open(box, 0, plan.chunk, level), crd_crop_open(box, 1, plan.chunk, level),
+            crd_crop_open(box, 2, plan.chunk, level)};
 }
 
 static void raise(int64_t *most, int64_t value)
@@ -79,14 +89,20 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
     draws = arena.take<float>(drawn() ? draws_kept() * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
-    samples = arena.take<float>(measuring ? 0 : plan.samples * crd_net_planes(net) * voxels);
+    samples = arena.take<float>(measuring ? 0 : plan.samples * crd_net_planes(net) * kept_voxels());
     moments = arena.take<crd_moments>(frozen() ? plan.samples * crd_net_moments(net) : 0);
     int owner[CRD_LAYERS_MAX];
+    int64_t values[CRD_LAYERS_MAX] = {}; // of what a layer shares with others the most
     crd_share_outputs(net, true, nullptr, owner);
     for (int layer = 0; layer < net->head; layer++) {
+        raise(&values[owner[layer]], extent_of(layer).voxels() * net->layers[layer].channels_out);
+    }
+    for (int layer = 0; layer < net->head; layer++) {
         const crd_conv_layer &row = net->layers[layer];
-        if (row.pools) pooled[layer] = arena.take<T>(room_of(layer) * size[row.level].voxels() * row.channels_in);
-        take_node(arena, layer, room_of(layer), owner[layer] != layer ? nodes[owner[layer]].y : nullptr);
+        if (row.pools) {
+            pooled[layer] = arena.take<T>(room_of(layer) * extent_of(crop.pooled[layer]).voxels() * row.channels_in);
+        }
+        take_node(arena, layer, values[layer], nodes[owner[layer]].y);
     }
     // The latent's scale and shift carry a mask per sample.
     const int latent = net->layers[net->decoder].source;
@@ -110,7 +126,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     merge_scale = arena.take<float>(most_merge);
     merge_shift = arena.take<float>(most_merge);
     points = arena.take<float>(together * (wide() ? net->classes * (net->classes + 1) : 2));
-    head_y = arena.take<T>(wide() ? together * voxels * HEAD_WIDTH : 0);
+    head_y = arena.take<T>(wide() ? together * kept_voxels() * HEAD_WIDTH : 0);
     head_kernel = arena.take<float>(wide() ? together * 27 * net->layers[net->head].channels_in * HEAD_WIDTH : 0);
     head_bias = arena.take<float>(wide() ? HEAD_WIDTH : 0);
 }

@@ -9,6 +9,7 @@
 #include "backend/cuda/arena.cuh"
 #include "backend/cuda/kernels/softmax.cuh"
 #include "backend/cuda/walk.cuh"
+#include "net/crop.h"
 
 // When the work of a layer ends: events recorded on the stream, for measuring.
 struct LayerMark {
@@ -21,8 +22,8 @@ template <typename T> struct Network {
     crd_predictor_plan plan;
     const crd_net *net;
     bool measuring;
-    int64_t together, decoder /* where it begins in the point layout */, voxels;
-    Extent size[CRD_LEVELS_MAX + 1];  // of each level, from 1 on
+    int64_t together, decoder;        // where it begins in the point layout
+    crd_crop crop;                    // what each layer computes; the most of it until keep() is called
     bool hopper[CRD_LAYERS_MAX] = {}; // layers that have a kernel for this very GPU
     cudaStream_t stream = nullptr;
     std::unique_ptr<LayerMark> *marks = nullptr; // where the next one goes; NULL: nothing is measured
@@ -51,8 +52,19 @@ template <typename T> struct Network {
         return net->point.total - decoder;
     }
 
-    // network.cu: memory and parameters. Call lay_out twice: to count, and with memory.
+    // Voxels of a chunk, and of the part of it that is kept.
+    int64_t chunk_voxels() const
+    {
+        return plan.chunk[0] * plan.chunk[1] * plan.chunk[2];
+    }
+    int64_t kept_voxels() const
+    {
+        return crop.keep.size[0] * crop.keep.size[1] * crop.keep.size[2];
+    }
+
+    // network.cu: memory and parameters. Call lay_out twice: to count, and with memory; both before keep.
     void lay_out(Arena &arena);
+    void keep(const crd_box &box);
     crd_status upload_parameters();
     crd_status upload_masks(uint32_t example);
     // Kernels of samples first .. first + count - 1 of the plan; `to`: decoder_count() apart.
@@ -77,6 +89,21 @@ template <typename T> struct Network {
         int rows, piece;
     };
     static constexpr bool PLAIN = sizeof(T) == 4;
+    static Extent extent_of(const crd_box &box)
+    {
+        return {(int)box.size[0], (int)box.size[1], (int)box.size[2]};
+    }
+    Extent extent_of(int layer) const
+    {
+        return extent_of(crop.layers[layer]);
+    }
+    // Where the first voxel of a box lies in another.
+    static Place place_of(const crd_box &box, const crd_box &in)
+    {
+        return {(int)(box.origin[0] - in.origin[0]), (int)(box.origin[1] - in.origin[1]),
+                (int)(box.origin[2] - in.origin[2])};
+    }
+    Open open_of(int layer) const;
     const float *parameter(int64_t model_offset) const
     {
         return weights + model_offset;
@@ -120,10 +147,10 @@ template <typename T> struct Network {
     void inputs_of(int layer, int *in0, int *in1) const;
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
-    void take_node(Arena &arena, int layer, int64_t count, T *shared);
+    void take_node(Arena &arena, int layer, int64_t values, T *shared);
     void draw_masks(uint32_t example, float *out) const;
     const float *mask_of(int layer, int64_t first) const;
-    ConvInput input_of(int layer) const;
+    ConvInput input_of(int layer, int reader) const;
     Affine affine_of(int layer) const;
     crd_moments *moments_of(int norm, int64_t sample) const
     {

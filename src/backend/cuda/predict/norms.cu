@@ -28,7 +28,7 @@ template <typename T> struct Measurement {
     {
         Arena arena = {base, 0};
         network.lay_out(arena);
-        input = arena.take<float>(pieces.count * network.voxels);
+        input = arena.take<float>(pieces.count * network.chunk_voxels());
         return arena.used;
     }
 
@@ -43,10 +43,12 @@ template <typename T> struct Measurement {
                              (double)bytes / 1073741824.0, (double)available / 1073741824.0);
         }
         lay_out(memory);
+        const int64_t *size = network.plan.chunk;
+        network.keep({{0, 0, 0}, {size[0], size[1], size[2]}});
         CUDA_PASS(cudaStreamCreateWithFlags(&network.stream, cudaStreamNonBlocking));
         PASS(network.upload_parameters());
         PASS(network.upload_masks(0));
-        CUDA_PASS(cudaMemcpyAsync(input, pieces.voxels, (size_t)(pieces.count * network.voxels) * sizeof(float),
+        CUDA_PASS(cudaMemcpyAsync(input, pieces.voxels, (size_t)(pieces.count * network.chunk_voxels()) * sizeof(float),
                                   cudaMemcpyHostToDevice, network.stream));
         return CRD_OK;
     }
@@ -84,6 +86,7 @@ crd_status norms_measure(const crd_predictor_plan &given, const Path &path, int6
 {
     crd_predictor_plan plan = given;
     memcpy(plan.chunk, pieces.size, sizeof plan.chunk);
+    memset(plan.keep, 0, sizeof plan.keep);
     plan.moments = nullptr;
     if (path.precision == CRD_PRECISION_F32) return measure<float>(plan, false, available, pieces, moments);
     if (path.precision == CRD_PRECISION_BF16)

@@ -1,6 +1,6 @@
-// The queue of chunks. Four can be in it: while one computes, the next comes in and the results of the one before
-// leave, and the host may be busy with something else for a while. After the first chunk the kernels of a chunk are
-// launched as one graph.
+// The queue of chunks. Four can be in it, of large ones two: while one computes, the next comes in and the results of
+// the one before leave, and the host may be busy with something else for a while. After the first chunk the kernels of
+// a chunk are launched as one graph.
 #include "backend/cuda/predict/predictor.cuh"
 
 #include <string.h>
@@ -9,7 +9,12 @@
 
 #include "backend/cuda/predict/network.cuh"
 
-enum { SLOTS = 5 /* four in flight, one in the caller's hands */, ROWS_FIXED = 2 /* mean and deviation */ };
+enum {
+    SLOTS = 5,       // four in flight, one in the caller's hands
+    LARGE_SLOTS = 3, // of chunks that compute for long and whose results take much of the host's memory
+    LARGE = 1 << 22, // voxels that such a chunk keeps
+    ROWS_FIXED = 2   // mean and deviation
+};
 
 // What belongs to one chunk in flight.
 struct Slot {
@@ -23,6 +28,7 @@ struct Slot {
     uint32_t *host_rows;
     uint64_t *host_above;
     int64_t probe_room, probe_count, chunk_number;
+    crd_box kept;
     cudaEvent_t uploaded, computed, copied;
     cudaGraphExec_t graph;
 };
@@ -30,15 +36,16 @@ struct Slot {
 template <typename T> struct Queue : Predictor {
     Network<T> network;
     const crd_predictor_plan &plan = network.plan;
-    const int64_t voxels = network.voxels, planes = crd_net_planes(network.net), values = planes * voxels;
     cudaStream_t upload = nullptr, compute = nullptr, copy = nullptr;
     char *memory = nullptr;
     double *percentiles = nullptr;
+    const int slot_count;
     Slot slots[SLOTS] = {};
     std::unique_ptr<const uint32_t *[], HostFree> percentile_rows;
     int64_t submitted = 0, collected = 0;
 
-    Queue(const crd_predictor_plan &p, int64_t together, bool hopper) : network(p, together, hopper)
+    Queue(const crd_predictor_plan &p, int64_t together, bool hopper)
+        : network(p, together, hopper), slot_count(network.kept_voxels() >= LARGE ? LARGE_SLOTS : SLOTS)
     {
     }
 
@@ -68,6 +75,14 @@ template <typename T> struct Queue : Predictor {
     {
         return ROWS_FIXED + plan.percentile_count;
     }
+    int64_t planes() const
+    {
+        return crd_net_planes(network.net);
+    }
+    int64_t kept_values() const
+    {
+        return planes() * network.kept_voxels();
+    }
     int64_t words() const
     {
         return (plan.samples + 63) / 64;
@@ -75,11 +90,13 @@ template <typename T> struct Queue : Predictor {
 
     int64_t lay_out(char *base)
     {
+        const int64_t values = kept_values();
         Arena arena = {base, 0};
         network.lay_out(arena);
         percentiles = arena.take<double>(plan.percentile_count);
-        for (Slot &slot : slots) {
-            slot.input = arena.take<float>(voxels);
+        for (int i = 0; i < slot_count; i++) {
+            Slot &slot = slots[i];
+            slot.input = arena.take<float>(network.chunk_voxels());
             slot.rows = arena.take<uint32_t>(row_count() * values);
             slot.above = arena.take<uint64_t>(words() * values);
             slot.nonfinite = arena.take<unsigned long long>(2);
@@ -89,16 +106,17 @@ template <typename T> struct Queue : Predictor {
 
     int64_t host_bytes() const
     {
-        return SLOTS * (4 * voxels +
-                        values * (int64_t)(4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0)));
+        const int64_t each = 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0);
+        return slot_count * (4 * network.chunk_voxels() + each * kept_values());
     }
 
     crd_status open_slot(Slot &slot)
     {
+        const int64_t values = kept_values();
         for (cudaEvent_t *event : {&slot.uploaded, &slot.computed, &slot.copied}) {
             CUDA_PASS(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
         }
-        CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)voxels * sizeof(float)));
+        CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)network.chunk_voxels() * sizeof(float)));
         CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * values) * sizeof(uint32_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * values) * sizeof(uint64_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
@@ -123,7 +141,9 @@ template <typename T> struct Queue : Predictor {
                              (double)bytes / 1073741824.0);
         }
         lay_out(memory);
-        for (Slot &slot : slots) PASS(open_slot(slot));
+        for (int i = 0; i < slot_count; i++) PASS(open_slot(slots[i]));
+        const int64_t *size = network.crop.keep.size;
+        keep({{0, 0, 0}, {size[0], size[1], size[2]}});
         PASS(network.upload_parameters());
         if (plan.percentile_count > 0) {
             CUDA_PASS(cudaMemcpyAsync(percentiles, plan.percentiles, (size_t)plan.percentile_count * sizeof(double),
@@ -150,11 +170,12 @@ template <typename T> struct Queue : Predictor {
         }
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
         // The planes of a voxel are summed up as voxels are.
-        PASS(summary_launch({network.samples, (int)plan.samples, values, percentiles, (int)plan.percentile_count,
+        PASS(summary_launch({network.samples, (int)plan.samples, kept_values(), percentiles, (int)plan.percentile_count,
                              slot.rows, slot.above, slot.nonfinite},
                             compute));
-        if (planes == 1) return CRD_OK;
-        return largest_launch(network.samples, (int)plan.samples, (int)planes, voxels, slot.above, compute);
+        if (planes() == 1) return CRD_OK;
+        return largest_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.above,
+                              compute);
     }
 
     crd_status make_graph(Slot &slot)
@@ -172,10 +193,10 @@ template <typename T> struct Queue : Predictor {
     }
 
     // The first chunk is launched kernel by kernel, which also loads them; draws of a chunk's own can't be in a graph,
-    // whose arguments are fixed.
+    // whose arguments are fixed, nor can sizes that differ from chunk to chunk.
     crd_status compute_chunk(Slot &slot)
     {
-        if (submitted == 0 || plan.draws_per_chunk) return launch_chunk(slot);
+        if (submitted == 0 || plan.draws_per_chunk || plan.keep[0] > 0) return launch_chunk(slot);
         if (slot.graph == nullptr) PASS(make_graph(slot));
         CUDA_PASS(cudaGraphLaunch(slot.graph, compute));
         return CRD_OK;
@@ -183,6 +204,7 @@ template <typename T> struct Queue : Predictor {
 
     crd_status download(Slot &slot)
     {
+        const int64_t values = kept_values();
         CUDA_PASS(cudaEventRecord(slot.computed, compute));
         CUDA_PASS(cudaStreamWaitEvent(copy, slot.computed, 0));
         CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * values) * sizeof(uint32_t),
@@ -208,7 +230,7 @@ template <typename T> struct Queue : Predictor {
         slot.probe_room = 0;
         const int64_t room = 2 * count;
         CUDA_PASS(cudaMalloc(&slot.probe_at, (size_t)room * sizeof(int64_t)));
-        const size_t bytes = (size_t)(room * plan.samples * planes) * sizeof(float);
+        const size_t bytes = (size_t)(room * plan.samples * planes()) * sizeof(float);
         CUDA_PASS(cudaMalloc(&slot.probe_values, bytes));
         CUDA_PASS(cudaMallocHost(&slot.host_probe, bytes));
         CUDA_PASS(cudaMallocHost(&slot.host_probe_at, (size_t)room * sizeof(int64_t)));
@@ -224,22 +246,22 @@ template <typename T> struct Queue : Predictor {
         memcpy(slot.host_probe_at, probe, (size_t)count * sizeof(int64_t));
         CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t),
                                   cudaMemcpyHostToDevice, compute));
-        PASS(probe_launch(network.samples, (int)plan.samples, (int)planes, voxels, slot.probe_at, count,
-                          slot.probe_values, compute));
+        PASS(probe_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.probe_at,
+                          count, slot.probe_values, compute));
         CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values,
-                                  (size_t)(count * plan.samples * planes) * sizeof(float), cudaMemcpyDeviceToHost,
+                                  (size_t)(count * plan.samples * planes()) * sizeof(float), cudaMemcpyDeviceToHost,
                                   compute));
         return CRD_OK;
     }
 
     int depth() const override
     {
-        return SLOTS - 1;
+        return slot_count - 1;
     }
 
     crd_status upload_chunk(Slot &slot, const float *chunk)
     {
-        const size_t bytes = (size_t)voxels * sizeof(float);
+        const size_t bytes = (size_t)network.chunk_voxels() * sizeof(float);
         memcpy(slot.host_input, chunk, bytes);
         CUDA_PASS(cudaMemcpyAsync(slot.input, slot.host_input, bytes, cudaMemcpyHostToDevice, upload));
         CUDA_PASS(cudaEventRecord(slot.uploaded, upload));
@@ -247,17 +269,23 @@ template <typename T> struct Queue : Predictor {
         return CRD_OK;
     }
 
+    void keep(const crd_box &box) override
+    {
+        network.keep(box);
+    }
+
     crd_status submit(int64_t number, const float *chunk, const int64_t *probe, int64_t count) override
     {
-        Slot &slot = slots[submitted % SLOTS];
+        Slot &slot = slots[submitted % slot_count];
         slot.chunk_number = number;
+        slot.kept = network.crop.keep;
         PASS(upload_chunk(slot, chunk));
         if (plan.draws_per_chunk) PASS(network.upload_masks((uint32_t)number));
         PASS(compute_chunk(slot));
         PASS(gather_probe(slot, probe, count));
         if (plan.keep_samples) {
             CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples,
-                                      (size_t)(plan.samples * values) * sizeof(float), cudaMemcpyDeviceToHost,
+                                      (size_t)(plan.samples * kept_values()) * sizeof(float), cudaMemcpyDeviceToHost,
                                       compute));
         }
         PASS(download(slot));
@@ -267,7 +295,8 @@ template <typename T> struct Queue : Predictor {
 
     crd_status collect(crd_chunk_result *result) override
     {
-        const Slot &slot = slots[collected % SLOTS];
+        const Slot &slot = slots[collected % slot_count];
+        const int64_t values = planes() * slot.kept.size[0] * slot.kept.size[1] * slot.kept.size[2];
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
         for (int64_t i = 0; i < plan.percentile_count; i++) {
@@ -275,6 +304,7 @@ template <typename T> struct Queue : Predictor {
         }
         memset(result, 0, sizeof *result);
         result->chunk_number = slot.chunk_number;
+        result->kept = slot.kept;
         result->mean = slot.host_rows;
         result->deviation = plan.standard_deviation ? slot.host_rows + values : nullptr;
         result->percentiles = percentile_rows.get();

@@ -16,6 +16,7 @@ struct Predictor {
     {
     }
     virtual crd_status open() = 0;
+    virtual void keep(const crd_box &box) = 0;
     virtual crd_status submit(int64_t chunk_number, const float *input, const int64_t *probe, int64_t probe_count) = 0;
     virtual crd_status collect(crd_chunk_result *result) = 0;
     virtual int depth() const = 0;

@@ -85,7 +85,7 @@ template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
 {
     const crd_conv_layer &row = net->layers[layer];
     const int in = row.channels_in, out = row.channels_out;
-    const ConvInput none = {nullptr, 0, 0}, own = input_of(gradient[layer], row.level, out);
+    const ConvInput none = {}, own = input_of(gradient[layer], row.level, out);
     const Inputs x = inputs_of(layer);
     float *to = dweights(net->point.kernel[layer]);
     PASS(bias_gradient(layer, gradient[layer], false, n));
@@ -115,9 +115,9 @@ crd_status TrainNet<T>::data_gradient(int layer, int first, int count, const T *
                      stream));
     PASS(fold_launch<T>(FOLD_CONV,
                         {flipped, 27L * out * count, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
-                         packed_stride, out, count, size[row.level]},
+                         packed_stride, out, count},
                         n, stream));
-    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {nullptr, 0, 0}},
+    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {}},
                            (const uint4 *)packed,
                            packed_stride,
                            bias_classes,
@@ -188,7 +188,7 @@ template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
     const int in = row.channels_in;
     const long kernel_values = (long)head_rows() * HEAD_WIDTH,
                packed_stride = packed_count<T>(FOLD_CONV, HEAD_WIDTH, in);
-    const ConvInput none = {nullptr, 0, 0}, own = input_of(gradient[net->head], row.level, HEAD_WIDTH);
+    const ConvInput none = {}, own = input_of(gradient[net->head], row.level, HEAD_WIDTH);
     PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, stream));
     PASS(tap_sum_launch(
         {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums, head_dbias, HEAD_WIDTH}, n, stream));
@@ -203,7 +203,7 @@ template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
     PASS(flip_launch({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, n, stream));
     PASS(fold_launch<T>(FOLD_CONV,
                         {flipped, 27L * HEAD_WIDTH * in, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
-                         packed_stride, HEAD_WIDTH, in, e},
+                         packed_stride, HEAD_WIDTH, in},
                         n, stream));
     return conv_launch<T>({{own, none},
                            (const uint4 *)packed,

@@ -147,8 +147,7 @@ template <typename T> crd_status TrainNet<T>::fold(int layer, const float *scale
     return fold_launch<T>(kind,
                           {weights(net->point.kernel[layer]), stride(), weights(net->point.bias[layer]), scale, shift,
                            (long)row.channels_in, tap_shift, bias_classes, packed,
-                           packed_count<T>(kind, row.channels_in, row.channels_out), row.channels_in, row.channels_out,
-                           size[row.level]},
+                           packed_count<T>(kind, row.channels_in, row.channels_out), row.channels_in, row.channels_out},
                           n, stream);
 }
 
@@ -178,7 +177,7 @@ template <typename T> crd_status TrainNet<T>::merge(const crd_conv_layer &row, i
 template <typename T> typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
-    const ConvInput none = {nullptr, 0, 0};
+    const ConvInput none = {};
     if (row.pools) return {input_of(pooled[layer], row.level, row.channels_in), none, nullptr, nullptr};
     const Node<T> &source = nodes[row.source];
     if (row.merge == CRD_NONE) return {output_of(row.source), none, source.scale, source.shift};
@@ -202,7 +201,8 @@ template <typename T> crd_status TrainNet<T>::run(int layer, const float *input,
     if (row.merge != CRD_NONE) PASS(merge(row, n));
     const Inputs in = inputs_of(layer);
     PASS(fold(layer, in.scale, in.shift, n));
-    PASS(walk_convolve<T>(row, {in.x0, in.x1, packed, bias_classes, nodes[layer].y, partial}, size, n, stream));
+    PASS(walk_convolve<T>(row, {in.x0, in.x1, packed, bias_classes, nodes[layer].y, partial}, size[row.level], n,
+                          stream));
     return normalise(layer, mask_of(layer, dropout), n);
 }
 
@@ -218,11 +218,10 @@ template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, fl
     PASS(fold_launch<T>(FOLD_CONV,
                         {head_kernel, (long)head_rows() * HEAD_WIDTH, head_bias, source.scale, source.shift,
                          (long)row.channels_in, tap_shift, bias_classes, packed,
-                         packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH), row.channels_in, HEAD_WIDTH, e},
+                         packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH), row.channels_in, HEAD_WIDTH},
                         n, stream));
-    PASS(walk_convolve<T>(row,
-                          {output_of(row.source), {nullptr, 0, 0}, packed, bias_classes, nodes[net->head].y, partial},
-                          size, n, stream));
+    PASS(walk_convolve<T>(row, {output_of(row.source), {}, packed, bias_classes, nodes[net->head].y, partial}, e, n,
+                          stream));
     // The last layer's weights and biases are neighbours in the point layout.
     PASS(softmax_loss_launch<T>({nodes[net->head].y, weights(kernel), stride(), net->classes, label, scale,
                                  with_gradient ? gradient[net->head] : nullptr, loss_partial, e},

@@ -71,7 +71,7 @@ template <typename T> struct TrainNet {
     } // between the examples' weights
     ConvInput input_of(const T *data, int level, int count) const
     {
-        return {data, voxels(level) * count, count};
+        return {data, voxels(level) * count, count, size[level], {}};
     }
     ConvInput output_of(int layer) const
     {

@@ -1,0 +1,186 @@
+/* credence measure: properties of every realisation of a run. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "credence/measure.h"
+#include "credence/number.h"
+#include "figures.h"
+
+/* What the table calls a property; "along z" and the like come behind it. */
+static const struct {
+    const char *name, *words;
+} words[] = {
+    {"volume_fraction", "volume fraction"},
+    {"specific_surface", "specific surface"},
+    {"specific_surface_mesh", "  by marching cubes"},
+    {"mean_curvature", "mean curvature"},
+    {"euler_6", "Euler number, 6 neighbours"},
+    {"euler_26", "Euler number, 26 neighbours"},
+    {"euler_density_6", "Euler density, 6 neighbours"},
+    {"euler_density_26", "Euler density, 26 neighbours"},
+    {"components", "components"},
+    {"largest_share", "share of the largest"},
+    {"closed_share", "share of closed ones"},
+    {"percolates", "percolates"},
+    {"percolating_share", "share that percolates"},
+    {"mean_intercept", "mean intercept"},
+};
+
+/* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */
+static const char *words_of(const crd_property *p, char *out, size_t size)
+{
+    const size_t length = strlen(p->name) - (p->axis != '\0' ? 2 : 0);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].name) != length || strncmp(words[i].name, p->name, length) != 0) continue;
+        if (p->axis != '\0') {
+            snprintf(out, size, "%s along %c", words[i].words, p->axis);
+        } else {
+            snprintf(out, size, "%s", words[i].words);
+        }
+        return out;
+    }
+    return NULL;
+}
+
+/* Four digits, or as many as it takes to tell the ends of the interval apart by three. */
+static int digits_of(const crd_property *p)
+{
+    const double width = p->interval[1] - p->interval[0];
+    const double size = fmax(fabs(p->interval[0]), fabs(p->interval[1]));
+    if (!(width > 0.0) || !isfinite(size)) return 4;
+    const int digits = 2 + (int)ceil(log10(size / width));
+    return digits < 4 ? 4 : digits > 9 ? 9 : digits;
+}
+
+static const char *number(const crd_property *p, double value)
+{
+    if (value == floor(value) && fabs(value) < 1e9) return cli_figure(value, 0);
+    return cli_figure_general(value, digits_of(p));
+}
+
+/* ", phase 1" or ", phases 0, 1, 2" */
+static void print_phases(const crd_measurement *m)
+{
+    printf(", phase%s", m->phase_count > 1 ? "s" : "");
+    for (int64_t i = 0; i < m->phase_count; i++) printf("%s %g", i > 0 ? "," : "", m->phases[i]);
+}
+
+static void print_header(const crd_measurement *m)
+{
+    printf("%s: %" PRId64 " x %" PRId64 " x %" PRId64 " voxels (z, y, x)", m->source, m->shape[0], m->shape[1],
+           m->shape[2]);
+    if (m->spacing_known && m->spacing[0] == m->spacing[1] && m->spacing[1] == m->spacing[2]) {
+        printf(" of %g %s", m->spacing[0], m->unit);
+    } else if (m->spacing_known) {
+        printf(" of %g x %g x %g %s", m->spacing[0], m->spacing[1], m->spacing[2], m->unit);
+    }
+    print_phases(m);
+    if (m->samples > 0) printf(", %" PRId64 " realisation%s", m->samples, m->samples > 1 ? "s" : "");
+    if (m->window_voxels < m->shape[0] * m->shape[1] * m->shape[2]) {
+        printf(", %" PRId64 " voxels inside the mask", m->window_voxels);
+    }
+    printf("\n");
+}
+
+static void print_line(const crd_measurement *m, const crd_property *p)
+{
+    char name[80], interval[64] = "";
+    if (words_of(p, name, sizeof name) == NULL) return;
+    const bool spread = m->samples > 1;
+    if (spread && isinf(p->interval[1])) {
+        snprintf(interval, sizeof interval, "> %s", number(p, p->interval[0]));
+    } else if (spread) {
+        snprintf(interval, sizeof interval, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]),
+                 p->shown ? " *" : "");
+    }
+    printf("  %-34s", name);
+    printf(" %12s", isnan(p->segmentation) && m->samples > 1 ? "-" : number(p, p->segmentation));
+    if (m->samples > 0) printf(" %12s   %-26s", number(p, p->median), interval);
+    printf(" %10s", isnan(p->size_error) ? "-" : cli_figure_general(p->size_error, 2));
+    printf("  %s", strcmp(p->unit, "1") == 0 ? "" : p->unit);
+    if (p->note != NULL) printf("  %s", p->note);
+    printf("\n");
+}
+
+static void print_table(const crd_measurement *m)
+{
+    print_header(m);
+    for (int64_t phase = 0; phase < m->phase_count; phase++) {
+        char percent[64] = "";
+        snprintf(percent, sizeof percent, "%g-%g %%", m->percent[0], m->percent[1]);
+        if (m->phase_count > 1) printf("phase %g\n", m->phases[phase]);
+        printf("  %-34s %12s", "", "segmentation");
+        if (m->samples > 0) printf(" %12s   %-26s", "median", m->samples > 1 ? percent : "");
+        printf(" %10s  unit\n", "size error");
+        for (int64_t i = 0; i < m->property_count; i++) {
+            if (m->properties[i].phase == m->phases[phase]) print_line(m, &m->properties[i]);
+        }
+    }
+    if (m->samples > 1) {
+        printf("* an interval that was seen to hold the truth as often as it says (docs/MEASURE.md); the others are "
+               "the spread of the model's opinions\n");
+    }
+}
+
+static int print(const cli_context *context, const crd_measurement *m)
+{
+    char *json = NULL;
+    if (!context->common->json) {
+        print_table(m);
+        return CLI_DONE;
+    }
+    if (crd_measurement_to_json(m, &json) != CRD_OK) return cli_library_failed();
+    fputs(json, stdout);
+    crd_settings_free_text(&json);
+    return CLI_DONE;
+}
+
+static int run(cli_context *context)
+{
+    crd_measure_options *options = context->options;
+    crd_measurement *m = NULL;
+    for (int i = 0; i < context->argument_count; i++) {
+        if (crd_settings_set(&crd_measure_settings, options, "input", context->arguments[i]) != CRD_OK) {
+            return cli_library_failed();
+        }
+    }
+    if (options->input.count == 0) {
+        return cli_usage(context->command, "say what to measure: a run folder, or segmentations");
+    }
+    if (options->connectivity != 6 && options->connectivity != 26) {
+        return cli_usage(context->command, "connectivity must be 6 or 26, not %" PRId64, options->connectivity);
+    }
+    if (crd_measure(options, context->monitor, &m) != CRD_OK) return cli_library_failed();
+    const int printed = print(context, m);
+    crd_measurement_free(&m);
+    return printed;
+}
+
+const cli_command cli_measure = {
+    .name = "measure",
+    .summary = "properties of every realisation of a run: surface, connectivity, chords, each with its spread",
+    .arguments = "DIR|FILE...",
+    .least = 0,
+    .most = -1,
+    .settings = &crd_measure_settings,
+    .options_size = sizeof(crd_measure_options),
+    .uses = CLI_USES_THREADS | CLI_USES_JSON,
+    .details =
+        "DIR is a run folder of credence predict that kept its samples (--save-samples bits); measure.json and "
+        "measure.csv are written into it. One FILE is a segmentation, which has values and no spread; several are "
+        "realisations from elsewhere, or several people's labels.\n"
+        "Each realisation is one possible segmentation, so each property has as many values as there are realisations. "
+        "The interval is the spread of the model's opinions; only where it is marked was it shown to hold the truth. "
+        "The size error says what another piece of the same material would change. docs/MEASURE.md defines every "
+        "property.",
+    .examples = "credence measure run\n"
+                "credence measure run --properties fraction,surface --json > properties.json\n"
+                "# a segmentation of another program, with the size of its voxels\n"
+                "credence measure seg.tif --spacing 0.65,0.65,0.65,um\n"
+                "# three people's labels, all phases\n"
+                "credence measure anna.tif ben.tif cleo.tif --phase all --csv values.csv",
+    .run = run,
+};

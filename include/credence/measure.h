@@ -1,0 +1,127 @@
+/* Measuring: geometric and transport properties of every realisation of a run, each with its spread.
+ *
+ *     crd_measure_options options;
+ *     crd_measurement *m = NULL;
+ *     crd_settings_default(&crd_measure_settings, &options);
+ *     crd_settings_set(&crd_measure_settings, &options, "input", "run");
+ *     if (crd_measure(&options, NULL, &m) != CRD_OK) fail(crd_last_error()->message);
+ *     const crd_property *surface = crd_measurement_find(m, "specific_surface", m->phases[0]);
+ *     printf("%g (%g to %g) %s\n", surface->segmentation, surface->interval[0], surface->interval[1], surface->unit);
+ *     crd_measurement_free(&m);
+ *     crd_settings_clear(&crd_measure_settings, &options);
+ *
+ * A realisation is one weight draw applied to the whole scan, so that a property of it is one possible value, and the
+ * spread over the realisations is what the model doesn't know. docs/MEASURE.md defines every property.
+ *
+ * Volumes of any size are read slab by slab. All sums are integers, so the values are the same bits for any number of
+ * threads and any limit of memory. A value that has no meaning (the mean chord of an empty phase) is NaN here, null in
+ * JSON and "n/a" in tables.
+ *
+ * Threads: several calls may run at once, each in a thread of its own. Options are only read, and may be shared; a
+ * measurement belongs to the caller.
+ */
+#ifndef CREDENCE_MEASURE_H
+#define CREDENCE_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "credence/monitor.h"
+#include "credence/settings.h"
+#include "credence/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every option; crd_measure_settings describes and fills it. Strings and lists are owned by the struct. */
+typedef struct crd_measure_options {
+    crd_text_list input; /* a run folder, or segmentations of one shape */
+    char *samples;       /* which realisations of a run: "0-15", "16" (the first so many), or NULL: all */
+    char *phase;         /* "1", "0,2", "all"; NULL: of two the larger, of more all */
+    char *bbox;          /* "z0:z1,y0:y1,x0:x1" or NULL */
+    char *mask;          /* a file, "cylinder", "none"; NULL: the run's own */
+    char *spacing;       /* "0.65,0.65,0.65,um", in place of the files' */
+
+    char *properties;     /* "fast", "all", or names with commas */
+    int64_t connectivity; /* 6 or 26 */
+    int64_t lags;         /* 0: the usual ones; else 0 to this many */
+    char *interval;       /* "5-95" */
+
+    char *csv;        /* a file for the values; NULL: measure.csv in a run folder */
+    char *max_memory; /* "4G" */
+    int64_t threads;  /* 0: one per core */
+
+    int64_t shape[3]; /* raw segmentations */
+    char *type;
+    int64_t offset;
+} crd_measure_options;
+
+CRD_API extern const crd_settings crd_measure_settings;
+
+/* One property of one phase. */
+typedef struct crd_property {
+    char name[40]; /* "specific_surface", "percolates_z" */
+    double phase;
+    char axis;     /* 'z', 'y', 'x', or 0 where there is none */
+    char unit[24]; /* "1/um"; "1" where it has none */
+    double segmentation;
+    double
+        bounds[2]; /* of the lower and upper segmentation of --bounds; no interval: properties don't rise with them */
+    double mean, std, median;
+    double interval[2];
+    bool shown;           /* the interval was shown to hold the truth as often as it says; else it is a spread */
+    int64_t defined;      /* values that are numbers */
+    crd_real_list values; /* of the realisations */
+    double size_error;    /* of the segmentation: what another piece of the same size would give */
+    char *note;           /* a sentence about what is odd, or NULL */
+} crd_property;
+
+/* A distribution of one phase: bins between edges, or values at points. */
+typedef struct crd_distribution {
+    char name[40];
+    double phase;
+    char axis;
+    char unit[24];       /* of the edges */
+    crd_real_list edges; /* one more than values, or as many where `points` */
+    bool points;
+    crd_real_list segmentation, median, low, high;
+} crd_distribution;
+
+typedef struct crd_measurement {
+    char *source;
+    int64_t shape[3];
+    double spacing[3]; /* 1, 1, 1 where it isn't known */
+    char unit[16];     /* "um"; "voxel" where it isn't known */
+    bool spacing_known;
+    double *phases;
+    int64_t phase_count;
+    int64_t samples, first_sample;
+    int64_t window_voxels;
+    double percent[2];
+    crd_property *properties;
+    int64_t property_count;
+    crd_distribution *distributions;
+    int64_t distribution_count;
+    crd_text_list notes; /* sentences about the whole */
+    double seconds;
+    int64_t memory_bytes; /* that were planned */
+} crd_measurement;
+
+/* Measures. For a run folder, measure.json and measure.csv are written into it. `monitor` may be NULL, and so may `out`
+ * where those files are all that is wanted. */
+CRD_API crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out);
+/* Frees the measurement and sets the pointer to NULL; NULL is fine. */
+CRD_API void crd_measurement_free(crd_measurement **measurement);
+
+/* The property of that name and phase; NULL where there is none. */
+CRD_API const crd_property *crd_measurement_find(const crd_measurement *measurement, const char *name, double phase);
+
+/* As JSON text, the form of measure.json, and as CSV, the form of measure.csv. Free with crd_settings_free_text. */
+CRD_API crd_status crd_measurement_to_json(const crd_measurement *measurement, char **json);
+CRD_API crd_status crd_measurement_to_csv(const crd_measurement *measurement, char **csv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,274 @@
+/* Measuring from the options to the files. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/monitor.h"
+#include "base/settings/row.h"
+#include "measure/properties.h"
+#include "measure/settings.h"
+#include "predict/settings_text.h"
+#include "run/paths.h"
+
+static const int64_t usual_lags[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+enum { USUAL_LAGS = sizeof usual_lags / sizeof usual_lags[0], LEAST_BLOCK = 32, FEW_SAMPLES = 20 };
+
+/* All that a measurement works with. */
+typedef struct job {
+    const crd_measure_options *options;
+    const crd_monitor *monitor;
+    crd_pool *pool;
+    crd_realisations *realisations;
+    const crd_realisations_info *info;
+    unsigned wanted;
+    double percent[2];
+    int64_t *phases;
+    int64_t phase_count;
+    int64_t *lags;
+    int64_t lag_count;
+    int64_t memory_bytes;
+} job;
+
+static bool given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* ---- input ---- */
+
+static crd_status read_box(const crd_measure_options *options, crd_box *box)
+{
+    int64_t limits[6];
+    if (!given(options->bbox)) return CRD_OK;
+    CRD_PASS(crd_parse_bbox("bbox", options->bbox, limits));
+    for (int axis = 0; axis < 3; axis++) {
+        box->origin[axis] = limits[2 * axis];
+        box->size[axis] = limits[2 * axis + 1] - limits[2 * axis];
+        if (box->size[axis] < 1) {
+            return crd_fail(CRD_ERR_ARGUMENT, "bbox asks for %c from %lld to %lld, which holds no voxel", "zyx"[axis],
+                            (long long)limits[2 * axis], (long long)limits[2 * axis + 1]);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status open_input(job *j)
+{
+    crd_status status = CRD_OK;
+    const crd_measure_options *options = j->options;
+    crd_real_list wanted = {NULL, 0};
+    char unit[16] = "";
+    bool from_start = false;
+    crd_realisations_options reading = {.paths = (const char *const *)options->input.items,
+                                        .path_count = options->input.count,
+                                        .mask = given(options->mask) ? options->mask : NULL,
+                                        .reading = {.type = options->type, .offset = options->offset}};
+    memcpy(reading.reading.shape, options->shape, sizeof options->shape);
+    if (options->shape[0] > 0 && !given(options->type)) reading.reading.type = "u8";
+    CRD_TRY(read_box(options, &reading.box));
+    if (given(options->spacing)) {
+        CRD_TRY(crd_spacing_parse(options->spacing, reading.reading.spacing, unit));
+        reading.reading.unit = unit;
+    }
+    if (given(options->samples)) {
+        CRD_TRY(crd_parse_samples("samples", options->samples, &reading.first_sample, &reading.samples, &from_start));
+        reading.from_start = from_start;
+    }
+    if (given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
+    reading.wanted = wanted.items;
+    reading.wanted_count = wanted.count > 0 ? wanted.count : 0;
+    CRD_TRY(crd_realisations_open(&reading, j->monitor, &j->realisations));
+    j->info = crd_realisations_describe(j->realisations);
+
+    const bool all = wanted.count < 0 || (wanted.count == 0 && j->info->phases > 2);
+    j->phase_count = all ? j->info->phases : wanted.count > 0 ? wanted.count : 1;
+    CRD_TRY(crd_alloc(j->phase_count, sizeof *j->phases, "the phases", &j->phases));
+    for (int64_t i = 0; i < j->phase_count; i++) {
+        j->phases[i] = all ? i : j->info->phases - 1;
+        for (int64_t p = 0; wanted.count > 0; p++) {
+            if (p == j->info->phases) {
+                CRD_FAIL(CRD_ERR_ARGUMENT, "phase: there is no phase %g in %s; a run has 0 and 1", wanted.items[i],
+                         j->info->name);
+            }
+            if (j->info->values[p] != wanted.items[i]) continue;
+            j->phases[i] = p;
+            break;
+        }
+    }
+done:
+    crd_free(&wanted.items);
+    return status;
+}
+
+static crd_status settle(job *j)
+{
+    const crd_measure_options *options = j->options;
+    crd_pair_list pairs = {NULL, 0};
+    CRD_PASS(crd_parse_properties("properties", given(options->properties) ? options->properties : "fast", &j->wanted));
+    if (options->connectivity != 6 && options->connectivity != 26) {
+        return crd_fail(CRD_ERR_ARGUMENT, "connectivity must be 6 or 26, not %lld", (long long)options->connectivity);
+    }
+    CRD_PASS(crd_pairs_parse("interval", given(options->interval) ? options->interval : "5-95", &pairs));
+    j->percent[0] = pairs.items[0].low;
+    j->percent[1] = pairs.items[0].high;
+    crd_free(&pairs.items);
+    if (!given(options->max_memory) || strcmp(options->max_memory, "auto") == 0) {
+        j->memory_bytes = crd_available_memory() / 4 * 3;
+    } else {
+        CRD_PASS(crd_parse_bytes(options->max_memory, "max-memory", &j->memory_bytes));
+    }
+    j->lag_count = options->lags > 0 ? options->lags + 1 : (j->wanted & CRD_WANT_S2) != 0 ? USUAL_LAGS : 2;
+    CRD_PASS(crd_alloc(j->lag_count, sizeof *j->lags, "the lags", &j->lags));
+    for (int64_t i = 0; i < j->lag_count; i++) j->lags[i] = options->lags > 0 ? i : usual_lags[i];
+    return CRD_OK;
+}
+
+/* ---- the first pass ---- */
+
+/* 4x4x4 blocks, or 2x2x2 where they would be small, or none. */
+static void choose_blocks(const int64_t shape[3], int64_t blocks[3])
+{
+    const int64_t least =
+        shape[0] < shape[1] ? (shape[0] < shape[2] ? shape[0] : shape[2]) : (shape[1] < shape[2] ? shape[1] : shape[2]);
+    const int64_t count = least >= 4 * LEAST_BLOCK ? 4 : least >= 2 * LEAST_BLOCK ? 2 : 0;
+    for (int axis = 0; axis < 3; axis++) blocks[axis] = count;
+}
+
+static crd_status check_window(const job *j, const crd_pass *pass)
+{
+    if (pass->voxels == 0) {
+        return crd_fail(CRD_ERR_ARGUMENT, "mask: no voxel of %s (%lld,%lld,%lld) lies inside it", j->info->name,
+                        (long long)j->info->shape[0], (long long)j->info->shape[1], (long long)j->info->shape[2]);
+    }
+    const int64_t *inner = pass->parts[0].cells.inner[0];
+    int64_t cells = 0;
+    for (int code = 0; code < CRD_CELL_CODES; code++) cells += inner[code];
+    if (!j->info->masked || cells > 0) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "mask: no 2x2x2 voxels of %s (%lld,%lld,%lld) lie inside it side by side; there is nothing to "
+                    "measure",
+                    j->info->name, (long long)j->info->shape[0], (long long)j->info->shape[1],
+                    (long long)j->info->shape[2]);
+}
+
+static crd_status first_pass(job *j, crd_measurement *m)
+{
+    crd_status status = CRD_OK;
+    crd_pass pass = {0};
+    crd_pass_plan plan = {.realisations = j->realisations,
+                          .phases = j->phases,
+                          .phase_count = j->phase_count,
+                          .counted = CRD_COUNT_CELLS,
+                          .neighbours = (int)j->options->connectivity,
+                          .lags = j->lags,
+                          .lag_count = j->lag_count,
+                          .memory_bytes = j->memory_bytes};
+    if ((j->wanted & CRD_WANT_COMPONENTS) != 0) plan.counted |= CRD_COUNT_COMPONENTS;
+    if ((j->wanted & CRD_WANT_CHORDS) != 0) plan.counted |= CRD_COUNT_CHORDS | CRD_COUNT_PAIRS;
+    if ((j->wanted & CRD_WANT_S2) != 0) plan.counted |= CRD_COUNT_PAIRS;
+    choose_blocks(j->info->shape, plan.blocks);
+    CRD_TRY(crd_pass_begin(&pass, &plan, j->pool));
+    CRD_TRY(crd_pass_run(&pass, j->pool, j->monitor));
+    CRD_TRY(check_window(j, &pass));
+    m->window_voxels = pass.voxels;
+    m->memory_bytes = pass.bytes;
+    for (int64_t i = 0; i < j->phase_count; i++) CRD_TRY(crd_properties_add(&pass, i, j->wanted, m));
+done:
+    crd_pass_end(&pass);
+    return status;
+}
+
+/* ---- what is odd ---- */
+
+static crd_status add_notes(const job *j, crd_measurement *m)
+{
+    const double *s = m->spacing;
+    if (!m->spacing_known) {
+        CRD_PASS(crd_measurement_note(m, "the spacing isn't known: lengths are in voxels (--spacing gives it)"));
+    }
+    for (int a = 0; a < 3; a++) {
+        if (s[a] <= 10.0 * s[(a + 1) % 3] && s[(a + 1) % 3] <= 10.0 * s[a]) continue;
+        CRD_PASS(crd_measurement_note(m, "the edges of a voxel differ by more than a factor of 10: surface, curvature "
+                                         "and transport suffer"));
+        break;
+    }
+    if (j->info->samples == 1) {
+        CRD_PASS(crd_measurement_note(m, "there is one realisation, and so no interval"));
+    } else if (j->info->samples > 1 && j->info->samples < FEW_SAMPLES) {
+        CRD_PASS(crd_measurement_note(m, "%lld realisations are few for the percentiles %g and %g",
+                                      (long long)j->info->samples, m->percent[0], m->percent[1]));
+    }
+    for (int64_t i = 0; i < m->notes.count; i++) crd_warn(j->monitor, "%s", m->notes.items[i]);
+    return CRD_OK;
+}
+
+/* ---- files ---- */
+
+static crd_status write_text(const char *folder, crd_run_file file, const char *text)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    CRD_TRY(crd_run_path(folder, file, &path));
+    CRD_TRY(crd_write_file(path, text, strlen(text)));
+done:
+    crd_free(&path);
+    return status;
+}
+
+static crd_status write_files(const job *j, const crd_measurement *m)
+{
+    crd_status status = CRD_OK;
+    char *json = NULL, *csv = NULL;
+    const bool file = given(j->options->csv);
+    if (!j->info->run && !file) return CRD_OK;
+    CRD_TRY(crd_measurement_to_csv(m, &csv));
+    if (file) CRD_TRY(crd_write_file(j->options->csv, csv, strlen(csv)));
+    if (j->info->run) {
+        CRD_TRY(crd_measurement_to_json(m, &json));
+        if (!file) CRD_TRY(write_text(j->info->name, CRD_RUN_VALUES, csv));
+        CRD_TRY(write_text(j->info->name, CRD_RUN_MEASURE, json));
+    }
+done:
+    crd_free(&json);
+    crd_free(&csv);
+    return status;
+}
+
+crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out)
+{
+    crd_status status = CRD_OK;
+    crd_measurement *m = NULL;
+    job j = {.options = options, .monitor = monitor};
+    const double start = crd_seconds();
+    if (out != NULL) *out = NULL;
+    if (options->input.count < 1) {
+        return crd_fail(CRD_ERR_ARGUMENT, "input: there is nothing to measure; give a run folder or a segmentation");
+    }
+    CRD_TRY(settle(&j));
+    if (given(options->csv)) CRD_TRY(crd_check_target(options->csv));
+    CRD_TRY(crd_pool_create((int)options->threads, &j.pool));
+    CRD_TRY(open_input(&j));
+    CRD_TRY(crd_measurement_create(j.info, j.percent, &m));
+    CRD_TRY(crd_alloc(j.phase_count, sizeof *m->phases, "the phases", &m->phases));
+    m->phase_count = j.phase_count;
+    for (int64_t i = 0; i < j.phase_count; i++) m->phases[i] = j.info->values[j.phases[i]];
+    CRD_TRY(first_pass(&j, m));
+    CRD_TRY(add_notes(&j, m));
+    m->seconds = crd_seconds() - start;
+    CRD_TRY(write_files(&j, m));
+    if (out != NULL) {
+        *out = m;
+        m = NULL;
+    }
+done:
+    crd_measurement_free(&m);
+    crd_realisations_close(&j.realisations);
+    crd_pool_free(&j.pool);
+    crd_free(&j.phases);
+    crd_free(&j.lags);
+    return status;
+}

@@ -1,0 +1,187 @@
+#include "measure/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/monitor.h"
+
+enum { MOST_SLICES = 64, LINE_MAX_VOXELS = 65535 };
+
+static int bits_of(const crd_realisations_info *info, int64_t word)
+{
+    const int64_t left = info->bits - word * CRD_WORD_BITS;
+    return (int)(left < CRD_WORD_BITS ? left : CRD_WORD_BITS);
+}
+
+/* Slices of the ring beside the new ones: the one before, or all within the largest lag. */
+static int64_t kept_slices(const crd_pass_plan *plan)
+{
+    return (plan->counted & CRD_COUNT_PAIRS) != 0 && plan->lags[plan->lag_count - 1] > 1
+               ? plan->lags[plan->lag_count - 1]
+               : 1;
+}
+
+static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
+{
+    const crd_pass_plan *plan = &pass->plan;
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    crd_window w = pass->window;
+    const int64_t voxels = slices * w.shape[1] * w.shape[2];
+    w.depth = slices + kept_slices(plan);
+    int64_t bytes = crd_window_bytes(&w, info->masked) + (info->masked ? voxels : 0);
+    bytes += (info->planes * info->words + 1) * voxels * 8;
+    for (int64_t word = 0; word < info->words; word++) {
+        const int bits = bits_of(info, word);
+        int64_t part = crd_field_bytes(&w) + crd_cells_bytes(plan->blocks, threads);
+        if ((plan->counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0) {
+            /* runs: one for every eight voxels of two slices, twice as much while they grow */
+            part += crd_components_bytes(&w, bits, slices) + bits * (w.shape[1] * w.shape[2] / 8) * 2 * 2 * 12;
+        }
+        if ((plan->counted & CRD_COUNT_CHORDS) != 0) part += crd_chords_bytes(&w, bits, threads);
+        if ((plan->counted & CRD_COUNT_PAIRS) != 0) part += crd_twopoint_bytes(plan->lag_count, w.shape[2], threads);
+        bytes += plan->phase_count * part;
+    }
+    return bytes;
+}
+
+static crd_status plan_slices(crd_pass *pass, int threads)
+{
+    const crd_pass_plan *plan = &pass->plan;
+    const int64_t depth = pass->window.shape[0];
+    int64_t most = plan->most_slices > 0 ? plan->most_slices : MOST_SLICES;
+    if (most > depth) most = depth;
+    while (most > 1 && bytes_for(pass, most, threads) > plan->memory_bytes) most--;
+    pass->slices = most;
+    pass->bytes = bytes_for(pass, most, threads);
+    if (pass->bytes <= plan->memory_bytes) return CRD_OK;
+    return crd_fail(CRD_ERR_MEMORY,
+                    "max-memory: %.0f MiB are needed to measure this, and %.0f may be used; allow more, take fewer "
+                    "--lags or leave out properties (s2, chords), phases or samples",
+                    ceil((double)pass->bytes / 0x1p20), floor((double)plan->memory_bytes / 0x1p20));
+}
+
+static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)
+{
+    const crd_pass_plan *plan = &pass->plan;
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int64_t first = part->word * CRD_WORD_BITS;
+    const bool own = info->segmentation >= first && info->segmentation < first + CRD_WORD_BITS;
+    const bool runs = (plan->counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0;
+    CRD_PASS(crd_field_make(&part->field, &pass->window, bits_of(info, part->word)));
+    CRD_PASS(crd_cells_begin(&part->cells, &part->field, own ? (int)(info->segmentation - first) : -1,
+                             own ? plan->blocks : (const int64_t[3]){0}, threads));
+    if (runs) {
+        CRD_PASS(crd_components_begin(&part->components, &part->field, plan->neighbours,
+                                      (plan->counted & CRD_COUNT_CHORDS) != 0, pass->slices));
+    }
+    if ((plan->counted & CRD_COUNT_CHORDS) != 0) CRD_PASS(crd_chords_begin(&part->chords, &part->field, threads));
+    if ((plan->counted & CRD_COUNT_PAIRS) != 0) {
+        CRD_PASS(crd_twopoint_begin(&part->pairs, &part->field, plan->lags, plan->lag_count, threads));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int threads = crd_pool_threads(pool);
+    memset(pass, 0, sizeof *pass);
+    pass->plan = *plan;
+    memcpy(pass->window.shape, info->shape, sizeof info->shape);
+    for (int axis = 0; axis < 3; axis++) {
+        if (info->shape[axis] <= LINE_MAX_VOXELS) continue;
+        return crd_fail(CRD_ERR_UNSUPPORTED, "the volume has %lld voxels along %c, and at most %d can be measured",
+                        (long long)info->shape[axis], "zyx"[axis], LINE_MAX_VOXELS);
+    }
+    CRD_PASS(plan_slices(pass, threads));
+    pass->window.depth = pass->slices + kept_slices(plan);
+    CRD_PASS(crd_window_make(&pass->window, info->masked));
+    CRD_PASS(crd_alloc(plan->phase_count * info->words, sizeof *pass->parts, "the phases", &pass->parts));
+    pass->part_count = plan->phase_count * info->words;
+    for (int64_t i = 0; i < pass->part_count; i++) {
+        pass->parts[i].phase = i / info->words;
+        pass->parts[i].word = i % info->words;
+        CRD_PASS(begin_part(pass, &pass->parts[i], threads));
+    }
+    return CRD_OK;
+}
+
+void crd_pass_end(crd_pass *pass)
+{
+    for (int64_t i = 0; pass->parts != NULL && i < pass->part_count; i++) {
+        crd_pass_part *part = &pass->parts[i];
+        crd_cells_end(&part->cells);
+        crd_twopoint_end(&part->pairs);
+        crd_components_end(&part->components);
+        crd_chords_end(&part->chords);
+        crd_field_free(&part->field);
+    }
+    crd_free(&pass->parts);
+    crd_window_free(&pass->window);
+}
+
+static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool, int64_t first, int64_t end)
+{
+    const unsigned counted = pass->plan.counted;
+    crd_cells_slices(&part->cells, pool, first, end);
+    if ((counted & CRD_COUNT_PAIRS) != 0) crd_twopoint_slices(&part->pairs, pool, first, end);
+    if ((counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0) {
+        CRD_PASS(crd_components_slices(&part->components, pool, first, end));
+    }
+    if ((counted & CRD_COUNT_CHORDS) != 0) crd_chords_slices(&part->chords, pool, first, end);
+    return CRD_OK;
+}
+
+static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
+                               const uint8_t *inside, uint64_t *bits)
+{
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
+    for (int64_t k = 0; k < slices && inside != NULL; k++) {
+        crd_window_put(&pass->window, z + k, inside + k * slice);
+        for (int64_t i = 0; i < slice; i++) pass->voxels += inside[k * slice + i];
+    }
+    if (inside == NULL) pass->voxels += voxels;
+    for (int64_t i = 0; i < pass->part_count; i++) {
+        crd_pass_part *part = &pass->parts[i];
+        crd_realisations_phase(info, pass->plan.phases[part->phase], part->word, words, inside, voxels, bits);
+        for (int64_t k = 0; k < slices; k++) crd_field_put(&part->field, z + k, bits + k * slice);
+        CRD_PASS(count_part(pass, part, pool, z, z + slices));
+    }
+    return CRD_OK;
+}
+
+crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    crd_realisations *r = pass->plan.realisations;
+    const crd_realisations_info *info = crd_realisations_describe(r);
+    const int64_t depth = pass->window.shape[0], slice = pass->window.shape[1] * pass->window.shape[2];
+    uint64_t *words = NULL, *bits = NULL;
+    uint8_t *inside = NULL;
+    CRD_TRY(crd_alloc(info->planes * info->words * pass->slices * slice, sizeof *words, "slices", &words));
+    CRD_TRY(crd_alloc(pass->slices * slice, sizeof *bits, "slices", &bits));
+    if (info->masked) CRD_TRY(crd_alloc(pass->slices * slice, 1, "slices", &inside));
+    for (int64_t z = 0; z < depth;) {
+        const int64_t slices = depth - z < pass->slices ? depth - z : pass->slices;
+        CRD_TRY(crd_advance(monitor, "measuring", "slices", z, depth, ""));
+        CRD_TRY(crd_realisations_read(r, pool, z, slices, words, inside));
+        CRD_TRY(count_slices(pass, pool, z, slices, words, inside, bits));
+        z += slices;
+    }
+    CRD_TRY(crd_advance(monitor, "measuring", "slices", depth, depth, ""));
+done:
+    crd_free(&words);
+    crd_free(&bits);
+    crd_free(&inside);
+    return status;
+}
+
+const crd_pass_part *crd_pass_part_of(const crd_pass *pass, int64_t phase, int64_t bit, int *own)
+{
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    *own = (int)(bit % CRD_WORD_BITS);
+    return &pass->parts[phase * info->words + bit / CRD_WORD_BITS];
+}

@@ -1,0 +1,62 @@
+/* The first pass: everything that one walk over the slices can count, for all realisations together. */
+#ifndef CRD_MEASURE_PASS_H
+#define CRD_MEASURE_PASS_H
+
+#include "credence/monitor.h"
+#include "measure/cells.h"
+#include "measure/chords.h"
+#include "measure/components.h"
+#include "measure/twopoint.h"
+#include "run/realisations.h"
+
+/* What is counted. */
+enum {
+    CRD_COUNT_CELLS = 1, /* always: the volume fraction comes from there */
+    CRD_COUNT_COMPONENTS = 2,
+    CRD_COUNT_CHORDS = 4,
+    CRD_COUNT_PAIRS = 8
+};
+
+typedef struct crd_pass_plan {
+    crd_realisations *realisations;
+    const int64_t *phases; /* their numbers; borrowed */
+    int64_t phase_count;
+    unsigned counted;
+    int neighbours;
+    const int64_t *lags; /* rising from 0; borrowed */
+    int64_t lag_count;
+    int64_t blocks[3];    /* of the segmentation, for the size error; 0, 0, 0: none */
+    int64_t memory_bytes; /* that may be used */
+    int64_t most_slices;  /* at once; 0: as many as there is memory for */
+} crd_pass_plan;
+
+/* One phase of up to 64 realisations. */
+typedef struct crd_pass_part {
+    int64_t phase, word; /* the phase's place in the plan's list; bits 64 word and on */
+    crd_field field;
+    crd_cells cells;
+    crd_twopoint pairs;
+    crd_components components;
+    crd_chords chords;
+} crd_pass_part;
+
+typedef struct crd_pass {
+    crd_pass_plan plan;
+    crd_window window;
+    crd_pass_part *parts; /* [phase * words + word] */
+    int64_t part_count;
+    int64_t slices; /* at once */
+    int64_t bytes;  /* planned */
+    int64_t voxels; /* of the window */
+} crd_pass;
+
+/* Plans and takes the memory. */
+crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool);
+/* Goes through the slices. */
+crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monitor);
+void crd_pass_end(crd_pass *pass);
+
+/* The part that holds a realisation's bit, and which of its bits that is. */
+const crd_pass_part *crd_pass_part_of(const crd_pass *pass, int64_t phase, int64_t bit, int *own);
+
+#endif

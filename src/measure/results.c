@@ -1,0 +1,228 @@
+#include "measure/results.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between order statistics of a sorted list; infinite where one of the two is. */
+static double quantile(const double *sorted, int64_t count, double percent)
+{
+    const double at = percent / 100.0 * (double)(count - 1);
+    const int64_t low = (int64_t)floor(at), high = low + 1 < count ? low + 1 : low;
+    const double part = at - (double)low;
+    if (part == 0.0 || sorted[low] == sorted[high]) return sorted[low];
+    return sorted[low] + part * (sorted[high] - sorted[low]);
+}
+
+crd_status crd_summarise(const double *values, int64_t count, const double percent[2], crd_summary *out)
+{
+    crd_status status = CRD_OK;
+    double *sorted = NULL, sum = 0.0, square = 0.0;
+    int64_t met = 0;
+    *out = (crd_summary){(double)NAN, (double)NAN, (double)NAN, {(double)NAN, (double)NAN}, 0};
+    if (count == 0) return CRD_OK;
+    CRD_TRY(crd_alloc(count, sizeof *sorted, "values", &sorted));
+    for (int64_t i = 0; i < count; i++) {
+        if (isnan(values[i])) continue;
+        sorted[met++] = values[i];
+        if (!isfinite(values[i])) continue;
+        sum += values[i];
+        out->defined++;
+    }
+    if (met == 0) goto done;
+    qsort(sorted, (size_t)met, sizeof *sorted, by_size);
+    out->median = quantile(sorted, met, 50.0);
+    if (out->defined > 0) out->mean = sum / (double)out->defined;
+    if (met < 2) goto done;
+    for (int k = 0; k < 2; k++) out->interval[k] = quantile(sorted, met, percent[k]);
+    if (out->defined < 2) goto done;
+    for (int64_t i = 0; i < met; i++) {
+        if (isfinite(sorted[i])) square += (sorted[i] - out->mean) * (sorted[i] - out->mean);
+    }
+    out->std = sqrt(square / (double)(out->defined - 1));
+done:
+    crd_free(&sorted);
+    return status;
+}
+
+/* "1/length^2" -> "1/um^2" */
+static void write_unit(const char *unit, const char *length, char out[24])
+{
+    static const char word[] = "length";
+    const char *at = strstr(unit, word);
+    if (at == NULL) {
+        snprintf(out, 24, "%s", unit);
+    } else {
+        snprintf(out, 24, "%.*s%.12s%s", (int)(at - unit), unit, length, at + sizeof word - 1);
+    }
+}
+
+crd_status crd_measurement_create(const crd_realisations_info *info, const double percent[2], crd_measurement **out)
+{
+    crd_status status = CRD_OK;
+    crd_measurement *m = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *m, "a measurement", &m));
+    CRD_TRY(crd_strdup(info->name, &m->source));
+    memcpy(m->shape, info->shape, sizeof m->shape);
+    m->spacing_known = info->spacing[0] > 0.0;
+    for (int axis = 0; axis < 3; axis++) m->spacing[axis] = m->spacing_known ? info->spacing[axis] : 1.0;
+    snprintf(m->unit, sizeof m->unit, "%s",
+             !m->spacing_known       ? "voxel"
+             : info->unit[0] != '\0' ? info->unit
+                                     : "length");
+    m->samples = info->samples;
+    m->first_sample = info->first_sample;
+    memcpy(m->percent, percent, sizeof m->percent);
+    *out = m;
+    m = NULL;
+done:
+    crd_measurement_free(&m);
+    return status;
+}
+
+static void free_list(crd_real_list *list)
+{
+    crd_free(&list->items);
+    list->count = 0;
+}
+
+void crd_measurement_free(crd_measurement **measurement)
+{
+    crd_measurement *m = *measurement;
+    if (m == NULL) return;
+    for (int64_t i = 0; i < m->property_count; i++) {
+        free_list(&m->properties[i].values);
+        crd_free(&m->properties[i].note);
+    }
+    for (int64_t i = 0; i < m->distribution_count; i++) {
+        crd_distribution *d = &m->distributions[i];
+        free_list(&d->edges);
+        free_list(&d->segmentation);
+        free_list(&d->median);
+        free_list(&d->low);
+        free_list(&d->high);
+    }
+    for (int64_t i = 0; i < m->notes.count; i++) crd_free(&m->notes.items[i]);
+    crd_free(&m->notes.items);
+    crd_free(&m->properties);
+    crd_free(&m->distributions);
+    crd_free(&m->phases);
+    crd_free(&m->source);
+    crd_free(measurement);
+}
+
+/* One more place in a list, of which the pointer is `list`. */
+static crd_status lengthen(void *list, int64_t count, size_t size)
+{
+    void *longer = NULL, *old;
+    memcpy(&old, list, sizeof old);
+    CRD_PASS(crd_alloc(count + 1, size, "a measurement", &longer));
+    if (count > 0) memcpy(longer, old, (size_t)count * size);
+    crd_free(&old);
+    memcpy(list, &longer, sizeof longer);
+    return CRD_OK;
+}
+
+static crd_status copy_list(const double *values, int64_t count, crd_real_list *out)
+{
+    if (count == 0) return CRD_OK;
+    CRD_PASS(crd_alloc(count, sizeof *values, "values", &out->items));
+    memcpy(out->items, values, (size_t)count * sizeof *values);
+    out->count = count;
+    return CRD_OK;
+}
+
+static double value_at(const double *bits, int64_t bit)
+{
+    return bit >= 0 ? bits[bit] : (double)NAN;
+}
+
+crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *info, const crd_property_plan *plan)
+{
+    crd_summary summary;
+    CRD_PASS(lengthen(&m->properties, m->property_count, sizeof *m->properties));
+    crd_property *p = &m->properties[m->property_count++];
+    snprintf(p->name, sizeof p->name, "%s", plan->name);
+    p->phase = plan->phase;
+    p->axis = plan->axis;
+    write_unit(plan->unit, m->unit, p->unit);
+    p->segmentation = value_at(plan->bits, info->segmentation);
+    p->bounds[0] = value_at(plan->bits, info->lower);
+    p->bounds[1] = value_at(plan->bits, info->upper);
+    p->size_error = plan->size_error;
+    p->shown = plan->shown;
+    CRD_PASS(crd_strdup(plan->note, &p->note));
+    CRD_PASS(copy_list(plan->bits, info->samples, &p->values));
+    CRD_PASS(crd_summarise(plan->bits, info->samples, m->percent, &summary));
+    p->mean = summary.mean;
+    p->std = summary.std;
+    p->median = summary.median;
+    memcpy(p->interval, summary.interval, sizeof p->interval);
+    p->defined = summary.defined;
+    return CRD_OK;
+}
+
+crd_status crd_measurement_add_distribution(crd_measurement *m, const crd_realisations_info *info,
+                                            const crd_distribution_plan *plan)
+{
+    crd_status status = CRD_OK;
+    double *column = NULL;
+    const int64_t n = plan->count;
+    CRD_PASS(lengthen(&m->distributions, m->distribution_count, sizeof *m->distributions));
+    crd_distribution *d = &m->distributions[m->distribution_count++];
+    snprintf(d->name, sizeof d->name, "%s", plan->name);
+    d->phase = plan->phase;
+    d->axis = plan->axis;
+    d->points = plan->points;
+    write_unit(plan->unit, m->unit, d->unit);
+    CRD_TRY(copy_list(plan->edges, n + !plan->points, &d->edges));
+    if (info->segmentation >= 0) CRD_TRY(copy_list(plan->rows + info->segmentation * n, n, &d->segmentation));
+    if (info->samples == 0) goto done;
+    CRD_TRY(crd_alloc(info->samples, sizeof *column, "values", &column));
+    CRD_TRY(copy_list(plan->rows, n, &d->median));
+    CRD_TRY(copy_list(plan->rows, n, &d->low));
+    CRD_TRY(copy_list(plan->rows, n, &d->high));
+    for (int64_t i = 0; i < n; i++) {
+        crd_summary summary;
+        for (int64_t s = 0; s < info->samples; s++) column[s] = plan->rows[s * n + i];
+        CRD_TRY(crd_summarise(column, info->samples, m->percent, &summary));
+        d->median.items[i] = summary.median;
+        d->low.items[i] = summary.interval[0];
+        d->high.items[i] = summary.interval[1];
+    }
+done:
+    crd_free(&column);
+    return status;
+}
+
+crd_status crd_measurement_note(crd_measurement *m, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    CRD_PASS(lengthen(&m->notes.items, m->notes.count, sizeof *m->notes.items));
+    CRD_PASS(crd_strdup(text, &m->notes.items[m->notes.count]));
+    m->notes.count++;
+    return CRD_OK;
+}
+
+const crd_property *crd_measurement_find(const crd_measurement *m, const char *name, double phase)
+{
+    for (int64_t i = 0; i < m->property_count; i++) {
+        const crd_property *p = &m->properties[i];
+        if (strcmp(p->name, name) == 0 && p->phase == phase) return p;
+    }
+    return NULL;
+}

@@ -1,0 +1,234 @@
+#include "measure/settings.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "measure/properties.h"
+#include "predict/settings_text.h"
+#include "volume/setting_checks.h"
+
+#define AT(FIELD) offsetof(crd_measure_options, FIELD)
+
+crd_status crd_parse_properties(const char *name, const char *text, unsigned *wanted)
+{
+    static const struct {
+        const char *word;
+        unsigned wanted;
+    } rows[] = {{"fast", CRD_WANT_FAST},
+                {"all", CRD_WANT_ALL},
+                {"fraction", CRD_WANT_FRACTION},
+                {"surface", CRD_WANT_FRACTION | CRD_WANT_SURFACE},
+                {"curvature", CRD_WANT_FRACTION | CRD_WANT_SURFACE},
+                {"euler", CRD_WANT_FRACTION | CRD_WANT_SURFACE},
+                {"components", CRD_WANT_FRACTION | CRD_WANT_COMPONENTS},
+                {"chords", CRD_WANT_FRACTION | CRD_WANT_CHORDS},
+                {"s2", CRD_WANT_FRACTION | CRD_WANT_S2}};
+    const char *names[sizeof rows / sizeof rows[0]];
+    *wanted = 0;
+    for (const char *at = text; *at != '\0';) {
+        const size_t length = strcspn(at, ",");
+        char word[32] = "";
+        bool known = false;
+        if (length < sizeof word) memcpy(word, at, length);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            names[i] = rows[i].word;
+            if (strcmp(word, rows[i].word) != 0) continue;
+            *wanted |= rows[i].wanted;
+            known = true;
+        }
+        if (!known) {
+            const char *nearest = crd_nearest_name(word, names, sizeof rows / sizeof rows[0]);
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s: '%.*s' is no group of properties; known are fast, all, fraction, surface, curvature, "
+                            "euler, components, chords and s2%s%s%s",
+                            name, (int)length, at, nearest != NULL ? "; did you mean " : "",
+                            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+        }
+        at += length + (at[length] == ',');
+    }
+    return CRD_OK;
+}
+
+crd_status crd_parse_samples(const char *name, const char *text, int64_t *first, int64_t *count, bool *from_start)
+{
+    int64_t last = 0;
+    const size_t length = strcspn(text, "-");
+    *from_start = text[length] == '\0';
+    if (*from_start && crd_parse_int(text, length, count) && *count > 0) return CRD_OK;
+    if (!*from_start && crd_parse_int(text, length, first) && *first >= 0 &&
+        crd_parse_int(text + length + 1, strlen(text + length + 1), &last) && last >= *first) {
+        *count = last - *first + 1;
+        return CRD_OK;
+    }
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "%s must be a range of numbers such as 0-15, or how many from the first: 16, not '%s'", name, text);
+}
+
+crd_status crd_parse_phases(const char *name, const char *text, crd_real_list *out)
+{
+    int64_t count = 1;
+    *out = (crd_real_list){NULL, -1};
+    if (strcmp(text, "all") == 0) return CRD_OK;
+    for (const char *at = text; *at != '\0'; at++) count += *at == ',';
+    CRD_PASS(crd_alloc(count, sizeof *out->items, "the phases", &out->items));
+    out->count = 0;
+    for (const char *at = text;;) {
+        const size_t length = strcspn(at, ",");
+        if (!crd_parse_real(at, length, &out->items[out->count])) {
+            crd_free(&out->items);
+            return crd_fail(CRD_ERR_ARGUMENT, "%s must be values of phases such as 1 or 0,2, or all, not '%s'", name,
+                            text);
+        }
+        out->count++;
+        if (at[length] == '\0') return CRD_OK;
+        at += length + 1;
+    }
+}
+
+static crd_status check_properties(const char *name, const char *text)
+{
+    unsigned wanted;
+    return crd_parse_properties(name, text, &wanted);
+}
+
+static crd_status check_samples(const char *name, const char *text)
+{
+    int64_t first, count;
+    bool from_start;
+    return crd_parse_samples(name, text, &first, &count, &from_start);
+}
+
+static crd_status check_phases(const char *name, const char *text)
+{
+    crd_real_list list;
+    const crd_status status = crd_parse_phases(name, text, &list);
+    crd_free(&list.items);
+    return status;
+}
+
+static const crd_setting rows[] = {
+    {.name = "input",
+     .kind = CRD_SETTING_LIST,
+     .scope = CRD_SCOPE_INPUT,
+     .offset = AT(input),
+     .argument = "DIR|FILE",
+     .help = "a run folder, or a segmentation, as the arguments without a flag give them; several segmentations are "
+             "realisations",
+     .group = "What is measured"},
+    {.name = "samples",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(samples),
+     .check = check_samples,
+     .argument = "A-B|N",
+     .help = "which of a run's samples: from A to B, or the first N; without it all"},
+    {.name = "phase",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(phase),
+     .check = check_phases,
+     .argument = "V,...|all",
+     .help = "values of the phases; without it the larger of two, or all of more than two"},
+    {.name = "bbox",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(bbox),
+     .check = crd_check_bbox,
+     .argument = "z0:z1,y0:y1,x0:x1",
+     .help = "only this part, in voxels of the run's volumes"},
+    {.name = "mask",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(mask),
+     .argument = "FILE|cylinder|none",
+     .help = "voxels that count: where a volume isn't 0, or the circle inscribed in (y, x); without it the run's own"},
+    {.name = "spacing",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(spacing),
+     .check = crd_check_spacing,
+     .argument = "z,y,x,UNIT",
+     .help = "edges of a voxel, in place of those in the files: 0.65,0.65,0.65,um"},
+    {.name = "properties",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(properties),
+     .check = check_properties,
+     .initial = "fast",
+     .argument = "NAME,...",
+     .help = "fast: all that one pass gives; all; or some of fraction, surface, curvature, euler, components, chords, "
+             "s2",
+     .group = "Properties"},
+    {.name = "connectivity",
+     .kind = CRD_SETTING_INT,
+     .offset = AT(connectivity),
+     .initial = "6",
+     .low = 6,
+     .high = 26,
+     .argument = "6|26",
+     .help = "neighbours that join the voxels of a component: those across faces, or across corners, too"},
+    {.name = "lags",
+     .kind = CRD_SETTING_INT,
+     .offset = AT(lags),
+     .initial = "0",
+     .low = 0,
+     .high = CRD_LAGS_MAX - 1,
+     .argument = "N",
+     .help = "distances of the two-point probability: 0 to N voxels; without it 0, 1, 2, 3, 4, 6, 8, 12 ... 64"},
+    {.name = "interval",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(interval),
+     .check = crd_check_pair,
+     .initial = "5-95",
+     .argument = "LOW-HIGH",
+     .help = "percentiles over the realisations"},
+    {.name = "csv",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
+     .offset = AT(csv),
+     .argument = "FILE",
+     .help = "write all values as a table there; without it measure.csv in a run folder",
+     .group = "Running"},
+    {.name = "max-memory",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
+     .offset = AT(max_memory),
+     .check = crd_check_bytes,
+     .initial = "4G",
+     .argument = "SIZE",
+     .help =
+         "memory that may be used: 4G, 900M; auto: three quarters of what is free. The result doesn't depend on it"},
+    {.name = "threads",
+     .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
+     .offset = AT(threads),
+     .initial = "0",
+     .low = 0,
+     .high = 4096,
+     .argument = "N",
+     .help = "threads; 0: one per core"},
+    {.name = "shape",
+     .kind = CRD_SETTING_TRIPLE,
+     .scope = CRD_SCOPE_INPUT,
+     .offset = AT(shape),
+     .low = 1,
+     .high = 9007199254740991.0,
+     .argument = "z,y,x",
+     .help = "raw segmentations: voxels along z, y and x",
+     .group = "What raw files don't say"},
+    {.name = "type",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_INPUT,
+     .offset = AT(type),
+     .check = crd_check_type,
+     .argument = "TYPE",
+     .help = "raw segmentations: u8, i8, u16, i16, u32 or i32, with le or be for the byte order; without it u8"},
+    {.name = "offset",
+     .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_INPUT,
+     .offset = AT(offset),
+     .initial = "0",
+     .low = 0,
+     .high = 9007199254740991.0,
+     .argument = "BYTES",
+     .help = "raw segmentations: bytes to skip at the start of the file"},
+};
+
+const crd_settings crd_measure_settings = {.title = "measure", .rows = rows, .count = sizeof rows / sizeof rows[0]};

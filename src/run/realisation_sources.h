@@ -1,0 +1,33 @@
+/* Inside src/run: which volumes the bits of realisations come from. */
+#ifndef CRD_RUN_REALISATION_SOURCES_H
+#define CRD_RUN_REALISATION_SOURCES_H
+
+#include "run/realisations.h"
+
+typedef struct crd_realisation_source {
+    crd_volume *volume;
+    int64_t bit, count;   /* the bits it fills: of a volume of one realisation, one */
+    bool packed;          /* it holds words of bits, of which `shift` is the first that is wanted, */
+    int64_t shift, plane; /* of this plane of the phases' numbers */
+    bool valued;          /* its values are those of the phases; else it is phase 1 above `threshold` */
+    double threshold;
+} crd_realisation_source;
+
+struct crd_realisations {
+    crd_realisations_info info;
+    char *name;
+    int64_t box_origin[3]; /* in the volumes */
+    crd_realisation_source *sources;
+    int64_t source_count;
+    crd_volume *mask;       /* of the scan's shape, or of the volumes'; NULL: none */
+    int64_t mask_origin[3]; /* of the box in it */
+    uint8_t *table;         /* phase by the value of a byte */
+
+    crd_volume **handles; /* of packed sources, for each thread of a pool: [source * threads + thread] */
+    int handle_threads;
+};
+
+/* The phase of a value, or CRD_PHASE_OUTSIDE. */
+uint8_t crd_realisations_phase_of(const crd_realisations_info *info, double value);
+
+#endif

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# credence measure from outside: runs, segmentations, tables, files, refusals.
+. "$(dirname "$0")/common.sh"
+/usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "skipped: no numpy"; exit 77; }
+
+/usr/bin/python3 - "$folder" <<'PY'
+import json, os, sys
+import numpy as np
+folder = sys.argv[1]
+generator = np.random.default_rng(5)
+shape = (12, 20, 30)
+samples = [np.kron(generator.random((4, 5, 6)) < 0.5, np.ones((3, 4, 5))) > 0 for _ in range(24)]
+seg = sum(s.astype(int) for s in samples) > 12
+def run(name, outputs, count, **settings):
+    os.makedirs(f"{folder}/{name}")
+    listed = [{"file": "s_seg.npy", "role": "segmentation", "type": "u8", "scale": 1}]
+    np.save(f"{folder}/{name}/s_seg.npy", seg.astype("u1"))
+    for file, role, values in outputs:
+        np.save(f"{folder}/{name}/{file}", values)
+        scale = 1 / 255 if values.dtype == "u1" else 1
+        json.dump({"scale": scale}, open(f"{folder}/{name}/{file}.json", "w"))
+        listed.append({"file": file, "role": role, "type": "u8", "scale": scale})
+    json.dump({"format": "credence-run", "scan": {"shape": shape, "spacing": [2, 1, 1], "unit": "um"},
+               "plan": {"samples": count, "shape": shape, "origin": [0, 0, 0]},
+               "settings": settings, "outputs": listed}, open(f"{folder}/{name}/manifest.json", "w"))
+run("volumes", [(f"s_sample_{i}.npy", "sample", np.where(s, 200, 50).astype("u1")) for i, s in enumerate(samples)], 24)
+bits = sum(s.astype("u8") << np.uint64(i) for i, s in enumerate(samples))
+run("bits", [("s_samples.npy", "bits of samples", bits)], 24)
+run("masked", [("s_samples.npy", "bits of samples", bits)], 24, mask="cylinder")
+run("none", [], 24)
+run("per-chunk", [], 24, draws="per-chunk")
+np.save(f"{folder}/seg.npy", seg.astype("u1"))
+np.save(f"{folder}/prob.npy", generator.random(shape).astype("f4"))
+np.save(f"{folder}/other.npy", seg[1:].astype("u1"))
+np.save(f"{folder}/alike.npy", np.full(shape, 3, "u1"))
+os.makedirs(f"{folder}/begun/.partial")
+open(f"{folder}/begun/.partial/run.json", "w").write("{}")
+PY
+
+# a run: table, files, and the same values from volumes and from bits
+run measure "$folder/volumes" -q
+expect 0; no_err
+out '12 x 20 x 30 voxels \(z, y, x\) of 2 x 1 x 1 um, phase 1, 24 realisations'
+out 'volume fraction .* \*'
+out 'specific surface +[0-9.]+ +[0-9.]+ +[0-9.]+ \.\. [0-9.]+ .* 1/um'
+out 'percolates in [0-9]+ of 24'
+cp "$folder/volumes/measure.csv" "$folder/values.csv"
+same "$(head -n 1 "$folder/values.csv")" "property,axis,phase,sample,value,unit"
+same "$(grep -c '^volume_fraction,,1' "$folder/values.csv")" 25
+run measure "$folder/bits" -q --json
+expect 0; no_err
+cmp "$folder/values.csv" "$folder/bits/measure.csv" || complain "bits and volumes give different values"
+diff -q "$folder/out" "$folder/bits/measure.json" || complain "measure.json isn't what was printed"
+same "$(json '[k for k in d]')" "['shape', 'spacing', 'unit', 'phase', 'samples', 'first_sample', 'window_voxels', 'properties', 'distributions', 'notes', 'times']"
+same "$(json 'sorted(d["properties"][0])')" "['axis', 'bounds', 'coverage_shown', 'defined', 'interval', 'mean', 'median', 'name', 'note', 'percent', 'phase', 'segmentation', 'size_error', 'std', 'unit', 'values']"
+same "$(json '[p["name"] for p in d["properties"] if p["coverage_shown"]]')" "['volume_fraction']"
+same "$(json 'sorted(d["distributions"])')" "['chord_x', 'chord_y', 'chord_z', 'component_size', 's2_x', 's2_y', 's2_z']"
+run measure "$folder/bits" -q --json --samples 4-9 --interval 25-75 --properties fraction --lags 3
+expect 0
+same "$(json 'd["samples"], d["first_sample"], d["properties"][0]["percent"], len(d["properties"][0]["values"])')" "6 4 [25, 75] 6"
+run measure "$folder/bits" --samples 5
+expect 0; err '5 realisations are few for the percentiles 5 and 95'
+run measure "$folder/masked"
+expect 0; err "the run's mask is used: cylinder"; out 'voxels inside the mask'
+run measure "$folder/masked" --mask none -q
+expect 0; cmp "$folder/values.csv" "$folder/masked/measure.csv" || complain "without its mask it is another run"
+run measure "$folder/bits" -q --phase all
+expect 0; out '^phase 0'; out '^phase 1'
+
+# segmentations
+run measure "$folder/seg.npy"
+expect 0; err "the spacing isn't known"; out '1/voxel'
+run measure "$folder/seg.npy" --spacing 2,1,1,um -q --csv "$folder/seg.csv"
+expect 0; no_err; out '1/um'
+cmp <(head -n 1 "$folder/values.csv"; grep -E '^[^,]*,[^,]*,[^,]*,-1,' "$folder/values.csv") "$folder/seg.csv" || complain "the run's segmentation isn't the file's"
+run measure "$folder/seg.npy" "$folder/alike.npy" --phase 1 -q --json
+expect 0; same "$(json 'd["samples"], d["properties"][0]["segmentation"], d["properties"][0]["values"][1]')" "2 None 0"
+run measure "$folder/alike.npy"
+expect 0; err 'all voxels of .* are 3'
+
+# refused
+run measure; expect 2; err 'say what to measure'
+run measure "$folder/none"; expect 1; err 'kept none of its samples; predict again with --save-samples bits'
+run measure "$folder/per-chunk"; expect 1; err 'draws per-chunk'
+run measure "$folder/begun"; expect 1; err "isn't complete; credence predict with --resume"
+run measure "$folder/prob.npy"; expect 1; err 'a map of probabilities, not like a segmentation'
+run measure "$folder/seg.npy" "$folder/other.npy"; expect 1; err '11,20,30.*12,20,30'
+run measure "$folder/seg.npy" "$folder/bits"; expect 1; err 'is a run folder: give one alone'
+run measure "$folder/bits" --samples 20-30; expect 1; err '20 to 30 are asked for'
+run measure "$folder/bits" --samples x; expect 2; err 'samples must be a range'
+run measure "$folder/bits" --properties porosity; expect 2; err 'no group of properties'
+run measure "$folder/bits" --connectivity 18; expect 2; err 'must be 6 or 26'
+run measure "$folder/bits" --phase 7; expect 1; err 'no phase 7'
+run measure "$folder/bits" --bbox 0:12,0:20,0:31; expect 1; err 'x from 0 to 31'
+run measure "$folder/bits" --bbox 0:12,5:5,0:30; expect 1; err 'y from 5 to 5'
+run measure "$folder/bits" --max-memory 1M; expect 1; err 'max-memory'
+rm "$folder/volumes/s_sample_7.npy"
+run measure "$folder/volumes"; expect 1; err 's_sample_7.npy of the run'
+cmp "$folder/values.csv" "$folder/volumes/measure.csv" || complain "a refused measurement changed the files"
+finish
