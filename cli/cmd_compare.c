@@ -179,6 +179,7 @@ static int print(const cli_context *context, const entry *entries, int count)
     const compare_options *options = context->options;
     if (context->common->json) return print_json(entries, count);
     if (!options->csv) {
+        for (int i = 0; i < count; i++) cli_say_seen(entries[i].run, entries[i].figures);
         print_tables(entries, count);
         return count > 1 ? print_words(entries, count) : CLI_DONE;
     }

@@ -27,6 +27,13 @@ static const struct {
     {"percolates", "percolates"},
     {"percolating_share", "share that percolates"},
     {"mean_intercept", "mean intercept"},
+    {"thickness_mean", "local thickness"},
+    {"thickness_std", "  deviation"},
+    {"thickness_median", "  median"},
+    {"thickness_max", "  largest"},
+    {"d_rel", "D_rel"},
+    {"tortuosity_factor", "tortuosity factor"},
+    {"formation_factor", "formation factor"},
 };
 
 /* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */

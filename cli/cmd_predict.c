@@ -136,6 +136,9 @@ static int run(cli_context *context)
         return cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them, "
                                            "and --resume=false where a config file says the other");
     }
+    if (code == CLI_DONE && crd_predict_check(options) != CRD_OK) {
+        return cli_usage(context->command, "%s", crd_last_error()->message);
+    }
     if (code == CLI_DONE && options->dry_run) return dry_run(context);
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = note_repeated(context);

@@ -5,9 +5,11 @@
 
 #include "command.h"
 #include "credence/train.h"
+#include "heldout.h"
 #include "json.h"
+#include "warnings.h"
 
-static void print_json(const crd_train_options *options, const crd_train_result *r)
+static void print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
 {
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
@@ -19,12 +21,15 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json_real(&json, "valid_accuracy", r->valid_accuracy);
     cli_json_real(&json, "best_valid_bce", r->best_valid_bce);
     cli_json_int(&json, "best_epoch", r->best_epoch);
+    cli_json_int(&json, "kept_epoch", r->kept_epoch);
+    cli_json_heldout(&json, &r->heldout);
     cli_json_real(&json, "mean_sigma", r->mean_sigma);
     cli_json_real(&json, "certain_share", r->certain_share);
     cli_json_real(&json, "calibration", r->calibration);
     cli_json_real(&json, "seconds", r->seconds);
     cli_json_real(&json, "waited_seconds", r->waited_seconds);
     cli_json_real(&json, "reading_seconds", r->reading_seconds);
+    cli_warnings_json(warnings, &json);
     cli_json_close(&json);
 }
 
@@ -84,14 +89,17 @@ static void print_text(const crd_train_options *options, const crd_train_result 
     printf("\nTrained %s: %" PRId64 " step%s in %.0f s", options->output, r->steps, r->steps == 1 ? "" : "s",
            r->seconds);
     printf(", cross entropy %.4f in the last epoch.\n", r->bce);
-    if (!isnan(r->valid_bce)) {
-        printf("On the part it never learnt from, %.2f %% of the voxels are right (cross entropy %.4f).",
-               100.0 * r->valid_accuracy, r->valid_bce);
-        if (r->best_epoch < r->epochs) {
-            printf(" Epoch %" PRId64 " was better (%.4f): its model is %.*s.best.h5.", r->best_epoch, r->best_valid_bce,
-                   stem, options->output);
-        }
-        printf("\n");
+    if (r->kept_epoch < r->epochs) {
+        printf("It is the state after epoch %" PRId64 " of %" PRId64 ", the best on what was held back to check on.\n",
+               r->kept_epoch, r->epochs);
+    }
+    if (r->heldout.blocks > 0) {
+        cli_print_heldout("", r->classes, &r->heldout);
+    } else if (!isnan(r->valid_bce)) {
+        printf("On the scan given to check on, which also chose the calibration%s, %.2f %% of the voxels are right "
+               "(cross entropy %.4f).\n",
+               strcmp(options->keep, "best") == 0 ? " and the best state" : "", 100.0 * r->valid_accuracy,
+               r->valid_bce);
     } else {
         printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
     }
@@ -99,7 +107,11 @@ static void print_text(const crd_train_options *options, const crd_train_result 
         "Look at %.*s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
         "command with --resume and a larger --max-steps or --epochs).\n",
         stem, options->output);
-    print_next(options);
+    if (r->classes == 2) {
+        print_next(options);
+    } else {
+        printf("It tells %d classes apart; predictions of more than two aren't there yet.\n", r->classes);
+    }
 }
 
 /* The preset fills in what nobody set by a flag or in a file. */
@@ -143,13 +155,17 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = apply_preset(context, options);
     if (code == CLI_DONE) code = check_together(context, options);
     if (code != CLI_DONE) return code;
-    if (crd_train(options, context->monitor, &result) != CRD_OK) return cli_library_failed();
-    if (context->common->json) {
-        print_json(options, &result);
+    cli_warnings warnings;
+    cli_warnings_begin(&warnings, context->monitor);
+    if (crd_train(options, &warnings.monitor, &result) != CRD_OK) {
+        code = cli_library_failed();
+    } else if (context->common->json) {
+        print_json(options, &result, &warnings);
     } else if (!context->common->quiet) {
         print_text(options, &result);
     }
-    return CLI_DONE;
+    cli_warnings_end(&warnings);
+    return code;
 }
 
 const cli_command cli_train = {

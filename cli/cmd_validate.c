@@ -85,6 +85,7 @@ static int print(const cli_context *context, const crd_validation *v)
         cli_csv_row(options->run != NULL ? options->run : "", kind, v);
         return CLI_DONE;
     }
+    cli_say_seen("The model", v);
     print_classes(v);
     print_uncertainty(v);
     print_rest(v);

@@ -12,6 +12,9 @@ const char *cli_figure_general(double value, int digits);
 
 void cli_csv_header(void);
 /* One line; `run` and `kind` may be "". */
+/* What must be said first: figures over voxels that the model learnt from, and beside them those over the others.
+ * `name` is the run's, or "the model". Nothing where none were. */
+void cli_say_seen(const char *name, const crd_validation *validation);
 void cli_csv_row(const char *run, const char *kind, const crd_validation *validation);
 
 #endif

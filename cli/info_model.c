@@ -7,6 +7,7 @@
 #include "command.h"
 #include "credence/model.h"
 #include "credence/number.h"
+#include "heldout.h"
 
 static bool chunk_known(const crd_model_info *info)
 {
@@ -65,6 +66,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_text(json, "norm", info->norm);
     cli_json_real(json, "calibration", info->calibration);
     cli_json_int(json, "pieces", info->pieces);
+    cli_json_heldout(json, &info->heldout);
     json_training(json, &info->training);
     cli_json_raw(json, "config", info->config);
     cli_json_close(json);
@@ -131,6 +133,7 @@ static void print_model(const char *path, const crd_model_info *info)
             printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", t->spacing[0], t->spacing[1], t->spacing[2], t->unit);
         }
     }
+    cli_print_heldout("  ", info->classes, &info->heldout);
     if (info->config != NULL) print_config(info->config);
 }
 

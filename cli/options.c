@@ -125,7 +125,9 @@ static void build_rows(cli_options *options)
     size_t count = 0;
     for (size_t i = 0; command->settings != NULL && i < command->settings->count; i++) {
         options->rows[count] = command->settings->rows[i];
-        options->rows[count++].offset += OWN_OFFSET;
+        options->rows[count].offset += OWN_OFFSET;
+        if (options->rows[count].mark != 0) options->rows[count].mark += OWN_OFFSET;
+        count++;
     }
     options->own = count;
     for (size_t i = 0; i < COMMON_COUNT; i++) {

@@ -3,6 +3,9 @@
 
     run.py grid                       grey levels x augmentation at chunk 48,96,96
     run.py preset                     what the preset `small` could be, at the time that it takes on two cores
+    run.py cells                      as `grid`, smaller
+    run.py longer                     the preset again, with ten minutes on two cores
+    run.py short                      the preset again, in a third of the time
     run.py arms                       norms in the last part of a training: the chunk's, running ones, frozen ones
     run.py grid preset --seconds 280  both, as far as they come in that time
 
@@ -12,6 +15,7 @@ Needs nothing but Python and the credence program; `arms` needs PyTorch and h5py
 """
 import argparse
 import csv
+import ctypes
 import heapq
 import itertools
 import json
@@ -38,9 +42,9 @@ TESTS = {
     "coarse": {"seed": 108, "grain-size": 22},
 }
 MODES = {
-    "step 3": ["--mode", "overlap"],
-    "training": ["--mode", "seamless", "--norms", "training"],
-    "scan": ["--mode", "seamless", "--norms", "scan"],
+    "step 3": {"mode": "overlap"},
+    "training": {"mode": "seamless", "norms": "training"},
+    "scan": {"mode": "seamless", "norms": "scan"},
 }
 KINDS = ("bcnn", "mcdn")
 
@@ -73,6 +77,18 @@ def preset(seeds, scale):
             yield unit("preset", "levels", "full", chunk, batch, steps(count), kind, seed, lr)
 
 
+# Chunk, batch, steps: about ten minutes on two cores each.
+LONGER = (("24,48,48", 1, 6000), ("32,64,64", 1, 4000), ("32,64,64", 2, 2000))
+
+
+def longer(seeds, scale):
+    """What the preset could be if it took ten minutes, beside what it is."""
+    for seed, kind in itertools.product(seeds, KINDS):
+        yield unit("longer", "scan", "flips", "16,32,32", 4, 1500 if scale == "full" else 3, kind, seed)
+        for chunk, batch, steps in LONGER:
+            yield unit("longer", "levels", "full", chunk, batch, steps if scale == "full" else 3, kind, seed)
+
+
 def short(seeds, scale):
     """A third of the time, as the demonstration takes."""
     for seed, kind in itertools.product(seeds, KINDS):
@@ -81,19 +97,32 @@ def short(seeds, scale):
             yield unit("short", "levels", "full", chunk, batch, count // 3 if scale == "full" else 2, kind, seed, lr)
 
 
+def cells(seeds, scale):
+    """Grey levels x augmentation, shorter and with smaller chunks than `grid`."""
+    chunk, steps = ("32,64,64", 1000) if scale == "full" else ("16,32,32", 3)
+    for seed, (grey, augment), kind in itertools.product(
+            seeds, (("levels", "full"), ("scan", "flips"), ("scan", "full"), ("levels", "flips")), KINDS):
+        yield unit("cells", grey, augment, chunk, 4, steps, kind, seed)
+
+
+# Chunk, batch, steps with the norms of the chunk, steps of the last part.
+ARMS = (("24,48,48", 1, 4000, 2000), ("32,64,64", 1, 2700, 1300))
+
+
 def arms(seeds, scale):
     """One training with the norms of the chunk, and three ways to end it."""
-    chunk, steps = ("32,64,64", 1500) if scale == "full" else ("16,32,32", 3)
-    for seed, (grey, augment), kind, arm in itertools.product(
-            seeds, (("levels", "full"), ("scan", "full"), ("levels", "flips")), KINDS, ("chunk", "running", "frozen")):
-        yield unit("arms", grey, augment, chunk, 4, steps, kind, seed, arm=arm)
+    for seed, (chunk, batch, steps, _), kind in itertools.product(seeds, ARMS, KINDS):
+        for arm in ("chunk", "running", "frozen"):
+            yield unit("arms", "levels", "full", chunk, batch, steps if scale == "full" else 3, kind, seed, arm=arm)
 
 
 STUDIES = {  # units, the training phantom, tests, modes, and when its turn comes: the smaller, the sooner
-    "grid": (grid, "large", tuple(TESTS), tuple(MODES), 1),
+    "grid": (grid, "large", tuple(TESTS), ("training", "step 3", "scan"), 1),
     "preset": (preset, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .6),
+    "longer": (longer, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .7),
     "short": (short, "small", ("like", "f45", "f71", "faint"), ("training", "step 3"), 1.5),
-    "arms": (arms, "large", tuple(TESTS), tuple(MODES), 1),
+    "arms": (arms, "small", ("like", "f45", "f71", "noisy", "faint", "fine"), ("training", "step 3"), .9),
+    "cells": (cells, "large", tuple(TESTS)[:7], ("training", "step 3"), 1),
 }
 
 
@@ -112,14 +141,14 @@ class Table:
                 self.rows = {self.key(row) for row in csv.DictReader(file)}
         else:
             with open(path, "w", newline="") as file:
-                csv.writer(file).writerow(self.head)
+                csv.writer(file, lineterminator="\n").writerow(self.head)
 
     def key(self, row):
         return tuple(row[key] for key in (*KEYS, "test", "mode"))
 
     def add(self, row):
         with self.lock, open(self.path, "a", newline="") as file:
-            csv.writer(file).writerow([row[key] for key in self.head])
+            csv.writer(file, lineterminator="\n").writerow([row[key] for key in self.head])
             self.rows.add(self.key(row))
 
 
@@ -167,6 +196,41 @@ class Work:
         return out
 
 
+def serve(path):
+    """Predicts what lines of JSON on standard input ask for, by libcredence.so: a GPU is got ready once, not for each."""
+    lib = ctypes.CDLL(path)
+    lib.crd_last_error.restype = ctypes.c_void_p
+    table = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(lib, "crd_predict_settings")))
+    for line in sys.stdin:
+        options = ctypes.create_string_buffer(1 << 14)  # more than any struct of options takes
+        status = lib.crd_settings_default(table, options)
+        for name, value in json.loads(line).items():
+            status = status or lib.crd_settings_set(table, options, name.encode(), value.encode())
+        status = status or lib.crd_predict(options, None, None)
+        # crd_error begins with the status, and the sentence follows.
+        print("" if status == 0 else ctypes.string_at(lib.crd_last_error() + 4).decode(), flush=True)
+        lib.crd_settings_clear(table, options)
+
+
+class Server:
+    """A process that serves, of the thread that asks."""
+    mine = threading.local()
+
+    @classmethod
+    def predict(cls, library, settings, work, log):
+        child = getattr(cls.mine, "child", None)
+        if child is None or child.poll() is not None:
+            with open(log, "a") as errors:
+                child = cls.mine.child = subprocess.Popen([sys.executable, __file__, "--serve", library], text=True,
+                                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            work.children.add(child)
+        child.stdin.write(json.dumps(settings) + "\n")
+        child.stdin.flush()
+        answer = child.stdout.readline()
+        if answer != "\n":
+            raise RuntimeError(answer.strip() or "the library ended")
+
+
 class Study:
     def __init__(self, options):
         self.o = options
@@ -177,7 +241,7 @@ class Study:
         os.makedirs(options.scratch, exist_ok=True)
         self.table = Table(os.path.join(options.out, "figures.csv"))
         self.times = open(os.path.join(options.out, "times.txt"), "a")
-        self.began, self.left, self.lock = time.time(), {}, threading.Lock()
+        self.began, self.lock = time.time(), threading.Lock()
 
     def say(self, *words):
         with self.lock:
@@ -219,9 +283,15 @@ class Study:
         folder = os.path.join(os.path.dirname(model), f"{u['arm']}-{test}-{mode.replace(' ', '')}")
         shutil.rmtree(folder, ignore_errors=True)
         began = time.time()
-        self.predictions.call([self.o.credence, "predict", "--model", model, "--scan", self.data(test) + "/scan.npy",
-                               "--samples", str(self.o.samples), *MODES[mode], "--device", self.o.device, "--threads", "2",
-                               "--quiet", "-o", folder], self.log("predict"))
+        settings = {"model": model, "scan": self.data(test) + "/scan.npy", "samples": str(self.o.samples), "output": folder,
+                    "device": self.o.device, "threads": "2", "max-memory": "6G", **MODES[mode]}
+        if self.o.device != "cpu":
+            settings["max-gpu-memory"] = "6G"
+        if self.o.library:
+            Server.predict(self.o.library, settings, self.predictions, self.log("predict"))
+        else:
+            words = [word for name, value in settings.items() for word in ("--" + name, value)]
+            self.predictions.call([self.o.credence, "predict", *words, "--quiet"], self.log("predict"))
         predicted = time.time()
         out = self.predictions.call([self.o.credence, "validate", folder, "--label", self.data(test) + "/truth.npy",
                                      "--threads", "2", "--quiet", "--json"], self.log("validate"))
@@ -236,37 +306,45 @@ class Study:
                         "p_u_given_i": figures["pavpu"]["p_uncertain_given_inaccurate"],
                         "p_a_given_c": figures["pavpu"]["p_accurate_given_certain"],
                         "uncertainty": figures["uncertainty"]["mean"], "fraction": manifest["volume_fraction"]["mean"],
-                        "fraction_mean": manifest["volume_fraction"].get("probability", ""),
+                        "fraction_mean": manifest["volume_fraction"].get("mean_probability", ""),
                         "truth": figures["label_fraction"], "largest": certificate.get("largest_probability", "")})
         shutil.rmtree(folder, ignore_errors=True)
 
+    def tests(self, study):
+        return STUDIES[study][2][:2 if self.o.scale == "tiny" else None]
+
     def missing(self, u):
-        _, _, tests, modes, _ = STUDIES[u["study"]]
-        tests = tests[:2] if self.o.scale == "tiny" else tests
-        return [(test, mode) for mode in modes for test in tests
+        return [(test, mode) for mode in STUDIES[u["study"]][3] for test in self.tests(u["study"])
                 if self.table.key({**u, "test": test, "mode": mode}) not in self.table.rows]
 
     def follow(self, priority, units, base):
         """Trains `base`, ends it in the ways of `units`, and hands the predictions on."""
-        missing = [u for u in units if self.missing(u)]
-        if not missing:
+        wanted = [u for u in units if self.missing(u)]
+        if not wanted:
             return
         model = self.train(base)
         if base["study"] == "arms":
-            self.last_parts(base, model, [u["arm"] for u in missing])
-        for u in missing:
+            self.last_parts(base, model, [u["arm"] for u in wanted])
+        for u in wanted:
             path = model if base["study"] != "arms" else model.replace("model.h5", u["arm"] + ".h5")
             for test, mode in self.missing(u):
                 self.predictions.put(priority, self.predict, u, path, test, mode)
 
     def last_parts(self, base, model, which):
         training = STUDIES["arms"][1]
-        steps = 600 if self.o.scale == "full" else 2
+        steps = next(last for chunk, _, _, last in ARMS if chunk == base["chunk"]) if self.o.scale == "full" else 2
         device = "cpu" if self.o.device == "cpu" else "cuda"
-        self.trainings.call([sys.executable, HERE + "/last_part.py", model, self.data(training) + "/scan.npy",
-                             self.data(training) + "/label.npy", "--augment", base["augment"], "--chunk", base["chunk"],
-                             "--batch", base["batch"], "--steps", str(steps), "--seed", base["seed"], "--device", device,
-                             "--arms", ",".join(which)], self.log("last_part"))
+        tests = [word for test in self.tests("arms") for word in ("--test", f"{test}={self.data(test)}")]
+        began = time.time()
+        out = self.trainings.call([self.o.python, HERE + "/last_part.py", model, self.data(training) + "/scan.npy",
+                                   self.data(training) + "/label.npy", "--augment", base["augment"], "--chunk",
+                                   base["chunk"], "--batch", base["batch"], "--steps", str(steps), "--seed", base["seed"],
+                                   "--device", device, "--arms", ",".join(which), *tests], self.log("last_part"))
+        self.say("ended", name_of(base), "in", *which, f"{time.time() - began:.1f} s")
+        for line in out.decode().splitlines():
+            row = {**dict.fromkeys(FIGURES, ""), **base, **json.loads(line), "mode": "kept"}
+            if self.table.key(row) not in self.table.rows:
+                self.table.add(row)
 
     def run(self):
         work = [threading.Thread(target=self.predictions.thread, daemon=True) for _ in range(self.o.predictors)]
@@ -305,12 +383,16 @@ class Study:
 
 
 def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     root = os.path.dirname(os.path.dirname(HERE))
     parser.add_argument("studies", nargs="+", choices=list(STUDIES))
     parser.add_argument("--out", default=root + "/build/experiments/norms", help="figures and logs")
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
+    parser.add_argument("--library", help="libcredence.so, to predict by few processes that last")
+    parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--seeds", default="1,2,3")
@@ -322,7 +404,7 @@ def main():
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help="tiny: to see that it runs")
     options = parser.parse_args()
     options.scratch = options.scratch or options.out + "/scratch"
-    Study(options).run()
+    return Study(options).run()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
  *     crd_validate     a prediction and a label -> figures                         credence/validate.h
  *     crd_measure      a prediction -> properties of its realisations              credence/measure.h
  *     crd_report       a prediction -> a page for people                           credence/report.h
+ *     crd_surface      a prediction or a volume -> a closed mesh                    credence/surface.h
+ *     crd_export, crd_propagate   realisations -> files and numbers of other programs   credence/propagate.h
  *     crd_phantom_...  simulated scans with exact truth, to try all that on        credence/phantom.h
  *     crd_bench_...    how fast this machine does it                               credence/bench.h
  *     crd_volume_...   scans, labels and maps in files                             credence/volume.h
@@ -27,9 +29,11 @@
 #include "credence/number.h"
 #include "credence/phantom.h"
 #include "credence/predict.h"
+#include "credence/propagate.h"
 #include "credence/report.h"
 #include "credence/settings.h"
 #include "credence/status.h"
+#include "credence/surface.h"
 #include "credence/train.h"
 #include "credence/validate.h"
 #include "credence/volume.h"

@@ -48,6 +48,10 @@ typedef struct crd_measure_options {
     int64_t lags;         /* 0: the usual ones; else 0 to this many */
     char *interval;       /* "5-95" */
 
+    char *axis;           /* "zyx": along which transport is computed */
+    double tolerance;     /* of its solver */
+    int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
+
     char *csv;        /* a file for the values; NULL: measure.csv in a run folder */
     char *max_memory; /* "4G" */
     int64_t threads;  /* 0: one per core */

@@ -47,6 +47,23 @@ typedef struct crd_training_record {
 
 enum { CRD_NORM_TEXT = 64, CRD_CLASSES_MAX = 16, CRD_CLASS_NAME_TEXT = 32, CRD_CLASS_NAMES_TEXT = 16 * 32 };
 
+/* How good a network is where it didn't learn: in blocks of its training scans whose labels were held back. Half of
+ * them chose its best state and its calibration; the figures are of the other half, the exam, which was looked at once,
+ * at the end, as a prediction sees it. NaN: not known. */
+typedef struct crd_heldout {
+    int64_t blocks, voxels;           /* held back in all, and labelled voxels in them; 0: nothing was */
+    int64_t exam_blocks, exam_voxels; /* of them, those of the exam */
+    int64_t samples;                  /* of the prediction */
+    double accuracy, dice, nll;       /* Dice: of the foreground, or with more than two classes the mean over them */
+    double accuracy_interval[2], dice_interval[2], nll_interval[2]; /* 90 %, from how the blocks differ */
+    double foreground_share;  /* of the exam's voxels; with more than two classes, of all but the first */
+    double majority_accuracy; /* of always answering with the class that is commonest in training */
+    /* Of the best single threshold on the grey value, or with more than two classes of the one that is commonest at
+     * each grey value; found in training. */
+    double threshold_accuracy, threshold_dice;
+    bool unseen; /* no ancestor of the model learnt from these voxels, either */
+} crd_heldout;
+
 typedef struct crd_model_info {
     crd_kind kind;
     int filters;                            /* base filters: 16 unless set otherwise */
@@ -62,6 +79,7 @@ typedef struct crd_model_info {
     int64_t parameters; /* trainable values; ignored by crd_model_create */
     int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
     int64_t piece[3];   /* their size */
+    crd_heldout heldout;
 } crd_model_info;
 
 typedef struct crd_model crd_model;

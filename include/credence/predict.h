@@ -55,13 +55,14 @@ typedef struct crd_predict_options {
     char *chunk; /* "z,y,x", "auto", or NULL: the model's training chunk */
     int64_t step;
     double trim;
-    char *mode;      /* "overlap" or "seamless" */
+    char *mode;      /* "seamless" or "overlap"; NULL: by the other options and the model (docs/PREDICT.md) */
     char *norms;     /* "training", "scan", "chunk", or NULL: what goes with the mode */
     int64_t halo;    /* voxels around a tile */
     int64_t tile[3]; /* 0,0,0: by the scan and the kind of device */
-    char *estimator; /* "independent" or "mean" */
-    char *draws;     /* "shared" or "per-chunk" */
-    char *aggregate; /* "chunks" or "samples" */
+    bool step_given, trim_given, aggregate_given, halo_given; /* set by name, which says something even of a default */
+    char *estimator;                                          /* "independent" or "mean" */
+    char *draws;                                              /* "shared" or "per-chunk" */
+    char *aggregate;                                          /* "chunks" or "samples" */
     bool no_calibration;
     char *norm;   /* "levels", "scan", "none", "MEAN,STD", or NULL: the model's */
     char *mask;   /* a file, "cylinder", or NULL */
@@ -73,7 +74,7 @@ typedef struct crd_predict_options {
     crd_real_list percentiles; /* volumes of their own */
     bool std;
     crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
-    char *save_samples;   /* "none", "u8", "u16" or "f32" */
+    char *save_samples;   /* "none", "bits", "u8", "u16" or "f32" */
     char *format;         /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
     char *dtype;          /* "f32", "u8" or "u16" */
 
@@ -100,6 +101,9 @@ typedef struct crd_predict_result {
     double mean_uncertainty; /* of the first interval */
     double seconds;          /* of this call */
 } crd_predict_result;
+
+/* Whether the options go together, whatever model and scan are: crd_predict and crd_predict_plan_make look, too. */
+CRD_API crd_status crd_predict_check(const crd_predict_options *options);
 
 /* Runs. `monitor` and `out` may be NULL. Cancelling leaves a folder that `resume` can continue. With `resume`, a run
  * that is complete is left as it is, and `out` holds what its manifest says. */

@@ -94,9 +94,12 @@ typedef struct crd_setting {
     char short_name;      /* 'o' for -o, or 0 */
     const char *group;    /* heading in --help from this row on; NULL: that of the row before */
     bool unsaid;          /* left out of JSON at its default: what was recorded before there was it stays the same */
-    /* TEXT with a form of its own, or a TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
+    /* TEXT with a form of its own, or an INT, TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
      * that begins with `name`. Empty text isn't asked about; NULL: any value will do. */
     crd_status (*check)(const char *name, const char *text);
+    /* offsetof a bool of the options struct that is true once the setting has been set, be it to its default; 0: none.
+     * It is for options that mean something by being there. */
+    size_t mark;
 } crd_setting;
 
 /* Another name that a key may have in JSON files. A table may have several for one key: the first whose setting it has
@@ -120,7 +123,7 @@ typedef struct crd_settings {
 
 /* Fills the struct with the defaults; what it held before is overwritten, not freed. */
 CRD_API crd_status crd_settings_default(const crd_settings *table, void *options);
-/* Frees the strings and lists of the struct and zeroes every field the table names. */
+/* Frees the strings and lists of the struct and zeroes every field and mark the table names. */
 CRD_API void crd_settings_clear(const crd_settings *table, void *options);
 /* Sets one by its name ('-' and '_' are the same) from text; LIST appends; NULL or "" for a FLAG means true. On failure
  * the old value stays. Unknown names are an error that suggests the nearest. */

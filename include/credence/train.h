@@ -10,7 +10,7 @@
  *     if (crd_train(&options, NULL, &result) != CRD_OK) fail(crd_last_error()->message);
  *     crd_settings_clear(&crd_train_settings, &options);
  *
- * Files of output model.h5: model.h5 (after the last step), model.best.h5 (lowest validation loss), model.ckpt.h5 (to
+ * Files of output model.h5: model.h5 (the state that `keep` names), model.best.h5 (the best state), model.ckpt.h5 (to
  * resume from), model.log.jsonl (one JSON object a step; the last of an epoch has the epoch's figures, too),
  * model.progress.png. All but the log are replaced atomically. The same options give the same bytes of models, for any
  * number of threads, readers and processes (credence/cluster.h) and any interruptions.
@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "credence/model.h"
 #include "credence/monitor.h"
 #include "credence/settings.h"
 #include "credence/status.h"
@@ -37,7 +38,7 @@ extern "C" {
 typedef struct crd_train_options {
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
-    double valid_fraction; /* of the volume, held back where no validation pair is given */
+    double valid_fraction; /* of the labels, held back at most where no validation pair is given */
     char *output;
     char *kind; /* "bcnn", "mcdn" */
     char *preset;
@@ -60,6 +61,7 @@ typedef struct crd_train_options {
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;
+    char *keep;       /* "best", "last" */
     int64_t shape[3]; /* raw files */
     char *type, *label_type;
     int64_t offset, label_offset; /* bytes to skip at the start of raw files */
@@ -79,12 +81,15 @@ CRD_API extern const crd_settings crd_train_settings;
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
 
 typedef struct crd_train_result {
+    int classes; /* that the model tells apart */
     int64_t steps, epochs;
     double bce;       /* of the last epoch's mini-batches, mean */
     double valid_bce; /* of the last epoch; NaN without validation data */
     double valid_accuracy;
-    double best_valid_bce;
+    double best_valid_bce; /* with samples where `keep` is "best", else with all weights at their means */
     int64_t best_epoch;
+    int64_t kept_epoch;     /* whose state the model is */
+    crd_heldout heldout;    /* how good it is where it didn't learn; blocks 0: nothing was held back */
     double mean_sigma;      /* of the weights' posteriors; NaN for an mcdn */
     double certain_share;   /* of weights with |mean| > sigma; NaN for an mcdn */
     double calibration;     /* the number stored in the model */

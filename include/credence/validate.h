@@ -72,6 +72,12 @@ typedef struct crd_validation {
     double accuracy, dice, iou;
     int64_t tp, fp, fn, tn;
     double volume_fraction, label_fraction; /* foreground in the segmentation and in the label */
+    int64_t seen_in_training; /* did the model, or one that it began with, learn from any of these voxels? 1: yes, so
+                                 that the figures flatter; 0: no; -1: not known */
+    struct {                  /* where they were: the same figures over the voxels that weren't learnt from */
+        int64_t voxels;
+        double accuracy, dice, iou, ece, nll, p_accurate_given_certain, p_uncertain_given_inaccurate;
+    } unseen;
 
     char measure[16];
     struct {

@@ -5,6 +5,13 @@
 
 #include "base/number.h"
 
+uint64_t crd_fnv1a(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 uint64_t crd_little_endian(const unsigned char *bytes, size_t count)
 {
     uint64_t value = 0;

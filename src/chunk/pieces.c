@@ -1,23 +1,9 @@
 #include "chunk/pieces.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/error.h"
+#include "base/half.h"
+#include "base/memory.h"
 #include "base/random/philox.h"
-
-float crd_round_to_half(float value)
-{
-    static const float largest = 65504.0f, least_normal = 0x1p-14f;
-    uint32_t bits;
-    if (value > largest) return largest;
-    if (value < -largest) return -largest;
-    if (fabsf(value) < least_normal) return (value + 0.75f) - 0.75f; /* multiples of 2^-24, as 0.75's last place is */
-    memcpy(&bits, &value, sizeof bits);
-    bits = (bits + 0xfffu + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 bool crd_piece_size(const int64_t shape[3], int64_t step, int64_t size[3])
 {
@@ -56,23 +42,70 @@ static crd_scan *scan_at(crd_scan *const *scans, int64_t voxel)
     }
 }
 
-crd_status crd_pieces_read(crd_scan *const *scans, int64_t count, uint64_t seed, const int64_t size[3], float *voxels)
+/* Place number `element` by the seed. */
+static void draw_place(crd_scan *const *scans, int64_t total, uint64_t seed, int64_t element, crd_scan **scan,
+                       crd_box *box)
 {
     enum { LAYER_SCAN = 3 }; /* after the axes */
+    *scan = scan_at(scans, below(total, seed, LAYER_SCAN, element));
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t room = crd_scan_info(*scan)->shape[axis] - box->size[axis] + 1;
+        box->origin[axis] = below(room, seed, (uint32_t)axis, element);
+    }
+}
+
+/* How many voxels of the box lie inside the scan's mask. */
+static crd_status count_inside(crd_scan *scan, const crd_box *box, uint8_t *inside, int64_t *count)
+{
+    const int64_t voxels = box->size[0] * box->size[1] * box->size[2];
+    *count = voxels;
+    if (!crd_scan_masked(scan)) return CRD_OK;
+    CRD_PASS(crd_scan_read_mask(scan, box, inside));
+    *count = 0;
+    for (int64_t i = 0; i < voxels; i++) *count += inside[i] != 0;
+    return CRD_OK;
+}
+
+/* Of some places the first that lies wholly inside the mask, else the one of which most does. */
+static crd_status choose_place(crd_scan *const *scans, int64_t total, uint64_t seed, int64_t piece, uint8_t *inside,
+                               crd_scan **scan, crd_box *box)
+{
+    enum { TRIES = 32 };
+    const int64_t voxels = box->size[0] * box->size[1] * box->size[2];
+    int64_t best = -1;
+    for (int64_t i = 0; i < TRIES && best < voxels; i++) {
+        crd_scan *candidate;
+        crd_box place = *box;
+        int64_t count;
+        draw_place(scans, total, seed, piece + i * CRD_PIECES_WANTED, &candidate, &place);
+        CRD_PASS(count_inside(candidate, &place, inside, &count));
+        if (count <= best) continue;
+        best = count;
+        *scan = candidate;
+        *box = place;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_pieces_read(crd_scan *const *scans, int64_t count, uint64_t seed, const int64_t size[3], float *voxels)
+{
+    crd_status status = CRD_OK;
     const int64_t piece = size[0] * size[1] * size[2];
     int64_t total = 0;
+    uint8_t *inside = NULL;
+    CRD_TRY(crd_alloc(piece, 1, "the mask of a piece", &inside));
     for (int64_t i = 0; i < count; i++) {
         const int64_t *shape = crd_scan_info(scans[i])->shape;
         total += shape[0] * shape[1] * shape[2];
     }
     for (int64_t i = 0; i < CRD_PIECES_WANTED; i++) {
-        crd_scan *scan = scan_at(scans, below(total, seed, LAYER_SCAN, i));
+        crd_scan *scan = NULL;
         crd_box box = {.size = {size[0], size[1], size[2]}};
-        for (int axis = 0; axis < 3; axis++) {
-            box.origin[axis] = below(crd_scan_info(scan)->shape[axis] - size[axis] + 1, seed, (uint32_t)axis, i);
-        }
-        CRD_PASS(crd_scan_read(scan, &box, voxels + i * piece));
+        CRD_TRY(choose_place(scans, total, seed, i, inside, &scan, &box));
+        CRD_TRY(crd_scan_read(scan, &box, voxels + i * piece));
     }
     for (int64_t i = 0; i < CRD_PIECES_WANTED * piece; i++) voxels[i] = crd_round_to_half(voxels[i]);
-    return CRD_OK;
+done:
+    crd_free(&inside);
+    return status;
 }

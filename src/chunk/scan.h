@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/volume.h"
 
 typedef enum crd_norm_mode {

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "ops/ops.h"
 
 enum { NAME_BYTES = 16 };

@@ -193,7 +193,7 @@ static void count_stretch(const crd_cells *cells, int64_t z, int64_t y, int64_t 
 
 static void count_cells(const crd_cells *cells, int64_t z, int64_t y, crd_cell_room *room)
 {
-    const crd_window *w = cells->field->window;
+    const crd_frame *w = cells->field->window;
     const int64_t width = w->shape[2];
     if (w->inside == NULL) {
         if (z < 0 || z + 1 >= w->shape[0] || y < 0 || y + 1 >= w->shape[1]) {
@@ -206,7 +206,7 @@ static void count_cells(const crd_cells *cells, int64_t z, int64_t y, crd_cell_r
         return;
     }
     const uint8_t *in[4];
-    for (int i = 0; i < 4; i++) in[i] = crd_window_row(w, z + (i >> 1), y + (i & 1));
+    for (int i = 0; i < 4; i++) in[i] = crd_frame_row(w, z + (i >> 1), y + (i & 1));
     for (int64_t x = -1, end; x < width; x = end) {
         uint8_t inner = 0;
         for (end = x; end < width; end++) {
@@ -255,7 +255,7 @@ static void empty_room(crd_cells *cells, crd_cell_room *room)
 
 void crd_cells_slices(crd_cells *cells, crd_pool *pool, int64_t first, int64_t end)
 {
-    const crd_window *w = cells->field->window;
+    const crd_frame *w = cells->field->window;
     task t = {.cells = cells, .first = first - 1, .end = end == w->shape[0] ? end : end - 1};
     crd_pool_run(pool, (w->shape[1] + 1 + BAND - 1) / BAND, count_band, &t);
     for (int i = 0; i < cells->threads; i++) empty_room(cells, &cells->rooms[i]);

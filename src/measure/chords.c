@@ -13,7 +13,7 @@ typedef struct crd_chord_room {
     int64_t *cuts[2];
 } crd_chord_room;
 
-int64_t crd_chords_bytes(const crd_window *w, int bits, int threads)
+int64_t crd_chords_bytes(const crd_frame *w, int bits, int threads)
 {
     const int64_t *shape = w->shape, lengths = bits * (shape[0] + shape[1] + 2);
     return shape[1] * shape[2] * (2 * bits + 8) + lengths * 8 + threads * (shape[2] * (2 * bits + 8) + lengths * 4);
@@ -106,9 +106,9 @@ typedef struct task {
     int64_t first, end;
 } task;
 
-static const uint8_t *counted(const crd_window *w, int64_t z, int64_t y)
+static const uint8_t *counted(const crd_frame *w, int64_t z, int64_t y)
 {
-    return w->inside != NULL ? crd_window_row(w, z, y) : NULL;
+    return w->inside != NULL ? crd_frame_row(w, z, y) : NULL;
 }
 
 /* All chords along y of a slice. */
@@ -116,7 +116,7 @@ static void along_y(void *context, int64_t item, int worker)
 {
     const task *t = context;
     const crd_field *f = t->c->field;
-    const crd_window *w = f->window;
+    const crd_frame *w = f->window;
     crd_chord_room *room = &t->c->rooms[worker];
     const int64_t z = t->first + item;
     for (int64_t y = 0; y <= w->shape[1]; y++) {
@@ -140,7 +140,7 @@ static void along_z(void *context, int64_t item, int worker)
     const task *t = context;
     crd_chords *c = t->c;
     const crd_field *f = c->field;
-    const crd_window *w = f->window;
+    const crd_frame *w = f->window;
     const int64_t y1 = (item + 1) * BAND < w->shape[1] ? (item + 1) * BAND : w->shape[1];
     const int64_t end = t->end == w->shape[0] ? t->end + 1 : t->end;
     for (int64_t z = t->first; z < end; z++) {

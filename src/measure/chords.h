@@ -14,7 +14,7 @@ typedef struct crd_chords {
     int threads;
 } crd_chords;
 
-int64_t crd_chords_bytes(const crd_window *window, int bits, int threads);
+int64_t crd_chords_bytes(const crd_frame *window, int bits, int threads);
 crd_status crd_chords_begin(crd_chords *c, const crd_field *field, int threads);
 void crd_chords_end(crd_chords *c);
 /* Slices from `first` to before `end` are new in the ring, and the one before them is still there. */

@@ -304,7 +304,7 @@ typedef struct task {
 
 static void turn_row(const crd_components *c, int64_t z, int64_t index, int64_t y)
 {
-    const crd_window *w = c->field->window;
+    const crd_frame *w = c->field->window;
     const uint64_t *row = crd_field_row(c->field, z, y);
     for (int64_t k = 0; k < c->words; k++) {
         uint64_t block[64] = {0};
@@ -316,7 +316,7 @@ static void turn_row(const crd_components *c, int64_t z, int64_t index, int64_t 
         }
     }
     if (c->mask == NULL) return;
-    const uint8_t *inside = crd_window_row(w, z, y);
+    const uint8_t *inside = crd_frame_row(w, z, y);
     uint64_t *mask = c->mask + (index * w->shape[1] + y) * c->words;
     memset(mask, 0, (size_t)c->words * sizeof *mask);
     for (int64_t x = 0; x < w->shape[2]; x++) mask[x / 64] |= (uint64_t)(inside[x] & 1) << x % 64;
@@ -350,7 +350,7 @@ static void do_realisation(void *context, int64_t item, int worker)
 
 /* ---- from outside ---- */
 
-int64_t crd_components_bytes(const crd_window *w, int bits, int64_t most)
+int64_t crd_components_bytes(const crd_frame *w, int bits, int64_t most)
 {
     const int64_t words = (w->shape[2] + 63) / 64;
     return (bits + (w->inside != NULL)) * (most + 1) * w->shape[1] * words * 8 +

@@ -40,7 +40,7 @@ typedef struct crd_components {
 } crd_components;
 
 /* Bytes, as far as they are known beforehand: runs come on top. */
-int64_t crd_components_bytes(const crd_window *window, int bits, int64_t most);
+int64_t crd_components_bytes(const crd_frame *window, int bits, int64_t most);
 crd_status crd_components_begin(crd_components *c, const crd_field *field, int neighbours, bool chords, int64_t most);
 void crd_components_end(crd_components *c);
 /* Slices from `first` to before `end`, at most `most`, are new in the ring. */

@@ -6,27 +6,27 @@
 
 enum { BORDER = 2, SPARE = 8 }; /* words on both sides of a row; behind the last one: vectors may reach there */
 
-static void lay_out(crd_window *w)
+static void lay_out(crd_frame *w)
 {
     w->row = w->shape[2] + BORDER;
     w->slice = (w->shape[1] + BORDER) * w->row;
 }
 
-int64_t crd_window_bytes(const crd_window *window, bool masked)
+int64_t crd_frame_bytes(const crd_frame *window, bool masked)
 {
-    crd_window w = *window;
+    crd_frame w = *window;
     lay_out(&w);
     return masked ? (w.depth + 1) * w.slice : 0;
 }
 
-int64_t crd_field_bytes(const crd_window *window)
+int64_t crd_field_bytes(const crd_frame *window)
 {
-    crd_window w = *window;
+    crd_frame w = *window;
     lay_out(&w);
     return (w.depth + 1) * w.slice * (int64_t)sizeof(uint64_t);
 }
 
-crd_status crd_window_make(crd_window *w, bool masked)
+crd_status crd_frame_make(crd_frame *w, bool masked)
 {
     lay_out(w);
     if (!masked) return CRD_OK;
@@ -34,13 +34,13 @@ crd_status crd_window_make(crd_window *w, bool masked)
     return crd_alloc(w->slice + SPARE, 1, "slices of the mask", &w->none);
 }
 
-void crd_window_free(crd_window *w)
+void crd_frame_free(crd_frame *w)
 {
     crd_free(&w->inside);
     crd_free(&w->none);
 }
 
-crd_status crd_field_make(crd_field *f, const crd_window *window, int bits)
+crd_status crd_field_make(crd_field *f, const crd_frame *window, int bits)
 {
     f->window = window;
     f->bits = bits;
@@ -55,7 +55,7 @@ void crd_field_free(crd_field *f)
     crd_free(&f->nothing);
 }
 
-void crd_window_put(crd_window *w, int64_t z, const uint8_t *inside)
+void crd_frame_put(crd_frame *w, int64_t z, const uint8_t *inside)
 {
     uint8_t *slice = w->inside + z % w->depth * w->slice;
     for (int64_t y = 0; y < w->shape[1]; y++) {
@@ -65,7 +65,7 @@ void crd_window_put(crd_window *w, int64_t z, const uint8_t *inside)
 
 void crd_field_put(crd_field *f, int64_t z, const uint64_t *words)
 {
-    const crd_window *w = f->window;
+    const crd_frame *w = f->window;
     uint64_t *slice = f->ring + z % w->depth * w->slice;
     for (int64_t y = 0; y < w->shape[1]; y++) {
         memcpy(slice + (y + 1) * w->row + 1, words + y * w->shape[2], (size_t)w->shape[2] * sizeof *words);

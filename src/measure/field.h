@@ -11,43 +11,43 @@
 #include "base/error.h"
 
 /* The box, and which of its voxels count. All fields of a pass share it. */
-typedef struct crd_window {
+typedef struct crd_frame {
     int64_t shape[3];
     int64_t row, slice; /* words from a row to the next, from a slice to the next */
     int64_t depth;      /* slices that the rings hold */
     uint8_t *inside;    /* a ring of bytes: 1 where a voxel counts; NULL: all do */
     uint8_t *none;      /* a slice that doesn't count, where some don't */
-} crd_window;
+} crd_frame;
 
 typedef struct crd_field {
-    const crd_window *window;
+    const crd_frame *window;
     int bits;      /* realisations */
     uint64_t used; /* their bits */
     uint64_t *ring, *nothing;
 } crd_field;
 
 /* Bytes of a field's ring; of a window's. */
-int64_t crd_window_bytes(const crd_window *window, bool masked);
-int64_t crd_field_bytes(const crd_window *window);
+int64_t crd_frame_bytes(const crd_frame *window, bool masked);
+int64_t crd_field_bytes(const crd_frame *window);
 /* shape and depth are set. */
-crd_status crd_window_make(crd_window *window, bool masked);
-void crd_window_free(crd_window *window);
-crd_status crd_field_make(crd_field *field, const crd_window *window, int bits);
+crd_status crd_frame_make(crd_frame *window, bool masked);
+void crd_frame_free(crd_frame *window);
+crd_status crd_field_make(crd_field *field, const crd_frame *window, int bits);
 void crd_field_free(crd_field *field);
 
 /* Puts slice z, without borders, into its place of the ring. */
-void crd_window_put(crd_window *window, int64_t z, const uint8_t *inside);
+void crd_frame_put(crd_frame *window, int64_t z, const uint8_t *inside);
 void crd_field_put(crd_field *field, int64_t z, const uint64_t *words);
 
 /* Voxel (z, y, 0); y from -1 to height, z from -1 to depth, and x from -1 to width may be looked at. */
 static inline const uint64_t *crd_field_row(const crd_field *f, int64_t z, int64_t y)
 {
-    const crd_window *w = f->window;
+    const crd_frame *w = f->window;
     const uint64_t *slice = z < 0 || z >= w->shape[0] ? f->nothing : f->ring + z % w->depth * w->slice;
     return slice + (y + 1) * w->row + 1;
 }
 
-static inline const uint8_t *crd_window_row(const crd_window *w, int64_t z, int64_t y)
+static inline const uint8_t *crd_frame_row(const crd_frame *w, int64_t z, int64_t y)
 {
     const uint8_t *slice = z < 0 || z >= w->shape[0] ? w->none : w->inside + z % w->depth * w->slice;
     return slice + (y + 1) * w->row + 1;

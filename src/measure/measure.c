@@ -11,6 +11,7 @@
 #include "base/settings/row.h"
 #include "measure/properties.h"
 #include "measure/settings.h"
+#include "measure/slow.h"
 #include "predict/settings_text.h"
 #include "run/paths.h"
 
@@ -182,6 +183,31 @@ done:
     return status;
 }
 
+/* ---- passes for every realisation ---- */
+
+static crd_status slow_passes(const job *j, crd_measurement *m)
+{
+    const int64_t asked = j->options->slow_samples, all = j->info->samples;
+    crd_slow_plan plan = {.realisations = j->realisations,
+                          .samples = asked > 0 && asked < all ? asked : all,
+                          .memory_bytes = j->memory_bytes,
+                          .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
+                          .pool = j->pool,
+                          .monitor = j->monitor};
+    for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
+        plan.phase = j->phases[i];
+        CRD_PASS(crd_slow_thickness(&plan, m));
+    }
+    if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
+    CRD_PASS(crd_parse_axes("axis", given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
+    if (j->info->masked) return crd_measurement_note(m, "transport is computed in boxes, not in masks: it is left out");
+    for (int64_t i = 0; i < j->phase_count; i++) {
+        plan.phase = j->phases[i];
+        CRD_PASS(crd_slow_transport(&plan, m));
+    }
+    return CRD_OK;
+}
+
 /* ---- what is odd ---- */
 
 static crd_status add_notes(const job *j, crd_measurement *m)
@@ -257,6 +283,7 @@ crd_status crd_measure(const crd_measure_options *options, const crd_monitor *mo
     m->phase_count = j.phase_count;
     for (int64_t i = 0; i < j.phase_count; i++) m->phases[i] = j.info->values[j.phases[i]];
     CRD_TRY(first_pass(&j, m));
+    CRD_TRY(slow_passes(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
     CRD_TRY(write_files(&j, m));

@@ -27,10 +27,10 @@ static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
 {
     const crd_pass_plan *plan = &pass->plan;
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    crd_window w = pass->window;
+    crd_frame w = pass->window;
     const int64_t voxels = slices * w.shape[1] * w.shape[2];
     w.depth = slices + kept_slices(plan);
-    int64_t bytes = crd_window_bytes(&w, info->masked) + (info->masked ? voxels : 0);
+    int64_t bytes = crd_frame_bytes(&w, info->masked) + (info->masked ? voxels : 0);
     bytes += (info->planes * info->words + 1) * voxels * 8;
     for (int64_t word = 0; word < info->words; word++) {
         const int bits = bits_of(info, word);
@@ -97,7 +97,7 @@ crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *p
     }
     CRD_PASS(plan_slices(pass, threads));
     pass->window.depth = pass->slices + kept_slices(plan);
-    CRD_PASS(crd_window_make(&pass->window, info->masked));
+    CRD_PASS(crd_frame_make(&pass->window, info->masked));
     CRD_PASS(crd_alloc(plan->phase_count * info->words, sizeof *pass->parts, "the phases", &pass->parts));
     pass->part_count = plan->phase_count * info->words;
     for (int64_t i = 0; i < pass->part_count; i++) {
@@ -119,7 +119,7 @@ void crd_pass_end(crd_pass *pass)
         crd_field_free(&part->field);
     }
     crd_free(&pass->parts);
-    crd_window_free(&pass->window);
+    crd_frame_free(&pass->window);
 }
 
 static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool, int64_t first, int64_t end)
@@ -140,7 +140,7 @@ static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_
     const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
     const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
     for (int64_t k = 0; k < slices && inside != NULL; k++) {
-        crd_window_put(&pass->window, z + k, inside + k * slice);
+        crd_frame_put(&pass->window, z + k, inside + k * slice);
         for (int64_t i = 0; i < slice; i++) pass->voxels += inside[k * slice + i];
     }
     if (inside == NULL) pass->voxels += voxels;

@@ -42,7 +42,7 @@ typedef struct crd_pass_part {
 
 typedef struct crd_pass {
     crd_pass_plan plan;
-    crd_window window;
+    crd_frame window;
     crd_pass_part *parts; /* [phase * words + word] */
     int64_t part_count;
     int64_t slices; /* at once */

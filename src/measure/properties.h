@@ -13,8 +13,8 @@ enum {
     CRD_WANT_CHORDS = 8, /* and intercepts */
     CRD_WANT_S2 = 16,
     CRD_WANT_FAST = 31,
-    CRD_WANT_THICKNESS = 32,
-    CRD_WANT_TRANSPORT = 64,
+    CRD_WANT_THICKNESS = 32, /* a pass for each realisation */
+    CRD_WANT_TRANSPORT = 64, /* the same, for each axis */
     CRD_WANT_ALL = 127
 };
 

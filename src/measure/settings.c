@@ -25,7 +25,9 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
                 {"euler", CRD_WANT_FRACTION | CRD_WANT_SURFACE},
                 {"components", CRD_WANT_FRACTION | CRD_WANT_COMPONENTS},
                 {"chords", CRD_WANT_FRACTION | CRD_WANT_CHORDS},
-                {"s2", CRD_WANT_FRACTION | CRD_WANT_S2}};
+                {"s2", CRD_WANT_FRACTION | CRD_WANT_S2},
+                {"thickness", CRD_WANT_FRACTION | CRD_WANT_THICKNESS},
+                {"transport", CRD_WANT_FRACTION | CRD_WANT_TRANSPORT}};
     const char *names[sizeof rows / sizeof rows[0]];
     *wanted = 0;
     for (const char *at = text; *at != '\0';) {
@@ -43,7 +45,7 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
             const char *nearest = crd_nearest_name(word, names, sizeof rows / sizeof rows[0]);
             return crd_fail(CRD_ERR_ARGUMENT,
                             "%s: '%.*s' is no group of properties; known are fast, all, fraction, surface, curvature, "
-                            "euler, components, chords and s2%s%s%s",
+                            "euler, components, chords, s2, thickness and transport%s%s%s",
                             name, (int)length, at, nearest != NULL ? "; did you mean " : "",
                             nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
         }
@@ -86,6 +88,23 @@ crd_status crd_parse_phases(const char *name, const char *text, crd_real_list *o
         if (at[length] == '\0') return CRD_OK;
         at += length + 1;
     }
+}
+
+crd_status crd_parse_axes(const char *name, const char *text, bool axes[3])
+{
+    memset(axes, 0, 3 * sizeof *axes);
+    for (const char *at = text; *at != '\0'; at++) {
+        const int axis = *at == 'z' ? 0 : *at == 'y' ? 1 : *at == 'x' ? 2 : -1;
+        if (axis < 0) return crd_fail(CRD_ERR_ARGUMENT, "%s must be some of z, y and x, not '%s'", name, text);
+        axes[axis] = true;
+    }
+    return CRD_OK;
+}
+
+static crd_status check_axes(const char *name, const char *text)
+{
+    bool axes[3];
+    return crd_parse_axes(name, text, axes);
 }
 
 static crd_status check_properties(const char *name, const char *text)
@@ -154,7 +173,7 @@ static const crd_setting rows[] = {
      .initial = "fast",
      .argument = "NAME,...",
      .help = "fast: all that one pass gives; all; or some of fraction, surface, curvature, euler, components, chords, "
-             "s2",
+             "s2, thickness, transport (the last two take a pass for every realisation)",
      .group = "Properties"},
     {.name = "connectivity",
      .kind = CRD_SETTING_INT,
@@ -179,6 +198,29 @@ static const crd_setting rows[] = {
      .initial = "5-95",
      .argument = "LOW-HIGH",
      .help = "percentiles over the realisations"},
+    {.name = "slow-samples",
+     .kind = CRD_SETTING_INT,
+     .offset = AT(slow_samples),
+     .initial = "0",
+     .low = 0,
+     .high = 1e9,
+     .argument = "N",
+     .help = "realisations of which slow properties (thickness, transport) are computed: the first N; 0: all"},
+    {.name = "axis",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(axis),
+     .check = check_axes,
+     .initial = "zyx",
+     .argument = "zyx",
+     .help = "axes along which transport is computed"},
+    {.name = "tolerance",
+     .kind = CRD_SETTING_REAL,
+     .offset = AT(tolerance),
+     .initial = "1e-4",
+     .low = 1e-9,
+     .high = 0.1,
+     .argument = "T",
+     .help = "relative error of the effective diffusivity at which its solver stops"},
     {.name = "csv",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PLACE,

@@ -156,9 +156,9 @@ void crd_twopoint_end(crd_twopoint *t)
 }
 
 /* Which voxels of a row count, as words of one bit each for all realisations. */
-static void mark(const crd_window *w, int64_t z, int64_t y, uint64_t *marks)
+static void mark(const crd_frame *w, int64_t z, int64_t y, uint64_t *marks)
 {
-    const uint8_t *inside = w->inside != NULL ? crd_window_row(w, z, y) : NULL;
+    const uint8_t *inside = w->inside != NULL ? crd_frame_row(w, z, y) : NULL;
     for (int64_t x = 0; x < w->shape[2]; x++) marks[x] = inside == NULL || inside[x] != 0 ? ~UINT64_C(0) : 0;
 }
 
@@ -166,7 +166,7 @@ static void mark(const crd_window *w, int64_t z, int64_t y, uint64_t *marks)
 static void count_pairs(const crd_twopoint *t, int64_t z, int64_t y0, int64_t y1, int axis, int64_t l,
                         crd_pair_room *room)
 {
-    const crd_window *w = t->field->window;
+    const crd_frame *w = t->field->window;
     crd_pairs_loop *loop = crd_pairs_loops[crd_cpu_path()];
     const int64_t lag = t->lags[l], index = axis * t->lag_count + l, width = w->shape[2];
     const int64_t dz = axis == 0 ? lag : 0, dy = axis == 1 ? lag : 0, dx = axis == 2 ? lag : 0;
@@ -185,7 +185,7 @@ static void count_pairs(const crd_twopoint *t, int64_t z, int64_t y0, int64_t y1
         if (w->inside == NULL) {
             room->pairs[index] += rows.length;
         } else {
-            const uint8_t *in = crd_window_row(w, z, y) + dx, *there = crd_window_row(w, z - dz, y - dy);
+            const uint8_t *in = crd_frame_row(w, z, y) + dx, *there = crd_frame_row(w, z - dz, y - dy);
             int64_t pairs = 0;
             for (int64_t x = 0; x < rows.length; x++) pairs += in[x] & there[x];
             room->pairs[index] += pairs;

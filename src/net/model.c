@@ -79,6 +79,7 @@ void crd_model_free(crd_model **model)
     crd_free(&(*model)->config);
     crd_free(&(*model)->parameters);
     crd_free(&(*model)->pieces.voxels);
+    crd_provenance_free(&(*model)->provenance);
     crd_free(model);
 }
 

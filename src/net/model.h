@@ -5,6 +5,7 @@
 #include "credence/model.h"
 #include "net/net.h"
 #include "net/pieces.h"
+#include "net/provenance.h"
 #include "net/store.h"
 
 struct crd_model {
@@ -13,6 +14,7 @@ struct crd_model {
     char *config;
     float *parameters; /* net.model.total values, model layout */
     crd_pieces pieces;
+    crd_provenance provenance;
 };
 
 /* A model of these settings with all parameters 0. */

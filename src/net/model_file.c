@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "net/heldout_file.h"
 #include "net/model.h"
 
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
@@ -20,13 +22,6 @@ enum {
     CHECKSUM_TEXT = 32
 };
 
-static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -34,7 +29,7 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
         memcpy(&bits, &values[i], sizeof bits);
         for (int shift = 0; shift < 32; shift += 8) {
             const unsigned char byte = (unsigned char)(bits >> shift);
-            hash = fnv1a(hash, &byte, 1);
+            hash = crd_fnv1a(hash, &byte, 1);
         }
     }
     return hash;
@@ -51,12 +46,12 @@ static bool classes_stated(const crd_model_info *info)
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
     const crd_model_info *info = &model->info;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    hash = fnv1a(hash, info->norm, strlen(info->norm));
-    if (info->config != NULL) hash = fnv1a(hash, info->config, strlen(info->config));
+    uint64_t hash = CRD_FNV1A_OF_NONE;
+    hash = crd_fnv1a(hash, info->norm, strlen(info->norm));
+    if (info->config != NULL) hash = crd_fnv1a(hash, info->config, strlen(info->config));
     hash = hash_values(hash, model->parameters, model->net.model.total);
     if (classes_stated(info)) {
-        hash = fnv1a(hash, info->class_names, strlen(info->class_names));
+        hash = crd_fnv1a(hash, info->class_names, strlen(info->class_names));
         for (int i = 0; i < info->classes; i++)
             hash = hash_values(hash, (const float[]){(float)info->class_values[i]}, 1);
     }
@@ -170,6 +165,8 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
+    CRD_PASS(crd_heldout_write(store, &info->heldout));
+    CRD_PASS(crd_provenance_write(store, &model->provenance));
     return crd_store_put_layout(store, "", &model->net.model, model->parameters);
 }
 
@@ -298,6 +295,7 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     CRD_PASS(read_text(store, "norm", info->norm, sizeof info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
+    CRD_PASS(crd_heldout_read(store, &info->heldout));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 
@@ -355,6 +353,7 @@ static crd_status read_parameters(crd_store *store, crd_model *model)
              model->info.filters, model->info.groups, classes);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
+    CRD_PASS(crd_provenance_read(store, &model->provenance));
     CRD_PASS(check_finite(model, crd_store_path(store)));
     return check_checksum(store, model);
 }

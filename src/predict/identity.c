@@ -61,7 +61,8 @@ crd_status crd_identity_make(const crd_request *request, const crd_fingerprints 
     cJSON *object = NULL;
     *out = NULL;
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
-    CRD_TRY(crd_predict_record(request->options, request->seamless ? CRD_SCOPE_FINISH : CRD_SCOPE_RESULT, &object));
+    CRD_TRY(crd_predict_record(request->options, request->seamless,
+                               request->seamless ? CRD_SCOPE_FINISH : CRD_SCOPE_RESULT, &object));
     if (!fill(request, fingerprints, norms, device, object)) {
         CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to describe the run");
     }

@@ -18,8 +18,9 @@
 #include "predict/work.h"
 
 static const int64_t mebibyte = 1 << 20;
-/* What a run takes at most where nobody sets a limit and less will do; tiles have no sums. */
-static const int64_t moderate = (int64_t)4 << 30, moderate_tiled = (int64_t)3 << 30;
+/* What a run takes at most where nobody sets a limit and less will do. Tiles have no sums, and with what a GPU's own
+ * software takes of the host they should stay below 3 GiB. */
+static const int64_t moderate = (int64_t)4 << 30, moderate_tiled = (int64_t)5 << 29;
 /* Code, libraries, stacks, and what the C library keeps in reserve. */
 static const int64_t base_bytes = 48 << 20;
 static const int64_t least_cache = 8 << 20, most_cache = 256 << 20;

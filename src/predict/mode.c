@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/monitor.h"
 #include "predict/work.h"
 
 static const char *const norms_names[] = {
@@ -17,14 +18,20 @@ static bool given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-/* An option that only overlapping chunks have a use for, where it says something of its own; NULL: none. */
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+/* An option that only overlapping chunks have a use for; NULL: none was given. Who fills the struct without names has
+ * said something where it isn't the default. */
 static const char *overlap_option(const crd_predict_options *options)
 {
     if (given(options->chunk)) return "chunk";
-    if (options->step != 3) return "step";
-    if (options->trim != 0.1) return "trim";
-    if (given(options->aggregate) && strcmp(options->aggregate, "samples") == 0) return "aggregate samples";
-    if (given(options->draws) && strcmp(options->draws, "per-chunk") == 0) return "draws per-chunk";
+    if (options->step_given || options->step != 3) return "step";
+    if (options->trim_given || options->trim != 0.1) return "trim";
+    if (options->aggregate_given || is(options->aggregate, "samples")) return "aggregate";
+    if (is(options->draws, "per-chunk")) return "draws per-chunk";
     return NULL;
 }
 
@@ -40,23 +47,51 @@ static bool norm_is_the_models(const crd_request *request)
     return strcmp(own, crd_model_describe(request->model)->norm) == 0;
 }
 
+/* The one of tiles' options that was given, or NULL. */
+static const char *tile_option(const crd_predict_options *options)
+{
+    if (tile_given(options)) return "tile";
+    return options->halo_given || options->halo != CRD_HALO_USUAL ? "halo" : NULL;
+}
+
+crd_status crd_predict_check(const crd_predict_options *options)
+{
+    const char *other = overlap_option(options), *tiles = tile_option(options);
+    const bool seamless = is(options->mode, "seamless"), overlap = is(options->mode, "overlap");
+    const bool chunk_norms = is(options->norms, "chunk"), frozen = given(options->norms) && !chunk_norms;
+    if (seamless && other != NULL) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--mode seamless doesn't go with --%s, which is about overlapping chunks: leave "
+                        "out one of the two",
+                        other);
+    }
+    if (seamless && chunk_norms) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--mode seamless doesn't go with --norms chunk: tiles whose norms differ don't "
+                        "meet without seams; use --norms training or scan, or --mode overlap");
+    }
+    if (frozen && (overlap || other != NULL)) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--norms %s goes with --mode seamless and not with --%s; in overlapping chunks every chunk has "
+                        "norms of its own",
+                        options->norms, overlap ? "mode overlap" : other);
+    }
+    if (tiles != NULL && (overlap || chunk_norms || other != NULL)) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--%s goes with --mode seamless and not with --%s: overlapping chunks have none", tiles,
+                        overlap       ? "mode overlap"
+                        : chunk_norms ? "norms chunk"
+                                      : other);
+    }
+    return CRD_OK;
+}
+
 static crd_status choose_norms(crd_request *request)
 {
     const char *text = request->options->norms;
     request->norms = request->seamless ? CRD_NORMS_TRAINING : CRD_NORMS_CHUNK;
     for (int i = 0; given(text) && i < (int)(sizeof norms_names / sizeof norms_names[0]); i++) {
         if (strcmp(text, norms_names[i]) == 0) request->norms = (crd_norms)i;
-    }
-    if (request->seamless && request->norms == CRD_NORMS_CHUNK) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "--mode seamless doesn't go with --norms chunk: tiles whose norms differ don't "
-                        "meet without seams; use --norms training or scan, or --mode overlap");
-    }
-    if (!request->seamless && request->norms != CRD_NORMS_CHUNK) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "--norms %s goes with --mode seamless; in overlapping chunks every chunk has "
-                        "norms of its own",
-                        text);
     }
     if (request->norms == CRD_NORMS_TRAINING && !norm_is_the_models(request)) {
         return crd_fail(CRD_ERR_ARGUMENT,
@@ -83,20 +118,49 @@ static crd_status choose_norms(crd_request *request)
     return CRD_OK;
 }
 
-crd_status crd_request_choose_mode(crd_request *request)
+/* Networks that learnt from smaller chunks lean on the chunk's own statistics and on its padding: every voxel once is
+ * worse for them than overlapping chunks (docs/RESULTS.md). */
+static bool learnt_from_large_chunks(const crd_model_info *info)
+{
+    static const int64_t least[3] = {32, 64, 64};
+    for (int axis = 0; axis < 3; axis++) {
+        if (info->chunk[axis] < least[axis]) return false;
+    }
+    return true;
+}
+
+/* What nobody asked for in so many words: by the options that mean one of the modes, then by the model. */
+static bool choose_seamless(const crd_request *request, const crd_monitor *monitor)
 {
     const crd_predict_options *options = request->options;
-    const char *other = overlap_option(options);
-    request->seamless = given(options->mode) && strcmp(options->mode, "seamless") == 0;
-    if (request->seamless && other != NULL) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "--mode seamless doesn't go with --%s, which is about overlapping chunks: leave "
-                        "out one of the two",
-                        other);
+    const crd_model_info *info = crd_model_describe(request->model);
+    if (given(options->norms)) return !is(options->norms, "chunk");
+    if (overlap_option(options) != NULL || request->model->pieces.count == 0) return false;
+    if (tile_option(options) != NULL) return true;
+    if (!norm_is_the_models(request)) return false;
+    if (learnt_from_large_chunks(info)) {
+        crd_info(monitor,
+                 "every voxel is computed once, in tiles with frozen norms; --step 3 averages overlapping chunks "
+                 "instead");
+        return true;
     }
-    if (!request->seamless && (options->halo != CRD_HALO_USUAL || tile_given(options))) {
-        return crd_fail(CRD_ERR_ARGUMENT, "--%s goes with --mode seamless; overlapping chunks have none",
-                        tile_given(options) ? "tile" : "halo");
+    crd_info(monitor,
+             "chunks overlap and are averaged: the model learnt from chunks of less than 32,64,64; --mode seamless "
+             "computes every voxel once, faster and less well");
+    return false;
+}
+
+crd_status crd_request_choose_mode(crd_request *request, const crd_monitor *monitor)
+{
+    const crd_predict_options *options = request->options;
+    CRD_PASS(crd_predict_check(options));
+    request->seamless = given(options->mode) ? is(options->mode, "seamless") : choose_seamless(request, monitor);
+    if (!request->seamless && tile_option(options) != NULL) {
+        return crd_fail(
+            CRD_ERR_ARGUMENT,
+            "--%s is about tiles, and the model %s carries no pieces of its training scans that their norms "
+            "could be frozen at, so that chunks overlap; add --norms scan, or leave it out",
+            tile_option(options), options->model);
     }
     request->halo = request->seamless ? options->halo : 0;
     return choose_norms(request);

@@ -6,7 +6,7 @@
 #include "predict/request.h"
 
 /* Fills seamless, norms and halo, and refuses what doesn't go together. */
-crd_status crd_request_choose_mode(crd_request *request);
+crd_status crd_request_choose_mode(crd_request *request, const crd_monitor *monitor);
 /* The tile plan of a seamless run. */
 crd_status crd_request_plan_tiles(crd_request *request);
 

@@ -5,8 +5,9 @@
 
 #include "predict/run.h"
 
-/* Fills r->moments and their fingerprint; nothing where every chunk has its own. All processes call it together, before
- * the run is identified: a run that is resumed goes on with the same. */
+/* Fills r->moments and their fingerprint, and of rank 0's r->likeness what the model's pieces say; nothing where every
+ * chunk has its own. All processes call it together, before the run is identified: a run that is resumed goes on with
+ * the same. */
 crd_status crd_norms_prepare(crd_predict_run *r);
 /* Writes the file where they are new, once the folder is ready for it. Rank 0. */
 crd_status crd_norms_keep(crd_predict_run *r);

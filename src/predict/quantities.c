@@ -124,6 +124,23 @@ static crd_status add_samples(crd_request *request)
     return CRD_OK;
 }
 
+static crd_status add_bits(crd_request *request)
+{
+    if (request->draws_per_chunk) {
+        return crd_fail(CRD_ERR_ARGUMENT, "save-samples: with --draws per-chunk every chunk has draws of its own, so "
+                                          "that there are no realisations to keep as bits");
+    }
+    for (int64_t s = 0; s < request->samples; s += 64) {
+        char name[48], number[24] = "";
+        const int64_t last = s + 63 < request->samples ? s + 63 : request->samples - 1;
+        if (s > 0) snprintf(number, sizeof number, "%lld", (long long)s);
+        snprintf(name, sizeof name, "samples_%lld", (long long)s);
+        const int64_t quantity = add_quantity(request, CRD_SAMPLE_BITS, s, last, CRD_U64, name);
+        CRD_PASS(add_output(request, CRD_OUTPUT_SAMPLE_BITS, quantity, CRD_U64, number));
+    }
+    return CRD_OK;
+}
+
 static crd_status list_outputs(crd_request *request, const crd_pair *pairs, const crd_pair *bounds)
 {
     const crd_predict_options *options = request->options;
@@ -154,7 +171,7 @@ static crd_status list_outputs(crd_request *request, const crd_pair *pairs, cons
         CRD_PASS(add_output(request, CRD_OUTPUT_LOWER_BOUND, low, CRD_U8, ""));
         CRD_PASS(add_output(request, CRD_OUTPUT_UPPER_BOUND, high, CRD_U8, ""));
     }
-    return request->save_samples ? add_samples(request) : CRD_OK;
+    return request->save_bits ? add_bits(request) : request->save_samples ? add_samples(request) : CRD_OK;
 }
 
 /* The scan's file without dataset, level or final slashes: "file.h5:/entry/data" -> "file.h5", "scan.zarr/0" ->

@@ -17,7 +17,8 @@ __extension__ typedef unsigned __int128 wide_sum;
 /* Sums over all of the box. */
 typedef struct totals {
     int64_t inside, foreground;
-    wide_sum *intervals; /* sums of round(value * 2^32) */
+    wide_sum probability, doubt; /* as the intervals */
+    wide_sum *intervals;         /* sums of round(value * 2^32) */
     double *least, *most;
     double *fractions; /* by sample, or NULL */
 } totals;
@@ -47,6 +48,8 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
         const uint64_t *sums = crd_partial_sums(partial, item);
         t->inside += (int64_t)sums[CRD_SUM_INSIDE];
         t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
+        t->probability += sums[CRD_SUM_PROBABILITY];
+        t->doubt += sums[CRD_SUM_DOUBT];
         for (int64_t i = 0; i < request->interval_count; i++) {
             const uint64_t *words = sums + CRD_SUM_FIRST_INTERVAL + i * CRD_INTERVAL_WORDS;
             t->intervals[i] += words[CRD_INTERVAL_SUM];
@@ -69,9 +72,9 @@ static void free_totals(totals *t)
     crd_free(&t->fractions);
 }
 
-static double mean_of(const totals *t, int64_t interval)
+static double mean_of(const totals *t, wide_sum sum)
 {
-    return (double)t->intervals[interval] / 0x1p32 / (double)t->inside;
+    return (double)sum / 0x1p32 / (double)t->inside;
 }
 
 static int by_size(const void *a, const void *b)
@@ -110,7 +113,7 @@ static crd_status fill_intervals(const crd_request *request, const totals *t, cr
     for (int64_t i = 0; i < request->interval_count; i++) {
         crd_run_interval *interval = &m->intervals[i];
         strcpy(interval->text, request->intervals[i].text);
-        interval->mean = mean_of(t, i);
+        interval->mean = mean_of(t, t->intervals[i]);
         interval->least = t->least[i];
         interval->most = t->most[i];
         interval->fractions[0] = interval->fractions[1] = (double)NAN;
@@ -126,12 +129,16 @@ static crd_status fill_fractions(const crd_request *request, const totals *t, cr
     double *sorted = NULL;
     const int64_t count = request->samples;
     m->fraction.segmentation = (double)t->foreground / (double)t->inside;
+    m->fraction.mean_probability = mean_of(t, t->probability);
     if (t->fractions == NULL) return CRD_OK;
     m->fraction.samples = (crd_real_list){.items = t->fractions, .count = count};
     CRD_TRY(crd_alloc(count, sizeof *sorted, "the volume fractions", &sorted));
     memcpy(sorted, t->fractions, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
     for (int64_t i = 0; i < count; i++) m->fraction.mean += sorted[i] / (double)count;
+    m->fraction.mean_cut = m->fraction.mean;
+    m->fraction.interval90[0] = percentile(sorted, count, 5.0);
+    m->fraction.interval90[1] = percentile(sorted, count, 95.0);
     for (int64_t i = 0; i < request->interval_count; i++) {
         const crd_interval *interval = &request->intervals[i];
         m->intervals[i].fractions[0] = percentile(sorted, count, request->percentiles[interval->low]);
@@ -140,6 +147,29 @@ static crd_status fill_fractions(const crd_request *request, const totals *t, cr
 done:
     crd_free(&sorted);
     return status;
+}
+
+/* Two classes are one and what is left of it. */
+static crd_status fill_classes(const crd_request *request, crd_manifest *m)
+{
+    CRD_PASS(crd_alloc(2, sizeof *m->classes, "the classes", &m->classes));
+    m->class_count = 2;
+    crd_run_class *other = &m->classes[0];
+    m->classes[1] = (crd_run_class){.name = "foreground",
+                                    .value = 1.0,
+                                    .segmentation = m->fraction.segmentation,
+                                    .mean = m->fraction.mean,
+                                    .interval90 = {m->fraction.interval90[0], m->fraction.interval90[1]},
+                                    .samples = m->fraction.samples};
+    *other = (crd_run_class){.name = "background",
+                             .segmentation = 1.0 - m->fraction.segmentation,
+                             .mean = 1.0 - m->fraction.mean,
+                             .interval90 = {1.0 - m->fraction.interval90[1], 1.0 - m->fraction.interval90[0]}};
+    if (m->fraction.samples.items == NULL) return CRD_OK;
+    CRD_PASS(crd_alloc(request->samples, sizeof(double), "the volume fractions", &other->samples.items));
+    other->samples.count = request->samples;
+    for (int64_t i = 0; i < request->samples; i++) other->samples.items[i] = 1.0 - m->fraction.samples.items[i];
+    return CRD_OK;
 }
 
 static double ratio(uint64_t sum, uint64_t count)
@@ -219,7 +249,7 @@ static crd_status replace_path(cJSON *settings, const char *key, const char *pat
 /* Settings as they were given, without those that weren't. */
 static crd_status make_settings(const crd_request *request, cJSON **out)
 {
-    CRD_PASS(crd_predict_record(request->options, CRD_SCOPE_MACHINE, out));
+    CRD_PASS(crd_predict_record(request->options, request->seamless, CRD_SCOPE_MACHINE, out));
     cJSON *o = *out;
     const cJSON *item = NULL;
     const char *empty[64];
@@ -271,11 +301,15 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
                       .device = device,
                       .seed = (double)request->seed,
                       .outputs = request->outputs,
-                      .output_count = request->output_count,
-                      .warnings = record->log->warnings};
+                      .output_count = request->output_count};
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
     CRD_TRY(add_up(request, record->partial, &t));
     m.inside = t.inside;
+    crd_likeness_check((double)t.doubt, t.inside, &record->log->monitor, record->likeness);
+    m.warnings = record->log->warnings;
+    m.likeness.expected_error = record->likeness->expected_error;
+    m.likeness.training_expected_error = record->likeness->training_expected_error;
+    m.likeness.histogram_distance = record->likeness->histogram_distance;
     fill_inputs(record, &m);
     fill_plan(request, &m);
     m.certificate.places = record->certificate->places;
@@ -284,6 +318,7 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
     m.certificate.largest_uncertainty = record->certificate->largest_uncertainty;
     CRD_TRY(fill_intervals(request, &t, &m));
     CRD_TRY(fill_fractions(request, &t, &m));
+    CRD_TRY(fill_classes(request, &m));
     m.uncertainty = m.intervals[0];
     fill_seams(record->seams, &m);
     fill_times(record, when, &m);
@@ -295,6 +330,8 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
 done:
     crd_free(&path);
     crd_free(&m.intervals);
+    if (m.class_count > 0) crd_free(&m.classes[0].samples.items); /* the other's are the totals' */
+    crd_free(&m.classes);
     cJSON_Delete(m.settings);
     cJSON_Delete(m.identity);
     free_totals(&t);

@@ -5,6 +5,7 @@
 #include "predict/certificate.h"
 #include "predict/finished/volumes.h"
 #include "predict/identity.h"
+#include "predict/likeness.h"
 #include "predict/memory_plan.h"
 #include "run/log.h"
 
@@ -16,13 +17,14 @@ typedef struct crd_record {
     const crd_memory_plan *memory;
     const crd_seams *seams;
     const crd_certificate *certificate;
-    const crd_run_log *log;
+    crd_likeness *likeness;
+    crd_run_log *log;
     const crd_partial *partial;
     const crd_run_times *times;
     int64_t computed; /* chunks, in this call */
 } crd_record;
 
-/* Writes the manifest and fills the sums of the result. */
+/* Writes the manifest and fills the sums of the result; warns of what they show. */
 crd_status crd_record_write(const crd_record *record, const char *folder, crd_predict_result *result);
 /* Fills the sums of the result, and its chunks and samples, with what a manifest says. */
 void crd_record_result(const crd_manifest *manifest, crd_predict_result *result);

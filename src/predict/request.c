@@ -155,6 +155,7 @@ static void choose_method(crd_request *request)
     request->seed = (uint64_t)options->seed;
     request->draws_per_chunk = is(options->draws, "per-chunk");
     request->aggregate_samples = is(options->aggregate, "samples");
+    request->save_bits = is(options->save_samples, "bits");
     request->save_samples = given(options->save_samples) && !is(options->save_samples, "none");
     const bool calibrated = request->estimator != CRD_MEAN && !options->no_calibration;
     request->inverse_temperature = calibrated ? (float)(1.0 / info->calibration) : 1.0f;
@@ -172,9 +173,33 @@ static void warn_of_method(const crd_request *request, const crd_monitor *monito
     }
 }
 
+crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor)
+{
+    const crd_predict_options *options = request->options;
+    int64_t chunk[3];
+    choose_method(request);
+    warn_of_method(request, monitor);
+    CRD_PASS(crd_request_choose_mode(request, monitor));
+    if (request->seamless) {
+        CRD_PASS(crd_request_plan_tiles(request));
+    } else {
+        CRD_PASS(choose_chunk(request, monitor, chunk));
+        CRD_PASS(crd_plan_make(request->scan.shape, chunk, request->step, options->trim, &request->plan));
+    }
+    if (request->plan.count > UINT32_MAX) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "a run of %" PRId64 " chunks has too many; choose larger ones, or a smaller "
+                        "step",
+                        request->plan.count);
+    }
+    CRD_PASS(parse_box(request, &request->box));
+    if (options->preview && !given(options->bbox)) preview_box(request);
+    find_windows(request);
+    return CRD_OK;
+}
+
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
 {
-    int64_t chunk[3];
     memset(out, 0, sizeof *out);
     out->options = options;
     CRD_PASS(check_options(options));
@@ -190,24 +215,7 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     if (crd_backend_settle(out->backend, out->model->info.filters, false, &out->device)) {
         crd_info(monitor, "a network of %d filters runs in f32 on the GPU", out->model->info.filters);
     }
-    choose_method(out);
-    warn_of_method(out, monitor);
-    CRD_PASS(crd_request_choose_mode(out));
-    if (out->seamless) {
-        CRD_PASS(crd_request_plan_tiles(out));
-    } else {
-        CRD_PASS(choose_chunk(out, monitor, chunk));
-        CRD_PASS(crd_plan_make(out->scan.shape, chunk, out->step, options->trim, &out->plan));
-    }
-    if (out->plan.count > UINT32_MAX) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "a run of %" PRId64 " chunks has too many; choose larger ones, or a smaller "
-                        "step",
-                        out->plan.count);
-    }
-    CRD_PASS(parse_box(out, &out->box));
-    if (options->preview && !given(options->bbox)) preview_box(out);
-    find_windows(out);
+    CRD_PASS(crd_request_settle(out, monitor));
     return crd_request_outputs(out);
 }
 
@@ -290,7 +298,9 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         .inverse_temperature = request->inverse_temperature,
         .percentiles = request->percentiles,
         .percentile_count = request->aggregate_samples ? 0 : request->percentile_count,
-        .keep_samples = request->aggregate_samples || request->save_samples,
+        /* tiles have the bits of samples without their values */
+        .keep_samples =
+            request->aggregate_samples || (request->save_samples && !(request->save_bits && request->seamless)),
         .first_sample = request->first_sample,
         /* sums don't mind, but a row is finished before the next; tiles don't wait for each other */
         .any_order = request->seamless ? request->chunks : request->count[1] * request->count[2],

@@ -17,13 +17,15 @@ typedef enum crd_quantity_kind {
     CRD_WIDTH, /* of an interval of percentiles */
     CRD_PERCENTILE,
     CRD_DEVIATION,
-    CRD_SAMPLE /* one realisation */
+    CRD_SAMPLE,     /* one realisation */
+    CRD_SAMPLE_BITS /* 64 of them, a bit each: where it is above one half */
 } crd_quantity_kind;
 
 typedef struct crd_quantity {
     crd_quantity_kind kind;
-    int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice */
-    crd_type stored;   /* in a finished slice: f32, or a sample's u8 or u16 */
+    int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice; BITS:
+                          from 0, the first and the last */
+    crd_type stored;   /* in a finished slice: f32, a sample's u8 or u16, or u64 of bits */
     char name[48];     /* of its file among the finished slices */
 } crd_quantity;
 
@@ -49,7 +51,7 @@ typedef struct crd_request {
     int64_t samples, first_sample;
     uint64_t seed;
     crd_estimator estimator;
-    bool draws_per_chunk, aggregate_samples, save_samples;
+    bool draws_per_chunk, aggregate_samples, save_samples, save_bits;
     float inverse_temperature;
     double *percentiles; /* rising */
     int64_t percentile_count;
@@ -66,7 +68,7 @@ typedef struct crd_request {
     int64_t count[3];
     int64_t chunks; /* their product */
 
-    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last */
+    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last, and behind them bits */
     int64_t quantity_count;
     crd_output *outputs;
     int64_t output_count;
@@ -78,6 +80,9 @@ typedef struct crd_request {
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out);
 void crd_request_free(crd_request *request);
+/* For who has options, model, backend, device, scan and norm of a request already: chooses method, mode, plan and
+ * windows as crd_request_make does, but no outputs. */
+crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor);
 
 /* quantities.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
 crd_status crd_request_outputs(crd_request *request);

@@ -1,6 +1,7 @@
 /* A prediction from end to end: a reader thread ahead, the network, a writer thread behind. Processes of a job share
  * the rows of chunks, or the tiles; rank 0 alone talks, keeps the log and completes the volumes. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static crd_status settle_scan(crd_predict_run *r)
         CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &measured));
         statistics = *measured;
         CRD_PASS(crd_scan_settle(r->scan, &statistics, &r->log.monitor));
-        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+        r->likeness.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
     return crd_predict_first(r) ? CRD_OK : crd_scan_settle(r->scan, &statistics, &r->log.monitor);
@@ -111,7 +112,7 @@ static crd_status end_inspection(crd_predict_run *r)
     if (!crd_scan_needs_statistics(r->scan)) {
         CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &statistics));
         CRD_PASS(crd_scan_settle(r->scan, statistics, &r->log.monitor));
-        crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+        r->likeness.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     crd_inspection_free(&r->inspection);
     return CRD_OK;
@@ -282,6 +283,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .memory = &r->memory,
                                .seams = &r->seams,
                                .certificate = &r->certificate,
+                               .likeness = &r->likeness,
                                .log = &r->log,
                                .partial = r->partial,
                                .times = &r->times,
@@ -443,6 +445,7 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
         return crd_fail(CRD_ERR_ARGUMENT, "a dry run is planned, not run: call crd_predict_plan_make");
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     r->dist = crd_dist_current();
+    r->likeness = (crd_likeness){(double)NAN, (double)NAN, (double)NAN};
     crd_run_log_begin(crd_dist_watch(r->dist, monitor), &r->log);
     status = run_all(r, options, &result);
     if (status != CRD_OK) {

@@ -8,6 +8,7 @@
 #include "predict/finished/writer.h"
 #include "predict/finisher.h"
 #include "predict/inspection.h"
+#include "predict/likeness.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
@@ -46,6 +47,7 @@ struct crd_predict_run {
     double finished; /* seconds until this process's last item was finished */
     crd_seams seams;
     crd_certificate certificate;
+    crd_likeness likeness; /* rank 0's */
     crd_run_times times;
 
     /* Of crd_finish_slices. */

@@ -1,6 +1,5 @@
 /* The options of a prediction as a table. */
 #include <stddef.h>
-#include <string.h>
 
 #include "backend/choose.h"
 #include "base/bytes.h"
@@ -144,6 +143,7 @@ static const crd_setting rows[] = {
     {.name = "step",
      .kind = CRD_SETTING_INT,
      .offset = AT(step),
+     .mark = AT(step_given),
      .initial = "3",
      .low = 1,
      .high = 1000,
@@ -152,6 +152,7 @@ static const crd_setting rows[] = {
     {.name = "trim",
      .kind = CRD_SETTING_REAL,
      .offset = AT(trim),
+     .mark = AT(trim_given),
      .initial = "0.1",
      .low = 0,
      .high = 1,
@@ -161,11 +162,12 @@ static const crd_setting rows[] = {
     {.name = "mode",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(mode),
-     .initial = "overlap",
-     .choices = "overlap|seamless",
+     .choices = "seamless|overlap",
      .help =
-         "overlap: chunks that overlap, each with norms of its own, averaged; seamless: tiles whose norms are frozen, "
-         "so that every voxel is computed once and no seam is seen"},
+         "seamless: tiles whose norms are frozen, so that every voxel is computed once and no seam is seen; overlap: "
+         "chunks that overlap, each with norms of its own, averaged. Without it: overlap where --step, --trim, "
+         "--aggregate, --chunk, --draws per-chunk or --norms chunk is given; else seamless where the model carries "
+         "pieces and learnt from chunks of at least 32,64,64, or where --halo, --tile or other --norms are given"},
     {.name = "norms",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(norms),
@@ -175,6 +177,8 @@ static const crd_setting rows[] = {
     {.name = "halo",
      .kind = CRD_SETTING_INT,
      .offset = AT(halo),
+     .mark = AT(halo_given),
+     .check = crd_check_eights,
      .initial = "40",
      .low = 0,
      .high = 1024,
@@ -183,6 +187,7 @@ static const crd_setting rows[] = {
     {.name = "tile",
      .kind = CRD_SETTING_TRIPLE,
      .offset = AT(tile),
+     .check = crd_check_eights,
      .choices = "auto",
      .low = 0,
      .high = 1048576,
@@ -203,6 +208,7 @@ static const crd_setting rows[] = {
     {.name = "aggregate",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(aggregate),
+     .mark = AT(aggregate_given),
      .initial = "chunks",
      .choices = "chunks|samples",
      .help = "chunks: percentiles within each chunk, then averaged over the chunks that hold a voxel; samples: each "
@@ -241,8 +247,10 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(save_samples),
      .initial = "none",
-     .choices = "none|u8|u16|f32",
-     .help = "write every sample as a volume of its own: _sample_0, ... (needs scratch space)"},
+     .choices = "none|bits|u8|u16|f32",
+     .help =
+         "keep the samples: bits, one volume _samples with a bit for each, where it is above one half, for measure; "
+         "or every sample as a volume of its own: _sample_0, ... (overlapping chunks need scratch space for it)"},
     {.name = "format",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_FINISH,
@@ -323,15 +331,17 @@ const crd_settings crd_predict_settings = {.title = "predict",
                                            .aliases = crd_paper_keys,
                                            .alias_count = CRD_PAPER_KEY_COUNT};
 
-crd_status crd_predict_record(const crd_predict_options *options, crd_setting_scope widest, cJSON **out)
+crd_status crd_predict_record(const crd_predict_options *options, bool seamless, crd_setting_scope widest, cJSON **out)
 {
+    static char chosen[] = "seamless";
+    crd_predict_options settled = *options;
     char *text = NULL;
-    CRD_PASS(crd_settings_to_json(&crd_predict_settings, options, widest, &text));
+    settled.mode = chosen;
+    CRD_PASS(crd_settings_to_json(&crd_predict_settings, &settled, widest, &text));
     *out = cJSON_Parse(text);
     crd_settings_free_text(&text);
     if (*out == NULL) return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
     if (!options->preview) cJSON_DeleteItemFromObject(*out, "preview");
-    const bool seamless = options->mode != NULL && strcmp(options->mode, "seamless") == 0;
     const char *const without[] = {seamless ? "step" : "mode", seamless ? "trim" : "norms", seamless ? "chunk" : "halo",
                                    seamless ? "aggregate" : "tile"};
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) cJSON_DeleteItemFromObject(*out, without[i]);

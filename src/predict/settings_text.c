@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/settings/row.h"
+#include "net/net.h"
 
 crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
 {
@@ -65,6 +66,21 @@ crd_status crd_check_bbox(const char *name, const char *text)
 {
     int64_t limits[6];
     return crd_parse_bbox(name, text, limits);
+}
+
+crd_status crd_check_eights(const char *name, const char *text)
+{
+    const int64_t step = crd_net_step(NULL);
+    for (const char *at = text;; at++) {
+        int64_t value;
+        const size_t width = strcspn(at, ",");
+        if (!crd_parse_int(at, width, &value) || value % step != 0) {
+            return crd_fail(CRD_ERR_ARGUMENT, "%s must be a multiple of %lld%s, not %s", name, (long long)step,
+                            strchr(text, ',') != NULL ? " along every axis" : "", text);
+        }
+        at += width;
+        if (*at == '\0') return CRD_OK;
+    }
 }
 
 crd_status crd_check_pair(const char *name, const char *text)

@@ -17,6 +17,8 @@ crd_status crd_pairs_check(const char *name, const char *text, const crd_pair_li
 
 /* The same as checks of settings. */
 crd_status crd_check_bbox(const char *name, const char *text);
+/* Whole numbers, of which each is a multiple of what the network's poolings need. */
+crd_status crd_check_eights(const char *name, const char *text);
 crd_status crd_check_pair(const char *name, const char *text);
 crd_status crd_check_pairs(const char *name, const char *text);
 

@@ -70,11 +70,11 @@ static bool spacing_differs(const crd_training_record *training, const crd_volum
     return false;
 }
 
-void crd_training_match_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor)
+double crd_training_match_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor)
 {
     const crd_training_record *training = &crd_model_describe(request->model)->training;
     const crd_volume_info *info = crd_scan_info(scan);
-    if (training->voxels == 0) return;
+    if (training->voxels == 0) return (double)NAN;
     const bool normalised = request->norm.mode == CRD_NORM_SCAN || request->norm.mode == CRD_NORM_LEVELS;
     const double distance = crd_training_match_distance(training, crd_scan_statistics(scan), normalised);
     if (distance > different_distribution) {
@@ -90,4 +90,5 @@ void crd_training_match_check(const crd_request *request, const crd_scan *scan, 
                  info->spacing[0], info->spacing[1], info->spacing[2], info->unit, training->spacing[0],
                  training->spacing[1], training->spacing[2], training->unit);
     }
+    return distance;
 }

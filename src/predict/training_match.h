@@ -4,8 +4,9 @@
 
 #include "predict/request.h"
 
-/* Warns where grey values or voxel size differ. */
-void crd_training_match_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor);
+/* Warns where grey values or voxel size differ; returns the distance of the grey values, NaN where the model knows of
+ * none. */
+double crd_training_match_check(const crd_request *request, const crd_scan *scan, const crd_monitor *monitor);
 
 /* Largest difference of the two cumulative distributions, 0 .. 1 (Kolmogorov-Smirnov); values are compared after
  * (value - mean) / std of each where `normalised`. */

@@ -246,6 +246,26 @@ static crd_status compare_runs(crd_text *page, const crd_reported_run *runs)
     return CRD_OK;
 }
 
+/* Figures over voxels that the model learnt from aren't what they look like, so that comes first. */
+static void say_seen(crd_text *page, const crd_validation *v)
+{
+    if (v->seen_in_training <= 0) return;
+    crd_text_print(page,
+                   "<p><strong>The model learnt from %lld of the %lld labelled voxels here: figures over all of them "
+                   "flatter.</strong>",
+                   (long long)(v->voxels - v->unseen.voxels), (long long)v->voxels);
+    if (v->unseen.voxels > 0) {
+        crd_text_print(page, " Over the %lld others: accuracy ", (long long)v->unseen.voxels);
+        crd_text_fixed(page, v->unseen.accuracy, 4, "n/a");
+        crd_text_add(page, ", Dice ");
+        crd_text_fixed(page, v->unseen.dice, 4, "n/a");
+        crd_text_add(page, ", negative log-likelihood ");
+        crd_text_fixed(page, v->unseen.nll, 4, "n/a");
+        crd_text_add(page, ".");
+    }
+    crd_text_add(page, "</p>");
+}
+
 crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int count)
 {
     int validated = 0;
@@ -254,6 +274,7 @@ crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int co
         const crd_reported_run *s = &runs[i];
         const crd_validation *v = s->figures;
         if (count > 1) name_part(page, s);
+        if (v != NULL) say_seen(page, v);
         crd_text_add(page, "<div class=\"numbers\">");
         fraction_box(page, s);
         if (s->unc != NULL) {
@@ -310,6 +331,46 @@ void crd_page_words(crd_text *page, const crd_reported_run *s)
         "is biased.</li></ul></section>");
 }
 
+/* Whether the borders of tiles can be seen, by what twice the halo changes there. */
+static void tell_borders(crd_text *page, const crd_manifest *m)
+{
+    static const double seen = 0.01;
+    if (m->certificate.places < 0) return;
+    if (m->certificate.places == 0) {
+        crd_text_add(page, " The result is one tile, without a border.");
+        return;
+    }
+    const double largest = m->certificate.largest_probability;
+    crd_text_add(page, largest > seen ? " <strong>Tiles can be seen</strong>: at " : " Tiles are invisible: at ");
+    crd_text_print(page, "%lld place%s on their borders the probability differs by ", (long long)m->certificate.places,
+                   m->certificate.places == 1 ? "" : "s");
+    crd_text_add(page, largest > seen ? "up to " : "at most ");
+    crd_text_number(page, largest, 2, "n/a");
+    crd_text_add(page, " from what the network says when it sees twice as far.");
+    if (largest > seen) crd_text_add(page, " A larger <code>--halo</code> mends it.");
+}
+
+/* How the scan was covered, in words. */
+static void tell_mode(crd_text *page, const crd_manifest *m)
+{
+    if (m->mode != NULL && strcmp(m->mode, "seamless") == 0) {
+        const bool training = m->norms != NULL && strcmp(m->norms, "training") == 0;
+        crd_text_add(page,
+                     "<p>Every voxel was computed once, in tiles: a sample is one function of the whole scan, with the "
+                     "norms\xe2\x80\x99 statistics of pieces of ");
+        crd_text_add(page, training ? "the training scans." : "this scan.");
+        tell_borders(page, m);
+        crd_text_add(page, "</p>");
+        return;
+    }
+    if (m->plan.max_coverage < 1) return;
+    crd_text_print(page,
+                   "<p>Every voxel is the mean of %lld to %lld overlapping chunks of %lld \xc3\x97 %lld \xc3\x97 %lld "
+                   "voxels (z, y, x), each with norms of its own.</p>",
+                   (long long)m->plan.min_coverage, (long long)m->plan.max_coverage, (long long)m->plan.chunk[0],
+                   (long long)m->plan.chunk[1], (long long)m->plan.chunk[2]);
+}
+
 void crd_page_manifest(crd_text *page, const crd_reported_run *runs, int count)
 {
     crd_text_add(page, "<section id=\"made\"><h2>How the run was made</h2>");
@@ -321,6 +382,7 @@ void crd_page_manifest(crd_text *page, const crd_reported_run *runs, int count)
             crd_text_add(page, "<p>There is no manifest.</p>");
             continue;
         }
+        tell_mode(page, &s->run);
         crd_text_add(page,
                      "<p>The manifest is enough to repeat the run: <code>credence predict --config "
                      "manifest.json -o NEW</code> gives the same bytes.</p><details><summary>manifest.json</summary>"

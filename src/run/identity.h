@@ -3,7 +3,7 @@
 #ifndef CRD_RUN_IDENTITY_H
 #define CRD_RUN_IDENTITY_H
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/monitor.h"
 #include "run/manifest.h"
 

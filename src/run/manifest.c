@@ -103,14 +103,33 @@ static bool write_uncertainty(const crd_manifest *m, cJSON *parent, const char *
 static bool write_fraction(const crd_manifest *m, cJSON *parent, const char *key)
 {
     cJSON *o = cJSON_AddObjectToObject(parent, key);
+    const bool sampled = m->fraction.samples.items != NULL;
     bool fine = add_real(o, "segmentation", m->fraction.segmentation);
-    if (m->fraction.samples.items == NULL) return fine;
-    fine = fine && add_real(o, "mean", m->fraction.mean);
+    if (sampled) fine = fine && add_real(o, "mean", m->fraction.mean) && add_real(o, "mean_cut", m->fraction.mean_cut);
+    fine = fine && add_real(o, "mean_probability", m->fraction.mean_probability);
+    if (!sampled) return fine;
     cJSON *intervals = cJSON_AddObjectToObject(o, "intervals");
     for (int64_t i = 0; fine && i < m->interval_count; i++) {
         fine = add_reals(intervals, m->intervals[i].text, m->intervals[i].fractions, 2);
     }
-    return fine && add_reals(o, "samples", m->fraction.samples.items, m->fraction.samples.count);
+    return fine && add_reals(o, "interval90", m->fraction.interval90, 2) &&
+           add_reals(o, "samples", m->fraction.samples.items, m->fraction.samples.count);
+}
+
+static bool write_classes(const crd_manifest *m, cJSON *parent, const char *key)
+{
+    cJSON *list = cJSON_AddArrayToObject(parent, key);
+    bool fine = list != NULL;
+    for (int64_t i = 0; fine && i < m->class_count; i++) {
+        const crd_run_class *c = &m->classes[i];
+        cJSON *o = cJSON_CreateObject();
+        fine = cJSON_AddItemToArray(list, o) && add_text(o, "name", c->name) && add_real(o, "value", c->value) &&
+               add_real(o, "segmentation", c->segmentation);
+        if (c->samples.items == NULL) continue;
+        fine = fine && add_real(o, "mean", c->mean) && add_reals(o, "interval90", c->interval90, 2) &&
+               add_reals(o, "samples", c->samples.items, c->samples.count);
+    }
+    return fine;
 }
 
 static bool write_warnings(const crd_manifest *m, cJSON *parent, const char *key)
@@ -198,24 +217,53 @@ static crd_status read_uncertainty(const cJSON *item, crd_manifest *m)
     return CRD_OK;
 }
 
-static void read_ends(const cJSON *list, crd_run_interval *interval)
+static void read_pair(const cJSON *list, double out[2])
 {
-    const cJSON *ends = item_at(list, interval->text);
-    for (int i = 0; i < 2; i++) interval->fractions[i] = real_of(cJSON_GetArrayItem(ends, i));
+    for (int i = 0; i < 2; i++) out[i] = real_of(cJSON_GetArrayItem(list, i));
 }
 
-static crd_status read_fraction(const cJSON *item, crd_manifest *m)
+static crd_status read_reals(const cJSON *array, crd_real_list *list)
 {
-    const cJSON *intervals = item_at(item, "intervals"), *samples = item_at(item, "samples"), *one = NULL;
-    crd_real_list *list = &m->fraction.samples;
-    m->fraction.segmentation = real_of(item_at(item, "segmentation"));
-    m->fraction.mean = real_of(item_at(item, "mean"));
-    read_ends(intervals, &m->uncertainty);
-    for (int64_t i = 0; i < m->interval_count; i++) read_ends(intervals, &m->intervals[i]);
-    CRD_PASS(crd_alloc(cJSON_GetArraySize(samples), sizeof *list->items, "the volume fractions", &list->items));
-    cJSON_ArrayForEach(one, samples)
+    const cJSON *one = NULL;
+    CRD_PASS(crd_alloc(cJSON_GetArraySize(array), sizeof *list->items, "the volume fractions", &list->items));
+    cJSON_ArrayForEach(one, array)
     {
         if (cJSON_IsNumber(one)) list->items[list->count++] = one->valuedouble;
+    }
+    return CRD_OK;
+}
+
+/* Earlier versions knew one estimate only. */
+static crd_status read_fraction(const cJSON *item, crd_manifest *m)
+{
+    const cJSON *intervals = item_at(item, "intervals"), *cut = item_at(item, "mean_cut");
+    m->fraction.segmentation = real_of(item_at(item, "segmentation"));
+    m->fraction.mean = real_of(item_at(item, "mean"));
+    m->fraction.mean_cut = cut != NULL ? real_of(cut) : m->fraction.mean;
+    m->fraction.mean_probability = real_of(item_at(item, "mean_probability"));
+    read_pair(item_at(item, "interval90"), m->fraction.interval90);
+    read_pair(item_at(intervals, m->uncertainty.text), m->uncertainty.fractions);
+    for (int64_t i = 0; i < m->interval_count; i++) {
+        read_pair(item_at(intervals, m->intervals[i].text), m->intervals[i].fractions);
+    }
+    return read_reals(item_at(item, "samples"), &m->fraction.samples);
+}
+
+static crd_status read_classes(const cJSON *list, crd_manifest *m)
+{
+    const cJSON *item = NULL;
+    CRD_PASS(crd_alloc(cJSON_GetArraySize(list), sizeof *m->classes, "the classes", &m->classes));
+    cJSON_ArrayForEach(item, list)
+    {
+        crd_run_class *c = &m->classes[m->class_count];
+        c->name = cJSON_GetStringValue(item_at(item, "name"));
+        if (c->name == NULL) continue;
+        m->class_count++;
+        c->value = real_of(item_at(item, "value"));
+        c->segmentation = real_of(item_at(item, "segmentation"));
+        c->mean = real_of(item_at(item, "mean"));
+        read_pair(item_at(item, "interval90"), c->interval90);
+        CRD_PASS(read_reals(item_at(item, "samples"), &c->samples));
     }
     return CRD_OK;
 }
@@ -302,10 +350,14 @@ static const field fields[] = {
     FIELD(NULL, "mode", TEXT, mode),
     FIELD(NULL, "norms", TEXT, norms),
     {.key = "certificate", OWN(certificate)},
+    FIELD("likeness", "expected_error", REAL, likeness.expected_error),
+    FIELD("likeness", "training_expected_error", REAL, likeness.training_expected_error),
+    FIELD("likeness", "histogram_distance", REAL, likeness.histogram_distance),
 
     {.key = "outputs", OWN(outputs)},
     {.key = "uncertainty", OWN(uncertainty)},
     {.key = "volume_fraction", OWN(fraction)},
+    {.key = "classes", OWN(classes)},
     FIELD("seams", "mean_step_at_seams", REAL, seams.at),
     FIELD("seams", "mean_step_elsewhere", REAL, seams.elsewhere),
     FIELD("seams", "ratio", REAL, seams.ratio),
@@ -454,6 +506,8 @@ void crd_manifest_free(crd_manifest *m)
     crd_outputs_free(&m->outputs, m->output_count);
     crd_free(&m->intervals);
     crd_free(&m->fraction.samples.items);
+    for (int64_t i = 0; i < m->class_count; i++) crd_free(&m->classes[i].samples.items);
+    crd_free(&m->classes);
     crd_free(&m->warnings.items);
     crd_free(&m->name);
     cJSON_Delete(m->document);

@@ -29,6 +29,14 @@ typedef struct crd_run_interval {
     double fractions[2];           /* these percentiles of the samples' volume fractions; NaN where there are none */
 } crd_run_interval;
 
+/* What is known of a class of the segmentation. */
+typedef struct crd_run_class {
+    const char *name;
+    double value; /* in the segmentation */
+    double segmentation, mean, interval90[2];
+    crd_real_list samples;
+} crd_run_class;
+
 /* What isn't known is NaN, 0, NULL or, where it goes into tables, "". */
 typedef struct crd_manifest {
     cJSON *document; /* what was read, and what the texts lie in; NULL: no manifest was */
@@ -68,6 +76,10 @@ typedef struct crd_manifest {
         int64_t places; /* on the borders of tiles; -1: it isn't known */
         double largest_probability, mean_probability, largest_uncertainty; /* of what twice the halo changes there */
     } certificate;
+    struct {                                            /* to the training scans */
+        double expected_error, training_expected_error; /* shares of voxels that the network expects to get wrong */
+        double histogram_distance;                      /* of the grey values, 0 .. 1 */
+    } likeness;
     crd_output *outputs;
     int64_t output_count;
     int64_t inside;               /* voxels that count */
@@ -75,9 +87,15 @@ typedef struct crd_manifest {
     crd_run_interval *intervals;  /* all of them */
     int64_t interval_count;
     struct {
-        double segmentation, mean;
+        double segmentation;
+        /* Over the realisations: of each, the share of voxels above one half, or the mean of its probabilities. `mean`
+         * is the one to go by, now that of cut ones, and what follows belongs to it. */
+        double mean, mean_cut, mean_probability;
+        double interval90[2];  /* its 5th and 95th percentile over the realisations */
         crd_real_list samples; /* of each realisation; none where draws differ from chunk to chunk */
-    } fraction;
+    } fraction;                /* of the foreground */
+    crd_run_class *classes;
+    int64_t class_count;
     struct {
         double at, elsewhere, ratio; /* mean step between neighbouring voxels */
     } seams;

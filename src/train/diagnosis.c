@@ -2,13 +2,14 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/monitor.h"
 #include "train/validation.h"
 
 enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
 
-/* The cross entropy of always answering with the classes' shares. */
+/* The cross entropy of always answering with the classes' shares; 0 where there is one class only. */
 static double clueless(const int64_t classes[CRD_CLASSES_MAX])
 {
     double total = 0.0, sum = 0.0;
@@ -45,6 +46,81 @@ crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t c
     return CRD_OK;
 }
 
+void crd_diagnose_grey(const crd_baseline *baseline, const crd_monitor *monitor)
+{
+    static const double HARDLY = 0.1;
+    if (crd_baseline_contradicts(baseline)) {
+        crd_warn(monitor, "the labels contradict each other: in one scan the foreground is brighter than the "
+                          "background, in another darker; check --foreground, and that each label is its scan's");
+    } else if (crd_baseline_classes(baseline) == 2 && crd_baseline_contrast(baseline) < HARDLY) {
+        crd_warn(monitor,
+                 "the labels have hardly anything to do with the grey values: foreground and background are as dark or "
+                 "bright as each other (their shares on one side of a threshold differ by %.0f %% at most); unless "
+                 "they differ in texture alone, check that the label is the scan's, and that no axis is turned",
+                 100.0 * crd_baseline_contrast(baseline));
+    }
+}
+
+void crd_diagnose_blocks(const int64_t exam[CRD_CLASSES_MAX], const int64_t classes[CRD_CLASSES_MAX],
+                         const crd_monitor *monitor)
+{
+    const bool two = two_classes(classes);
+    int64_t exam_voxels = 0, voxels = 0;
+    char what[32] = "foreground";
+    for (int k = 0; k < CRD_CLASSES_MAX; k++) {
+        exam_voxels += exam[k];
+        voxels += classes[k];
+    }
+    for (int k = two ? 1 : 0; k < (two ? 2 : CRD_CLASSES_MAX); k++) {
+        const double wanted = (double)classes[k] / (double)voxels, found = (double)exam[k] / (double)exam_voxels;
+        if (fabs(found - wanted) <= fmax(0.05, 0.3 * fmin(wanted, 1.0 - wanted))) continue;
+        if (!two) snprintf(what, sizeof what, "of class %d", k);
+        crd_warn(monitor,
+                 "the blocks of the exam differ from the rest: %.1f %% of their voxels are %s, of all labels "
+                 "%.1f %%; its figures will say little about the whole; labels in more places would help",
+                 100.0 * found, what, 100.0 * wanted);
+        return;
+    }
+}
+
+/* How far the class's grey values in the exam are from those learnt from, in their standard deviations. */
+static double grey_shift(const crd_exam *exam, const crd_baseline *baseline, int class)
+{
+    double sum = 0.0, mean, deviation;
+    int64_t voxels = 0;
+    for (int64_t i = 0; i < exam->count; i++) {
+        sum += exam->blocks[i].grey[class];
+        for (int k = 0; k < CRD_CLASSES_MAX; k++) voxels += exam->blocks[i].network[class][k];
+    }
+    if (voxels == 0 || !crd_baseline_grey(baseline, class, &mean, &deviation) || !(deviation > 0.0)) return 0.0;
+    return (sum / (double)voxels - mean) / deviation;
+}
+
+void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const crd_heldout *figures,
+                       const crd_monitor *monitor)
+{
+    static const double FAR = 1.0; /* half of it comes about by chance in a dozen blocks of a healthy scan */
+    for (int k = 0; k < crd_baseline_classes(baseline); k++) {
+        const double shift = grey_shift(exam, baseline, k);
+        if (fabs(shift) < FAR) continue;
+        crd_warn(
+            monitor,
+            "the blocks of the exam differ from the rest: class %d is %s there than in the labels that were learnt "
+            "from, by %.1f standard deviations; the scan isn't alike everywhere, or its labels aren't",
+            k, shift > 0.0 ? "brighter" : "darker", fabs(shift));
+        break;
+    }
+    const bool two = crd_baseline_classes(baseline) == 2;
+    if (isnan(figures->dice) || figures->dice > figures->threshold_dice) return;
+    crd_warn(
+        monitor,
+        "the model is not better than %s: where nothing was learnt its Dice is %.3f, and that of the %s %.3f; train "
+        "longer, label more, or look whether the label is the scan's",
+        two ? "a threshold" : "the grey value alone", figures->dice,
+        two ? "best single threshold on the grey value" : "class that is commonest at each grey value",
+        figures->threshold_dice);
+}
+
 crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
                              const char *checkpoint)
 {
@@ -72,10 +148,10 @@ static void diagnose_start(const crd_train_progress *progress, double bce, bool 
 {
     const double guess = clueless(classes);
     const bool due = progress->steps >= STEPS_TO_LEARN && progress->steps - progress->epoch_steps < STEPS_TO_LEARN;
-    if (!due || !(bce > 0.98 * guess)) return;
+    if (!due || guess == 0.0 || !(bce > 0.98 * guess)) return;
     crd_warn(monitor,
              "nothing learnt after %" PRId64 " steps: the %s BCE is %.3f, and always answering with the %s "
-             "gives %.3f; is the label the scan's? try a larger --lr, or another --seed",
+             "gives %.3f there; is the label the scan's? try a larger --lr, or another --seed",
              progress->steps, validated ? "validation" : "training", bce,
              two_classes(classes) ? "foreground's share" : "classes' shares", guess);
 }

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/monitor.h"
 #include "draw/picture.h"
 #include "train/diagnosis.h"
+#include "train/heldout/exam.h"
 #include "train/progress_picture.h"
 #include "train/run.h"
 #include "train/schedule.h"
@@ -123,8 +125,9 @@ static crd_status check(crd_train_run *r, crd_log_epoch *line)
     CRD_PASS(crd_check_mean(&r->checker, &v));
     line->valid_bce = v.bce;
     line->valid_accuracy = v.accuracy;
-    if (r->options->valid_samples == 0) return CRD_OK;
-    CRD_PASS(crd_check_samples(&r->checker, r->options->valid_samples, &v));
+    const int64_t samples = crd_train_check_samples(r->options);
+    if (samples == 0) return CRD_OK;
+    CRD_PASS(crd_check_samples(&r->checker, samples, &v));
     line->sample_bce = v.bce;
     line->sample_accuracy = v.accuracy;
     return CRD_OK;
@@ -144,14 +147,25 @@ static void say_epoch(const crd_train_run *r, int64_t epoch, double bce, const c
     crd_info(r->monitor, "epoch %" PRId64 ": bce %.4f%s%s", epoch, bce, checked, weights);
 }
 
+/* While its weight still grows, the KL term has not done its work: such a state is sharper than it should be. */
+static bool kl_is_whole(const crd_train_run *r, int64_t epoch)
+{
+    return r->model->net.kind != CRD_BCNN || r->options->kl_step == 0.0 || weight_of(r, epoch) >= 1.0;
+}
+
+/* The best is that of the loss with all weights at their means or, where it is what the training is for, with samples,
+ * as a prediction has them. */
 static crd_status keep_best(crd_train_run *r, int64_t epoch, const crd_log_epoch *line)
 {
     crd_train_progress *p = &r->progress;
+    const bool wanted = crd_train_keeps_best(r->options);
+    const double loss = wanted ? line->sample_bce : line->valid_bce;
     if (isnan(line->valid_bce)) return CRD_OK;
     p->last_valid_bce = line->valid_bce;
     p->last_valid_accuracy = line->valid_accuracy;
-    if (line->valid_bce >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
-    p->best_valid_bce = line->valid_bce;
+    if (wanted && (!kl_is_whole(r, epoch) || p->steps % r->batches != 0)) return CRD_OK; /* save_models knows why */
+    if (loss >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
+    p->best_valid_bce = loss;
     p->best_epoch = epoch;
     CRD_PASS(copy_parameters(r, false));
     return crd_train_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
@@ -178,7 +192,7 @@ static crd_status finish_epoch(crd_train_run *r)
     CRD_PASS(measure_weights(r, &line));
     CRD_PASS(check(r, &line));
     say_epoch(r, epoch, bce, &line);
-    crd_diagnose_epoch(p, epoch, bce, &line, r->classes, r->monitor);
+    crd_diagnose_epoch(p, epoch, bce, &line, isnan(line.valid_bce) ? r->classes : r->check_classes, r->monitor);
     CRD_PASS(keep_best(r, epoch, &line));
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
@@ -236,19 +250,6 @@ static crd_status take_steps(crd_train_run *r)
     return CRD_OK;
 }
 
-static crd_status save_calibrated(crd_train_run *r, const char *path)
-{
-    CRD_PASS(copy_parameters(r, false));
-    const crd_status status = crd_calibrate(&r->checker, &r->result->calibration);
-    if (status == CRD_ERR_CANCELLED) {
-        return crd_fail(status,
-                        "stopped while calibrating: all steps are done, and the same command with --resume finishes");
-    }
-    CRD_PASS(status);
-    CRD_PASS(crd_model_set_calibration(r->model, r->result->calibration));
-    return crd_train_first(r) ? crd_model_save(r->model, path) : CRD_OK;
-}
-
 /* The best state so far becomes the trainer's, as rank 0 reads it. */
 static crd_status load_best(crd_train_run *r)
 {
@@ -269,24 +270,68 @@ done:
     return status;
 }
 
-/* The last model and the best one, each with its calibration. */
-static crd_status save_models(crd_train_run *r)
+static crd_status calibrate(crd_train_run *r, double *calibration)
 {
-    const crd_train_progress *p = &r->progress;
-    CRD_PASS(save_calibrated(r, r->options->output));
-    crd_diagnose_calibration(r->result->calibration, r->monitor);
-    if (isnan(p->best_valid_bce)) {
-        if (crd_train_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
-        return CRD_OK;
+    CRD_PASS(copy_parameters(r, false));
+    const crd_status status = crd_calibrate(&r->checker, calibration);
+    if (status == CRD_ERR_CANCELLED) {
+        return crd_fail(status,
+                        "stopped while calibrating: all steps are done, and the same command with --resume finishes");
     }
-    if (p->best_epoch == crd_train_epoch(r, p->steps - 1) && p->best_valid_bce >= p->last_valid_bce) { /* the same */
-        return crd_train_first(r) ? crd_model_save(r->model, r->best_path) : CRD_OK;
+    CRD_PASS(status);
+    return crd_model_set_calibration(r->model, *calibration);
+}
+
+static crd_status save(const crd_train_run *r, const char *path)
+{
+    return crd_train_first(r) ? crd_model_save(r->model, path) : CRD_OK;
+}
+
+/* The exam of the model as it is now, and what it comes to. */
+static crd_status hold_exam(crd_train_run *r)
+{
+    crd_status status = CRD_OK;
+    const crd_held_blocks *blocks = crd_dataset_blocks(r->training);
+    crd_heldout *figures = &r->model->info.heldout;
+    int64_t check[CRD_CLASSES_MAX], exam_counts[CRD_CLASSES_MAX];
+    crd_exam *exam = NULL;
+    if (blocks->count == 0) return CRD_OK;
+    CRD_TRY(crd_alloc(1, sizeof *exam, "the exam", &exam));
+    /* A step computes an example forward and twice backward; a tenth of all of them. */
+    const double voxels = (double)crd_trainer_chunk_voxels(r->trainer) * (double)r->options->batch;
+    const crd_exam_plan plan = {.data = r->training,
+                                .model = r->model,
+                                .backend = crd_trainer_backend(r->trainer),
+                                .device = crd_trainer_device(r->trainer),
+                                .baseline = r->baseline,
+                                .dist = r->dist,
+                                .monitor = r->monitor,
+                                .work = 0.3 * voxels * (double)r->progress.steps};
+    status = crd_exam_hold(&plan, exam);
+    if (status == CRD_ERR_CANCELLED) {
+        CRD_FAIL(status, "stopped in the exam: all steps are done, and the same command with --resume finishes");
     }
-    const double last = r->result->calibration;
-    CRD_PASS(load_best(r));
-    CRD_PASS(save_calibrated(r, r->best_path));
-    r->result->calibration = last;
-    return CRD_OK;
+    if (status != CRD_OK) goto done;
+    if (exam->broken) {
+        crd_warn(r->monitor, "the network gives what isn't a finite number where it was to be examined: there is no "
+                             "figure of how good it is, and predictions will fail; start anew with a smaller --lr");
+        goto done;
+    }
+    if (crd_blocks_counts(blocks, true, exam_counts) == 0) {
+        crd_warn(r->monitor, "the blocks that an earlier training held back hold no labels now: how good the model is "
+                             "can't be said; label some of them, or give a second labelled scan (--valid-scan)");
+        goto done;
+    }
+    figures->blocks = blocks->count;
+    figures->voxels = crd_blocks_counts(blocks, false, check) + crd_blocks_counts(blocks, true, exam_counts);
+    figures->samples = exam->samples;
+    figures->unseen = crd_learnt_unseen(crd_train_earlier(r), r->scan_names, r->training);
+    crd_heldout_figures(exam->blocks, exam->count, crd_baseline_classes(r->baseline),
+                        crd_baseline_majority(r->baseline), figures);
+    crd_diagnose_exam(exam, r->baseline, figures, r->monitor);
+done:
+    crd_free(&exam);
+    return status;
 }
 
 static crd_status fill_result(crd_train_run *r)
@@ -295,6 +340,7 @@ static crd_status fill_result(crd_train_run *r)
     crd_train_result *result = r->result;
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
     CRD_PASS(measure_weights(r, &line));
+    result->classes = r->model->net.classes;
     result->steps = p->steps;
     result->epochs = crd_train_epoch(r, p->steps - 1);
     result->bce = p->last_bce;
@@ -308,6 +354,54 @@ static crd_status fill_result(crd_train_run *r)
     return CRD_OK;
 }
 
+/* Whether the best state so far is to be the model. The last state of a training that ends within an epoch may be
+ * better: it is no candidate before, because a training that goes on from here would never have stopped to look at it.
+ */
+static crd_status choose_state(crd_train_run *r, bool *best)
+{
+    const crd_train_progress *p = &r->progress;
+    crd_check_result last;
+    *best = crd_train_keeps_best(r->options) && !isnan(p->best_valid_bce);
+    if (!*best || p->steps % r->batches == 0) return CRD_OK;
+    const crd_status status = crd_check_samples(&r->checker, crd_train_check_samples(r->options), &last);
+    if (status == CRD_ERR_CANCELLED) {
+        return crd_fail(status,
+                        "stopped while checking: all steps are done, and the same command with --resume finishes");
+    }
+    CRD_PASS(status);
+    *best = p->best_valid_bce <= last.bce;
+    return CRD_OK;
+}
+
+/* The model with its calibration and figures, then the best state, if it is another. */
+static crd_status save_models(crd_train_run *r)
+{
+    const crd_train_progress *p = &r->progress;
+    const int64_t last = crd_train_epoch(r, p->steps - 1);
+    bool best;
+    double other;
+    CRD_PASS(choose_state(r, &best));
+    if (best) CRD_PASS(load_best(r));
+    r->result->kept_epoch = best ? p->best_epoch : last;
+    CRD_PASS(calibrate(r, &r->result->calibration));
+    crd_diagnose_calibration(r->result->calibration, r->monitor);
+    CRD_PASS(fill_result(r));
+    CRD_PASS(hold_exam(r));
+    r->result->heldout = r->model->info.heldout;
+    CRD_PASS(save(r, r->options->output));
+    if (isnan(p->best_valid_bce)) {
+        if (crd_train_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
+        return CRD_OK;
+    }
+    const bool last_is_best =
+        !crd_train_keeps_best(r->options) && p->best_epoch == last && p->best_valid_bce >= p->last_valid_bce;
+    if (best || last_is_best) return save(r, r->best_path); /* the same */
+    CRD_PASS(load_best(r));
+    CRD_PASS(calibrate(r, &other));
+    memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout); /* the exam was the other's */
+    return save(r, r->best_path);
+}
+
 crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
 {
     crd_status status = CRD_OK;
@@ -317,7 +411,6 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_train_run_open(&r));
     CRD_TRY(take_steps(&r));
-    CRD_TRY(fill_result(&r));
     CRD_TRY(save_models(&r));
     CRD_TRY(crd_dist_barrier(r.dist)); /* what goes wrong in the saving of models is everybody's failure */
 done:

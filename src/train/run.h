@@ -2,13 +2,17 @@
 #ifndef CRD_TRAIN_RUN_H
 #define CRD_TRAIN_RUN_H
 
+#include <string.h>
+
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/train.h"
 #include "dist/dist.h"
 #include "run/lock.h"
 #include "train/checkpoint.h"
 #include "train/data/feeder.h"
+#include "train/heldout/baseline.h"
+#include "train/heldout/learnt.h"
 #include "train/history.h"
 #include "train/log.h"
 #include "train/shared_step.h"
@@ -32,7 +36,11 @@ typedef struct crd_train_run {
     crd_volume_options scan_reading, label_reading;
     char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
-    int64_t classes[CRD_CLASSES_MAX]; /* labelled voxels */
+    /* labelled voxels of all labels, and of what is checked on */
+    int64_t classes[CRD_CLASSES_MAX], check_classes[CRD_CLASSES_MAX];
+    crd_baseline *baseline;
+    crd_model *ancestor;       /* that this training begins with; NULL: with random weights */
+    crd_scan_name *scan_names; /* of the training scans, as models know them */
     crd_trainer *trainer;
     crd_feeder *feeder;
     crd_batch batch;     /* the one that the trainer has, but for the arrays of one that is `ahead` */
@@ -52,6 +60,29 @@ static inline bool crd_train_first(const crd_train_run *run)
 {
     return crd_dist_rank(run->dist) == 0;
 }
+
+static inline bool crd_train_keeps_best(const crd_train_options *options)
+{
+    return options->keep != NULL && strcmp(options->keep, "best") == 0;
+}
+
+/* With how many samples an epoch is checked; 0: with none. The best state is chosen by them. */
+static inline int64_t crd_train_check_samples(const crd_train_options *options)
+{
+    enum { USUAL = 8 };
+    if (options->valid_samples > 0) return options->valid_samples;
+    return crd_train_keeps_best(options) ? USUAL : 0;
+}
+
+/* What was learnt from before this training. */
+static inline const crd_provenance *crd_train_earlier(const crd_train_run *run)
+{
+    static const crd_provenance nothing = {.known = true};
+    return run->ancestor != NULL ? &run->ancestor->provenance : &nothing;
+}
+
+/* open_data.c: fills all from scan_reading to kl_divisor that is about data. */
+crd_status crd_train_open_data(crd_train_run *run);
 
 /* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
 crd_status crd_train_run_open(crd_train_run *run);

@@ -23,9 +23,6 @@
 #include "train/run.h"
 #include "volume/choose.h"
 
-/* Decoded pieces of all files that are open at once. */
-static const int64_t CACHE_BYTES = INT64_C(512) << 20;
-
 /* "dir/model.h5" and ".best.h5" give "dir/model.best.h5". */
 static crd_status beside(const char *output, const char *suffix, char **out)
 {
@@ -165,91 +162,11 @@ static void remove_unfinished(const char *path)
     (void)closedir(list);
 }
 
-/* All scans and labels share the memory; those of one file that are open at once, such as the readers', share a cache.
- */
-static void share_caches(crd_train_run *r)
-{
-    const crd_train_options *o = r->options;
-    const int64_t files = 2 * (o->scan.count + o->valid_scan.count);
-    r->scan_reading.cache_bytes = r->label_reading.cache_bytes = (size_t)(CACHE_BYTES / files);
-}
-
-/* What the files don't say, or say wrong. */
-static crd_status describe_files(crd_train_run *r)
-{
-    const crd_train_options *o = r->options;
-    r->scan_reading =
-        (crd_volume_options){.shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->type, .offset = o->offset};
-    r->label_reading = (crd_volume_options){
-        .shape = {o->shape[0], o->shape[1], o->shape[2]}, .type = o->label_type, .offset = o->label_offset};
-    if (o->spacing != NULL && o->spacing[0] != '\0') {
-        CRD_PASS(crd_spacing_parse(o->spacing, r->scan_reading.spacing, r->unit));
-        if (r->unit[0] != '\0') r->scan_reading.unit = r->unit;
-    }
-    share_caches(r);
-    return CRD_OK;
-}
-
-static crd_augment augment_of(const char *name)
-{
-    return strcmp(name, "full") == 0    ? CRD_AUGMENT_FULL
-           : strcmp(name, "flips") == 0 ? CRD_AUGMENT_FLIPS
-                                        : CRD_AUGMENT_NONE;
-}
-
-static crd_status open_data(crd_train_run *r)
-{
-    const crd_train_options *o = r->options;
-    CRD_PASS(describe_files(r));
-    crd_dataset_options data = {.chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
-                                .step = o->step,
-                                .mask = o->mask,
-                                .label = {.volume = &r->label_reading,
-                                          .foreground = o->foreground.items,
-                                          .foreground_count = o->foreground.count,
-                                          .classes = o->classes.items,
-                                          .class_count = o->classes.count,
-                                          .classes_most = CRD_CLASSES_MAX,
-                                          .needed = true,
-                                          .ignore = o->ignore.items,
-                                          .ignore_count = o->ignore.count},
-                                .volume = &r->scan_reading,
-                                .augment = augment_of(o->augment),
-                                .seed = (uint64_t)o->seed};
-    CRD_PASS(crd_norm_parse(o->norm, &data.norm));
-    CRD_PASS(crd_dataset_create(&data, &r->training));
-    const double held_back = o->valid_scan.count > 0 ? 0.0 : o->valid_fraction;
-    for (int64_t i = 0; i < o->scan.count; i++) {
-        CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], held_back, r->monitor));
-    }
-    data.augment = CRD_AUGMENT_NONE;
-    data.step = 1;
-    CRD_PASS(crd_dataset_create(&data, &r->validation));
-    for (int64_t i = 0; i < o->valid_scan.count; i++) {
-        CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], 0.0, r->monitor));
-    }
-    CRD_PASS(crd_dataset_settle((crd_dataset *const[]){r->training, r->validation}, 2, r->monitor));
-    if (held_back > 0.0) CRD_PASS(crd_dataset_add_rest(r->validation, r->training));
-    crd_dataset_classes(r->training, r->classes);
-    CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
-    r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
-    r->end_step = o->epochs * r->batches;
-    if (o->max_steps > 0 && o->max_steps < r->end_step) r->end_step = o->max_steps;
-    if (r->end_step > UINT32_MAX) return crd_fail(CRD_ERR_ARGUMENT, "more than 2^32 steps can't be numbered");
-    r->kl_divisor = (double)(o->kl_batches > 0 ? o->kl_batches : r->batches) * o->kl_temperature;
-    crd_info(r->monitor,
-             "%" PRId64 " chunks of %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x) to learn from in %" PRId64
-             " mini-batches an epoch, %" PRId64 " to check on; %" PRId64 " steps in all",
-             crd_dataset_count(r->training), o->chunk[0], o->chunk[1], o->chunk[2], r->batches,
-             crd_dataset_count(r->validation), r->end_step);
-    return CRD_OK;
-}
-
 static crd_status make_model(crd_train_run *r)
 {
     crd_status status = CRD_OK;
     const crd_train_options *o = r->options;
-    crd_model *from = NULL;
+    const crd_model *from = r->ancestor;
     const crd_label_classes *classes = crd_dataset_meaning(r->training);
     crd_model_info info = {.kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
                            .filters = (int)o->filters,
@@ -266,8 +183,7 @@ static crd_status make_model(crd_train_run *r)
     crd_dataset_record(r->training, &info.training);
     CRD_TRY(crd_model_create(&info, (uint64_t)o->seed, &r->model));
     snprintf(r->init, sizeof r->init, "none");
-    if (o->init != NULL && o->init[0] != '\0') {
-        CRD_TRY(crd_model_load(o->init, &from));
+    if (from != NULL) {
         CRD_TRY(crd_sha256_file(o->init, r->init));
         if (from->net.kind != r->model->net.kind || from->net.filters != r->model->net.filters ||
             from->net.groups != r->model->net.groups) {
@@ -284,8 +200,8 @@ static crd_status make_model(crd_train_run *r)
         }
         memcpy(r->model->parameters, from->parameters, (size_t)from->net.model.total * sizeof(float));
     }
+    CRD_TRY(crd_learnt_join(crd_train_earlier(r), r->scan_names, r->training, &r->model->provenance));
 done:
-    crd_model_free(&from);
     return status;
 }
 
@@ -519,9 +435,9 @@ crd_status crd_train_run_open(crd_train_run *r)
     CRD_PASS(claim_files(r, &go_on));
     CRD_PASS(record_settings(o, CRD_SCOPE_RESULT, &r->settings));
     CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
-    CRD_PASS(open_data(r));
+    CRD_PASS(crd_train_open_data(r));
     CRD_PASS(make_model(r));
-    if (!r->options->no_pieces && crd_train_first(r)) CRD_PASS(take_pieces(r));
+    if (!r->options->no_pieces) CRD_PASS(take_pieces(r));
     CRD_PASS(make_trainer(r));
     r->progress = (crd_train_progress){.first_valid_bce = (double)NAN,
                                        .best_valid_bce = (double)NAN,
@@ -542,6 +458,9 @@ void crd_train_run_close(crd_train_run *r)
     for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
     crd_free(&r->rank_speeds);
     crd_trainer_free(&r->trainer);
+    crd_baseline_free(&r->baseline);
+    crd_free(&r->scan_names);
+    crd_model_free(&r->ancestor);
     crd_dataset_close(&r->validation);
     crd_dataset_close(&r->training);
     crd_model_free(&r->model);

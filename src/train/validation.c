@@ -146,6 +146,7 @@ typedef struct evidence { /* logits of every sample at some voxels, and the voxe
     int64_t planes;       /* of one voxel and sample: the foreground's, or one for each class */
     float *logits;        /* [voxels][SAMPLES][planes] */
     uint8_t *classes;
+    uint8_t *halves; /* which half of the blocks a voxel is of */
     int64_t voxels;
 } evidence;
 
@@ -159,13 +160,17 @@ static double softened(const float *logits, int64_t planes, int class, double ca
     return crd_exp((logits[class] - largest) / calibration) / sum;
 }
 
-static double negative_log_likelihood(const evidence *e, double calibration)
+enum { FIRST_HALF = 1, SECOND_HALF = 2, BOTH_HALVES = 3 };
+
+/* Of the voxels in these halves. */
+static double negative_log_likelihood(const evidence *e, int halves, double calibration)
 {
     double total = 0.0;
     for (int64_t v = 0; v < e->voxels; v++) {
         const float *logits = e->logits + v * SAMPLES * e->planes;
         const int class = e->classes[v];
         double mean = 0.0;
+        if ((e->halves[v] & halves) == 0) continue;
         for (int s = 0; s < SAMPLES; s++)
             mean += softened(logits + s * e->planes, e->planes, class, calibration) / SAMPLES;
         mean = clipped(mean);
@@ -182,7 +187,7 @@ static double to_logit(float probability, int64_t planes)
 }
 
 /* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
-static int64_t take_voxels(evidence *e, const crd_checker *checker, int sample, int64_t first, int64_t stride)
+static int64_t take_voxels(evidence *e, const crd_checker *checker, int half, int sample, int64_t first, int64_t stride)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     int64_t seen = 0, at = first;
@@ -191,34 +196,47 @@ static int64_t take_voxels(evidence *e, const crd_checker *checker, int sample, 
         for (int64_t c = 0; c < e->planes; c++)
             e->logits[(at * SAMPLES + sample) * e->planes + c] =
                 (float)to_logit(checker->probability[c * voxels + v], e->planes);
+        e->halves[at] = (uint8_t)half;
         e->classes[at++] = checker->label[v];
     }
     return at;
 }
 
 /* Golden section on log c: the likelihood has one maximum there in practice, and a local one will do. */
-static double search(const evidence *e)
+static double search(const evidence *e, int halves)
 {
     const double ratio = 0.6180339887498949;
     double low = crd_log(CRD_CALIBRATION_LOW), high = crd_log(CRD_CALIBRATION_HIGH);
     double a = high - ratio * (high - low), b = low + ratio * (high - low);
-    double at_a = negative_log_likelihood(e, crd_exp(a)), at_b = negative_log_likelihood(e, crd_exp(b));
+    double at_a = negative_log_likelihood(e, halves, crd_exp(a)), at_b = negative_log_likelihood(e, halves, crd_exp(b));
     for (int i = 0; i < SEARCH_STEPS && high - low > 1e-4; i++) {
         if (at_a < at_b) {
             high = b;
             b = a;
             at_b = at_a;
             a = high - ratio * (high - low);
-            at_a = negative_log_likelihood(e, crd_exp(a));
+            at_a = negative_log_likelihood(e, halves, crd_exp(a));
         } else {
             low = a;
             a = b;
             at_a = at_b;
             b = low + ratio * (high - low);
-            at_b = negative_log_likelihood(e, crd_exp(b));
+            at_b = negative_log_likelihood(e, halves, crd_exp(b));
         }
     }
     return crd_exp(0.5 * (low + high));
+}
+
+/* Which half chunk `i` of the `used` ones belongs to: the halves take turns block by block. */
+static int half_of(const crd_dataset *dataset, int64_t used, int64_t i)
+{
+    const int64_t chunks = crd_dataset_count(dataset);
+    int64_t changes = 0;
+    for (int64_t k = 1; k <= i; k++) {
+        changes +=
+            crd_dataset_block_of(dataset, k * chunks / used) != crd_dataset_block_of(dataset, (k - 1) * chunks / used);
+    }
+    return changes % 2 == 0 ? FIRST_HALF : SECOND_HALF;
 }
 
 /* This process's part of the `used` chunks. */
@@ -234,7 +252,7 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
         CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
         for (int s = 0; s < SAMPLES; s++) {
             crd_trainer_decode(checker->trainer, s, checker->probability);
-            taken = take_voxels(e, checker, s, e->voxels, stride > 0 ? stride : 1);
+            taken = take_voxels(e, checker, half_of(checker->dataset, used, i), s, e->voxels, stride > 0 ? stride : 1);
         }
         e->voxels = taken;
         CRD_PASS(crd_advance(checker->monitor, "calibrating", "chunks", i - begin + 1, end - begin, NULL));
@@ -243,9 +261,10 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
 }
 
 /* Everybody's evidence to everybody, in the order of the chunks and as much as one process would have taken. A row of
- * the vector is a voxel: its class, then its logits. */
+ * the vector is a voxel: its class and half, then its logits. */
 static crd_status join_evidence(crd_dist *dist, evidence *e)
 {
+    enum { CLASSES = 256 };
     const int64_t logits = SAMPLES * e->planes, row = logits + 1;
     crd_status status = CRD_OK;
     const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
@@ -263,13 +282,14 @@ static crd_status join_evidence(crd_dist *dist, evidence *e)
     float *rows = crd_shared_vector_values(vector);
     const int64_t first = bounds[rank] / row;
     for (int64_t v = first; v < bounds[rank + 1] / row; v++) {
-        rows[v * row] = e->classes[v - first];
+        rows[v * row] = (float)(e->classes[v - first] + CLASSES * e->halves[v - first]);
         memcpy(rows + v * row + 1, e->logits + (v - first) * logits, (size_t)logits * sizeof *rows);
     }
     CRD_TRY(crd_shared_vector_share(vector, bounds));
     e->voxels = bounds[size] / row;
     for (int64_t v = 0; v < e->voxels; v++) {
-        e->classes[v] = (uint8_t)rows[v * row];
+        e->classes[v] = (uint8_t)((int)rows[v * row] % CLASSES);
+        e->halves[v] = (uint8_t)((int)rows[v * row] / CLASSES);
         memcpy(e->logits + v * logits, rows + v * row + 1, (size_t)logits * sizeof *rows);
     }
 done:
@@ -277,6 +297,19 @@ done:
     crd_free(&bounds);
     crd_free(&counts);
     return status;
+}
+
+/* The number that fits all of the evidence, if numbers that were fitted to half of it help in the other half; else 1.
+ */
+static double judge(const evidence *e)
+{
+    int halves = 0;
+    for (int64_t v = 0; v < e->voxels; v++) halves |= e->halves[v];
+    if (halves != BOTH_HALVES) return 1.0;
+    const double without = negative_log_likelihood(e, BOTH_HALVES, 1.0);
+    const double with = negative_log_likelihood(e, SECOND_HALF, search(e, FIRST_HALF)) +
+                        negative_log_likelihood(e, FIRST_HALF, search(e, SECOND_HALF));
+    return with < without ? search(e, BOTH_HALVES) : 1.0;
 }
 
 crd_status crd_calibrate(crd_checker *checker, double *calibration)
@@ -293,15 +326,17 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     if (chunks == 0) return CRD_OK;
     CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES * e.planes, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
+    CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.halves));
     CRD_TRY(crd_trainer_draw_samples(trainer));
     status = take_part(checker, used, &e);
     if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
     CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));
     if (stopped) CRD_FAIL(CRD_ERR_CANCELLED, "stopped while calibrating");
     CRD_TRY(join_evidence(checker->dist, &e));
-    if (e.voxels > 0) *calibration = search(&e);
+    *calibration = judge(&e);
 done:
     crd_free(&e.logits);
     crd_free(&e.classes);
+    crd_free(&e.halves);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "validate/figures.h"
 
-typedef enum kind { REAL, COUNT, SHAPE, WORD, REALS, WORDS } kind;
+typedef enum kind { REAL, COUNT, SHAPE, WORD, REALS, WORDS, FLAG } kind; /* FLAG: true, false, or null for -1 */
 
 /* In the order of the file; a section is an object of its own. */
 typedef struct field {
@@ -37,7 +37,16 @@ static const field fields[] = {
     {NULL, "tn", COUNT, AT(tn)},
     {NULL, "volume_fraction", REAL, AT(volume_fraction)},
     {NULL, "label_fraction", REAL, AT(label_fraction)},
+    {NULL, "seen_in_training", FLAG, AT(seen_in_training)},
     {NULL, "measure", WORD, AT(measure)},
+    IN(unseen, voxels, COUNT),
+    IN(unseen, accuracy, REAL),
+    IN(unseen, dice, REAL),
+    IN(unseen, iou, REAL),
+    IN(unseen, ece, REAL),
+    IN(unseen, nll, REAL),
+    IN(unseen, p_accurate_given_certain, REAL),
+    IN(unseen, p_uncertain_given_inaccurate, REAL),
     IN(uncertainty, mean, REAL),
     IN(uncertainty, variance, REAL),
     IN(uncertainty, min, REAL),
@@ -107,6 +116,7 @@ crd_status crd_validation_create(crd_validation **out)
     CRD_PASS(crd_alloc(1, sizeof **out, "the figures", out));
     for (size_t i = 0; i < FIELDS; i++) {
         if (fields[i].kind == REAL) *(double *)field_of(&fields[i], *out) = (double)NAN;
+        if (fields[i].kind == FLAG) *(int64_t *)field_of(&fields[i], *out) = -1;
     }
     return CRD_OK;
 }
@@ -135,6 +145,9 @@ static void write_value(crd_text *text, const field *f, const void *at)
         break;
     case COUNT:
         crd_text_int(text, *(const int64_t *)at);
+        break;
+    case FLAG:
+        crd_text_add(text, *(const int64_t *)at < 0 ? "null" : *(const int64_t *)at > 0 ? "true" : "false");
         break;
     case WORD:
         crd_text_json(text, at);
@@ -228,6 +241,9 @@ static crd_status read_value(const field *f, const cJSON *item, void *at)
         break;
     case COUNT:
         *(int64_t *)at = whole(item);
+        break;
+    case FLAG:
+        *(int64_t *)at = cJSON_IsBool(item) ? cJSON_IsTrue(item) : -1;
         break;
     case WORD:
         snprintf(at, sizeof((crd_validation *)NULL)->measure, "%s", cJSON_IsString(item) ? item->valuestring : "");

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "run/read.h"
+#include "validate/seen.h"
 #include "volume/format.h"
 
 /* Raw maps have the shape that is given, and by their size the type that maps of that size have. */
@@ -275,7 +276,9 @@ static crd_box moved(const crd_input_reader *reader, const crd_box *box)
 crd_status crd_input_reader_label(crd_input_reader *reader, const crd_box *box, uint8_t *classes)
 {
     const crd_box there = moved(reader, box);
-    return crd_label_read(reader->label, &there, classes);
+    CRD_PASS(crd_label_read(reader->label, &there, classes));
+    if (reader->inputs->learnt != NULL) crd_seen_hide(reader->inputs, box, classes);
+    return CRD_OK;
 }
 
 crd_status crd_input_reader_mask(crd_input_reader *reader, const crd_box *box, uint8_t *inside)

@@ -22,8 +22,10 @@ typedef struct crd_inputs {
     crd_label *label;     /* NULL: none (a sweep over the map alone) */
     char *mask;
     int64_t mask_shape[3];
-    bool all_count; /* no mask, and every voxel is labelled */
-    double mean;    /* of the uncertainty over the voxels that count, where the run's manifest says it; else NaN */
+    bool all_count;                       /* no mask, and every voxel is labelled */
+    const struct crd_learnt_scan *learnt; /* voxels that it names don't count; NULL: all do */
+    int64_t learnt_origin[3];             /* of the maps in the scan that was learnt from */
+    double mean; /* of the uncertainty over the voxels that count, where the run's manifest says it; else NaN */
 } crd_inputs;
 
 /* Resolves the options. `inputs` is zeroed before, and closed by the caller whatever happens. */

@@ -9,6 +9,7 @@
 #include "run/paths.h"
 #include "run/read.h"
 #include "validate/figures.h"
+#include "validate/seen.h"
 
 static crd_status find_threshold(const crd_validate_options *options, crd_sweep *sweep, bool *from_manifest)
 {
@@ -114,6 +115,7 @@ crd_status crd_validate(const crd_validate_options *options, const crd_monitor *
     v->pavpu.accuracy_threshold = options->accuracy_threshold;
     snprintf(v->measure, sizeof v->measure, "%s", options->measure != NULL ? options->measure : "width");
     CRD_TRY(measure(options, &sweep, v));
+    CRD_TRY(crd_seen_measure(options, &sweep, v));
     if (options->run != NULL) CRD_TRY(write_into(options->run, v));
     if (out != NULL) {
         *out = v;

@@ -3,7 +3,7 @@
 #ifndef CRD_VOLUME_FINGERPRINT_H
 #define CRD_VOLUME_FINGERPRINT_H
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "volume/stream.h"
 
 /* One pass over the volume in small boxes; `stage` is what the monitor, which may be NULL, is told of it. */

@@ -2,7 +2,7 @@
 #ifndef CRD_VOLUME_STATISTICS_H
 #define CRD_VOLUME_STATISTICS_H
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "credence/volume.h"
 
 typedef struct crd_measure_wish {

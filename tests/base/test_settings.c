@@ -422,6 +422,7 @@ static const char train_result[] =
     "prior-narrow prior-share estimator "
     "chunk step batch lr "
     "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples "
+    "keep "
     "seed";
 
 /* Everything that the library's tables have outside CRD_SCOPE_RESULT, and for those whose runs are resumed also what is
@@ -499,9 +500,45 @@ static void test_json_goes_up_to_a_scope(void)
     crd_settings_clear(&scoped, &o);
 }
 
+/* Whether a setting was set, to whatever value; not by a default, a null, or a value that was refused. */
+static void test_marks(void)
+{
+    typedef struct marked {
+        int64_t step;
+        char *kind;
+        bool step_set, kind_set;
+    } marked;
+    static const crd_setting marked_rows[] = {{.name = "step",
+                                               .kind = CRD_SETTING_INT,
+                                               .offset = offsetof(marked, step),
+                                               .mark = offsetof(marked, step_set),
+                                               .initial = "3",
+                                               .low = 1,
+                                               .high = 9},
+                                              {.name = "kind",
+                                               .kind = CRD_SETTING_CHOICE,
+                                               .offset = offsetof(marked, kind),
+                                               .mark = offsetof(marked, kind_set),
+                                               .initial = "a",
+                                               .choices = "a|b"}};
+    const crd_settings own = {.title = "marks", .rows = marked_rows, .count = 2};
+    marked m;
+    memset(&m, 1, sizeof m);
+    CHECK_OK(crd_settings_default(&own, &m));
+    CHECK(!m.step_set && !m.kind_set);
+    CHECK_FAILS(crd_settings_set(&own, &m, "step", "10"), CRD_ERR_ARGUMENT, "between 1 and 9");
+    CHECK_OK(crd_settings_from_json(&own, &m, "{\"kind\": null}", "x.json", NULL));
+    CHECK(!m.step_set && !m.kind_set);
+    CHECK_OK(crd_settings_set(&own, &m, "step", "3"));
+    CHECK_OK(crd_settings_from_json(&own, &m, "{\"kind\": \"a\"}", "x.json", NULL));
+    CHECK(m.step_set && m.kind_set);
+    crd_settings_clear(&own, &m);
+    CHECK(!m.step_set && !m.kind_set);
+}
+
 TEST_MAIN(TEST(test_defaults), TEST(test_a_default_outside_its_range_is_refused), TEST(test_values_from_text),
           TEST(test_wrong_values_keep_the_old_ones), TEST(test_json_sets_what_flags_did_not),
           TEST(test_json_may_use_other_names), TEST(test_wrong_json_is_refused), TEST(test_json_round_trip_is_exact),
           TEST(test_empty_pairs_come_back), TEST(test_json_has_the_table_s_order), TEST(test_numbers_as_text),
-          TEST(test_the_locale_does_not_matter), TEST(test_nearest_names), TEST(test_every_setting_has_its_scope),
-          TEST(test_json_goes_up_to_a_scope))
+          TEST(test_the_locale_does_not_matter), TEST(test_nearest_names), TEST(test_marks),
+          TEST(test_every_setting_has_its_scope), TEST(test_json_goes_up_to_a_scope))

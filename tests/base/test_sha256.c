@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/random/philox.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "harness.h"
 #include "volume_tools.h"
 

@@ -6,7 +6,7 @@
 #   no_out, no_err        nothing was written there
 #   no_err_but REGEX      every line of stderr matches
 #   needs_gpu             ends the test here if the program finds no GPU
-#   $untrained            what training says of a network that it stopped too early to calibrate
+#   $untrained            what training says of a network that it stopped too early
 #   $python               a Python, of which only the standard library is sure to be there
 set -uo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # a bare machine has root alone
@@ -15,7 +15,7 @@ python=${CREDENCE_PYTHON:-/usr/bin/python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
-untrained='warning: the calibration \(0\.1\) is at the end of its range'
+untrained='warning: (the calibration \(0\.1\) is at the end of its range|the model is not better than a threshold)'
 [ -x "$CREDENCE_PROGRAM" ] || { echo "there is no program $CREDENCE_PROGRAM"; exit 1; }
 
 complain() {

@@ -99,7 +99,7 @@ def content(name):
 
 def make_data():
     noise = np.random.default_rng(4)
-    z, y, x = np.meshgrid(np.arange(16), np.arange(32), np.arange(48), indexing="ij")
+    z, y, x = np.meshgrid(np.arange(16), np.arange(48), np.arange(64), indexing="ij")
     label = ((z - 8) ** 2 + ((y % 16) - 8) ** 2 + ((x % 16) - 8) ** 2 < 30).astype(np.uint8)
     np.save("scan.npy", (label * 2000 + noise.normal(8000, 900, label.shape)).astype(np.uint16))
     np.save("label.npy", np.where(noise.random(label.shape) < 0.1, 7, label).astype(np.uint8))
@@ -110,7 +110,7 @@ def make_data():
 
 def train(output, *more):
     return ["train", "--scan", "scan.npy", "--label", "label.npy", "--ignore", "7", "-o", output, "--filters", "4",
-            "--chunk", "8,16,16", "--step", "2", "--batch", "3", "--epochs", "9", "--max-steps", "15", "--kl-batches", "50",
+            "--chunk", "8,16,16", "--step", "1", "--batch", "3", "--epochs", "9", "--max-steps", "15", "--kl-batches", "50", "--kl-step", "0",
             "--checkpoint-every", "2", "--threads", "1"] + list(more)
 
 

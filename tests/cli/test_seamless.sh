@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# credence predict --mode seamless from outside: every voxel once, the same bytes however the work is divided, tiles that
-# meet, a certificate that says when they don't, and what is refused.
+# Seamless runs of credence predict from outside: when a run is one, every voxel once, the same bytes however the work is
+# divided, tiles that meet, a certificate that says when they don't, and what is refused.
 . "$(dirname "$0")/common.sh"
 cd "$folder" || exit 1
 "$CREDENCE_BUILD/tests/make_model" bare.h5 bcnn 8 16,16,16 || exit 1
@@ -76,26 +76,70 @@ run predict --model bcnn.h5 --scan scan.npy -o none --mode seamless --dry-run --
 same "$(json 'len(d["chunks"]), d["mode"], d["halo"]')" "1 seamless 40"
 [ ! -e none ] || complain "a dry run wrote something"
 
+# Which mode a run has: what is given decides, be it a default, then the model and the chunks that it learnt from.
+/usr/bin/python3 - <<'PYTHON' || exit 1
+import numpy as np
+rng = np.random.default_rng(2)
+grey = rng.normal(3000, 300, (32, 64, 72))
+np.save("wide.npy", grey.astype(np.float32))
+np.save("wide_label.npy", (grey > 3000).astype(np.uint8))
+PYTHON
+wide=(--scan wide.npy --label wide_label.npy --filters 4 --batch 1 --max-steps 1 --epochs 1 --valid-fraction 0 --quiet)
+run train "${wide[@]}" -o wide.h5 --chunk 32,64,64; expect 0
+run train "${wide[@]}" -o flat.h5 --chunk 24,64,64; expect 0
+mode() { run predict --model "$1" --scan wide.npy -o none --dry-run --json "${@:3}"; expect 0; same "$(json 'd["mode"]')" "$2"; }
+mode wide.h5 seamless; err 'every voxel is computed once, in tiles with frozen norms; --step 3 averages'
+mode flat.h5 overlap; err 'chunks overlap and are averaged: the model learnt from chunks of less than 32,64,64; --mode seamless'
+mode wide.h5 seamless --draws shared --estimator mean
+mode wide.h5 overlap --norm none
+for words in '--step 3' '--trim 0.1' '--aggregate chunks' '--chunk auto' '--draws per-chunk' '--norms chunk' '--mode overlap'; do
+    mode wide.h5 overlap $words
+done
+mode wide.h5 overlap --mode overlap --step 3 --norms chunk
+for words in '--mode seamless' '--halo 40' '--tile 32,64,72' '--norms training' '--norms scan'; do
+    mode flat.h5 seamless $words
+done
+mode bare.h5 overlap
+mode bare.h5 seamless --norms scan
+echo '{"step": 3}' >step.json
+mode wide.h5 overlap --config step.json
+run predict --model wide.h5 --scan wide.npy -o plain --samples 2 --quiet; expect 0
+same "$(manifest plain 'd["mode"], d["settings"]["mode"], d["settings"]["halo"], "chunk" in d["settings"]')" "seamless seamless 40 False"
+mode flat.h5 seamless --config plain/manifest.json
+run predict --model wide.h5 --scan wide.npy -o stepped --samples 2 --step 1 --quiet; expect 0
+same "$(manifest stepped 'd["mode"], "mode" in d["settings"], d["settings"]["trim"]')" "overlap False 0.1"
+mode wide.h5 overlap --config stepped/manifest.json
+run report plain -o plain.html --quiet; expect 0
+grep -q 'Every voxel was computed once, in tiles: .*pieces of the training scans\.' plain.html || complain "the report doesn't say how the scan was covered"
+run report bcnn -o bcnn.html --quiet; expect 0
+grep -qE 'Tiles (are invisible|can be seen</strong>): at [1-9][0-9]* places? on their borders the probability differs by' bcnn.html || complain "the report doesn't say whether tiles can be seen"
+run report stepped -o stepped.html --quiet; expect 0
+grep -q 'Every voxel is the mean of 1 to ' stepped.html || complain "the report doesn't say that chunks overlap"
+
 # A halo that is far too small is noticed.
 run "${base[@]}" -o no_halo --halo 0; expect 0; err 'warning: tiles can be seen: where their borders were looked at \(places: [1-9][0-9]*\), the probability changes by up to 0\.[0-9]{3}'
 
 # What doesn't go together, or can't be.
 refused() { run predict --model "$1" --scan scan.npy -o refused "${@:3}"; expect "${refusal:-1}"; err "$2"; [ ! -e refused ] || complain "a refused run left its folder"; }
 refused bare.h5 'carries no pieces .*--norms scan' --mode seamless
+refused bare.h5 'halo is about tiles, and the model bare.h5 carries no pieces .*--norms scan' --halo 40
+refusal=2
 refused bcnn.h5 'seamless doesn.t go with --norms chunk' --mode seamless --norms chunk
-refused bcnn.h5 'norms training goes with --mode seamless' --norms training
-for words in '--chunk 16,16,16' '--step 2' '--trim 0.2' '--aggregate samples' '--draws per-chunk'; do
-    refused bcnn.h5 "seamless doesn.t go with ${words%% [0-9]*}" --mode seamless $words
+refused bcnn.h5 'norms training goes with --mode seamless and not with --mode overlap' --norms training --mode overlap
+refused bcnn.h5 'norms scan goes with --mode seamless and not with --step' --norms scan --step 3
+for words in '--chunk 16,16,16' '--step 3' '--trim 0.1' '--aggregate chunks' '--draws per-chunk'; do
+    refused bcnn.h5 "seamless doesn.t go with ${words%% [0-9c]*}" --mode seamless $words
 done
+refused bcnn.h5 'halo goes with --mode seamless and not with --step' --halo 40 --step 3
+refused bcnn.h5 'tile goes with --mode seamless and not with --norms chunk' --tile 16,16,16 --norms chunk
+refused bcnn.h5 'halo' --mode seamless --halo -8
+refused bcnn.h5 'mode' --mode tiles
+refusal=1
 refused bcnn.h5 'measuring the norms. statistics takes [0-9]+ MiB of memory, and max-memory allows 120 MiB' --mode seamless --tile 8,8,8 --halo 8 --samples 1 --max-memory 120M
 refused bcnn.h5 'norm none doesn.t go with --norms training' --mode seamless --norm none
-refused bcnn.h5 'halo goes with --mode seamless' --halo 16
-refused bcnn.h5 'tile goes with --mode seamless' --tile 16,16,16
-refused bcnn.h5 'multiple of 8 voxels, not 20' --mode seamless --halo 20
+refusal=2 refused bcnn.h5 'halo must be a multiple of 8, not 20' --mode seamless --halo 20
 refused bcnn.h5 'halo of 24 voxels is larger than the tile' --mode seamless --tile 16,16,16 --halo 24
-refused bcnn.h5 'a tile of 16,12,16' --mode seamless --tile 16,12,16 --halo 8
-refusal=2 refused bcnn.h5 'halo' --mode seamless --halo -8
-refusal=2 refused bcnn.h5 'mode' --mode tiles
+refusal=2 refused bcnn.h5 'tile must be a multiple of 8 along every axis, not 16,12,16' --mode seamless --tile 16,12,16 --halo 8
 
 # Damaged pieces.
 /usr/bin/python3 - <<'PYTHON' || { echo "skipped: damaged pieces: no h5py here"; finish; }

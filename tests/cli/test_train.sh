@@ -36,7 +36,7 @@ names() { find . -maxdepth 1 -name "$1*" -printf '%f\n' | sort | tr '\n' ' '; }
 
 # shellcheck disable=SC2086
 run train --scan scan.npy --label label.npy -o m.h5 $small; expect 0
-out '^Trained m\.h5: '; out 'On the part it never learnt from'; out 'm\.progress\.png'
+out '^Trained m\.h5: '; out 'where it never learnt'; out 'm\.progress\.png'
 out '^ +credence predict --model m\.h5 --scan scan\.npy -o prediction$'
 err 'foreground is 1'; err 'chunks of 8,16,16 \(z,y,x\) to learn from'
 names m. | grep -qE '^m\.best\.h5 m\.ckpt\.h5 m\.h5 m\.log\.jsonl (m\.progress\.png )?$' || complain "files: $(names m.)"

@@ -46,7 +46,7 @@ def make_data():
 def command(output, kind="bcnn", label="label.npy", **more):
     settings = {"scan": path("scan.npy"), "label": path(label), "output": path(output), "kind": kind, "filters": 4,
                 "chunk": "8,16,16", "step": 2, "batch": 3, "epochs": 3, "checkpoint-every": 2, "max-steps": 26,
-                "threads": 2, "kl-batches": 50}
+                "threads": 2, "kl-batches": 50, "kl-step": 0}
     settings.update({key.replace("_", "-"): value for key, value in more.items()})
     words = [PROGRAM, "train"]
     for key, value in settings.items():
@@ -113,7 +113,7 @@ def stopped(number, seconds):
     process.send_signal(number)
     out, err = process.communicate()
     if process.returncode != 0:  # a fast machine may be done already
-        check(process.returncode == 1 and "--resume" in err and ("after step" in err or "calibrating" in err), f"{number.name}: {err}")
+        check(process.returncode == 1 and "--resume" in err and ("after step" in err or "all steps are done" in err), f"{number.name}: {err}")
         check(os.path.exists(path(f"{name}.ckpt.h5")), f"{number.name}: no checkpoint")
         check(not os.path.exists(path(f"{name}.lock")), f"{number.name}: a lock file is left behind")
     run = train(f"{name}.h5", resume=True)

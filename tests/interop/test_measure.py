@@ -7,7 +7,8 @@ import tempfile
 
 try:
     import numpy as np
-    from scipy import ndimage
+    from scipy import ndimage, sparse
+    from scipy.sparse.linalg import spsolve
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -182,5 +183,73 @@ for name, p in boxed.items():
     if name.startswith("percolat"):
         continue  # the faces of the box are those of the volume
     check(p["segmentation"] == masked[name]["segmentation"], f"box and mask differ in {name}")
+
+
+def diffusivity(phase, spacing, axis):
+    """Of what joins both faces, by a direct solver."""
+    labels = ndimage.label(phase)[0]
+    joining = set(np.unique(labels.take(0, axis))) & set(np.unique(labels.take(-1, axis))) - {0}
+    cells = np.isin(labels, list(joining))
+    if not cells.any():
+        return 0.0
+    number, n, volume = np.full(phase.shape, -1), cells.sum(), np.prod(spacing)
+    number[cells] = np.arange(n)
+    rows, columns, values, diagonal, right = [], [], [], np.zeros(n), np.zeros(n)
+    for k in range(3):
+        a, b = number.take(range(phase.shape[k] - 1), k).ravel(), number.take(range(1, phase.shape[k]), k).ravel()
+        both = (a >= 0) & (b >= 0)
+        a, b, g = a[both], b[both], volume / spacing[k] ** 2
+        rows += [a, b]
+        columns += [b, a]
+        values += [np.full(len(a), -g)] * 2
+        np.add.at(diagonal, a, g)
+        np.add.at(diagonal, b, g)
+    face = 2 * volume / spacing[axis] ** 2
+    first, last = (number.take(at, axis).ravel() for at in (0, -1))
+    first, last = first[first >= 0], last[last >= 0]
+    np.add.at(diagonal, first, face)
+    np.add.at(diagonal, last, face)
+    right[first] += face
+    everybody = np.arange(n)
+    system = sparse.csc_matrix((np.concatenate(values + [diagonal]), (np.concatenate(rows + [everybody]), np.concatenate(columns + [everybody]))))
+    c = spsolve(system, right)
+    length = phase.shape[axis] * spacing[axis]
+    return (face * (1 - c[first])).sum() * length / (phase.size * volume / length)
+
+
+# transport: open space, channels, layers in series, random fields against a direct solver
+def transport(phase, spacing, *more):
+    np.save(path("seg.npy"), phase.astype("u1"))
+    return by_name(run(path("seg.npy"), "--phase", 1, "--spacing", ",".join(map(str, spacing)) + ",um", "--properties", "transport", *more))
+
+
+channels = np.zeros((12, 9, 10), bool)
+channels[:, 2:4, :] = channels[:, 7, 3] = True
+for spacing in ((1, 1, 1), (0.65, 1, 2)):
+    open_space = transport(np.ones((9, 10, 11), bool), spacing)
+    through = transport(channels, spacing)
+    for axis in AXES:
+        near(open_space[f"d_rel_{axis}"]["segmentation"], 1.0, "open space", 1e-6)
+    near(through["d_rel_z"]["segmentation"], channels.mean(), "channels", 1e-6)
+    near(through["tortuosity_factor_z"]["segmentation"], 1.0, "tortuosity of channels", 1e-6)
+    check(through["d_rel_y"]["segmentation"] == 0 and through["tortuosity_factor_y"]["segmentation"] is None, "nothing percolates")
+for seed, spacing in enumerate([(1, 1, 1), (0.65, 0.65, 0.65), (1, 2, 0.5)]):
+    phase = field((18, 20, 22), (1.5 + 0.3 * seed,) * 3, 0.1, 20 + seed)
+    fine, rough = transport(phase, spacing, "--tolerance", "1e-7"), transport(phase, spacing, "--tolerance", "0.01")
+    for k, axis in enumerate(AXES):
+        exact = diffusivity(phase, spacing, k)
+        value = fine[f"d_rel_{axis}"]["segmentation"]
+        check(abs(value - exact) <= 1e-6 * max(exact, 1e-12), f"D_rel {seed} {axis}: {value}, not {exact}")
+        worse = rough[f"d_rel_{axis}"]["segmentation"]
+        check(worse >= value * (1 - 1e-6) and worse <= value * 1.02, f"D_rel {seed} {axis} falls to its limit: {worse}, {value}")
+
+# local thickness of a slab, and a ball
+slab = np.zeros((30, 8, 9), bool)
+slab[10:16] = True
+np.save(path("seg.npy"), slab.astype("u1"))
+thick = by_name(run(path("seg.npy"), "--properties", "thickness", "--spacing", "0.5,0.5,0.5,um"))
+for name in ("thickness_mean", "thickness_median", "thickness_max"):
+    near(thick[name]["segmentation"], 3.0, name)
+near(thick["thickness_std"]["segmentation"] + 1, 1.0, "thickness_std")
 
 sys.exit(1 if failures else 0)

@@ -53,6 +53,37 @@ def one_chunk():
     near(manifest["uncertainty"]["max"], volume("one", "unc").max(), 0)
 
 
+def fractions(run, manifest, inside=True):
+    """Both estimates of the volume fraction, over the classes and their samples."""
+    found, classes = manifest["volume_fraction"], manifest["classes"]
+    counted = np.broadcast_to(inside, volume(run, "prob").shape)
+    near(found["segmentation"], volume(run, "seg")[counted].mean(), 1e-12)
+    probability = volume(run, "prob")[counted].astype(float)
+    near(found["mean_probability"], probability.mean(), 2.0**-33)
+    near(manifest["likeness"]["expected_error"], np.minimum(probability, 1 - probability).mean(), 2.0**-33)
+    assert [(c["name"], c["value"]) for c in classes] == [("background", 0), ("foreground", 1)]
+    near(classes[0]["segmentation"] + classes[1]["segmentation"], 1, 1e-15)
+    if "samples" not in found:
+        assert set(found) == {"segmentation", "mean_probability"} and "mean" not in classes[1]
+        return
+    assert found["mean"] == found["mean_cut"] == classes[1]["mean"] and found["samples"] == classes[1]["samples"]
+    near(found["mean"], np.mean(found["samples"]), 1e-12)
+    near(found["interval90"], np.percentile(found["samples"], [5, 95]), 1e-12)
+    near(classes[0]["samples"], 1 - np.array(found["samples"]), 1e-15)
+    near(classes[0]["interval90"], 1 - np.array(found["interval90"][::-1]), 1e-15)
+    near(classes[0]["mean"], 1 - found["mean"], 1e-15)
+
+
+def both_estimates():
+    np.save("inside.npy", (np.random.default_rng(5).random((16, 24, 24)) < 0.7).astype(np.uint8))
+    for i, flags in enumerate((["--chunk", "8,16,16", "--step", "2"], ["--mask", "inside.npy"], ["--draws", "per-chunk"],
+                               ["--mode", "seamless", "--norms", "scan", "--tile", "8,16,16", "--halo", "8"],
+                               ["--mode", "seamless", "--norms", "scan", "--tile", "8,16,16", "--halo", "8", "--mask",
+                                "inside.npy"])):
+        manifest = predict(f"estimates{i}", "--samples", "4", *flags)
+        fractions(f"estimates{i}", manifest, np.load("inside.npy") > 0 if "--mask" in flags else True)
+
+
 def overlap():
     """Percentiles of averaged samples, from the samples that were saved (in steps of 1/65535)."""
     predict("samples", "--chunk", "16,16,16", "--samples", "6", "--save-samples", "u16", "--aggregate", "samples",
@@ -98,6 +129,7 @@ def main():
         rng = np.random.default_rng(3)
         np.save("scan.npy", rng.normal(100, 20, (16, 24, 24)).cumsum(2).astype(np.float32))
         one_chunk()
+        both_estimates()
         overlap()
         probes()
 

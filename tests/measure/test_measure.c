@@ -230,6 +230,41 @@ static void test_same_bytes(void)
     CHECK_FAILS(measure(&c, &m), CRD_ERR_MEMORY, "max-memory");
 }
 
+/* Passes for every realisation give the same bytes for any number of threads, and say what they need. */
+static void test_slow_same_bytes(void)
+{
+    call c = {.shape = {19, 26, 40}, .spacing = "0.5,0.7,0.9,um", .properties = "all", .threads = "1"};
+    crd_measurement *m = NULL;
+    fill(c.shape, gyroid, 12.0);
+    CHECK_OK(measure(&c, &m));
+    char *first = json_without_times(m), *again = NULL;
+    CHECK(value(m, "d_rel_z") > 0.1 && value(m, "d_rel_z") < value(m, "volume_fraction"));
+    CHECK_NEAR(value(m, "tortuosity_factor_x") * value(m, "d_rel_x"), value(m, "volume_fraction"), 1e-12);
+    CHECK(value(m, "thickness_max") >= value(m, "thickness_mean") && value(m, "thickness_mean") > 1.0);
+    crd_measurement_free(&m);
+    c.threads = "3";
+    CHECK_OK(measure(&c, &m));
+    CHECK((again = json_without_times(m)) != NULL && strcmp(first, again) == 0);
+    crd_settings_free_text(&again);
+    crd_settings_free_text(&first);
+    crd_measurement_free(&m);
+    c.properties = "transport";
+    c.memory = "1M";
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_MEMORY, "transport needs");
+    c.memory = NULL;
+    memset(voxels, 0, 19 * 26 * 40);
+    c.phase = "1";
+    CHECK_OK(measure(&c, &m)); /* empty */
+    CHECK(value(m, "d_rel_z") == 0.0 && isnan(value(m, "tortuosity_factor_z")));
+    crd_measurement_free(&m);
+    memset(voxels, 1, 19 * 26 * 40);
+    c.properties = "all";
+    CHECK_OK(measure(&c, &m)); /* full */
+    CHECK_NEAR(value(m, "d_rel_y"), 1.0, 1e-9);
+    CHECK(isnan(value(m, "thickness_mean")));
+    crd_measurement_free(&m);
+}
+
 /* Mirrored, and with z and x exchanged. */
 static void test_turned(void)
 {
@@ -321,5 +356,5 @@ static void test_phases(void)
     crd_measurement_free(&one);
 }
 
-TEST_MAIN(TEST(test_shapes), TEST(test_small), TEST(test_same_bytes), TEST(test_turned), TEST(test_odd_input),
-          TEST(test_phases))
+TEST_MAIN(TEST(test_shapes), TEST(test_small), TEST(test_same_bytes), TEST(test_slow_same_bytes), TEST(test_turned),
+          TEST(test_odd_input), TEST(test_phases))

@@ -9,7 +9,7 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
     grep -rnE '^ *#include "' src "${code[@]}" | awk -F: '
         BEGIN {
             split("credence build_config.h 0 base 1 draw 2 volume 3 phantom chunk 4 run 5 net ops backend bayes 6 " \
-                  "predict train dist 7 validate measure 8 report 9", words, " ")
+                  "predict train dist 7 validate measure surface propagate 8 report 9", words, " ")
             for (i = 1; i in words; i++)
                 if (words[i] ~ /^[0-9]$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }
                 else waiting[words[i]]

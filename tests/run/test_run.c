@@ -77,6 +77,10 @@ static void test_round_trip(void)
         {CRD_OUTPUT_PERCENTILE, "s_p0.npy", CRD_F32, 1.0, {0, 0}, 2}};
     crd_run_interval intervals[] = {{"33-67", 0.1, 0.0, 1.0 / 3.0, "123456789012345678901234567890", {0.25, 0.5}}};
     double samples[] = {0.1, 0.2, 0.7};
+    crd_run_class classes[] = {
+        {"background", 0.0, 0.7, 2.0 / 3.0, {0.6, 0.7}, {.count = 0}},
+        {"foreground", 1.0, 0.3, 1.0 / 3.0, {0.3, 0.4}, {samples, 3}},
+    };
     char *warnings[] = {"one", "two \"quoted\""};
     char *path = NULL;
     crd_manifest m = {.program = "1.2.3",
@@ -91,7 +95,15 @@ static void test_round_trip(void)
                       .uncertainty = intervals[0],
                       .intervals = intervals,
                       .interval_count = 1,
-                      .fraction = {.segmentation = 0.3, .mean = 1.0 / 3.0, .samples = {samples, 3}},
+                      .fraction = {.segmentation = 0.3,
+                                   .mean = 1.0 / 3.0,
+                                   .mean_cut = 1.0 / 3.0,
+                                   .mean_probability = 0.35,
+                                   .interval90 = {0.1, 0.65},
+                                   .samples = {samples, 3}},
+                      .likeness = {0.07, 0.05, (double)NAN},
+                      .classes = classes,
+                      .class_count = 2,
                       .seams = {.at = 0.5, .elsewhere = 0.25, .ratio = (double)NAN},
                       .warnings = {warnings, 2},
                       .settings = cJSON_Parse("{\"mask\": \"cylinder\", \"shape\": [7, 8, 9], \"type\": \"u16be\", "
@@ -120,6 +132,14 @@ static void test_round_trip(void)
     CHECK(strcmp(r.intervals[0].text, "33-67") == 0 && r.intervals[0].fractions[1] == 0.5 &&
           r.uncertainty.fractions[0] == 0.25);
     CHECK(r.fraction.segmentation == 0.3 && r.fraction.mean == 1.0 / 3.0 && r.fraction.samples.count == 3);
+    CHECK(r.fraction.mean_cut == 1.0 / 3.0 && r.fraction.mean_probability == 0.35);
+    CHECK(r.fraction.interval90[0] == 0.1 && r.fraction.interval90[1] == 0.65);
+    CHECK(r.class_count == 2 && strcmp(r.classes[0].name, "background") == 0 && r.classes[1].value == 1.0);
+    CHECK(r.classes[0].segmentation == 0.7 && r.classes[0].samples.count == 0 && isnan(r.classes[0].mean));
+    CHECK(r.classes[1].mean == 1.0 / 3.0 && r.classes[1].interval90[1] == 0.4);
+    CHECK(r.classes[1].samples.count == 3 && r.classes[1].samples.items[2] == 0.7);
+    CHECK(r.likeness.expected_error == 0.07 && r.likeness.training_expected_error == 0.05);
+    CHECK(isnan(r.likeness.histogram_distance));
     CHECK(r.warnings.count == 2 && strcmp(r.warnings.items[1], warnings[1]) == 0);
     CHECK(cJSON_Compare(r.settings, m.settings, true) && cJSON_Compare(r.identity, m.identity, true));
     CHECK(crd_manifest_boxed(&r) && strcmp(crd_manifest_mask(&r), "cylinder") == 0);

@@ -224,6 +224,7 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
     } else {
         CRD_PASS(assign_json(found.row, options, item));
     }
+    crd_setting_mark(found.row, options, !cJSON_IsNull(item));
     if (given != NULL) given[found.row - table->rows] = true;
     return CRD_OK;
 }

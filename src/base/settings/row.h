@@ -18,7 +18,13 @@ static inline const void *crd_setting_value(const crd_setting *row, const void *
     return (const char *)options + row->offset;
 }
 
-/* Sets the field from text; on failure the old value stays and the sentence begins with the row's name. */
+/* Says whether the setting has been set, where somebody wants to know. */
+static inline void crd_setting_mark(const crd_setting *row, void *options, bool set)
+{
+    if (row->mark != 0) *(bool *)((char *)options + row->mark) = set;
+}
+
+/* Sets the field from text, and no mark; on failure the old value stays and the sentence begins with the row's name. */
 crd_status crd_setting_assign(const crd_setting *row, void *options, const char *text);
 
 /* "33-67,5-95"; free the items with crd_free. `name` is the setting's, for the sentence. */

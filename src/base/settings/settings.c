@@ -60,6 +60,7 @@ static crd_status assign_int(const crd_setting *row, int64_t *field, const char 
         return crd_fail(CRD_ERR_ARGUMENT, "%s must be a whole number, not '%s'", row->name, text);
     }
     CRD_PASS(check_range(row, (double)value, text));
+    if (row->check != NULL) CRD_PASS(row->check(row->name, text));
     *field = value;
     return CRD_OK;
 }
@@ -260,6 +261,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
 {
     void *field = crd_setting_field(row, options);
     crd_text_list *list = NULL;
+    crd_setting_mark(row, options, false);
     switch (row->kind) {
     case CRD_SETTING_FLAG:
         *(bool *)field = false;
@@ -311,6 +313,7 @@ crd_status crd_settings_default(const crd_settings *table, void *options)
     /* All fields are made empty first, so that a failure half-way leaves something that can be cleared. */
     for (size_t i = 0; i < table->count; i++) {
         memset(crd_setting_field(&table->rows[i], options), 0, field_bytes(table->rows[i].kind));
+        crd_setting_mark(&table->rows[i], options, false);
     }
     for (size_t i = 0; i < table->count; i++) {
         const crd_setting *row = &table->rows[i];
@@ -334,7 +337,11 @@ crd_status crd_settings_set(const crd_settings *table, void *options, const char
     crd_status status = CRD_OK;
     const char **names = NULL;
     const crd_setting *row = crd_settings_find(table, name);
-    if (row != NULL) return crd_setting_assign(row, options, text);
+    if (row != NULL) {
+        CRD_PASS(crd_setting_assign(row, options, text));
+        crd_setting_mark(row, options, true);
+        return CRD_OK;
+    }
     CRD_TRY(crd_alloc((int64_t)table->count, sizeof *names, "a list of names", &names));
     for (size_t i = 0; i < table->count; i++) names[i] = table->rows[i].name;
     const char *nearest = crd_nearest_name(name, names, table->count);

@@ -18,7 +18,7 @@ struct crd_growing_volumes {
     int64_t layer, layers;
     uint8_t *ready;   /* by slice of the box */
     uint8_t *written; /* by layer */
-    float *values;    /* as they lie among the finished slices: any stored type */
+    void *values;     /* as they lie among the finished slices: any stored type */
     void *converted;
 };
 
@@ -31,7 +31,7 @@ int64_t crd_growing_volumes_bytes(const crd_request *request)
 {
     /* Voxels of a row of chunks twice, and each volume's chunk and its packed form. */
     const int64_t voxels = DEPTH * ROWS * request->box.size[2], chunk = DEPTH * ROWS * ROWS * 4;
-    return voxels * (int64_t)(sizeof(float) + sizeof(uint16_t)) + 2 * chunk * request->output_count;
+    return voxels * (int64_t)(sizeof(uint64_t) + sizeof(uint16_t)) + 4 * chunk * request->output_count;
 }
 
 static crd_status begin_volumes(crd_growing_volumes *growing, const char *folder, bool resume)
@@ -69,7 +69,7 @@ crd_status crd_growing_volumes_create(const crd_request *request, crd_partial *p
     CRD_TRY(crd_alloc(growing->layers, 1, "the growing volumes", &growing->written));
     memcpy(growing->ready, crd_partial_finished(partial), (size_t)depth);
     const int64_t voxels = growing->layer * ROWS * request->box.size[2];
-    CRD_TRY(crd_alloc(voxels, sizeof *growing->values, "the growing volumes", &growing->values));
+    CRD_TRY(crd_alloc(voxels, sizeof(uint64_t), "the growing volumes", &growing->values));
     CRD_TRY(crd_alloc(voxels, sizeof(uint16_t), "the growing volumes", &growing->converted));
     CRD_TRY(crd_growing_volumes_advance(growing, monitor));
     *out = growing;

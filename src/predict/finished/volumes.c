@@ -138,7 +138,7 @@ void crd_output_info(const crd_request *request, const crd_output *output, crd_v
 }
 
 /* `count` slices as the volume holds them: in one of the two buffers. */
-static crd_status read_slices(const writing *w, const crd_output *output, int64_t first, int64_t count, float *values,
+static crd_status read_slices(const writing *w, const crd_output *output, int64_t first, int64_t count, void *values,
                               uint16_t *converted, const void **voxels)
 {
     const int64_t slice = w->request->box.size[1] * w->request->box.size[2];
@@ -159,9 +159,10 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
     const crd_box *box = &w->request->box;
     const int64_t slice = box->size[1] * box->size[2];
     const void *voxels;
-    float *values = NULL;       /* as they lie among the finished slices: any stored type */
+    void *values = NULL;        /* as they lie among the finished slices: any stored type */
     uint16_t *converted = NULL; /* as they are written, where that is another type */
-    CRD_TRY(crd_alloc(w->batch * slice, sizeof *values, "slices of a volume", &values));
+    CRD_TRY(crd_alloc(w->batch * slice, output->type == CRD_U64 ? sizeof(uint64_t) : sizeof(float),
+                      "slices of a volume", &values));
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *converted, "slices of a volume", &converted));
     for (int64_t z = 0; z < box->size[0]; z += w->batch) {
         const int64_t count = box->size[0] - z < w->batch ? box->size[0] - z : w->batch;
@@ -176,6 +177,11 @@ done:
     return status;
 }
 
+static bool packs(const char *format)
+{
+    return strcmp(format, crd_format_hdf5.name) == 0 || strcmp(format, crd_format_zarr.name) == 0;
+}
+
 static crd_status write_volume(writing *w, const crd_output *output)
 {
     crd_status status = CRD_OK;
@@ -183,7 +189,8 @@ static crd_status write_volume(writing *w, const crd_output *output)
     char *path = NULL;
     crd_volume_info info;
     crd_output_info(w->request, output, &info);
-    const crd_volume_options options = {.format = w->request->format};
+    const bool bits = output->role == CRD_OUTPUT_SAMPLE_BITS; /* most voxels are unanimous, so they pack well */
+    const crd_volume_options options = {.format = w->request->format, .compress = bits && packs(w->request->format)};
     CRD_TRY(crd_join_path(w->folder, output->file, "", &path));
     CRD_TRY(crd_volume_create(path, &info, &options, &volume));
     CRD_TRY(fill_volume(w, output, volume));

@@ -68,12 +68,21 @@ void crd_slice_free(crd_slice *slice)
     crd_free(&slice->memory);
 }
 
+/* Quantities that are sums themselves. Bits of samples, which come behind them, are made of one sum for each sample. */
+static int64_t first_bits(const crd_request *request)
+{
+    const int64_t words = request->save_bits ? (request->samples + 63) / 64 : 0;
+    return request->quantity_count - words;
+}
+
 void crd_accumulator_shape(const crd_request *request, crd_slab_shape *out)
 {
     int64_t least, most;
     crd_plan_coverage(&request->plan, &least, &most);
     *out = (crd_slab_shape){.height = request->box.size[1], .width = request->box.size[2]};
-    out->sums = request->aggregate_samples ? request->samples : request->quantity_count;
+    out->sums = request->aggregate_samples ? request->samples
+                : request->save_bits       ? first_bits(request) + request->samples
+                                           : request->quantity_count;
     out->wide = most > NARROW_COVERAGE;
     for (int64_t row = 0; row < request->count[0]; row++) {
         int64_t begin, end;
@@ -167,6 +176,7 @@ static addend addend_of(const crd_request *request, const crd_chunk_result *resu
 {
     const int64_t voxels = result->kept.size[0] * result->kept.size[1] * result->kept.size[2];
     if (request->aggregate_samples) return (addend){.real = result->samples + sum * voxels};
+    if (sum >= first_bits(request)) return (addend){.real = result->samples + (sum - first_bits(request)) * voxels};
     const crd_quantity *q = &request->quantities[sum];
     switch (q->kind) {
     case CRD_PROBABILITY:
@@ -178,6 +188,7 @@ static addend addend_of(const crd_request *request, const crd_chunk_result *resu
     case CRD_WIDTH:
         return (addend){.plus = result->percentiles[q->high], .minus = result->percentiles[q->low]};
     case CRD_SAMPLE:
+    case CRD_SAMPLE_BITS:
         break;
     }
     return (addend){.real = result->samples + q->low * voxels};
@@ -369,12 +380,47 @@ static void finish_tile(const crd_accumulator *a, const patch *p, int64_t q, con
     }
 }
 
+static void set_bit(uint64_t *word, int64_t s, float value)
+{
+    const uint64_t bit = (uint64_t)(value > 0.5f) << s % 64;
+    *word = s % 64 == 0 ? bit : *word | bit; /* the first sets the others to 0 */
+}
+
+/* The bits of sample s; those of a word in rising order. */
+static void finish_bits(const crd_accumulator *a, const patch *p, int64_t s, const void *tile, int worker,
+                        const crd_slice *out)
+{
+    enum { PIECE = 512 };
+    const int64_t width = a->request->box.size[2];
+    uint64_t *words = out->voxels[first_bits(a->request) + s / 64];
+    for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
+        for (patch piece = *p; piece.begin[1] < p->end[1]; piece.begin[1] = piece.end[1]) {
+            float values[PIECE];
+            if (piece.begin[1] + PIECE < p->end[1]) {
+                piece.end[1] = piece.begin[1] + PIECE;
+            } else {
+                piece.end[1] = p->end[1];
+            }
+            const double *denominators = denominators_of(a, worker, out->z, y, piece.begin[1], piece.end[1]);
+            divide_row(a, &piece, y, denominators, tile, CRD_F32, 0, values);
+            for (int64_t x = piece.begin[1]; x < piece.end[1]; x++) {
+                set_bit(&words[y * width + x], s, values[x - piece.begin[1]]);
+            }
+        }
+    }
+}
+
 static crd_status finish_quantities(crd_accumulator *a, const patch *p, crd_slice *out)
 {
-    for (int64_t q = 0; q < a->request->quantity_count; q++) {
+    const int64_t plain = first_bits(a->request);
+    for (int64_t sum = 0; sum < a->shape.sums; sum++) {
         void *tile;
-        CRD_PASS(crd_slab_tile(a->slab, out->z, q, p->tile[0], p->tile[1], &tile));
-        finish_tile(a, p, q, tile, 0, out);
+        CRD_PASS(crd_slab_tile(a->slab, out->z, sum, p->tile[0], p->tile[1], &tile));
+        if (sum < plain) {
+            finish_tile(a, p, sum, tile, 0, out);
+        } else {
+            finish_bits(a, p, sum - plain, tile, 0, out);
+        }
     }
     return CRD_OK;
 }
@@ -401,8 +447,15 @@ static void finish_item(void *context, int64_t item, int worker)
     const finish_work *work = context;
     const crd_slab_tiles *tiles = crd_slab_division(work->a->slab);
     const int64_t count = tiles->count[0] * tiles->count[1];
+    const int64_t plain = first_bits(work->a->request), samples = work->a->request->samples, q = item / count;
     const patch p = patch_of(work->a, item % count);
-    finish_tile(work->a, &p, item / count, work->a->tiles[item], worker, work->out);
+    if (q < plain) {
+        finish_tile(work->a, &p, q, work->a->tiles[item], worker, work->out);
+        return;
+    }
+    for (int64_t s = (q - plain) * 64; s < samples && s < (q - plain + 1) * 64; s++) {
+        finish_bits(work->a, &p, s, work->a->tiles[(plain + s) * count + item % count], worker, work->out);
+    }
 }
 
 /* The same on all threads, where no tile has to make room for another. */
@@ -410,7 +463,7 @@ static crd_status finish_together(crd_accumulator *a, crd_slice *out)
 {
     const crd_slab_tiles *tiles = crd_slab_division(a->slab);
     const int64_t count = tiles->count[0] * tiles->count[1], items = a->request->quantity_count * count;
-    for (int64_t i = 0; i < items; i++) {
+    for (int64_t i = 0; i < a->shape.sums * count; i++) {
         const int64_t tile = i % count;
         CRD_PASS(
             crd_slab_tile(a->slab, out->z, i / count, tile / tiles->count[1], tile % tiles->count[1], &a->tiles[i]));
@@ -447,6 +500,13 @@ static crd_status finish_samples(crd_accumulator *a, const patch *p, crd_slice *
     }
     for (int64_t q = 0; q < request->quantity_count; q++) {
         const crd_quantity *quantity = &request->quantities[q];
+        for (int64_t s = quantity->low; quantity->kind == CRD_SAMPLE_BITS && s <= quantity->high; s++) {
+            const float *values = a->values + s * voxels;
+            for (int64_t i = 0; i < voxels; i++) {
+                const int64_t at = (p->begin[0] + i / columns) * request->box.size[2] + p->begin[1] + i % columns;
+                set_bit((uint64_t *)out->voxels[q] + at, s, values[i]);
+            }
+        }
         if (quantity->kind != CRD_SAMPLE) continue;
         const float *values = a->values + quantity->low * voxels;
         for (int64_t i = 0; i < voxels; i++) {
@@ -458,7 +518,7 @@ static crd_status finish_samples(crd_accumulator *a, const patch *p, crd_slice *
                       request->percentile_count, a->summary);
     for (int64_t q = 0; q < request->quantity_count; q++) {
         const crd_quantity *quantity = &request->quantities[q];
-        if (quantity->kind == CRD_SAMPLE) continue;
+        if (quantity->kind == CRD_SAMPLE || quantity->kind == CRD_SAMPLE_BITS) continue;
         const int64_t row = quantity->kind == CRD_PROBABILITY ? MEAN
                             : quantity->kind == CRD_DEVIATION ? DEVIATION
                                                               : FIRST_PERCENTILE + quantity->high;

@@ -79,7 +79,7 @@ static uint64_t bits_of(double value)
 enum { STRIPS = 16 };
 
 typedef struct strip_sums {
-    uint64_t within, foreground, sum;
+    uint64_t within, foreground, sum, doubt;
     double least, most;
 } strip_sums;
 
@@ -116,7 +116,10 @@ static strip_sums count_voxels(const strip_work *work, int64_t begin, int64_t en
     for (int64_t i = begin; i < end; i++) {
         const uint64_t counted = work->inside == NULL || work->inside[i] != 0;
         sums.within += counted;
+        const uint64_t value = (uint64_t)((double)work->values[i] * 0x1p32 + 0.5), rest = (UINT64_C(1) << 32) - value;
         sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
+        sums.sum += counted * value;
+        sums.doubt += counted * (value < rest ? value : rest);
     }
     return sums;
 }
@@ -171,10 +174,13 @@ void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const ui
     strip_work work = {
         .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
     crd_pool_run(pool, STRIPS, count_strip, &work);
-    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = 0;
+    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = slice->sums[CRD_SUM_PROBABILITY] = 0;
+    slice->sums[CRD_SUM_DOUBT] = 0;
     for (int i = 0; i < STRIPS; i++) {
         slice->sums[CRD_SUM_INSIDE] += work.sums[i].within;
         slice->sums[CRD_SUM_FOREGROUND] += work.sums[i].foreground;
+        slice->sums[CRD_SUM_PROBABILITY] += work.sums[i].sum;
+        slice->sums[CRD_SUM_DOUBT] += work.sums[i].doubt;
     }
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
@@ -193,6 +199,8 @@ void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, in
     const strip_sums counted = count_voxels(&work, 0, count);
     sums[CRD_SUM_INSIDE] = counted.within;
     sums[CRD_SUM_FOREGROUND] = counted.foreground;
+    sums[CRD_SUM_PROBABILITY] = counted.sum;
+    sums[CRD_SUM_DOUBT] = counted.doubt;
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         uint64_t *words = interval_words(request, output, sums);

@@ -83,7 +83,7 @@ typedef struct filling {
     crd_tile_box *box;
     const crd_chunk_result *result;
     const uint8_t *inside; /* of the box, or NULL */
-    crd_box asked; /* what the result is of, in the scan */
+    crd_box asked;         /* what the result is of, in the scan */
 } filling;
 
 static void store(crd_type type, const float *values, int64_t count, void *to)
@@ -142,6 +142,9 @@ static void take_row(const filling *f, int64_t q, int64_t from, int64_t count, v
     case CRD_SAMPLE:
         take_sample(result->samples + quantity->low * voxels + from, count, quantity->stored, to);
         break;
+    case CRD_SAMPLE_BITS:
+        memcpy(to, result->above + quantity->low / 64 * voxels + from, (size_t)count * sizeof *result->above);
+        break;
     }
 }
 
@@ -172,8 +175,8 @@ static void fill_slice(void *context, int64_t z, int worker)
     (void)worker;
     memset(sums, 0, (size_t)crd_tile_sums(request) * sizeof *sums);
     for (int64_t y = 0; y < height; y++) {
-        const int64_t row = (box->box.origin[0] + z - f->asked.origin[0]) * f->asked.size[1] + box->box.origin[1] +
-                            y - f->asked.origin[1];
+        const int64_t row = (box->box.origin[0] + z - f->asked.origin[0]) * f->asked.size[1] + box->box.origin[1] + y -
+                            f->asked.origin[1];
         const int64_t from = row * f->asked.size[2] + box->box.origin[2] - f->asked.origin[2];
         const int64_t at = z * slice + y * width;
         const uint8_t *inside = f->inside != NULL ? f->inside + at : NULL;

@@ -123,7 +123,8 @@ void crd_tile_files_close(crd_tile_files **pointer)
 int64_t crd_tile_files_bytes(const crd_request *request)
 {
     if (strcmp(request->format, crd_format_zarr.name) != 0) return 0;
-    return request->output_count * 2 * CRD_ZARR_DEPTH * CRD_ZARR_EDGE * CRD_ZARR_EDGE * (int64_t)sizeof(float);
+    return (request->output_count + (request->save_bits ? 1 + request->samples / 64 : 0)) * 2 * CRD_ZARR_DEPTH *
+           CRD_ZARR_EDGE * CRD_ZARR_EDGE * (int64_t)sizeof(float);
 }
 
 int64_t crd_tile_files_spooled_bytes(const crd_request *request)

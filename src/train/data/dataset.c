@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "chunk/pieces.h"
+#include "net/provenance.h"
 #include "train/data/augment.h"
 #include "train/data/grey.h"
-#include "train/data/hold_back.h"
 #include "train/data/label_map.h"
 #include "train/record.h"
 
@@ -17,21 +18,29 @@ typedef struct pair {
     crd_scan *scan;
     crd_label *label;
     const char *path;   /* the scan's; borrowed, until the chunks are listed */
-    double held_back;   /* share that is wanted */
-    crd_box region;     /* the part that is cut into chunks */
-    crd_box rest;       /* the part held back; size 0 for none */
-    crd_plan plan;      /* of the region */
+    crd_plan plan;      /* of the chunks */
     int64_t end;        /* chunks of this pair and of those before it */
-    crd_label_map *map; /* only while the chunks of a partly labelled scan are listed; else NULL */
+    crd_label_map *map; /* only while chunks are listed; NULL where all is labelled and nothing held back */
+    int64_t *learnt;    /* a bit for every cell: is it learnt from? NULL in data sets that were reopened */
+    int64_t source;     /* the first pair with the same scan: what is held back in one is in all */
 } pair;
+
+/* A chunk that isn't one of the plan: only the labels in its core count. */
+typedef struct place {
+    int64_t pair, block;
+    crd_box window, core;
+} place;
 
 struct crd_dataset {
     crd_dataset_options options; /* lists and strings are borrowed */
     pair *pairs;
     int64_t pair_count;
     int64_t *numbers; /* of the chunks that are used, in their pair's plan, pair after pair */
+    place *places;    /* in their stead; NULL: by the plan */
     int64_t chunk_count, room;
-    bool lent; /* the list belongs to the data set this one was reopened from */
+    bool lent;              /* the list belongs to the data set this one was reopened from */
+    crd_held_blocks blocks; /* whose labels don't count */
+    crd_held_blocks hidden; /* the same, by source */
     int64_t classes[CRD_CLASSES_MAX];
     crd_training_record record;
     /* Some slices of a chunk as they are in the file, before turning. */
@@ -70,9 +79,14 @@ void crd_dataset_close(crd_dataset **pointer)
     for (int64_t i = 0; i < dataset->pair_count; i++) {
         crd_scan_close(&dataset->pairs[i].scan);
         crd_label_close(&dataset->pairs[i].label);
+        crd_label_map_free(&dataset->pairs[i].map);
+        crd_free(&dataset->pairs[i].learnt);
     }
     crd_free(&dataset->pairs);
-    if (!dataset->lent) crd_free(&dataset->numbers);
+    if (!dataset->lent) {
+        crd_free(&dataset->numbers);
+        crd_free(&dataset->places);
+    }
     free_slab(dataset);
     crd_free(&dataset->grey_room);
     crd_free(pointer);
@@ -123,8 +137,25 @@ static crd_status next_slab(crd_dataset *dataset, const pair *p, const crd_box *
     return make_slab(dataset, slab->size[0] * slab->size[1] * slab->size[2]);
 }
 
-/* Reads the label of some slices, with everything outside the mask unlabelled; gives the number of labelled voxels. */
-static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box *slab, int64_t *labelled)
+/* Takes away all labels but those in the core. */
+static void show_core(const crd_box *core, const crd_box *slab, uint8_t *label)
+{
+    for (int64_t z = slab->origin[0]; z < slab->origin[0] + slab->size[0]; z++) {
+        for (int64_t y = slab->origin[1]; y < slab->origin[1] + slab->size[1]; y++, label += slab->size[2]) {
+            const crd_box row = {{z, y, slab->origin[2]}, {1, 1, slab->size[2]}};
+            crd_box shown = {.origin = {z, y, slab->origin[2] + slab->size[2]}};
+            if (!crd_box_meet(core, &row, &shown)) shown = (crd_box){.origin = {z, y, slab->origin[2]}};
+            const int64_t begin = shown.origin[2] - slab->origin[2], end = begin + shown.size[2];
+            memset(label, CRD_LABEL_NONE, (size_t)begin);
+            memset(label + end, CRD_LABEL_NONE, (size_t)(slab->size[2] - end));
+        }
+    }
+}
+
+/* Reads the label of some slices, with everything outside the mask, in blocks that are held back, or outside the core
+ * unlabelled; gives the number of labelled voxels. `core` may be NULL. */
+static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box *slab, const crd_box *core,
+                             int64_t *labelled)
 {
     const int64_t voxels = slab->size[0] * slab->size[1] * slab->size[2];
     uint8_t *restrict label = dataset->label;
@@ -134,6 +165,8 @@ static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box 
         CRD_PASS(crd_scan_read_mask(p->scan, slab, dataset->inside));
         for (int64_t i = 0; i < voxels; i++) label[i] = inside[i] ? label[i] : CRD_LABEL_NONE;
     }
+    crd_blocks_hide(&dataset->hidden, p->source, slab, label);
+    if (core != NULL) show_core(core, slab, label);
     *labelled = crd_label_count(label, voxels);
     return CRD_OK;
 }
@@ -146,78 +179,41 @@ static crd_status count_labelled(crd_dataset *dataset, const pair *p, const crd_
     for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z += slab.size[0]) {
         int64_t some;
         CRD_PASS(next_slab(dataset, p, box, z, &slab));
-        CRD_PASS(read_label(dataset, p, &slab, &some));
+        CRD_PASS(read_label(dataset, p, &slab, NULL, &some));
         *labelled += some;
     }
     return CRD_OK;
-}
-
-static bool overlap(const crd_box *a, const crd_box *b)
-{
-    for (int axis = 0; axis < 3; axis++) {
-        if (a->origin[axis] + a->size[axis] <= b->origin[axis] || b->origin[axis] + b->size[axis] <= a->origin[axis]) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static crd_box chunk_box(const pair *p, int64_t number)
 {
     crd_box window, keep;
     crd_plan_chunk(&p->plan, number, &window, &keep);
-    for (int axis = 0; axis < 3; axis++) window.origin[axis] += p->region.origin[axis];
     return window;
 }
 
-/* Lists the chunks of a region that hold any label and no voxel that is held back. */
-static crd_status list_chunks(crd_dataset *dataset, pair *p, int64_t step)
+/* Lists the chunks of a pair that hold any label that isn't held back, after those of the pairs before it. */
+static crd_status list_chunks(crd_dataset *dataset, pair *p)
 {
     int64_t counts[3];
     crd_label_counts(p->label, counts);
     const bool masked = crd_scan_masked(p->scan);
     const crd_label_presence unknown = counts[2] == 0 ? CRD_LABELS_PRESENT : CRD_LABELS_PERHAPS;
-    CRD_PASS(crd_plan_make(p->region.size, dataset->options.chunk, step, 0.0, &p->plan));
+    CRD_PASS(
+        crd_plan_make(crd_scan_info(p->scan)->shape, dataset->options.chunk, dataset->options.step, 0.0, &p->plan));
     for (int64_t i = 0; i < p->plan.count; i++) {
         const crd_box window = chunk_box(p, i);
         int64_t labelled = 1;
-        if (overlap(&window, &p->rest)) continue;
-        const crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
+        crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
         if (presence == CRD_LABELS_ABSENT) continue;
-        if (presence == CRD_LABELS_PERHAPS || masked) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
+        if (masked || crd_blocks_touch(&dataset->hidden, p->source, &window)) presence = CRD_LABELS_PERHAPS;
+        if (presence == CRD_LABELS_PERHAPS) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
         if (labelled == 0) continue;
         CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
         dataset->numbers[dataset->chunk_count++] = i;
     }
     p->end = dataset->chunk_count;
     return CRD_OK;
-}
-
-/* Lists the chunks of a pair, after those before it; where holding back leaves nothing to learn from, nothing is held
- * back. */
-static crd_status list_pair(crd_dataset *dataset, pair *p, const crd_monitor *monitor)
-{
-    const int64_t before = dataset->chunk_count;
-    if (p->held_back > 0.0) {
-        const crd_volume_info *info = crd_label_info(p->label);
-        const crd_box all = {.size = {info->shape[0], info->shape[1], info->shape[2]}};
-        p->rest = crd_hold_back(p->map != NULL ? crd_label_map_box(p->map) : &all, info->shape, dataset->options.chunk,
-                                p->held_back);
-        if (p->rest.size[0] == 0) {
-            crd_warn(monitor,
-                     "the labelled part of %s is too small to hold some back to check on: all is learnt from, and "
-                     "there is no "
-                     "validation; a second labelled scan (--valid-scan, --valid-label) would allow one",
-                     p->path);
-        }
-    }
-    CRD_PASS(list_chunks(dataset, p, dataset->options.step));
-    if (p->rest.size[0] == 0 || dataset->chunk_count > before) return CRD_OK;
-    crd_warn(monitor,
-             "all labels of %s lie close together: nothing is held back to check on, and there is no validation",
-             p->path);
-    p->rest = (crd_box){0};
-    return list_chunks(dataset, p, dataset->options.step);
 }
 
 /* In place of what the files say, which is wrong then. */
@@ -239,16 +235,14 @@ static void compare_spacing(const crd_monitor *monitor, const char *scan_path, c
     }
 }
 
-crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
-                           const crd_monitor *monitor)
+crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    pair p = {.path = scan, .held_back = held_back};
+    pair p = {.path = scan, .source = dataset->pair_count};
     const crd_scan_options options = {
         .volume = dataset->options.volume, .norm = dataset->options.norm, .mask = dataset->options.mask};
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
-    memcpy(p.region.size, crd_scan_info(p.scan)->shape, sizeof p.region.size);
-    CRD_TRY(crd_label_learn(label, p.region.size, dataset->options.label.volume, monitor, &p.label));
+    CRD_TRY(crd_label_learn(label, crd_scan_info(p.scan)->shape, dataset->options.label.volume, monitor, &p.label));
     if (!spacing_given(dataset)) compare_spacing(monitor, scan, label, &p);
     crd_record_join(&dataset->record, p.scan);
     CRD_TRY(append_pair(dataset, &p));
@@ -276,20 +270,72 @@ done:
     return status;
 }
 
+/* Maps of the labels, where they are needed: to find the chunks of a partly labelled scan, or the blocks. */
+static crd_status map_labels(crd_dataset *dataset, const crd_monitor *monitor)
+{
+    for (int64_t i = 0; i < dataset->pair_count; i++) {
+        pair *p = &dataset->pairs[i];
+        int64_t counts[3], classes[CRD_CLASSES_MAX];
+        crd_label_counts(p->label, counts);
+        crd_label_class_counts(p->label, classes);
+        for (int k = 0; k < CRD_CLASSES_MAX; k++) dataset->classes[k] += classes[k];
+        if (dataset->options.held_back == 0.0 && (counts[2] == 0 || counts[0] + counts[1] == 0)) continue;
+        CRD_PASS(crd_label_map_make(p->label, p->scan, crd_label_meaning(p->label)->count, monitor, &p->map));
+    }
+    return CRD_OK;
+}
+
+static crd_status hold_back(crd_dataset *dataset, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    const crd_label_map **maps = NULL;
+    if (dataset->options.held_back == 0.0) return CRD_OK;
+    CRD_TRY(crd_alloc(dataset->pair_count, sizeof *maps, "the maps of the labels", &maps));
+    for (int64_t i = 0; i < dataset->pair_count; i++) maps[i] = dataset->pairs[i].map;
+    CRD_TRY(crd_blocks_choose(maps, dataset->pair_count, dataset->options.held_back, dataset->options.seed,
+                              &dataset->blocks));
+    dataset->hidden = dataset->blocks;
+    for (int64_t i = 0; i < dataset->hidden.count; i++) {
+        crd_held_block *block = &dataset->hidden.blocks[i];
+        block->scan = dataset->pairs[block->scan].source;
+    }
+    if (dataset->blocks.count == 0) {
+        crd_warn(monitor, "there are too few labels, or they lie too close together, to hold some back: all are learnt "
+                          "from, and how good the model is can't be said; label more, or give a second labelled scan "
+                          "(--valid-scan, --valid-label)");
+    }
+done:
+    crd_free(&maps);
+    return status;
+}
+
+/* Cells that hold labels and don't lie wholly in a block or its margin. Without a map all is labelled. */
+static crd_status map_learnt(crd_dataset *dataset, int64_t number)
+{
+    pair *p = &dataset->pairs[number];
+    int64_t cells[3], words;
+    CRD_PASS(crd_learnt_size(crd_scan_info(p->scan)->shape, cells, &words));
+    CRD_PASS(crd_alloc(words, sizeof *p->learnt, "the map of what is learnt from", &p->learnt));
+    for (int64_t i = 0; i < cells[0] * cells[1] * cells[2]; i++) {
+        const int64_t z = i / cells[2] / cells[1], y = i / cells[2] % cells[1], x = i % cells[2];
+        const crd_box cell = {{z * CRD_CELL, y * CRD_CELL, x * CRD_CELL}, {CRD_CELL, CRD_CELL, CRD_CELL}};
+        int64_t counts[CRD_CLASSES_MAX] = {0};
+        if (p->map != NULL && crd_label_map_add(p->map, &cell, counts) == 0) continue;
+        if (!crd_blocks_cover(&dataset->hidden, p->source, &cell)) crd_learnt_mark(p->learnt, i);
+    }
+    return CRD_OK;
+}
+
 crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor)
 {
     CRD_PASS(decide_labels(datasets, count, monitor));
     for (int64_t i = 0; i < count; i++) {
+        CRD_PASS(map_labels(datasets[i], monitor));
+        CRD_PASS(hold_back(datasets[i], monitor));
         for (int64_t k = 0; k < datasets[i]->pair_count; k++) {
-            pair *p = &datasets[i]->pairs[k];
-            int64_t counts[3], classes[CRD_CLASSES_MAX];
-            crd_label_counts(p->label, counts);
-            crd_label_class_counts(p->label, classes);
-            for (int c = 0; c < CRD_CLASSES_MAX; c++) datasets[i]->classes[c] += classes[c];
-            if (counts[2] > 0 && counts[0] + counts[1] > 0) CRD_PASS(crd_label_map_make(p->label, monitor, &p->map));
-            const crd_status status = list_pair(datasets[i], p, monitor);
-            crd_label_map_free(&p->map);
-            CRD_PASS(status);
+            CRD_PASS(list_chunks(datasets[i], &datasets[i]->pairs[k]));
+            CRD_PASS(map_learnt(datasets[i], k));
+            crd_label_map_free(&datasets[i]->pairs[k].map);
         }
     }
     return CRD_OK;
@@ -298,7 +344,7 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
 static crd_status reopen_pair(const pair *from, crd_dataset *dataset)
 {
     crd_status status = CRD_OK;
-    pair p = {.region = from->region, .rest = from->rest, .plan = from->plan, .end = from->end};
+    pair p = {.plan = from->plan, .end = from->end, .source = from->source};
     CRD_TRY(crd_scan_reopen(from->scan, &p.scan));
     CRD_TRY(crd_label_reopen(from->label, &p.label));
     CRD_TRY(append_pair(dataset, &p));
@@ -309,15 +355,39 @@ done:
     return status;
 }
 
-crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from)
+/* Chunks around a block: it is cut into cores no larger than a chunk, and each lies in the middle of one as far as the
+ * scan allows. */
+static crd_status list_places(crd_dataset *dataset, int64_t pair_number, int64_t number, const crd_box *block)
 {
-    for (int64_t i = 0; i < from->pair_count; i++) {
-        if (from->pairs[i].rest.size[0] == 0) continue;
-        CRD_PASS(reopen_pair(&from->pairs[i], dataset));
-        pair *added = &dataset->pairs[dataset->pair_count - 1];
-        added->region = added->rest;
-        added->rest = (crd_box){0};
-        CRD_PASS(list_chunks(dataset, added, 1));
+    const int64_t *shape = crd_scan_info(dataset->pairs[pair_number].scan)->shape, *chunk = dataset->options.chunk;
+    int64_t parts[3];
+    for (int axis = 0; axis < 3; axis++) parts[axis] = (block->size[axis] + chunk[axis] - 1) / chunk[axis];
+    for (int64_t i = 0; i < parts[0] * parts[1] * parts[2]; i++) {
+        const int64_t at[3] = {i / parts[2] / parts[1], i / parts[2] % parts[1], i % parts[2]};
+        place added = {.pair = pair_number, .block = number};
+        for (int axis = 0; axis < 3; axis++) {
+            const int64_t begin = block->size[axis] * at[axis] / parts[axis];
+            const int64_t end = block->size[axis] * (at[axis] + 1) / parts[axis], last = shape[axis] - chunk[axis];
+            added.core.origin[axis] = block->origin[axis] + begin;
+            added.core.size[axis] = end - begin;
+            added.window.size[axis] = chunk[axis];
+            const int64_t middle = added.core.origin[axis] - (chunk[axis] - added.core.size[axis]) / 2;
+            added.window.origin[axis] = middle < 0 ? 0 : middle > last ? last : middle;
+        }
+        CRD_PASS(make_room(&dataset->places, dataset->chunk_count, &dataset->room, sizeof *dataset->places));
+        dataset->places[dataset->chunk_count++] = added;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from)
+{
+    for (int64_t i = 0; i < from->pair_count; i++) CRD_PASS(reopen_pair(&from->pairs[i], dataset));
+    for (int64_t i = 0; i < from->blocks.count; i++) {
+        const crd_held_block *block = &from->blocks.blocks[i];
+        if (block->exam) continue;
+        CRD_PASS(list_places(dataset, block->scan, i, &block->box));
+        for (int k = 0; k < CRD_CLASSES_MAX; k++) dataset->classes[k] += block->counts[k];
     }
     return CRD_OK;
 }
@@ -330,7 +400,10 @@ crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out)
     CRD_TRY(crd_dataset_create(&dataset->options, &copy));
     for (int64_t i = 0; i < dataset->pair_count; i++) CRD_TRY(reopen_pair(&dataset->pairs[i], copy));
     copy->numbers = dataset->numbers;
+    copy->places = dataset->places;
     copy->lent = true;
+    copy->blocks = dataset->blocks;
+    copy->hidden = dataset->hidden;
     copy->chunk_count = dataset->chunk_count;
     memcpy(copy->classes, dataset->classes, sizeof copy->classes);
     copy->record = dataset->record;
@@ -356,6 +429,41 @@ void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[CRD_CLASSES_
     memcpy(counts, dataset->classes, sizeof dataset->classes);
 }
 
+const crd_held_blocks *crd_dataset_blocks(const crd_dataset *dataset)
+{
+    return &dataset->blocks;
+}
+
+int64_t crd_dataset_scans(const crd_dataset *dataset)
+{
+    return dataset->pair_count;
+}
+
+const int64_t *crd_dataset_learnt(const crd_dataset *dataset, int64_t number)
+{
+    return dataset->pairs[number].learnt;
+}
+
+void crd_dataset_same_scan(crd_dataset *dataset, int64_t number, int64_t source)
+{
+    dataset->pairs[number].source = source;
+}
+
+void crd_dataset_keep_blocks(crd_dataset *dataset, const crd_held_blocks *blocks)
+{
+    dataset->blocks = *blocks;
+}
+
+crd_scan *crd_dataset_scan(const crd_dataset *dataset, int64_t number)
+{
+    return dataset->pairs[number].scan;
+}
+
+crd_label *crd_dataset_label(const crd_dataset *dataset, int64_t number)
+{
+    return dataset->pairs[number].label;
+}
+
 void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record)
 {
     *record = dataset->record;
@@ -379,28 +487,24 @@ done:
     return status;
 }
 
-/* FNV-1a. */
-static uint64_t digest(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *byte = data;
-    for (size_t i = 0; i < bytes; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 uint64_t crd_dataset_digest(const crd_dataset *dataset)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = CRD_FNV1A_OF_NONE;
     for (int64_t i = 0; i < dataset->pair_count; i++) {
         const crd_volume_statistics *s = crd_scan_statistics(dataset->pairs[i].scan);
         int64_t counts[3];
         crd_label_counts(dataset->pairs[i].label, counts);
-        hash = digest(hash, crd_scan_info(dataset->pairs[i].scan)->shape, sizeof(int64_t[3]));
-        hash = digest(hash, counts, sizeof counts);
-        hash = digest(hash, &s->mean, sizeof s->mean);
-        hash = digest(hash, &s->variance, sizeof s->variance);
-        hash = digest(hash, s->histogram, sizeof s->histogram);
+        hash = crd_fnv1a(hash, crd_scan_info(dataset->pairs[i].scan)->shape, sizeof(int64_t[3]));
+        hash = crd_fnv1a(hash, counts, sizeof counts);
+        hash = crd_fnv1a(hash, &s->mean, sizeof s->mean);
+        hash = crd_fnv1a(hash, &s->variance, sizeof s->variance);
+        hash = crd_fnv1a(hash, s->histogram, sizeof s->histogram);
     }
-    return digest(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
+    for (int64_t i = 0; i < dataset->blocks.count; i++) {
+        hash = crd_fnv1a(hash, &dataset->blocks.blocks[i].box, sizeof dataset->blocks.blocks[i].box);
+    }
+    if (dataset->places != NULL) return hash; /* they follow from another data set's blocks */
+    return crd_fnv1a(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
 }
 
 static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t number, int64_t epoch, const int64_t size[3],
@@ -418,25 +522,66 @@ static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t numbe
     return CRD_OK;
 }
 
-crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
-                            int64_t *labelled)
+/* The pair that a chunk is of, where it lies, and the part whose labels count; NULL: all of it. */
+static const pair *find_chunk(const crd_dataset *dataset, int64_t number, crd_box *box, const crd_box **core)
 {
     const pair *p = dataset->pairs;
+    if (dataset->places != NULL) {
+        const place *found = &dataset->places[number];
+        *box = found->window;
+        *core = &found->core;
+        return p + found->pair;
+    }
     while (number >= p->end) p++;
-    const crd_box box = chunk_box(p, dataset->numbers[number]);
-    const crd_turn turn = dataset->options.augment != CRD_AUGMENT_NONE
-                              ? crd_turn_draw(dataset->options.seed, epoch, number, box.size)
-                              : (crd_turn){0};
-    crd_box slab;
+    *box = chunk_box(p, dataset->numbers[number]);
+    *core = NULL;
+    return p;
+}
+
+int64_t crd_dataset_block_of(const crd_dataset *dataset, int64_t number)
+{
+    return dataset->places != NULL ? dataset->places[number].block : number;
+}
+
+int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number)
+{
+    crd_box box;
+    const crd_box *core;
+    return find_chunk(dataset, number, &box, &core) - dataset->pairs;
+}
+
+static crd_status read_chunk(crd_dataset *dataset, int64_t number, const crd_turn *turn, float *input, uint8_t *label,
+                             int64_t *labelled)
+{
+    crd_box box, slab;
+    const crd_box *core;
+    const pair *p = find_chunk(dataset, number, &box, &core);
     *labelled = 0;
     for (int64_t z = box.origin[0]; z < box.origin[0] + box.size[0]; z += slab.size[0]) {
         int64_t some;
         CRD_PASS(next_slab(dataset, p, &box, z, &slab));
         CRD_PASS(crd_scan_read(p->scan, &slab, dataset->input));
-        CRD_PASS(read_label(dataset, p, &slab, &some));
-        crd_turn_apply(&turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
+        CRD_PASS(read_label(dataset, p, &slab, core, &some));
+        crd_turn_apply(turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
         *labelled += some;
     }
-    return dataset->options.augment == CRD_AUGMENT_FULL ? change_grey(dataset, p, number, epoch, box.size, input)
-                                                        : CRD_OK;
+    return CRD_OK;
+}
+
+crd_status crd_dataset_read_plain(crd_dataset *dataset, int64_t number, float *input, uint8_t *label, int64_t *labelled)
+{
+    return read_chunk(dataset, number, &(crd_turn){0}, input, label, labelled);
+}
+
+crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
+                            int64_t *labelled)
+{
+    crd_box box;
+    const crd_box *core;
+    const crd_dataset_options *o = &dataset->options;
+    const pair *p = find_chunk(dataset, number, &box, &core);
+    const crd_turn turn =
+        o->augment != CRD_AUGMENT_NONE ? crd_turn_draw(o->seed, epoch, number, box.size) : (crd_turn){0};
+    CRD_PASS(read_chunk(dataset, number, &turn, input, label, labelled));
+    return o->augment == CRD_AUGMENT_FULL ? change_grey(dataset, p, number, epoch, box.size, input) : CRD_OK;
 }

@@ -10,6 +10,7 @@
 #include "chunk/scan.h"
 #include "credence/model.h"
 #include "net/pieces.h"
+#include "train/heldout/blocks.h"
 
 typedef struct crd_dataset crd_dataset;
 
@@ -28,26 +29,39 @@ typedef struct crd_dataset_options {
     const crd_volume_options *volume; /* raw scans; may be NULL */
     crd_augment augment;              /* drawn from seed */
     uint64_t seed;
+    double held_back; /* in [0, 0.5]: share of the labels that is held back at most, in blocks by the seed */
 } crd_dataset_options;
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out);
-/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. `held_back` in [0, 0.5]: that share of
- * the labelled part, a block at its end, is left out, and is what crd_dataset_add_rest of another dataset takes. A scan
- * too small for that is used whole, with a warning. */
-crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, double held_back,
-                           const crd_monitor *monitor);
-/* Once, after all pairs: decides what the labels of all these datasets mean, together, and lists the chunks. The first
- * dataset's options say how. */
+/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. */
+crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const crd_monitor *monitor);
+/* Before all is settled: two pairs have the same scan, of which `source` is the first. What is held back in one is in
+ * the other. */
+void crd_dataset_same_scan(crd_dataset *dataset, int64_t number, int64_t source);
+/* Likewise before: blocks that were held back from these scans before, and must be again. Their scans get no
+ * others. */
+void crd_dataset_keep_blocks(crd_dataset *dataset, const crd_held_blocks *blocks);
+/* Once, after all pairs: decides what the labels of all these datasets mean, together, chooses what is held back, with
+ * a warning where that can't be, and lists the chunks. The first dataset's options say what labels mean. */
 crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor);
-/* The blocks that `from` held back, cut into chunks that don't overlap more than they must. */
-crd_status crd_dataset_add_rest(crd_dataset *dataset, const crd_dataset *from);
+/* Chunks around the blocks that `from` holds back to check on; the labels in these blocks are all that count. */
+crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from);
 /* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
 crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
 void crd_dataset_close(crd_dataset **dataset);
 
+/* What is held back. */
+const crd_held_blocks *crd_dataset_blocks(const crd_dataset *dataset);
+/* How many pairs there are. Of one, by its number: a map of the cells that are learnt from (net/provenance.h). */
+int64_t crd_dataset_scans(const crd_dataset *dataset);
+const int64_t *crd_dataset_learnt(const crd_dataset *dataset, int64_t number);
+/* The scan and the label of a pair, by its number. Borrowed, and used by one thread at a time. */
+crd_scan *crd_dataset_scan(const crd_dataset *dataset, int64_t number);
+crd_label *crd_dataset_label(const crd_dataset *dataset, int64_t number);
+
 /* Chunks with at least one labelled voxel. */
 int64_t crd_dataset_count(const crd_dataset *dataset);
-/* Labelled voxels of each class in the scans. */
+/* Labelled voxels of each class in the scans, or in the blocks to check on. */
 void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[CRD_CLASSES_MAX]);
 /* What the labels' values mean. There must be a pair. */
 const crd_label_classes *crd_dataset_meaning(const crd_dataset *dataset);
@@ -57,11 +71,20 @@ void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record)
 /* Pieces of the scans, as they are: what a model carries for its norms. None where a scan is too small for one. */
 crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out);
 
+/* The number of the pair that a chunk is of. */
+int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number);
+
+/* The block that a chunk looks at, where it looks at one; else a number of its own. */
+int64_t crd_dataset_block_of(const crd_dataset *dataset, int64_t number);
+
 /* A number that changes when the scans, labels or chunks do. */
 uint64_t crd_dataset_digest(const crd_dataset *dataset);
 
 /* Reads a chunk; `epoch` chooses the augmentation. */
 crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
                             int64_t *labelled);
+/* The same, not augmented. */
+crd_status crd_dataset_read_plain(crd_dataset *dataset, int64_t number, float *input, uint8_t *label,
+                                  int64_t *labelled);
 
 #endif

@@ -1,74 +1,71 @@
 #include "train/data/label_map.h"
 
-#include <string.h>
-
+#include "base/assert.h"
 #include "base/memory.h"
 
-enum { CELL = 8 };
-
 struct crd_label_map {
-    int64_t cells[3];
-    uint8_t *any; /* by cell: is a voxel labelled there? */
-    crd_box labelled;
+    int64_t shape[3], cells[3];
+    int classes;
+    uint16_t *counts; /* [cells][classes] */
 };
 
-typedef struct extent {
-    int64_t low[3], high[3];
-} extent;
-
-/* Enters the labelled voxels of a row, whose first cell is `any`; gives whether there are some. */
-static bool enter_row(const uint8_t *row, int64_t width, uint8_t *any, extent *seen)
+static uint16_t *cell_at(const crd_label_map *map, int64_t z, int64_t y, int64_t x)
 {
-    int64_t first = 0, last = width - 1;
-    while (first < width && row[first] == CRD_LABEL_NONE) first++;
-    if (first == width) return false;
-    while (row[last] == CRD_LABEL_NONE) last--;
-    for (int64_t x = first; x <= last; x++) any[x / CELL] |= row[x] != CRD_LABEL_NONE;
-    if (first < seen->low[2]) seen->low[2] = first;
-    if (last + 1 > seen->high[2]) seen->high[2] = last + 1;
-    return true;
+    return map->counts + ((z * map->cells[1] + y) * map->cells[2] + x) * map->classes;
 }
 
-static void enter_slice(crd_label_map *map, const uint8_t *slice, const int64_t shape[3], int64_t z, extent *seen)
+static void enter_slice(crd_label_map *map, const uint8_t *slice, int64_t z)
 {
-    for (int64_t y = 0; y < shape[1]; y++) {
-        uint8_t *any = map->any + (z / CELL * map->cells[1] + y / CELL) * map->cells[2];
-        if (!enter_row(slice + y * shape[2], shape[2], any, seen)) continue;
-        const int64_t at[2] = {z, y};
-        for (int axis = 0; axis < 2; axis++) {
-            if (at[axis] < seen->low[axis]) seen->low[axis] = at[axis];
-            if (at[axis] + 1 > seen->high[axis]) seen->high[axis] = at[axis] + 1;
+    for (int64_t y = 0; y < map->shape[1]; y++) {
+        const uint8_t *row = slice + y * map->shape[2];
+        uint16_t *cells = cell_at(map, z / CRD_CELL, y / CRD_CELL, 0);
+        for (int64_t x = 0; x < map->shape[2]; x++) {
+            if (row[x] < map->classes) cells[x / CRD_CELL * map->classes + row[x]]++;
         }
     }
 }
 
-crd_status crd_label_map_make(crd_label *label, const crd_monitor *monitor, crd_label_map **out)
+static crd_status read_slice(crd_label *label, crd_scan *scan, const crd_box *box, uint8_t *slice, uint8_t *inside)
+{
+    CRD_PASS(crd_label_read(label, box, slice));
+    if (inside == NULL) return CRD_OK;
+    CRD_PASS(crd_scan_read_mask(scan, box, inside));
+    for (int64_t i = 0; i < box->size[1] * box->size[2]; i++) slice[i] = inside[i] ? slice[i] : CRD_LABEL_NONE;
+    return CRD_OK;
+}
+
+crd_status crd_label_map_make(crd_label *label, crd_scan *scan, int classes, const crd_monitor *monitor,
+                              crd_label_map **out)
 {
     crd_status status = CRD_OK;
     const int64_t *shape = crd_label_info(label)->shape;
-    extent seen = {.low = {INT64_MAX, INT64_MAX, INT64_MAX}};
     crd_label_map *map = NULL;
-    uint8_t *slice = NULL;
+    uint8_t *slice = NULL, *inside = NULL;
+    int64_t cells;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *map, "the map of the label", &map));
-    map->labelled = (crd_box){.size = {shape[0], shape[1], shape[2]}};
-    for (int axis = 0; axis < 3; axis++) map->cells[axis] = (shape[axis] + CELL - 1) / CELL;
-    CRD_TRY(crd_alloc(map->cells[0] * map->cells[1] * map->cells[2], 1, "the map of the label", &map->any));
+    for (int axis = 0; axis < 3; axis++) {
+        map->shape[axis] = shape[axis];
+        map->cells[axis] = (shape[axis] + CRD_CELL - 1) / CRD_CELL;
+    }
+    map->classes = classes;
+    CRD_TRY(crd_product(map->cells[0], map->cells[1], map->cells[2], &cells));
+    CRD_TRY(crd_alloc(cells, (size_t)classes * sizeof *map->counts, "the map of the label", &map->counts));
     CRD_TRY(crd_alloc(shape[1] * shape[2], 1, "a slice of the label", &slice));
+    if (scan != NULL && crd_scan_masked(scan)) {
+        CRD_TRY(crd_alloc(shape[1] * shape[2], 1, "a slice of the mask", &inside));
+    }
     for (int64_t z = 0; z < shape[0]; z++) {
         const crd_box box = {{z, 0, 0}, {1, shape[1], shape[2]}};
-        CRD_TRY(crd_label_read(label, &box, slice));
-        enter_slice(map, slice, shape, z, &seen);
+        CRD_TRY(read_slice(label, scan, &box, slice, inside));
+        enter_slice(map, slice, z);
         CRD_TRY(crd_advance(monitor, "looking for labels", "slices", z + 1, shape[0], NULL));
-    }
-    for (int axis = 0; axis < 3 && seen.high[0] > 0; axis++) {
-        map->labelled.origin[axis] = seen.low[axis];
-        map->labelled.size[axis] = seen.high[axis] - seen.low[axis];
     }
     *out = map;
     map = NULL;
 done:
     crd_label_map_free(&map);
+    crd_free(&inside);
     crd_free(&slice);
     return status;
 }
@@ -76,22 +73,40 @@ done:
 void crd_label_map_free(crd_label_map **pointer)
 {
     if (*pointer == NULL) return;
-    crd_free(&(*pointer)->any);
+    crd_free(&(*pointer)->counts);
     crd_free(pointer);
 }
 
-const crd_box *crd_label_map_box(const crd_label_map *map)
+const int64_t *crd_label_map_shape(const crd_label_map *map)
 {
-    return &map->labelled;
+    return map->shape;
+}
+
+const int64_t *crd_label_map_cells(const crd_label_map *map)
+{
+    return map->cells;
+}
+
+int crd_label_map_classes(const crd_label_map *map)
+{
+    return map->classes;
+}
+
+const uint16_t *crd_label_map_counts(const crd_label_map *map, int64_t z, int64_t y, int64_t x)
+{
+    CRD_ASSERT(z < map->cells[0] && y < map->cells[1] && x < map->cells[2]);
+    return cell_at(map, z, y, x);
 }
 
 /* Is anything labelled in the cells [begin, end)? */
 static bool any_in(const crd_label_map *map, const int64_t begin[3], const int64_t end[3])
 {
     for (int64_t z = begin[0]; z < end[0]; z++) {
-        for (int64_t y = begin[1]; y < end[1] && begin[2] < end[2]; y++) {
-            const uint8_t *row = map->any + (z * map->cells[1] + y) * map->cells[2];
-            if (memchr(row + begin[2], 1, (size_t)(end[2] - begin[2])) != NULL) return true;
+        for (int64_t y = begin[1]; y < end[1]; y++) {
+            const uint16_t *row = cell_at(map, z, y, 0);
+            for (int64_t i = begin[2] * map->classes; i < end[2] * map->classes; i++) {
+                if (row[i] != 0) return true;
+            }
         }
     }
     return false;
@@ -102,11 +117,46 @@ crd_label_presence crd_label_map_look(const crd_label_map *map, const crd_box *b
     int64_t touched[3], touched_end[3], inner[3], inner_end[3];
     for (int axis = 0; axis < 3; axis++) {
         const int64_t begin = box->origin[axis], end = begin + box->size[axis];
-        touched[axis] = begin / CELL;
-        touched_end[axis] = (end + CELL - 1) / CELL;
-        inner[axis] = (begin + CELL - 1) / CELL;
-        inner_end[axis] = end / CELL;
+        touched[axis] = begin / CRD_CELL;
+        touched_end[axis] = (end + CRD_CELL - 1) / CRD_CELL;
+        inner[axis] = (begin + CRD_CELL - 1) / CRD_CELL;
+        inner_end[axis] = end / CRD_CELL;
     }
     if (!any_in(map, touched, touched_end)) return CRD_LABELS_ABSENT;
     return any_in(map, inner, inner_end) ? CRD_LABELS_PRESENT : CRD_LABELS_PERHAPS;
+}
+
+/* How many of the voxels [begin, end) lie in a cell. */
+static int64_t shared(int64_t begin, int64_t end, int64_t cell)
+{
+    const int64_t low = cell * CRD_CELL > begin ? cell * CRD_CELL : begin;
+    const int64_t high = (cell + 1) * CRD_CELL < end ? (cell + 1) * CRD_CELL : end;
+    return high - low;
+}
+
+int64_t crd_label_map_add(const crd_label_map *map, const crd_box *box, int64_t *counts)
+{
+    int64_t begin[3], end[3], all = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t high = box->origin[axis] + box->size[axis];
+        begin[axis] = box->origin[axis] > 0 ? box->origin[axis] : 0;
+        end[axis] = high < map->shape[axis] ? high : map->shape[axis];
+        if (begin[axis] >= end[axis]) return 0;
+    }
+    for (int64_t z = begin[0] / CRD_CELL; z * CRD_CELL < end[0]; z++) {
+        for (int64_t y = begin[1] / CRD_CELL; y * CRD_CELL < end[1]; y++) {
+            for (int64_t x = begin[2] / CRD_CELL; x * CRD_CELL < end[2]; x++) {
+                const int64_t most =
+                    shared(begin[0], end[0], z) * shared(begin[1], end[1], y) * shared(begin[2], end[2], x);
+                const uint16_t *own = cell_at(map, z, y, x);
+                int64_t labelled = 0;
+                for (int k = 0; k < map->classes; k++) {
+                    counts[k] += own[k] < most ? own[k] : most;
+                    labelled += own[k];
+                }
+                all += labelled < most ? labelled : most;
+            }
+        }
+    }
+    return all;
 }

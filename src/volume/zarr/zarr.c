@@ -244,7 +244,8 @@ static crd_status begin(crd_volume *volume, int compress, int levels, bool pyram
     volume->state = state;
     state->compress = compress;
     state->pyramid = pyramid;
-    state->levels = crd_zarr_pyramid_plan(volume->info.shape, pyramid ? levels : 1, state->shapes, state->factors);
+    if (!pyramid || volume->info.type == CRD_U64) levels = 1; /* words of bits have no mean */
+    state->levels = crd_zarr_pyramid_plan(volume->info.shape, levels, state->shapes, state->factors);
     CRD_TRY(crd_make_folders(volume->write_path));
     CRD_TRY(write_text(volume->write_path, ".zgroup", "{\n    \"zarr_format\": 2\n}\n"));
     CRD_TRY(crd_join_path(volume->write_path, "0", "", &folder));

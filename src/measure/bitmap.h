@@ -1,0 +1,30 @@
+/* One phase of one realisation, a bit a voxel: what thickness and transport work on. */
+#ifndef CRD_MEASURE_BITMAP_H
+#define CRD_MEASURE_BITMAP_H
+
+#include "run/realisations.h"
+
+typedef struct crd_bitmap {
+    int64_t shape[3];
+    int64_t words;    /* of 64 voxels in a row */
+    uint64_t *phase;  /* [z][y][word] */
+    uint64_t *inside; /* the same of the window; NULL: all voxels count */
+    int64_t voxels;   /* of the phase */
+} crd_bitmap;
+
+int64_t crd_bitmap_bytes(const crd_realisations_info *info);
+/* Reads a phase, by its number, of a realisation, by its bit. */
+crd_status crd_bitmap_read(crd_realisations *realisations, int64_t phase, int64_t bit, crd_bitmap *out);
+void crd_bitmap_free(crd_bitmap *bitmap);
+
+static inline const uint64_t *crd_bitmap_row(const crd_bitmap *b, const uint64_t *bits, int64_t z, int64_t y)
+{
+    return bits + (z * b->shape[1] + y) * b->words;
+}
+
+static inline bool crd_bit(const uint64_t *row, int64_t x)
+{
+    return row[x / 64] >> x % 64 & 1;
+}
+
+#endif

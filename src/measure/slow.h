@@ -1,0 +1,23 @@
+/* Inside src/measure: properties that take a pass for every realisation. */
+#ifndef CRD_MEASURE_SLOW_H
+#define CRD_MEASURE_SLOW_H
+
+#include "measure/results.h"
+
+typedef struct crd_slow_plan {
+    crd_realisations *realisations;
+    int64_t phase;   /* its number */
+    int64_t samples; /* the first so many are taken, beside the segmentation */
+    int64_t memory_bytes;
+    bool axes[3];     /* of transport */
+    double tolerance; /* of its solver */
+    crd_pool *pool;
+    const crd_monitor *monitor;
+} crd_slow_plan;
+
+/* Local thickness of a phase: mean, deviation, median, maximum, distribution. */
+crd_status crd_slow_thickness(const crd_slow_plan *plan, crd_measurement *m);
+/* Effective diffusivity, tortuosity factor, formation factor along the axes. */
+crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m);
+
+#endif
