@@ -50,6 +50,7 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
     int64_t host, device;
     const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
     crd_request_predictor(request, &plan);
+    crd_request_keep(request, &plan);
     memcpy(plan.chunk, chunk, sizeof plan.chunk);
     plan.memory_saving = memory_saving;
     CRD_PASS(request->backend->predictor_bytes(&request->device, &plan, &host, &device));
@@ -311,8 +312,7 @@ crd_status crd_memory_plan_eta(const crd_request *request, crd_predictor *predic
     double one, three;
     crd_request_predictor(request, &plan);
     plan.keep_samples = false;
-    memset(plan.keep, 0, sizeof plan.keep); /* its own norms will do */
-    if (!request->backend->on_host) {       /* fast, and its time is not a sum over samples: one whole chunk */
+    if (!request->backend->on_host) { /* fast, and its time is not a sum over samples: one whole chunk */
         CRD_TRY(crd_alloc(plan.chunk[0] * plan.chunk[1] * plan.chunk[2], sizeof *input, "a chunk", &input));
         CRD_TRY(predictor != NULL ? time_chunk(request->backend, predictor, input, &one)
                                   : time_network(request, &plan, input, &one));

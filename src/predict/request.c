@@ -286,6 +286,14 @@ void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box
     *out = request->seamless ? keep : window;
 }
 
+void crd_request_keep(const crd_request *request, crd_predictor_plan *plan)
+{
+    for (int axis = 0; axis < 3 && request->seamless; axis++) {
+        const crd_axis_plan *tiles = &request->plan.axes[axis];
+        plan->keep[axis] = tiles->stride < tiles->window ? tiles->stride : tiles->window;
+    }
+}
+
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
 {
     *out = (crd_predictor_plan){
@@ -305,11 +313,7 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
         /* sums don't mind, but a row is finished before the next; tiles don't wait for each other */
         .any_order = request->seamless ? request->chunks : request->count[1] * request->count[2],
     };
-    for (int axis = 0; axis < 3; axis++) {
-        const crd_axis_plan *plan = &request->plan.axes[axis];
-        out->chunk[axis] = plan->window;
-        if (request->seamless) out->keep[axis] = plan->stride < plan->window ? plan->stride : plan->window;
-    }
+    for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
         if (request->quantities[i].kind == CRD_DEVIATION) out->standard_deviation = true;
     }

@@ -102,7 +102,10 @@ int64_t crd_request_unit(const crd_request *request);
 /* Slices that row `row` of chunks (0 .. count[0] - 1) keeps, clipped to the box; in the scan's coordinates. */
 void crd_request_row(const crd_request *request, int64_t row, int64_t *begin, int64_t *end);
 
+/* All of a chunk is asked for. */
 void crd_request_predictor(const crd_request *request, crd_predictor_plan *out);
+/* Of tiles only what they keep. */
+void crd_request_keep(const crd_request *request, crd_predictor_plan *plan);
 /* Which part of a chunk the predictor is asked for, in the scan: all of it, or of a tile what it keeps. */
 void crd_request_asked(const crd_request *request, int64_t chunk_number, crd_box *out);
 

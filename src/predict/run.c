@@ -193,6 +193,7 @@ static crd_status start(crd_predict_run *r)
 {
     crd_predictor_plan plan;
     crd_request_predictor(&r->request, &plan);
+    crd_request_keep(&r->request, &plan);
     plan.memory_saving = r->memory.memory_saving;
     plan.moments = r->moments;
     CRD_PASS(r->request.backend->predictor_create(&r->request.device, &plan, &r->predictor));

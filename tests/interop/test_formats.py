@@ -71,7 +71,7 @@ def expect(path, array, what, spacing=SPACING, unit="um", quiet=True, tolerance=
     """credence reads that array, spacing and unit from a file of somebody else's."""
     run("convert", path, "back.npy", quiet=quiet)
     back = np.load("back.npy")
-    wanted = array.astype({"?": "u1", "q": "f8", "Q": "f8", "l": "f8", "L": "f8", "e": "f4"}.get(array.dtype.char, array.dtype))
+    wanted = array.astype({"?": "u1", "q": "f8", "l": "f8", "e": "f4"}.get(array.dtype.char, array.dtype))
     check(back.dtype == wanted.dtype.newbyteorder("="), f"{what}: type {back.dtype}, not {wanted.dtype}")
     check(back.shape == wanted.shape and np.array_equal(back, wanted), f"{what}: other values")
     about = json.loads(run("info", "--json", path, quiet=quiet).stdout)
@@ -231,7 +231,7 @@ def test_zarr():
             "datasets": [{"path": p, "coordinateTransformations": [
                 {"type": "scale", "scale": [1] * len(extra) + [f * s for s in SPACING]}]} for p, f in (("0", 1), ("half", 2))]}]
         what = f"zarr {dtype}, {codec}, keys with {separator}, order {order}, {names}"
-        quiet = dtype not in ("i8", "u8")
+        quiet = dtype != "i8"
         expect("them.zarr", array, what, quiet=quiet)
         expect("them.zarr/half", array[::2, ::2, ::2], what + ", level", spacing=[2 * s for s in SPACING], quiet=quiet)
     # An array without OME's words, chunks that were never written, a value to fill them with.

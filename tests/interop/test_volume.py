@@ -60,7 +60,7 @@ def numbers(dtype, shape=SHAPE, seed=0):
         return generator.random(shape) < 0.5
     if kind.kind == "f":
         return (generator.standard_normal(shape) * 100).astype(kind)
-    if kind.itemsize == 8:  # what a double holds exactly
+    if kind.kind == "i" and kind.itemsize == 8:  # what a double holds exactly
         return generator.integers(0, 2**53, shape).astype(kind)
     return generator.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, endpoint=True, dtype=kind)
 
@@ -70,7 +70,7 @@ def as_ours(array):
     kind = array.dtype
     if kind == bool:
         return array.astype(np.uint8)
-    if kind.kind in "iu" and kind.itemsize == 8:
+    if kind.kind == "i" and kind.itemsize == 8:
         return array.astype(np.float64)
     if kind.kind == "f" and kind.itemsize == 2:
         return array.astype(np.float32)
