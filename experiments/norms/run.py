@@ -10,7 +10,7 @@
     run.py grid preset --seconds 280  both, as far as they come in that time
 
 Trainings and predictions run side by side, since a small network doesn't fill a GPU. Every figure is a row of OUT/figures.csv, and a
-row that is there isn't made again: start the same command again and it goes on with what is missing. tables.py makes Markdown of them.
+row that is there isn't made again: start the same command again and it goes on with what is missing.
 Needs nothing but Python and the credence program; `arms` needs PyTorch and h5py, too (last_part.py).
 """
 import argparse
