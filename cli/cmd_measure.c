@@ -127,8 +127,15 @@ static void print_table(const crd_measurement *m)
         }
     }
     if (m->samples > 1) {
-        printf("* an interval that was seen to hold the truth as often as it says (docs/MEASURE.md); the others are "
-               "the spread of the model's opinions\n");
+        bool shown = false;
+        for (int64_t i = 0; i < m->property_count; i++) shown = shown || m->properties[i].shown;
+        fputs(
+            shown
+                ? "* an interval that was seen to hold the truth as often as it says (docs/MEASURE.md); the others are "
+                  "the spread of the model's opinions\n"
+                : "the interval is the spread of the model's opinions; how often it holds the truth was not shown "
+                  "(docs/MEASURE.md)\n",
+            stdout);
     }
 }
 
