@@ -94,7 +94,7 @@ static void print_text(const crd_train_options *options, const crd_train_result 
                r->kept_epoch, r->epochs);
     }
     if (r->heldout.blocks > 0) {
-        cli_print_heldout("", &r->heldout);
+        cli_print_heldout("", r->classes, &r->heldout);
     } else if (!isnan(r->valid_bce)) {
         printf("On the scan given to check on, which also chose the calibration%s, %.2f %% of the voxels are right "
                "(cross entropy %.4f).\n",
@@ -107,7 +107,11 @@ static void print_text(const crd_train_options *options, const crd_train_result 
         "Look at %.*s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
         "command with --resume and a larger --max-steps or --epochs).\n",
         stem, options->output);
-    print_next(options);
+    if (r->classes == 2) {
+        print_next(options);
+    } else {
+        printf("It tells %d classes apart; predictions of more than two aren't there yet.\n", r->classes);
+    }
 }
 
 /* The preset fills in what nobody set by a flag or in a file. */

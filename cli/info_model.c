@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "credence/model.h"
+#include "credence/number.h"
 #include "heldout.h"
 
 static bool chunk_known(const crd_model_info *info)
@@ -34,6 +35,19 @@ static void json_training(cli_json *json, const crd_training_record *t)
     cli_json_close(json);
 }
 
+static void json_classes(cli_json *json, const crd_model_info *info)
+{
+    char name[CRD_CLASS_NAME_TEXT];
+    cli_json_int(json, "classes", info->classes);
+    cli_json_open(json, "class_names", '[');
+    for (int i = 0; i < info->classes; i++) {
+        crd_class_name(info, i, name);
+        cli_json_text(json, NULL, name);
+    }
+    cli_json_close(json);
+    cli_json_reals(json, "class_values", info->class_values, info->classes);
+}
+
 static void json_model(cli_json *json, const char *path, const crd_model_info *info)
 {
     cli_json_open(json, NULL, '{');
@@ -42,6 +56,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_text(json, "kind", crd_kind_name(info->kind));
     cli_json_int(json, "filters", info->filters);
     cli_json_int(json, "groups", info->groups);
+    json_classes(json, info);
     cli_json_int(json, "parameters", info->parameters);
     if (chunk_known(info)) {
         cli_json_ints(json, "chunk", info->chunk, 3);
@@ -75,6 +90,20 @@ static void print_config(const char *config)
     printf("\n");
 }
 
+/* "pore (0), ysz (128), nickel (255)" */
+static void print_classes(const crd_model_info *info)
+{
+    printf("  classes    %d:", info->classes);
+    for (int i = 0; i < info->classes; i++) {
+        char name[CRD_CLASS_NAME_TEXT], number[CRD_NUMBER_BYTES];
+        crd_class_name(info, i, name);
+        crd_format_real(info->class_values[i], number);
+        printf("%s %s", i > 0 ? "," : "", name);
+        if (strcmp(name, number) != 0) printf(" (%s in the label)", number);
+    }
+    printf("\n");
+}
+
 static void print_model(const char *path, const crd_model_info *info)
 {
     const crd_training_record *t = &info->training;
@@ -84,6 +113,7 @@ static void print_model(const char *path, const crd_model_info *info)
            info->kind == CRD_BCNN ? "Bayesian network" : "Monte Carlo dropout network");
     printf("  size       %d filters, %d groups, %" PRId64 " parameters\n", info->filters, info->groups,
            info->parameters);
+    if (info->classes > 2 || info->class_names[0] != '\0') print_classes(info);
     if (chunk_known(info)) {
         printf("  chunk      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", info->chunk[0], info->chunk[1],
                info->chunk[2]);
@@ -103,7 +133,7 @@ static void print_model(const char *path, const crd_model_info *info)
             printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", t->spacing[0], t->spacing[1], t->spacing[2], t->unit);
         }
     }
-    cli_print_heldout("  ", &info->heldout);
+    cli_print_heldout("  ", info->classes, &info->heldout);
     if (info->config != NULL) print_config(info->config);
 }
 

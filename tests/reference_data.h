@@ -1,6 +1,6 @@
-/* The reference numbers of an independent float64 implementation, loaded whole: f = 8, batch 2, chunk 16x32x24.
- * tests/data/make_reference.py tells what the files in the tree hold; CREDENCE_SHARED names a folder with the full
- * ones. */
+/* The reference numbers of an independent float64 implementation, loaded whole: f = 8, two classes, batch 2, chunk
+ * 16x32x24. tests/data/make_reference.py tells what the files in the tree hold; CREDENCE_SHARED names a folder with the
+ * full ones, and with those of other networks: three classes on chunks of 16x24x16, and f = 16. */
 #ifndef CRD_TESTS_REFERENCE_DATA_H
 #define CRD_TESTS_REFERENCE_DATA_H
 
@@ -24,11 +24,11 @@ typedef struct reference_tensor { /* every `stride`-th value of a tensor, and me
 
 typedef struct reference_case {
     crd_net net;
-    int64_t chunk[3];
+    int64_t chunk[3], voxels;
     float *model; /* model layout */
     float *input; /* [batch][voxels] */
     uint8_t *label;
-    double *mean_probability, *noisy_probability;
+    double *mean_probability, *noisy_probability; /* [batch][crd_net_planes][voxels] */
     double noisy_bce;
     crd_noise noise[REFERENCE_BATCH]; /* BCNN; one eps for the whole batch */
     float *masks[REFERENCE_BATCH];    /* MCDN, else NULL */
@@ -140,45 +140,66 @@ static inline void reference_read_masks(hid_t file, reference_case *c)
     }
 }
 
-/* A case, loaded at the first call and kept until the program ends, which it does where the data is missing. */
-static inline const reference_case *reference_load(crd_kind kind)
+/* Probabilities [batch][voxels][planes] of the file as the planes that networks give. */
+static inline double *reference_read_planes(hid_t file, const char *path, int64_t voxels, int64_t planes)
 {
-    static reference_case *loaded[2];
-    if (loaded[kind] != NULL) return loaded[kind];
-    char path[1024];
-    const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
-    const char *name = kind == CRD_BCNN ? "bcnn_f8.h5" : "mcdn_f8.h5";
-    if (shared != NULL)
-        snprintf(path, sizeof path, "%s/reference/%s", shared, name);
-    else
-        snprintf(path, sizeof path, "%s/%s", data != NULL ? data : "../../tests/data", name);
+    double *values = reference_read(file, path, H5T_NATIVE_DOUBLE, REFERENCE_BATCH * voxels * planes);
+    if (planes == 1) return values;
+    double *apart = malloc((size_t)(REFERENCE_BATCH * voxels * planes) * sizeof *apart);
+    for (int64_t i = 0; apart != NULL && i < REFERENCE_BATCH * voxels * planes; i++) {
+        const int64_t voxel = i / planes % voxels, batch = i / planes / voxels;
+        apart[(batch * planes + i % planes) * voxels + voxel] = values[i];
+    }
+    free(values);
+    return apart;
+}
+
+/* The sizes of the case, from the file's attributes and its input. */
+static inline bool reference_read_sizes(hid_t file, crd_kind kind, reference_case *c)
+{
+    hsize_t sizes[4] = {0};
+    const int filters = (int)reference_attribute(file, "filters"), groups = (int)reference_attribute(file, "groups");
+    const int classes = H5Aexists(file, "classes") > 0 ? (int)reference_attribute(file, "classes") : 2;
+    const hid_t input = H5Dopen2(file, "input", H5P_DEFAULT), space = input >= 0 ? H5Dget_space(input) : -1;
+    const bool found = space >= 0 && H5Sget_simple_extent_ndims(space) == 4 &&
+                       H5Sget_simple_extent_dims(space, sizes, NULL) == 4 && sizes[0] == REFERENCE_BATCH;
+    if (space >= 0) H5Sclose(space);
+    if (input >= 0) H5Dclose(input);
+    c->voxels = 1;
+    for (int axis = 0; axis < 3; axis++) c->voxels *= c->chunk[axis] = (int64_t)sizes[axis + 1];
+    return found && crd_net_describe_classes(kind, filters, groups, classes, &c->net) == CRD_OK;
+}
+
+/* The case in a file, or NULL where there is no such file. */
+static inline reference_case *reference_load_file(crd_kind kind, const char *path)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    reference_case *c = loaded[kind] = calloc(1, sizeof *c);
-    if (file < 0 || c == NULL || crd_net_describe(kind, 8, 4, &c->net) != CRD_OK) {
-        printf("the reference data %s can't be opened\n", path);
+    if (file < 0) return NULL;
+    reference_case *c = calloc(1, sizeof *c);
+    if (c == NULL || !reference_read_sizes(file, kind, c)) {
+        printf("the reference data %s holds no such network\n", path);
         exit(1);
     }
-    c->chunk[0] = 16;
-    c->chunk[1] = 32;
-    c->chunk[2] = 24;
-    const int64_t voxels = REFERENCE_BATCH * REFERENCE_VOXELS;
+    char name[128];
+    const int64_t voxels = REFERENCE_BATCH * c->voxels, planes = crd_net_planes(&c->net);
     c->input = reference_read(file, "input", H5T_NATIVE_FLOAT, voxels);
     c->label = reference_read(file, "label", H5T_NATIVE_UINT8, voxels);
-    c->mean_probability = reference_read(file, "mean/probability", H5T_NATIVE_DOUBLE, voxels);
-    c->noisy_probability = reference_read(file, "noisy/probability", H5T_NATIVE_DOUBLE, voxels);
+    c->mean_probability = reference_read_planes(file, "mean/probability", c->voxels, planes);
+    c->noisy_probability = reference_read_planes(file, "noisy/probability", c->voxels, planes);
     c->noisy_bce = reference_scalar(file, "noisy/bce");
     c->model = malloc((size_t)c->net.model.total * sizeof(float));
     for (int i = 0; i < c->net.model.count && c->model != NULL; i++) {
         const crd_parameter *parameter = &c->net.model.parameters[i];
-        snprintf(path, sizeof path, "model/%s", parameter->path);
-        float *values = reference_read(file, path, H5T_NATIVE_FLOAT, parameter->count);
+        snprintf(name, sizeof name, "model/%s", parameter->path);
+        float *values = reference_read(file, name, H5T_NATIVE_FLOAT, parameter->count);
         memcpy(c->model + parameter->offset, values, (size_t)parameter->count * sizeof(float));
         free(values);
-        snprintf(path, sizeof path, "noisy/gradient_bce/%s", parameter->path);
-        c->gradient_bce[i] = reference_read_tensor(file, path, parameter->count);
+        snprintf(name, sizeof name, "noisy/gradient_bce/%s", parameter->path);
+        c->gradient_bce[i] = reference_read_tensor(file, name, parameter->count);
         if (parameter->role != CRD_ROLE_LOC && parameter->role != CRD_ROLE_RHO) continue;
-        snprintf(path, sizeof path, "kl_gradient/%s", parameter->path);
-        c->gradient_kl[i] = reference_read_tensor(file, path, parameter->count);
+        snprintf(name, sizeof name, "kl_gradient/%s", parameter->path);
+        c->gradient_kl[i] = reference_read_tensor(file, name, parameter->count);
     }
     if (kind == CRD_BCNN) {
         c->kl = reference_scalar(file, "kl");
@@ -194,6 +215,46 @@ static inline const reference_case *reference_load(crd_kind kind)
     H5Gclose(group);
     H5Fclose(file);
     return c;
+}
+
+/* A case, loaded at the first call and kept until the program ends, which it does where the data is missing. */
+static inline const reference_case *reference_load(crd_kind kind)
+{
+    static reference_case *loaded[2];
+    if (loaded[kind] != NULL) return loaded[kind];
+    char path[1024];
+    const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
+    const char *name = kind == CRD_BCNN ? "bcnn_f8.h5" : "mcdn_f8.h5";
+    if (shared != NULL)
+        snprintf(path, sizeof path, "%s/reference/%s", shared, name);
+    else
+        snprintf(path, sizeof path, "%s/%s", data != NULL ? data : "../../tests/data", name);
+    loaded[kind] = reference_load_file(kind, path);
+    if (loaded[kind] == NULL || loaded[kind]->voxels != REFERENCE_VOXELS) {
+        printf("the reference data %s can't be opened\n", path);
+        exit(1);
+    }
+    return loaded[kind];
+}
+
+/* One that only the folder CREDENCE_SHARED has: "f8_k3" (three classes) or "f16"; NULL without it. */
+static inline const reference_case *reference_load_full(crd_kind kind, const char *which)
+{
+    static struct {
+        char path[1024];
+        reference_case *loaded;
+    } known[4];
+    const char *shared = getenv("CREDENCE_SHARED");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/reference/%s_%s.h5", shared != NULL ? shared : "", crd_kind_name(kind), which);
+    for (int i = 0; shared != NULL && i < 4; i++) {
+        if (known[i].loaded == NULL) {
+            snprintf(known[i].path, sizeof known[i].path, "%s", path);
+            known[i].loaded = reference_load_file(kind, path);
+        }
+        if (strcmp(known[i].path, path) == 0) return known[i].loaded;
+    }
+    return NULL;
 }
 
 /* How far a computed tensor is from the reference, of the reference's largest value: over the values that the file has,

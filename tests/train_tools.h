@@ -16,6 +16,8 @@ typedef struct train_case {
     int64_t chunk[3], batch;
     crd_estimator estimator;
     const char *precision;
+    int classes;              /* 0: two */
+    crd_prior_settings prior; /* std 0: N(0, 1) */
 } train_case;
 
 typedef struct material { /* a mini-batch */
@@ -46,7 +48,9 @@ static inline material make_material(const train_case *c, uint32_t number)
         const int64_t dz = (z + shift) % 12 - 6, dy = (y + 2 * shift) % 14 - 7, dx = (x + shift) % 12 - 6;
         const bool inside = dz * dz + dy * dy + dx * dx < 22;
         m.input[i] = (inside ? 0.9f : -0.4f) + 0.6f * crd_random_normal(&noise, (uint64_t)i);
-        m.label[i] = crd_random_u32(&noise, (uint64_t)(i + (1 << 30))) % 17 == 0 ? 255 : (uint8_t)inside;
+        const int class = c->classes > 2 && inside ? 1 + (int)((z + y / 5) % (c->classes - 1)) : inside;
+        if (c->classes > 2) m.input[i] += 0.5f * (float)class;
+        m.label[i] = crd_random_u32(&noise, (uint64_t)(i + (1 << 30))) % 17 == 0 ? 255 : (uint8_t) class;
         m.labelled += m.label[i] != 255;
     }
     return m;
@@ -61,7 +65,8 @@ static inline void drop_material(material *m)
 /* Norms that do something, and a head that is alive: like a trained network's. */
 static inline crd_status make_model(const train_case *c, crd_model **model)
 {
-    const crd_model_info info = {.kind = c->kind, .filters = c->filters, .groups = 4};
+    crd_model_info info = {.kind = c->kind, .filters = c->filters, .groups = 4, .classes = c->classes};
+    for (int i = 0; i < c->classes; i++) info.class_values[i] = i;
     CRD_PASS(crd_model_create(&info, 3, model));
     for (int i = 0; i < (*model)->net.model.count; i++) {
         const crd_parameter *p = &(*model)->net.model.parameters[i];
@@ -88,9 +93,10 @@ static inline crd_status make_trainer(const train_case *c, const crd_model *mode
                                          .chunk = {c->chunk[0], c->chunk[1], c->chunk[2]},
                                          .batch = c->batch,
                                          .estimator = c->estimator,
-                                         .prior_std = 1.0,
+                                         .prior = c->prior,
                                          .seed = 5,
                                          .samples = 4}};
+    if (plan.learner.prior.std == 0) plan.learner.prior.std = 1;
     CRD_PASS(crd_backend_choose(&choice, &plan.backend, &plan.device));
     plan.device.max_bytes = max_bytes;
     CRD_PASS(crd_trainer_create(&plan, trainer));

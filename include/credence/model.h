@@ -45,7 +45,7 @@ typedef struct crd_training_record {
     char unit[16];
 } crd_training_record;
 
-enum { CRD_NORM_TEXT = 64, CRD_CLASSES_MAX = 16 };
+enum { CRD_NORM_TEXT = 64, CRD_CLASSES_MAX = 16, CRD_CLASS_NAME_TEXT = 32, CRD_CLASS_NAMES_TEXT = 16 * 32 };
 
 /* How good a network is where it didn't learn: in blocks of its training scans whose labels were held back. Half of
  * them chose its best state and its calibration; the figures are of the other half, the exam, which was looked at once,
@@ -56,21 +56,25 @@ typedef struct crd_heldout {
     int64_t samples;                  /* of the prediction */
     double accuracy, dice, nll;       /* Dice: of the foreground, or with more than two classes the mean over them */
     double accuracy_interval[2], dice_interval[2], nll_interval[2]; /* 90 %, from how the blocks differ */
-    double foreground_share;   /* of the exam's voxels; with more than two classes, of all but the first */
-    double majority_accuracy;  /* of always answering with the class that is commonest in training */
-    double threshold_accuracy; /* of the best single threshold on the grey value, found in training */
-    double threshold_dice;
+    double foreground_share;  /* of the exam's voxels; with more than two classes, of all but the first */
+    double majority_accuracy; /* of always answering with the class that is commonest in training */
+    /* Of the best single threshold on the grey value, or with more than two classes of the one that is commonest at
+     * each grey value; found in training. */
+    double threshold_accuracy, threshold_dice;
     bool unseen; /* no ancestor of the model learnt from these voxels, either */
 } crd_heldout;
 
 typedef struct crd_model_info {
     crd_kind kind;
-    int filters;              /* base filters: 16 unless set otherwise */
-    int groups;               /* of every group norm: 4 unless set otherwise */
-    int64_t chunk[3];         /* the training chunk; 0, 0, 0 where not known */
-    double calibration;       /* divides the logit in a prediction; 1 unless calibrated */
-    char norm[CRD_NORM_TEXT]; /* how scans are normalised: "levels", "scan", "none" or "MEAN,STD" */
-    const char *config;       /* the settings it was trained with, as JSON text; NULL where not known */
+    int filters;                            /* base filters: 16 unless set otherwise */
+    int groups;                             /* of every group norm: 4 unless set otherwise */
+    int classes;                            /* that it tells apart: 2 unless set otherwise, at most CRD_CLASSES_MAX */
+    char class_names[CRD_CLASS_NAMES_TEXT]; /* "pore,ysz,nickel"; "" where they have none of their own */
+    double class_values[CRD_CLASSES_MAX];   /* their values in the labels; of two classes, where not known, 0 and 1 */
+    int64_t chunk[3];                       /* the training chunk; 0, 0, 0 where not known */
+    double calibration;                     /* divides the logit in a prediction; 1 unless calibrated */
+    char norm[CRD_NORM_TEXT];               /* how scans are normalised: "levels", "scan", "none" or "MEAN,STD" */
+    const char *config;                     /* the settings it was trained with, as JSON text; NULL where not known */
     crd_training_record training;
     int64_t parameters; /* trainable values; ignored by crd_model_create */
     int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
@@ -99,6 +103,9 @@ CRD_API void crd_model_free(crd_model **model);
 
 /* Borrowed from the model, valid until it is freed or changed. */
 CRD_API const crd_model_info *crd_model_describe(const crd_model *model);
+
+/* A class's name: its own, or background and foreground of two, or its value in the label. */
+CRD_API void crd_class_name(const crd_model_info *info, int class_number, char name[CRD_CLASS_NAME_TEXT]);
 
 /* One line for people: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176". */
 CRD_API void crd_model_summary(const crd_model *model, char *text, size_t size);

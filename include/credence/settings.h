@@ -93,6 +93,7 @@ typedef struct crd_setting {
     const char *help;     /* one sentence without the final dot */
     char short_name;      /* 'o' for -o, or 0 */
     const char *group;    /* heading in --help from this row on; NULL: that of the row before */
+    bool unsaid;          /* left out of JSON at its default: what was recorded before there was it stays the same */
     /* TEXT with a form of its own, or an INT, TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
      * that begins with `name`. Empty text isn't asked about; NULL: any value will do. */
     crd_status (*check)(const char *name, const char *text);

@@ -45,7 +45,8 @@ typedef struct crd_train_options {
     char *init;      /* a model to start from, or NULL */
     char *estimator; /* "flipout", "independent", "mean" */
     int64_t filters, groups;
-    double prior_std;
+    char *prior; /* "normal", "mixture", "spike-slab" */
+    double prior_std, prior_narrow, prior_share;
     char *norm; /* "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
     double lr;
@@ -53,8 +54,10 @@ typedef struct crd_train_options {
     double kl_initial, kl_step, kl_temperature;
     int64_t kl_start, kl_batches;
     bool no_shuffle;
-    char *augment;  /* "none", "flips", "full" */
-    bool no_pieces; /* of the scans, in the model */
+    char *augment;         /* "none", "flips", "full" */
+    bool no_pieces;        /* of the scans, in the model */
+    crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
+    char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;
     char *mask;
     int64_t valid_samples;
@@ -78,6 +81,7 @@ CRD_API extern const crd_settings crd_train_settings;
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
 
 typedef struct crd_train_result {
+    int classes; /* that the model tells apart */
     int64_t steps, epochs;
     double bce;       /* of the last epoch's mini-batches, mean */
     double valid_bce; /* of the last epoch; NaN without validation data */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "bayes/noise.h"
+#include "bayes/prior_law.h"
 #include "credence/monitor.h"
 #include "credence/volume.h"
 #include "net/loss.h"
@@ -68,17 +69,19 @@ typedef struct crd_predictor_plan {
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;
 
-/* Everything is indexed by the voxels of the chunk that were asked for, z slowest. Borrowed from the predictor until
- * the next collect, or, where the depth is 1, until the next submit. */
+/* Everything is indexed by the voxels of the chunk that were asked for, z slowest; with more than two classes there is
+ * a plane of them for each, [planes][voxels] wherever [voxels] stands (crd_net_planes). Borrowed from the predictor
+ * until the next collect, or, where the depth is 1, until the next submit. */
 typedef struct crd_chunk_result {
     int64_t chunk_number;
     crd_box kept;              /* those, in the chunk */
     const uint32_t *mean;      /* value * 2^24, rounded to nearest even */
     const uint32_t *deviation; /* the same, or NULL */
     const uint32_t *const *percentiles;
-    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there */
+    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there, or that the plane's class is
+                              the first of the largest in sample s */
     const float *samples;  /* [samples][voxels], or NULL */
-    const float *probe;    /* [probe_count][samples]: the values at the voxels asked for */
+    const float *probe;    /* [probe_count][samples][planes]: the values at the voxels asked for */
     int64_t probe_count;
     /* How many values of the samples aren't finite numbers, and the first sample that has one (0 ..; -1: none). Such a
      * value is NaN, and stands for any number that wasn't finite on the way to it, or whose logit isn't; mean and all
@@ -109,7 +112,7 @@ typedef struct crd_learner_plan {
     int64_t chunk[3];
     int64_t batch; /* the most examples of a mini-batch */
     crd_estimator estimator;
-    double prior_std;
+    crd_prior_settings prior;
     uint64_t seed;
     int64_t samples; /* that learner_draw keeps */
     int rank, size;  /* which of how many processes this is, where each takes the steps of a part of the parameters;

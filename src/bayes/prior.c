@@ -39,6 +39,45 @@ static void normal_gradient(const crd_prior_settings *settings, const crd_prior_
 const crd_prior crd_prior_normal = {
     .name = "normal", .needs_noise = false, .kl_value = normal_value, .kl_gradient = normal_gradient};
 
+/* The posterior's share, -log sigma - 1/2, is exact; the prior's is that of the drawn weight. */
+static double mixture_value(const crd_prior_settings *settings, const crd_prior_weights *weights)
+{
+    const crd_mixture law = crd_mixture_of(settings);
+    const crd_weight_math *math = crd_weight_math_best();
+    double logarithms[TILE], sum = 0, slope;
+    for (int64_t first = 0; first < weights->count; first += TILE) {
+        const int64_t left = weights->count - first, count = left < TILE ? left : TILE;
+        math->logarithms(count, weights->sigma + first, logarithms);
+        for (int64_t i = 0; i < count; i++) {
+            const double loc = weights->loc[first + i], sigma = weights->sigma[first + i];
+            sum +=
+                crd_mixture_surprise(&law, loc + sigma * (double)weights->eps[first + i], &slope) - logarithms[i] - 0.5;
+        }
+    }
+    return sum;
+}
+
+static void mixture_gradient(const crd_prior_settings *settings, const crd_prior_weights *weights, double scale,
+                             float *restrict dloc, float *restrict drho)
+{
+    const crd_mixture law = crd_mixture_of(settings);
+    for (int64_t i = 0; i < weights->count; i++) {
+        const double loc = weights->loc[i], sigma = weights->sigma[i], eps = weights->eps[i];
+        double slope;
+        (void)crd_mixture_surprise(&law, loc + sigma * eps, &slope);
+        dloc[i] += (float)(scale * slope);
+        drho[i] += (float)(scale * (slope * eps - 1 / sigma) * (double)weights->slope[i]);
+    }
+}
+
+const crd_prior crd_prior_mixture = {
+    .name = "mixture", .needs_noise = true, .kl_value = mixture_value, .kl_gradient = mixture_gradient};
+
+const crd_prior *crd_prior_of(const crd_prior_settings *settings)
+{
+    return settings->kind == CRD_PRIOR_MIXTURE ? &crd_prior_mixture : &crd_prior_normal;
+}
+
 typedef struct kl_job {
     const crd_posterior *posterior;
     const crd_prior *prior;

@@ -6,10 +6,7 @@
 
 #include "bayes/noise.h"
 #include "bayes/posterior.h"
-
-typedef struct crd_prior_settings {
-    double std; /* of the normal prior */
-} crd_prior_settings;
+#include "bayes/prior_law.h"
 
 typedef struct crd_prior_weights { /* some weights of one layer */
     int64_t count;
@@ -28,7 +25,9 @@ typedef struct crd_prior {
                         float *drho);
 } crd_prior;
 
-extern const crd_prior crd_prior_normal; /* N(0, std^2) */
+extern const crd_prior crd_prior_normal;  /* N(0, std^2) */
+extern const crd_prior crd_prior_mixture; /* bayes/prior_law.h */
+const crd_prior *crd_prior_of(const crd_prior_settings *settings);
 
 /* The KL of every block of Bayesian weights, in double, to posterior->sums. `posterior` is up to date with `model`;
  * `noise` may be NULL unless prior->needs_noise. */

@@ -1,89 +1,28 @@
-#include "chunk/label.h"
+#include "chunk/label_file.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "credence/number.h"
 #include "volume/format.h"
 #include "volume/sidecar.h"
 
-enum { VALUES_MAX = 256 }; /* a label with more values isn't one */
-
-typedef struct value_set {
-    double values[VALUES_MAX]; /* rising */
-    int64_t count;
-} value_set;
-
-struct crd_label {
-    char *path;
-    crd_volume *volume;
-    value_set met; /* in the file, those that are ignored among them */
-    int64_t voxels[VALUES_MAX];
-    uint8_t classes[VALUES_MAX];
-    int64_t counts[3];
-    double *slice; /* room for reading */
-    int64_t slice_voxels;
-};
-
-static void list_values(const double *values, int64_t count, char *text, size_t size)
-{
-    size_t used = 0;
-    char number[CRD_NUMBER_BYTES];
-    text[0] = '\0';
-    for (int64_t i = 0; i < count && i < 12 && used < size; i++) {
-        const int wrote =
-            snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", crd_format_real(values[i], number));
-        used += wrote > 0 ? (size_t)wrote : 0;
-    }
-    if (count > 12 && used < size) snprintf(text + used, size - used, ", ...");
-}
-
-/* Where the value stands among those met, or where it belongs. */
-static int64_t find_value(const value_set *met, double value)
-{
-    int64_t low = 0, high = met->count;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (met->values[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool holds(const value_set *met, double value)
-{
-    const int64_t at = find_value(met, value);
-    return at < met->count && met->values[at] == value;
-}
-
-/* A new value, at its place; there must be room. */
-static void insert_value(value_set *met, int64_t at, double value)
-{
-    memmove(met->values + at + 1, met->values + at, (size_t)(met->count - at) * sizeof *met->values);
-    met->values[at] = value;
-    met->count++;
-}
-
 static crd_status count_value(crd_label *label, double value, int64_t times)
 {
-    const int64_t at = find_value(&label->met, value);
+    const int64_t at = crd_value_place(&label->met, value);
     if (at == label->met.count || label->met.values[at] != value) {
         if (!isfinite(value)) {
             return crd_fail(CRD_ERR_FORMAT, "the label %s holds voxels that are not finite numbers", label->path);
         }
-        if (label->met.count == VALUES_MAX) {
+        if (label->met.count == CRD_LABEL_VALUES_MAX) {
             return crd_fail(CRD_ERR_FORMAT, "the label %s has more than %d different values; is it really a label?",
-                            label->path, (int)VALUES_MAX);
+                            label->path, (int)CRD_LABEL_VALUES_MAX);
         }
         memmove(label->voxels + at + 1, label->voxels + at, (size_t)(label->met.count - at) * sizeof *label->voxels);
         label->voxels[at] = 0;
-        insert_value(&label->met, at, value);
+        crd_value_insert(&label->met, at, value);
     }
     label->voxels[at] += times;
     return CRD_OK;
@@ -142,123 +81,6 @@ static crd_status learn_values(crd_label *label, const crd_monitor *monitor)
             i += run;
         }
         CRD_PASS(crd_advance(monitor, "reading the label", "slices", z + 1, shape[0], NULL));
-    }
-    return CRD_OK;
-}
-
-static bool listed(const double *values, int64_t count, double value)
-{
-    for (int64_t i = 0; i < count; i++) {
-        if (values[i] == value) return true;
-    }
-    return false;
-}
-
-/* Adds the values of a label that mean something, and refuses a third: nobody said which of them is the foreground. */
-static crd_status join_values(const crd_label *label, const crd_label_options *options, value_set *all)
-{
-    int64_t own = 0;
-    char text[256];
-    for (int64_t i = 0; i < label->met.count; i++) {
-        const double value = label->met.values[i];
-        if (listed(options->ignore, options->ignore_count, value)) continue;
-        own++;
-        if (!holds(all, value) && all->count < VALUES_MAX) insert_value(all, find_value(all, value), value);
-    }
-    if (all->count <= 2) return CRD_OK;
-    if (own > 2) {
-        list_values(label->met.values, label->met.count, text, sizeof text);
-    } else {
-        list_values(all->values, all->count, text, sizeof text);
-    }
-    return crd_fail(CRD_ERR_ARGUMENT,
-                    "the label %s has the values %s%s; say which are the foreground (--foreground V[,V...]) and which "
-                    "mean \"not labelled\" (--ignore V)",
-                    label->path, text, own > 2 ? "" : " together with the labels before it");
-}
-
-static void warn_of_one_value(crd_label *const *labels, int64_t count, double value, const crd_monitor *monitor)
-{
-    char number[CRD_NUMBER_BYTES], others[64] = "";
-    if (count > 1) {
-        snprintf(others, sizeof others, " and %lld other%s)", (long long)(count - 1), count > 2 ? "s" : "");
-    }
-    crd_warn(monitor,
-             "the only value in the label%s%s%s, apart from what is ignored, is %s: it is taken for the foreground; "
-             "if it is the background, give --foreground with the value that would be the foreground",
-             count > 1 ? "s (" : " ", labels[0]->path, others, crd_format_real(value, number));
-}
-
-/* The larger of two values in all labels together: a file of one value can't say what that one means. */
-static crd_status find_foreground(crd_label *const *labels, int64_t count, const crd_label_options *options,
-                                  const crd_monitor *monitor, value_set *foreground)
-{
-    value_set all = {0};
-    for (int64_t i = 0; i < count; i++) CRD_PASS(join_values(labels[i], options, &all));
-    if (all.count == 0 || (all.count == 1 && all.values[0] == 0.0)) return CRD_OK;
-    insert_value(foreground, 0, all.values[all.count - 1]);
-    if (all.count == 1) warn_of_one_value(labels, count, all.values[0], monitor);
-    return CRD_OK;
-}
-
-/* A scan may well have nothing of what is looked for, but a value that no label has is likely a wrong one. */
-static crd_status check_foreground(crd_label *const *labels, int64_t count, const crd_label_options *options,
-                                   const crd_monitor *monitor)
-{
-    char text[256], number[CRD_NUMBER_BYTES];
-    for (int64_t k = 0; k < options->foreground_count; k++) {
-        bool found = !options->foreground_needed;
-        for (int64_t i = 0; i < count && !found; i++) found = holds(&labels[i]->met, options->foreground[k]);
-        if (found) continue;
-        list_values(labels[0]->met.values, labels[0]->met.count, text, sizeof text);
-        return crd_fail(CRD_ERR_ARGUMENT, "the label %s has no voxel of the foreground value %s%s; it has %s",
-                        labels[0]->path, crd_format_real(options->foreground[k], number),
-                        count > 1 ? ", nor has any other" : "", text);
-    }
-    for (int64_t i = 0; i < count; i++) {
-        bool found = false;
-        for (int64_t k = 0; k < options->foreground_count; k++) found |= holds(&labels[i]->met, options->foreground[k]);
-        if (found) continue;
-        list_values(labels[i]->met.values, labels[i]->met.count, text, sizeof text);
-        crd_warn(monitor, "the label %s has no foreground: its values are %s", labels[i]->path, text);
-    }
-    return CRD_OK;
-}
-
-static void assign_classes(crd_label *label, const crd_label_options *options, const double *foreground, int64_t count)
-{
-    memset(label->counts, 0, sizeof label->counts);
-    for (int64_t i = 0; i < label->met.count; i++) {
-        const double value = label->met.values[i];
-        const bool ignored = listed(options->ignore, options->ignore_count, value);
-        label->classes[i] = ignored ? CRD_LABEL_NONE : listed(foreground, count, value);
-        label->counts[ignored ? 2 : label->classes[i]] += label->voxels[i];
-    }
-}
-
-static void say_what_was_understood(const crd_label *label, const double *foreground, int64_t count,
-                                    const crd_monitor *monitor)
-{
-    const double total = (double)(label->counts[0] + label->counts[1] + label->counts[2]);
-    char text[256];
-    list_values(foreground, count, text, sizeof text);
-    crd_info(monitor, "label %s: foreground is %s; %.1f %% foreground, %.1f %% background, %.1f %% without a label",
-             label->path, count > 0 ? text : "nowhere", 100.0 * (double)label->counts[1] / total,
-             100.0 * (double)label->counts[0] / total, 100.0 * (double)label->counts[2] / total);
-}
-
-crd_status crd_label_decide(crd_label *const *labels, int64_t count, const crd_label_options *options,
-                            const crd_monitor *monitor)
-{
-    value_set found = {0};
-    const bool chosen = options->foreground_count > 0;
-    CRD_PASS(chosen ? check_foreground(labels, count, options, monitor)
-                    : find_foreground(labels, count, options, monitor, &found));
-    const double *foreground = chosen ? options->foreground : found.values;
-    const int64_t foreground_count = chosen ? options->foreground_count : found.count;
-    for (int64_t i = 0; i < count; i++) {
-        assign_classes(labels[i], options, foreground, foreground_count);
-        say_what_was_understood(labels[i], foreground, foreground_count, monitor);
     }
     return CRD_OK;
 }
@@ -327,6 +149,8 @@ crd_status crd_label_reopen(const crd_label *label, crd_label **out)
     memcpy(copy->voxels, label->voxels, sizeof copy->voxels);
     memcpy(copy->classes, label->classes, sizeof copy->classes);
     memcpy(copy->counts, label->counts, sizeof copy->counts);
+    copy->unlabelled = label->unlabelled;
+    copy->meaning = label->meaning;
     *out = copy;
     copy = NULL;
 done:
@@ -351,7 +175,20 @@ const crd_volume_info *crd_label_info(const crd_label *label)
 
 void crd_label_counts(const crd_label *label, int64_t counts[3])
 {
+    counts[0] = label->counts[0];
+    counts[1] = 0;
+    for (int c = 1; c < label->meaning.count; c++) counts[1] += label->counts[c];
+    counts[2] = label->unlabelled;
+}
+
+void crd_label_class_counts(const crd_label *label, int64_t counts[CRD_CLASSES_MAX])
+{
     memcpy(counts, label->counts, sizeof label->counts);
+}
+
+const crd_label_classes *crd_label_meaning(const crd_label *label)
+{
+    return &label->meaning;
 }
 
 /* In place. A value that wasn't there when the label was opened has no class. */
@@ -394,7 +231,7 @@ crd_status crd_label_read(crd_label *label, const crd_box *box, uint8_t *classes
         int64_t at = 0;
         for (int64_t i = 0; i < area; i++) {
             if (i == 0 || label->slice[i] != label->slice[i - 1]) {
-                at = find_value(&label->met, label->slice[i]);
+                at = crd_value_place(&label->met, label->slice[i]);
                 if (at == label->met.count || label->met.values[at] != label->slice[i]) {
                     return crd_fail(CRD_ERR_FORMAT, "the label %s changed while it was being read", label->path);
                 }

@@ -266,28 +266,66 @@ void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const f
 {
     const crd_net *net = engine->plan.net;
     const int64_t first = crd_decoder_offset(net);
+    const float *weight = decoder_weights + (net->point.kernel[net->last] - first);
+    const float *bias = decoder_weights + (net->point.bias[net->last] - first);
+    const crd_tensor *x = &engine->nodes[net->head].y;
     crd_engine_forward_decoder(engine, decoder_weights, masks);
-    engine->plan.ops->head_probability(
-        engine->plan.pool, &engine->nodes[net->head].y, decoder_weights[net->point.kernel[net->last] - first],
-        decoder_weights[net->point.bias[net->last] - first], inverse_temperature, probability);
+    if (net->classes == 2) {
+        engine->plan.ops->head_probability(engine->plan.pool, x, *weight, *bias, inverse_temperature, probability);
+    } else {
+        engine->plan.ops->softmax_probability(engine->plan.pool, x, weight, bias, inverse_temperature, probability);
+    }
+}
+
+static bool head_dead(const crd_engine *engine)
+{
+    const crd_norm *head = &engine->nodes[engine->plan.net->head].norm;
+    for (int c = 0; c < head->channels; c++)
+        if (!(head->sum[c] <= 0.0)) return false;
+    return true;
+}
+
+/* The head against the label: two classes. */
+static void sigmoid_loss(crd_engine *engine, const float *weights, const uint8_t *label, float scale, float *gradient,
+                         crd_loss *loss)
+{
+    const crd_net *net = engine->plan.net;
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
+    double result[5];
+    engine->plan.ops->head_loss(engine->plan.pool, &engine->nodes[net->head].y, weights[kernel], weights[bias], label,
+                                scale, gradient == NULL ? NULL : &engine->gradient[net->head], result);
+    loss->bce_sum = result[0];
+    loss->labelled = (int64_t)result[1];
+    loss->correct = (int64_t)result[4];
+    if (gradient == NULL) return;
+    gradient[kernel] = (float)result[2];
+    gradient[bias] = (float)result[3];
+}
+
+/* More than two. */
+static void softmax_loss(crd_engine *engine, const float *weights, const uint8_t *label, float scale, float *gradient,
+                         crd_loss *loss)
+{
+    const crd_net *net = engine->plan.net;
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last], classes = net->classes;
+    double result[CRD_SOFTMAX_RESULTS];
+    engine->plan.ops->softmax_loss(engine->plan.pool, &engine->nodes[net->head].y, weights + kernel, weights + bias,
+                                   label, scale, gradient == NULL ? NULL : &engine->gradient[net->head], result);
+    loss->bce_sum = result[0];
+    loss->labelled = (int64_t)result[1];
+    loss->correct = (int64_t)result[2];
+    if (gradient == NULL) return;
+    for (int64_t i = 0; i < classes * classes; i++) gradient[kernel + i] = (float)result[3 + i];
+    for (int64_t i = 0; i < classes; i++) gradient[bias + i] = (float)result[3 + classes * classes + i];
 }
 
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
                      const uint8_t *label, float scale, float *gradient, crd_loss *loss)
 {
     const crd_net *net = engine->plan.net;
-    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
-    double result[5];
     crd_engine_forward_encoder(engine, weights, input);
     crd_engine_forward_decoder(engine, weights + crd_decoder_offset(net), masks);
-    engine->plan.ops->head_loss(engine->plan.pool, &engine->nodes[net->head].y, weights[kernel], weights[bias], label,
-                                scale, gradient == NULL ? NULL : &engine->gradient[net->head], result);
-    loss->bce_sum = result[0];
-    loss->labelled = (int64_t)result[1];
-    loss->correct = (int64_t)result[4];
-    loss->head_dead = engine->nodes[net->head].norm.sum[0] <= 0.0;
-    if (gradient == NULL) return;
-    gradient[kernel] = (float)result[2];
-    gradient[bias] = (float)result[3];
-    crd_engine_backward(engine, weights, masks, gradient);
+    (net->classes == 2 ? sigmoid_loss : softmax_loss)(engine, weights, label, scale, gradient, loss);
+    loss->head_dead = head_dead(engine);
+    if (gradient != NULL) crd_engine_backward(engine, weights, masks, gradient);
 }

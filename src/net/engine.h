@@ -54,13 +54,15 @@ void crd_engine_keep(crd_engine *engine, const crd_box *keep);
 
 /* input: chunk[0]*chunk[1]*chunk[2] floats. */
 void crd_engine_encode(crd_engine *engine, const float *weights, const float *input);
-/* After encode, any number of times: probabilities of one sample, for the voxels that are kept. decoder_weights are the
- * point layout's values from crd_decoder_offset on; inverse_temperature multiplies the logit. */
+/* After encode, any number of times: probabilities of one sample, [crd_net_planes][voxels], for the voxels that are
+ * kept. decoder_weights are the point layout's values from crd_decoder_offset on; inverse_temperature multiplies the
+ * logits.
+ */
 void crd_engine_decode(crd_engine *engine, const float *decoder_weights, const float *masks, float inverse_temperature,
                        float *probability);
 
-/* Forward and, when gradient is not NULL, backward of one example. label: 0, 1 or 255 (none) per voxel. gradient
- * (point layout, overwritten) is that of scale * (sum of BCE over the labelled voxels). */
+/* Forward and, when gradient is not NULL, backward of one example. label: a class or 255 (none) per voxel. gradient
+ * (point layout, overwritten) is that of scale * (sum of the cross entropy over the labelled voxels). */
 void crd_engine_loss(crd_engine *engine, const float *weights, const float *masks, const float *input,
                      const uint8_t *label, float scale, float *gradient, crd_loss *loss);
 

@@ -3,7 +3,7 @@
 #define CRD_NET_HELDOUT_FILE_H
 
 #include "credence/model.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 /* Nothing where nothing was held back. */
 crd_status crd_heldout_write(crd_store *store, const crd_heldout *heldout);

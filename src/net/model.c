@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "net/class_names.h"
 #include "net/init.h"
 
 static const char *const kind_names[] = {[CRD_BCNN] = "bcnn", [CRD_MCDN] = "mcdn"};
@@ -14,6 +15,25 @@ enum { DEFAULT_FILTERS = 16, DEFAULT_GROUPS = 4 };
 const char *crd_kind_name(crd_kind kind)
 {
     return kind == CRD_BCNN || kind == CRD_MCDN ? kind_names[kind] : "unknown";
+}
+
+static crd_status check_classes(const crd_model_info *info)
+{
+    if (info->class_names[0] != '\0') {
+        CRD_PASS(crd_check_class_names("the list of class names", info->class_names));
+        if (crd_class_names_count(info->class_names) != info->classes)
+            return crd_fail(CRD_ERR_ARGUMENT, "there are %d classes and %d names for them (%s)", info->classes,
+                            crd_class_names_count(info->class_names), info->class_names);
+    }
+    for (int i = 0; i < info->classes; i++) {
+        if (!isfinite(info->class_values[i]))
+            return crd_fail(CRD_ERR_ARGUMENT, "the value of a class must be a finite number");
+        for (int k = 0; k < i; k++)
+            if (info->class_values[i] == info->class_values[k])
+                return crd_fail(CRD_ERR_ARGUMENT, "the classes %d and %d have the same value in the label, %g", k, i,
+                                info->class_values[i]);
+    }
+    return CRD_OK;
 }
 
 crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out)
@@ -26,9 +46,14 @@ crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out)
     model->info.config = NULL;
     if (model->info.filters == 0) model->info.filters = DEFAULT_FILTERS;
     if (model->info.groups == 0) model->info.groups = DEFAULT_GROUPS;
+    if (model->info.classes == 0) model->info.classes = 2;
+    if (model->info.classes == 2 && model->info.class_values[0] == model->info.class_values[1])
+        model->info.class_values[1] = model->info.class_values[0] + 1;
     if (model->info.calibration == 0) model->info.calibration = 1;
     if (model->info.norm[0] == '\0') snprintf(model->info.norm, sizeof model->info.norm, "scan");
-    CRD_TRY(crd_net_describe(info->kind, model->info.filters, model->info.groups, &model->net));
+    CRD_TRY(crd_net_describe_classes(info->kind, model->info.filters, model->info.groups, model->info.classes,
+                                     &model->net));
+    CRD_TRY(check_classes(&model->info));
     CRD_TRY(crd_model_set_calibration(model, model->info.calibration));
     if (crd_model_chunk_known(info)) CRD_TRY(crd_net_check_chunk(&model->net, info->chunk));
     model->info.parameters = model->net.model.total;
@@ -66,12 +91,13 @@ const crd_model_info *crd_model_describe(const crd_model *model)
 void crd_model_summary(const crd_model *model, char *text, size_t size)
 {
     const crd_model_info *info = &model->info;
-    char chunk[80] = "";
+    char chunk[80] = "", classes[32] = "";
+    if (info->classes > 2) snprintf(classes, sizeof classes, ", %d classes", info->classes);
     if (crd_model_chunk_known(info))
         snprintf(chunk, sizeof chunk, ", chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x)", info->chunk[0],
                  info->chunk[1], info->chunk[2]);
-    snprintf(text, size, "%s, %d filters, %d groups, %" PRId64 " parameters%s", crd_kind_name(info->kind),
-             info->filters, info->groups, info->parameters, chunk);
+    snprintf(text, size, "%s, %d filters, %d groups%s, %" PRId64 " parameters%s", crd_kind_name(info->kind),
+             info->filters, info->groups, classes, info->parameters, chunk);
 }
 
 crd_status crd_model_set_calibration(crd_model *model, double calibration)

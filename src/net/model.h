@@ -6,7 +6,7 @@
 #include "net/net.h"
 #include "net/pieces.h"
 #include "net/provenance.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 struct crd_model {
     crd_net net;

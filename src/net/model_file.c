@@ -14,7 +14,13 @@
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
 /* A model that a program of the first version would compute otherwise is of the second. */
-enum { FIRST_VERSION = 1, FROZEN_VERSION = 2, NEWEST_VERSION = FROZEN_VERSION, CHECKSUM_TEXT = 32 };
+enum {
+    FIRST_VERSION = 1,
+    FROZEN_VERSION = 2,
+    CLASSES_VERSION = 3, /* more than two classes, which programs before it can't compute at all */
+    NEWEST_VERSION = CLASSES_VERSION,
+    CHECKSUM_TEXT = 32
+};
 
 static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
 {
@@ -29,8 +35,14 @@ static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
     return hash;
 }
 
-/* FNV-1a over the norm, the config, all values (little-endian) in the order of the layout, and the pieces: what libhdf5
- * keeps no checksum of. Shows a damaged file. */
+/* Two classes without names of their own are what a file means that says nothing. */
+static bool classes_stated(const crd_model_info *info)
+{
+    return info->classes > 2 || info->class_names[0] != '\0';
+}
+
+/* FNV-1a over the norm, the config, all values (little-endian) in the order of the layout, names and values of
+ * classes where they are stated, and the pieces: what libhdf5 keeps no checksum of. Shows a damaged file. */
 static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
 {
     const crd_model_info *info = &model->info;
@@ -38,6 +50,11 @@ static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
     hash = crd_fnv1a(hash, info->norm, strlen(info->norm));
     if (info->config != NULL) hash = crd_fnv1a(hash, info->config, strlen(info->config));
     hash = hash_values(hash, model->parameters, model->net.model.total);
+    if (classes_stated(info)) {
+        hash = crd_fnv1a(hash, info->class_names, strlen(info->class_names));
+        for (int i = 0; i < info->classes; i++)
+            hash = hash_values(hash, (const float[]){(float)info->class_values[i]}, 1);
+    }
     hash = hash_values(hash, model->pieces.voxels, model->pieces.count * crd_piece_voxels(&model->pieces));
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
 }
@@ -113,6 +130,7 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
 
 static int version_of(const crd_model *model)
 {
+    if (model->info.classes > 2) return CLASSES_VERSION;
     return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? FROZEN_VERSION : FIRST_VERSION;
 }
 
@@ -120,6 +138,13 @@ static crd_status write_pieces(crd_store *store, const crd_pieces *pieces)
 {
     const int64_t shape[4] = {pieces->count, pieces->size[0], pieces->size[1], pieces->size[2]};
     return crd_store_put_halves(store, pieces_name, 4, shape, pieces->voxels);
+}
+
+static crd_status write_classes(crd_store *store, const crd_model_info *info)
+{
+    CRD_PASS(put_integer(store, "classes", info->classes));
+    if (info->class_names[0] != '\0') CRD_PASS(crd_store_put_text(store, "", "class_names", info->class_names));
+    return crd_store_put_reals(store, "", "class_values", info->classes, info->class_values);
 }
 
 static crd_status write_model(crd_store *store, const crd_model *model)
@@ -132,6 +157,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
     CRD_PASS(put_integer(store, "filters", info->filters));
     CRD_PASS(put_integer(store, "groups", info->groups));
+    if (classes_stated(info)) CRD_PASS(write_classes(store, info));
     if (crd_model_chunk_known(info)) CRD_PASS(crd_store_put_numbers(store, "", "chunk", 3, info->chunk));
     CRD_PASS(crd_store_put_reals(store, "", "calibration", 1, &info->calibration));
     CRD_PASS(crd_store_put_text(store, "", "norm", info->norm));
@@ -220,18 +246,33 @@ done:
     return status;
 }
 
-static crd_status read_norm(crd_store *store, char norm[CRD_NORM_TEXT])
+/* Into an array of `size`; stays as it is where the file has no such attribute. */
+static crd_status read_text(crd_store *store, const char *name, char *out, size_t size)
 {
     crd_status status = CRD_OK;
     char *text = NULL;
-    if (!crd_store_has_attribute(store, "", "norm")) return CRD_OK;
-    CRD_TRY(crd_store_get_text(store, "", "norm", &text));
-    if (strlen(text) >= CRD_NORM_TEXT)
-        CRD_FAIL(CRD_ERR_FORMAT, "the attribute 'norm' of %s is too long", crd_store_path(store));
-    snprintf(norm, CRD_NORM_TEXT, "%s", text);
+    if (!crd_store_has_attribute(store, "", name)) return CRD_OK;
+    CRD_TRY(crd_store_get_text(store, "", name, &text));
+    if (strlen(text) >= size)
+        CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s is too long", name, crd_store_path(store));
+    snprintf(out, size, "%s", text);
 done:
     crd_free(&text);
     return status;
+}
+
+/* A file that doesn't say what its classes' values are has them numbered. */
+static crd_status read_classes(crd_store *store, crd_model_info *info)
+{
+    if (!crd_store_has_attribute(store, "", "classes")) return CRD_OK;
+    CRD_PASS(read_size(store, "classes", &info->classes));
+    if (info->classes < 2 || info->classes > CRD_CLASSES_MAX)
+        return crd_fail(CRD_ERR_FORMAT, "the attribute 'classes' of %s is %d, and must be 2 to %d",
+                        crd_store_path(store), info->classes, (int)CRD_CLASSES_MAX);
+    for (int i = 0; i < info->classes; i++) info->class_values[i] = i;
+    if (crd_store_has_attribute(store, "", "class_values"))
+        CRD_PASS(crd_store_get_reals(store, "", "class_values", info->classes, info->class_values));
+    return read_text(store, "class_names", info->class_names, sizeof info->class_names);
 }
 
 /* Everything but the parameters. *config is the caller's to free. */
@@ -250,7 +291,8 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
             return crd_fail(CRD_ERR_FORMAT, "the attribute 'calibration' of %s is %g, and must be above 0",
                             crd_store_path(store), info->calibration);
     }
-    CRD_PASS(read_norm(store, info->norm));
+    CRD_PASS(read_classes(store, info));
+    CRD_PASS(read_text(store, "norm", info->norm, sizeof info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
     CRD_PASS(crd_heldout_read(store, &info->heldout));
@@ -305,9 +347,10 @@ done:
 
 static crd_status read_parameters(crd_store *store, crd_model *model)
 {
-    char needed_by[96];
-    snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups", crd_kind_name(model->info.kind),
-             model->info.filters, model->info.groups);
+    char needed_by[96], classes[32] = "";
+    if (model->info.classes > 2) snprintf(classes, sizeof classes, " for %d classes", model->info.classes);
+    snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups%s", crd_kind_name(model->info.kind),
+             model->info.filters, model->info.groups, classes);
     CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
     CRD_PASS(crd_provenance_read(store, &model->provenance));

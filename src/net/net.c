@@ -33,7 +33,10 @@ static const crd_layer_row rows[] = {
     {"head/point", CRD_LAYER_POINT, 0, HEAD, NULL, NULL},
 };
 
-static const crd_net_table usual = {rows, sizeof rows / sizeof rows[0], 1};
+static crd_net_table usual_table(int classes)
+{
+    return (crd_net_table){rows, sizeof rows / sizeof rows[0], classes == 2 ? 1 : classes};
+}
 
 static const char *const role_names[] = {
     [CRD_ROLE_KERNEL] = "kernel", [CRD_ROLE_LOC] = "kernel_loc", [CRD_ROLE_RHO] = "kernel_rho",
@@ -179,9 +182,11 @@ static crd_status check_table(const crd_net_table *table)
     if (table->count < 3 || table->count > CRD_LAYERS_MAX || levels > CRD_LEVELS_MAX || masks > CRD_MASKS_MAX)
         return crd_fail(CRD_ERR_INTERNAL, "there is no room for a network of %d layers and %d levels", table->count,
                         levels);
-    if (table->head_channels != 1)
-        return crd_fail(CRD_ERR_UNSUPPORTED, "a network whose head has %d channels can't be run: it must have one",
-                        table->head_channels);
+    if (table->head_channels != 1 && (table->head_channels < 3 || table->head_channels > CRD_CLASSES_MAX))
+        return crd_fail(CRD_ERR_UNSUPPORTED,
+                        "a network whose head has %d channels can't be run: it must have one, for two classes, or one "
+                        "for each of 3 to %d classes",
+                        table->head_channels, (int)CRD_CLASSES_MAX);
     return CRD_OK;
 }
 
@@ -201,6 +206,7 @@ crd_status crd_net_describe_table(const crd_net_table *table, crd_kind kind, int
     out->kind = kind;
     out->filters = filters;
     out->groups = groups;
+    out->classes = table->head_channels == 1 ? 2 : table->head_channels;
     out->levels = count_of(table, CRD_LAYER_DOWN) + 1;
     for (int i = 0; i < table->count; i++) add_layer(out, &table->rows[i], table->head_channels);
     out->last = out->layer_count - 1;
@@ -216,11 +222,21 @@ crd_status crd_net_describe_table(const crd_net_table *table, crd_kind kind, int
 
 crd_status crd_net_describe(crd_kind kind, int filters, int groups, crd_net *out)
 {
-    return crd_net_describe_table(&usual, kind, filters, groups, out);
+    return crd_net_describe_classes(kind, filters, groups, 2, out);
+}
+
+crd_status crd_net_describe_classes(crd_kind kind, int filters, int groups, int classes, crd_net *out)
+{
+    if (classes < 2 || classes > CRD_CLASSES_MAX)
+        return crd_fail(CRD_ERR_ARGUMENT, "a network can't tell %d classes apart: it must be 2 to %d", classes,
+                        (int)CRD_CLASSES_MAX);
+    const crd_net_table table = usual_table(classes);
+    return crd_net_describe_table(&table, kind, filters, groups, out);
 }
 
 static int poolings(const crd_net *net)
 {
+    const crd_net_table usual = usual_table(2);
     return net != NULL ? net->levels - 1 : count_of(&usual, CRD_LAYER_DOWN);
 }
 

@@ -44,7 +44,7 @@ typedef struct crd_layer_row {
 typedef struct crd_net_table {
     const crd_layer_row *rows;
     int count;
-    int head_channels; /* 1: two classes */
+    int head_channels; /* 1: two classes; from 3 on: as many classes */
 } crd_net_table;
 
 enum { CRD_SCAN = -1, CRD_NONE = -1 };
@@ -97,6 +97,7 @@ typedef struct crd_layout {
 typedef struct crd_net {
     crd_kind kind;
     int filters, groups;
+    int classes; /* two: the head has one channel and a sigmoid; more: one for each class, and a softmax */
     int levels, layer_count, merge_count, mask_count;
     crd_conv_layer layers[CRD_LAYERS_MAX];
     int decoder;      /* the first layer that runs once a sample */
@@ -109,8 +110,10 @@ typedef struct crd_net {
 } crd_net;
 
 /* Fills *out with the network that is trained and used: its table stands at the beginning of net.c. filters must be a
- * positive multiple of groups. */
+ * positive multiple of groups, and there are two classes. */
 crd_status crd_net_describe(crd_kind kind, int filters, int groups, crd_net *out);
+/* The same for 2 to CRD_CLASSES_MAX classes. */
+crd_status crd_net_describe_classes(crd_kind kind, int filters, int groups, int classes, crd_net *out);
 /* The same with another table, which is refused where an engine couldn't walk it. Its texts must outlive *out. */
 crd_status crd_net_describe_table(const crd_net_table *table, crd_kind kind, int filters, int groups, crd_net *out);
 /* The layer's number, or CRD_NONE. */
@@ -126,6 +129,12 @@ static inline int crd_merge_number(const crd_net *net, int merge)
 static inline int64_t crd_net_moments(const crd_net *net)
 {
     return (int64_t)(net->layer_count + net->merge_count) * net->groups;
+}
+
+/* Probabilities of one voxel: that of class 1 alone where there are two classes, else one for each. */
+static inline int crd_net_planes(const crd_net *net)
+{
+    return net->layers[net->last].channels_out;
 }
 
 /* Dropout sites follow the layers in the numbering of random streams. */

@@ -7,7 +7,7 @@
 
 #include "base/hash/sha256.h"
 #include "credence/volume.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 enum { CRD_LEARNT_CELL = 8 }; /* edge in voxels */
 

@@ -98,7 +98,8 @@ typedef struct crd_conv_size {
     int64_t channels_out;
 } crd_conv_size;
 
-enum { CRD_OPS_VERSION = 3 };
+enum { CRD_OPS_VERSION = 4 };
+enum { CRD_SOFTMAX_CLASSES = 16, CRD_SOFTMAX_RESULTS = 3 + CRD_SOFTMAX_CLASSES * (CRD_SOFTMAX_CLASSES + 1) };
 
 /* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these
  * allocates, and none can fail: sizes are checked when the network is planned. */
@@ -149,6 +150,15 @@ typedef struct crd_ops {
      * = scale * dBCE/dx, zero where x <= 0. */
     void (*head_loss)(crd_pool *pool, const crd_tensor *x, float weight, float bias, const uint8_t *label, float scale,
                       crd_tensor *dx, double result[5]);
+
+    /* The same two for more than two classes: logits[o] = sum over i of x[i] * weight[i][o] + bias[o], x of as many
+     * channels as there are classes, then a softmax. probability [classes][voxels], all NaN where a logit isn't finite.
+     * Labels are 0 .. classes - 1 or 255. result: [0] sum of the cross entropy over labelled voxels, [1] their number,
+     * [2] voxels whose first largest logit is the label's, then d/dweight [in][out] and d/dbias [out]. */
+    void (*softmax_probability)(crd_pool *pool, const crd_tensor *x, const float *weight, const float *bias,
+                                float inverse_temperature, float *probability);
+    void (*softmax_loss)(crd_pool *pool, const crd_tensor *x, const float *weight, const float *bias,
+                         const uint8_t *label, float scale, crd_tensor *dx, double *result);
 
     /* samples [count][stride]: `voxels` columns. Per voxel: mean -> out row 0, population standard deviation -> row 1,
      * then the `percentiles` (0..100, linear interpolation between order statistics) -> rows 2...; rows are `stride`

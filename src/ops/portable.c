@@ -9,6 +9,8 @@
 
 #include "ops/head.inc"
 
+#include "ops/softmax.inc"
+
 size_t crd_portable_scratch_bytes(crd_op op, const crd_conv_size *size, int threads)
 {
     (void)threads;
@@ -50,5 +52,7 @@ const crd_ops crd_ops_portable = {
     .border_sums = crd_portable_border_sums,
     .head_probability = voxel_head_probability,
     .head_loss = voxel_head_loss,
+    .softmax_probability = voxel_softmax_probability,
+    .softmax_loss = voxel_softmax_loss,
     .summarise = crd_portable_summarise,
 };

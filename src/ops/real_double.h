@@ -2,6 +2,7 @@
 #define real       double
 #define REF(name)  crd_ref_##name##_d
 #define REAL_EXP   exp
+#define REAL_LOG   log
 #define REAL_LOG1P log1p
 #define REAL_SQRT  sqrt
 #define REAL_ABS   fabs

@@ -2,6 +2,7 @@
 #undef real
 #undef REF
 #undef REAL_EXP
+#undef REAL_LOG
 #undef REAL_LOG1P
 #undef REAL_SQRT
 #undef REAL_ABS

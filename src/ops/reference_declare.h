@@ -45,6 +45,12 @@ void REF(sigmoid)(int64_t count, const real *logit, real *probability);
  * number is added to *labelled. dlogit, where not NULL, = scale * its derivative. */
 double REF(bce)(int64_t count, const real *logit, const uint8_t *label, real scale, real *dlogit, int64_t *labelled);
 
+/* Both for more classes than two, logits and probabilities [voxels][classes], labels 0 .. classes - 1. logit and
+ * probability may be the same. */
+void REF(softmax)(int64_t voxels, int64_t classes, const real *logit, real *probability);
+double REF(cross_entropy)(int64_t voxels, int64_t classes, const real *logit, const uint8_t *label, real scale,
+                          real *dlogit, int64_t *labelled);
+
 /* Step `step` (from 1) of Adam, Kingma & Ba's Algorithm 1: 0.9, 0.999, epsilon 1e-7 after the root. Updates w, m, v. */
 void REF(adam)(int64_t count, int64_t step, double rate, const real *gradient, real *m, real *v, real *w);
 

@@ -37,6 +37,8 @@ static void fill(crd_ops *ops, const crd_ops *from)
     FILL(border_sums);
     FILL(head_probability);
     FILL(head_loss);
+    FILL(softmax_probability);
+    FILL(softmax_loss);
     FILL(summarise);
 #undef FILL
 }

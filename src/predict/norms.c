@@ -3,10 +3,10 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/hash/sha256.h"
+#include "base/memory.h"
 #include "chunk/pieces.h"
-#include "net/store.h"
+#include "net/store/store.h"
 #include "run/paths.h"
 
 static const char dataset[] = "moments", expected_error[] = "training_expected_error";

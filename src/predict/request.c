@@ -120,6 +120,9 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
     const crd_predict_options *options = request->options;
     const char *norm = options->norm;
     CRD_TRY(crd_model_load(options->model, &request->model));
+    if (request->model->net.classes > 2)
+        CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s tells %d classes apart, and only models of two can be used to predict so far",
+                 options->model, request->model->net.classes);
     memcpy(request->reading.shape, options->shape, sizeof options->shape);
     request->reading.type = options->type;
     request->reading.offset = options->offset;

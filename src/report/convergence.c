@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "net/store.h"
+#include "net/store/store.h"
 #include "run/paths.h"
 
 enum { PROBES_MAX = 4096, SAMPLES_MAX = 4096 };

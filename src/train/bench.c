@@ -119,7 +119,7 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     const crd_device_choice choice = {
         .device = s->device, .precision = s->precision, .isa = s->isa, .threads = s->threads, .training = true};
     const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
-    crd_trainer_plan plan = {.learner = {.prior_std = 1.0, .seed = 1}};
+    crd_trainer_plan plan = {.learner = {.prior = {.std = 1}, .seed = 1}};
     *result =
         (crd_bench_result){.precision = "f32",
                            .estimator = s->estimator != NULL ? s->estimator : "flipout",

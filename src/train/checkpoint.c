@@ -54,12 +54,25 @@ crd_status crd_checkpoint_save(const char *path, const crd_model *model, const c
     return crd_model_write(model, path, put, &c);
 }
 
-/* Names the first setting that differs. */
+/* Names the first setting that differs. One that isn't said has its default, as has one that a checkpoint of an earlier
+ * version doesn't know. */
 static crd_status compare_settings(const char *path, const char *own, const char *wanted)
 {
     crd_status status = CRD_OK;
     cJSON *a = cJSON_Parse(own), *b = cJSON_Parse(wanted);
     const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, a)
+    {
+        if (cJSON_GetObjectItemCaseSensitive(b, item->string) != NULL || cJSON_IsNull(item)) continue;
+        char *was = NULL;
+        const bool told = crd_json_print(item, true, &was) == CRD_OK;
+        status = crd_fail(CRD_ERR_MISMATCH,
+                          "%s was made with --%s %s, now it is unset; resume with the same settings, or start anew "
+                          "without --resume",
+                          path, item->string, told ? was : "set");
+        crd_free(&was);
+        goto done;
+    }
     cJSON_ArrayForEach(item, b)
     {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(a, item->string);

@@ -2,28 +2,42 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/monitor.h"
 #include "train/validation.h"
 
 enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
 
-/* The cross entropy of always answering with the share of the foreground; 0 where there is one class only. */
-static double clueless(const int64_t classes[2])
+/* The cross entropy of always answering with the classes' shares; 0 where there is one class only. */
+static double clueless(const int64_t classes[CRD_CLASSES_MAX])
 {
-    if (classes[0] == 0 || classes[1] == 0) return 0.0;
-    const double p = (double)classes[1] / (double)(classes[0] + classes[1]);
-    return -p * log(p) - (1.0 - p) * log(1.0 - p);
+    double total = 0.0, sum = 0.0;
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) total += (double)classes[c];
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) {
+        const double p = (double)classes[c] / total;
+        if (classes[c] > 0) sum -= p * log(p);
+    }
+    return sum;
 }
 
-crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks)
+static bool two_classes(const int64_t classes[CRD_CLASSES_MAX])
+{
+    for (int c = 2; c < CRD_CLASSES_MAX; c++)
+        if (classes[c] > 0) return false;
+    return true;
+}
+
+crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t chunks)
 {
     if (chunks == 0) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "no chunk of the scans holds a labelled voxel; check --label, --ignore, --mask "
                         "and --chunk");
     }
-    if (classes[0] == 0 || classes[1] == 0) {
+    int occur = 0;
+    for (int c = 0; c < CRD_CLASSES_MAX; c++) occur += classes[c] > 0;
+    if (occur < 2) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "all labelled voxels are %s: there is nothing to tell apart; check the label, "
                         "--foreground and --ignore",
@@ -47,15 +61,26 @@ void crd_diagnose_grey(const crd_baseline *baseline, const crd_monitor *monitor)
     }
 }
 
-void crd_diagnose_blocks(const int64_t exam[2], const int64_t classes[2], const crd_monitor *monitor)
+void crd_diagnose_blocks(const int64_t exam[CRD_CLASSES_MAX], const int64_t classes[CRD_CLASSES_MAX],
+                         const crd_monitor *monitor)
 {
-    const double wanted = (double)classes[1] / (double)(classes[0] + classes[1]);
-    const double found = (double)exam[1] / (double)(exam[0] + exam[1]);
-    if (fabs(found - wanted) <= fmax(0.05, 0.3 * fmin(wanted, 1.0 - wanted))) return;
-    crd_warn(monitor,
-             "the blocks of the exam differ from the rest: %.1f %% of their voxels are foreground, of all labels "
-             "%.1f %%; its figures will say little about the whole; labels in more places would help",
-             100.0 * found, 100.0 * wanted);
+    const bool two = two_classes(classes);
+    int64_t exam_voxels = 0, voxels = 0;
+    char what[32] = "foreground";
+    for (int k = 0; k < CRD_CLASSES_MAX; k++) {
+        exam_voxels += exam[k];
+        voxels += classes[k];
+    }
+    for (int k = two ? 1 : 0; k < (two ? 2 : CRD_CLASSES_MAX); k++) {
+        const double wanted = (double)classes[k] / (double)voxels, found = (double)exam[k] / (double)exam_voxels;
+        if (fabs(found - wanted) <= fmax(0.05, 0.3 * fmin(wanted, 1.0 - wanted))) continue;
+        if (!two) snprintf(what, sizeof what, "of class %d", k);
+        crd_warn(monitor,
+                 "the blocks of the exam differ from the rest: %.1f %% of their voxels are %s, of all labels "
+                 "%.1f %%; its figures will say little about the whole; labels in more places would help",
+                 100.0 * found, what, 100.0 * wanted);
+        return;
+    }
 }
 
 /* How far the class's grey values in the exam are from those learnt from, in their standard deviations. */
@@ -85,13 +110,15 @@ void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const
             k, shift > 0.0 ? "brighter" : "darker", fabs(shift));
         break;
     }
+    const bool two = crd_baseline_classes(baseline) == 2;
     if (isnan(figures->dice) || figures->dice > figures->threshold_dice) return;
     crd_warn(
         monitor,
-        "the model is not better than a threshold: where nothing was learnt its Dice is %.3f, and that of the best "
-        "single threshold on the grey value %.3f; train longer, label more, or look whether the label is the "
-        "scan's",
-        figures->dice, figures->threshold_dice);
+        "the model is not better than %s: where nothing was learnt its Dice is %.3f, and that of the %s %.3f; train "
+        "longer, label more, or look whether the label is the scan's",
+        two ? "a threshold" : "the grey value alone", figures->dice,
+        two ? "best single threshold on the grey value" : "class that is commonest at each grey value",
+        figures->threshold_dice);
 }
 
 crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
@@ -116,21 +143,21 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
 }
 
 /* Said once, at the end of the epoch in which there have been steps enough. */
-static void diagnose_start(const crd_train_progress *progress, double bce, bool validated, const int64_t classes[2],
-                           const crd_monitor *monitor)
+static void diagnose_start(const crd_train_progress *progress, double bce, bool validated,
+                           const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor)
 {
     const double guess = clueless(classes);
     const bool due = progress->steps >= STEPS_TO_LEARN && progress->steps - progress->epoch_steps < STEPS_TO_LEARN;
     if (!due || guess == 0.0 || !(bce > 0.98 * guess)) return;
     crd_warn(monitor,
-             "nothing learnt after %" PRId64
-             " steps: the %s BCE is %.3f, and always answering with the foreground's share "
+             "nothing learnt after %" PRId64 " steps: the %s BCE is %.3f, and always answering with the %s "
              "gives %.3f there; is the label the scan's? try a larger --lr, or another --seed",
-             progress->steps, validated ? "validation" : "training", bce, guess);
+             progress->steps, validated ? "validation" : "training", bce,
+             two_classes(classes) ? "foreground's share" : "classes' shares", guess);
 }
 
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
-                        const int64_t classes[2], const crd_monitor *monitor)
+                        const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor)
 {
     const bool validated = isfinite(line->valid_bce);
     diagnose_start(progress, validated ? line->valid_bce : bce, validated, classes, monitor);

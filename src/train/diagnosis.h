@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "credence/model.h"
 #include "credence/monitor.h"
 #include "train/heldout/baseline.h"
 #include "train/heldout/exam.h"
@@ -11,7 +12,7 @@
 #include "train/progress.h"
 
 /* Nothing to learn from: no labelled chunk, or one class only. */
-crd_status crd_diagnose_labels(const int64_t classes[2], int64_t chunks);
+crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t chunks);
 
 /* Not a number, or a head that stays dead: `dead` is that of all examples of the mini-batch. Dropout may kill it for a
  * step, so it takes several in a row, counted in `progress`. */
@@ -20,8 +21,9 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
 
 /* Warns of labels that the grey values say nothing about, or that contradict each other. */
 void crd_diagnose_grey(const crd_baseline *baseline, const crd_monitor *monitor);
-/* Warns of an exam whose foreground's share isn't that of the labels. */
-void crd_diagnose_blocks(const int64_t exam[2], const int64_t classes[2], const crd_monitor *monitor);
+/* Warns of an exam whose classes' shares aren't those of the labels. */
+void crd_diagnose_blocks(const int64_t exam[CRD_CLASSES_MAX], const int64_t classes[CRD_CLASSES_MAX],
+                         const crd_monitor *monitor);
 /* Warns of exam blocks whose grey values aren't those of the rest, and of a network not better than a threshold. */
 void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const crd_heldout *figures,
                        const crd_monitor *monitor);
@@ -30,7 +32,7 @@ void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const
  * the mean over the epoch's steps, `classes` the labelled voxels of each class where the loss was measured: of what is
  * checked on, or without that of all labels. */
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
-                        const int64_t classes[2], const crd_monitor *monitor);
+                        const int64_t classes[CRD_CLASSES_MAX], const crd_monitor *monitor);
 
 /* Warns when the search for the calibration ended at the end of its range. */
 void crd_diagnose_calibration(double calibration, const crd_monitor *monitor);

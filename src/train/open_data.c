@@ -45,15 +45,15 @@ static crd_augment augment_of(const char *name)
 static void say_held_back(const crd_train_run *r)
 {
     const crd_held_blocks *blocks = crd_dataset_blocks(r->training);
-    int64_t check[CRD_CLASSES_MAX], exam[CRD_CLASSES_MAX];
+    int64_t check[CRD_CLASSES_MAX], exam[CRD_CLASSES_MAX], labelled = 0;
     if (blocks->count == 0) return;
     const int64_t check_voxels = crd_blocks_counts(blocks, false, check);
     const int64_t exam_voxels = crd_blocks_counts(blocks, true, exam);
+    for (int k = 0; k < CRD_CLASSES_MAX; k++) labelled += r->classes[k];
     crd_info(r->monitor,
              "%" PRId64 " blocks of labels are held back, %.1f %% of them, and never learnt from: half to check on "
              "(%" PRId64 " voxels), half for an exam at the end (%" PRId64 " voxels)",
-             blocks->count, 100.0 * (double)(check_voxels + exam_voxels) / (double)(r->classes[0] + r->classes[1]),
-             check_voxels, exam_voxels);
+             blocks->count, 100.0 * (double)(check_voxels + exam_voxels) / (double)labelled, check_voxels, exam_voxels);
     crd_diagnose_blocks(exam, r->classes, r->monitor);
 }
 
@@ -85,7 +85,10 @@ crd_status crd_train_open_data(crd_train_run *r)
                                 .label = {.volume = &r->label_reading,
                                           .foreground = o->foreground.items,
                                           .foreground_count = o->foreground.count,
-                                          .foreground_needed = true,
+                                          .classes = o->classes.items,
+                                          .class_count = o->classes.count,
+                                          .classes_most = CRD_CLASSES_MAX,
+                                          .needed = true,
                                           .ignore = o->ignore.items,
                                           .ignore_count = o->ignore.count},
                                 .volume = &r->scan_reading,
@@ -110,7 +113,7 @@ crd_status crd_train_open_data(crd_train_run *r)
     crd_dataset_classes(r->training, r->classes);
     crd_dataset_classes(r->validation, r->check_classes);
     CRD_PASS(crd_diagnose_labels(r->classes, crd_dataset_count(r->training)));
-    CRD_PASS(crd_baseline_learn(r->training, 2, o->chunk, &r->baseline));
+    CRD_PASS(crd_baseline_learn(r->training, crd_dataset_meaning(r->training)->count, o->chunk, &r->baseline));
     crd_diagnose_grey(r->baseline, r->monitor);
     say_held_back(r);
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);

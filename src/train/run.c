@@ -340,6 +340,7 @@ static crd_status fill_result(crd_train_run *r)
     crd_train_result *result = r->result;
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
     CRD_PASS(measure_weights(r, &line));
+    result->classes = r->model->net.classes;
     result->steps = p->steps;
     result->epochs = crd_train_epoch(r, p->steps - 1);
     result->bce = p->last_bce;

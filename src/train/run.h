@@ -36,7 +36,8 @@ typedef struct crd_train_run {
     crd_volume_options scan_reading, label_reading;
     char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
-    int64_t classes[2], check_classes[2]; /* labelled voxels of all labels, and of what is checked on */
+    /* labelled voxels of all labels, and of what is checked on */
+    int64_t classes[CRD_CLASSES_MAX], check_classes[CRD_CLASSES_MAX];
     crd_baseline *baseline;
     crd_model *ancestor;       /* that this training begins with; NULL: with random weights */
     crd_scan_name *scan_names; /* of the training scans, as models know them */

@@ -8,6 +8,7 @@
 #include "base/settings/paper_keys.h"
 #include "chunk/scan.h"
 #include "credence/train.h"
+#include "net/class_names.h"
 #include "net/net.h"
 #include "volume/setting_checks.h"
 
@@ -49,11 +50,26 @@ static const crd_setting rows[] = {
      .argument = "F",
      .help = "share of the labels that is held back at most, in blocks, where no --valid-scan is given: half to check "
              "on, half for an exam at the end; 0: none, and no figure is claimed"},
+    {.name = "classes",
+     .kind = CRD_SETTING_REALS,
+     AT(classes),
+     .unsaid = true,
+     .argument = "V,V",
+     .help = "label values of the classes to tell apart, in their order, 2 to 16 of them; without it, all values in "
+             "all labels"},
+    {.name = "class-names",
+     .kind = CRD_SETTING_TEXT,
+     AT(class_names),
+     .check = crd_check_class_names,
+     .unsaid = true,
+     .argument = "NAME,NAME",
+     .help = "names of the classes, in their order, for tables and file names"},
     {.name = "foreground",
      .kind = CRD_SETTING_REALS,
      AT(foreground),
      .argument = "V,V",
-     .help = "label values that mean foreground; without it, the larger of the two in all labels"},
+     .help = "label values that mean foreground, all others the background: two classes of many. Of two values the "
+             "larger is the foreground without it"},
     {.name = "ignore",
      .kind = CRD_SETTING_REALS,
      AT(ignore),
@@ -177,6 +193,14 @@ static const crd_setting rows[] = {
      .high = 1024,
      .argument = "N",
      .help = "groups of each group norm"},
+    {.name = "prior",
+     .kind = CRD_SETTING_CHOICE,
+     AT(prior),
+     .initial = "normal",
+     .unsaid = true,
+     .choices = "normal|mixture|spike-slab",
+     .help = "the weights' prior: a normal around 0, or a mixture of a wide and a narrow one, by default a very narrow "
+             "one (mixture) or a spike of a hundredth of the slab's width (spike-slab)"},
     {.name = "prior-std",
      .kind = CRD_SETTING_REAL,
      AT(prior_std),
@@ -184,7 +208,26 @@ static const crd_setting rows[] = {
      .low = 1e-6,
      .high = 1e6,
      .argument = "S",
-     .help = "standard deviation of the weights' prior"},
+     .help = "standard deviation of the weights' prior; of a mixture, of its wide part"},
+    {.name = "prior-narrow",
+     .kind = CRD_SETTING_REAL,
+     AT(prior_narrow),
+     .initial = "0",
+     .unsaid = true,
+     .low = 0,
+     .high = 1e6,
+     .argument = "S",
+     .help = "standard deviation of a mixture's narrow part; 0: exp(-6) of the wide one's (mixture) or a hundredth of "
+             "it (spike-slab)"},
+    {.name = "prior-share",
+     .kind = CRD_SETTING_REAL,
+     AT(prior_share),
+     .initial = "0.5",
+     .unsaid = true,
+     .low = 0.001,
+     .high = 0.999,
+     .argument = "P",
+     .help = "share of a mixture's wide part"},
     {.name = "estimator",
      .kind = CRD_SETTING_CHOICE,
      AT(estimator),

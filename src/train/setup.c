@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "dist/agree.h"
 #include "draw/picture.h"
+#include "net/class_names.h"
 #include "train/diagnosis.h"
 #include "train/progress_picture.h"
 #include "train/run.h"
@@ -51,6 +52,20 @@ done:
     return status;
 }
 
+static crd_status check_prior(const crd_train_options *o)
+{
+    if (strcmp(o->prior, "normal") != 0) {
+        if (o->prior_narrow < o->prior_std) return CRD_OK;
+        return crd_fail(CRD_ERR_ARGUMENT, "--prior-narrow (%g) must be below --prior-std (%g)", o->prior_narrow,
+                        o->prior_std);
+    }
+    if (o->prior_narrow == 0.0 && o->prior_share == 0.5) return CRD_OK;
+    return crd_fail(
+        CRD_ERR_ARGUMENT,
+        "--prior-narrow and --prior-share are those of --prior mixture and spike-slab; the normal prior has "
+        "neither");
+}
+
 static crd_status check_options(const crd_train_options *o)
 {
     const crd_device_choice choice = {
@@ -68,6 +83,7 @@ static crd_status check_options(const crd_train_options *o)
                         "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
                         o->valid_scan.count, o->valid_label.count);
     }
+    CRD_PASS(check_prior(o));
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
     return crd_net_check_chunk(NULL, o->chunk);
 }
@@ -151,12 +167,19 @@ static crd_status make_model(crd_train_run *r)
     crd_status status = CRD_OK;
     const crd_train_options *o = r->options;
     const crd_model *from = r->ancestor;
+    const crd_label_classes *classes = crd_dataset_meaning(r->training);
     crd_model_info info = {.kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
                            .filters = (int)o->filters,
                            .groups = (int)o->groups,
+                           .classes = classes->count,
                            .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                            .config = r->config};
     snprintf(info.norm, sizeof info.norm, "%s", o->norm);
+    memcpy(info.class_values, classes->values, sizeof info.class_values);
+    if (o->class_names != NULL) snprintf(info.class_names, sizeof info.class_names, "%s", o->class_names);
+    if (info.class_names[0] != '\0' && crd_class_names_count(info.class_names) != info.classes)
+        return crd_fail(CRD_ERR_ARGUMENT, "--class-names %s names %d classes, and the labels have %d", info.class_names,
+                        crd_class_names_count(info.class_names), info.classes);
     crd_dataset_record(r->training, &info.training);
     CRD_TRY(crd_model_create(&info, (uint64_t)o->seed, &r->model));
     snprintf(r->init, sizeof r->init, "none");
@@ -169,6 +192,11 @@ static crd_status make_model(crd_train_run *r)
                      "--kind, --filters and --groups to the model's",
                      o->init, crd_kind_name(from->net.kind), from->net.filters, from->net.groups, o->kind,
                      r->model->net.filters, r->model->net.groups);
+        }
+        if (from->net.classes != r->model->net.classes) {
+            CRD_FAIL(CRD_ERR_MISMATCH,
+                     "%s tells %d classes apart, and the labels have %d; see --classes and --foreground", o->init,
+                     from->net.classes, r->model->net.classes);
         }
         memcpy(r->model->parameters, from->parameters, (size_t)from->net.model.total * sizeof(float));
     }
@@ -245,6 +273,18 @@ static crd_status choose_device(crd_train_run *r, crd_trainer_plan *plan)
     return CRD_OK;
 }
 
+/* The narrow normal where the user doesn't say: Blundell's exp(-6), and for a spike hundredth of the slab. */
+static crd_prior_settings prior_of(const crd_train_options *o)
+{
+    const bool spike = strcmp(o->prior, "spike-slab") == 0;
+    return (crd_prior_settings){.kind = strcmp(o->prior, "normal") == 0 ? CRD_PRIOR_NORMAL : CRD_PRIOR_MIXTURE,
+                                .std = o->prior_std,
+                                .narrow = o->prior_narrow > 0.0 ? o->prior_narrow
+                                          : spike               ? 0.01 * o->prior_std
+                                                                : 0.0024787521766663585 * o->prior_std,
+                                .share = o->prior_share};
+}
+
 static crd_status make_trainer(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
@@ -252,7 +292,7 @@ static crd_status make_trainer(crd_train_run *r)
     crd_trainer_plan plan = {.learner = {.net = &r->model->net,
                                          .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                          .batch = o->batch,
-                                         .prior_std = o->prior_std,
+                                         .prior = prior_of(o),
                                          .seed = (uint64_t)o->seed,
                                          .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
                                          .rank = crd_dist_rank(r->dist),

@@ -110,6 +110,11 @@ crd_learner *crd_trainer_learner(const crd_trainer *trainer)
     return trainer->learner;
 }
 
+int crd_trainer_planes(const crd_trainer *trainer)
+{
+    return crd_net_planes(trainer->plan.learner.net);
+}
+
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
 {
     const int64_t *chunk = trainer->plan.learner.chunk;
@@ -270,11 +275,11 @@ crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
 
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
 {
-    const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+    const int64_t values = crd_trainer_chunk_voxels(trainer) * crd_trainer_planes(trainer);
     const int64_t place = trainer->plan.learner.samples - 1 - sample; /* in the rising order of their streams */
     if (trainer->predictor == NULL) {
         trainer->backend->learner_decode(trainer->learner, place, probability);
         return;
     }
-    memcpy(probability, trainer->probabilities + place * voxels, (size_t)voxels * sizeof *probability);
+    memcpy(probability, trainer->probabilities + place * values, (size_t)values * sizeof *probability);
 }

@@ -57,6 +57,8 @@ const crd_backend *crd_trainer_backend(const crd_trainer *trainer);
 const crd_device_settings *crd_trainer_device(const crd_trainer *trainer);
 crd_learner *crd_trainer_learner(const crd_trainer *trainer);
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
+/* Probabilities of one voxel: crd_net_planes. */
+int crd_trainer_planes(const crd_trainer *trainer);
 /* "avx512", or "sm80 bf16" of a device: what a checkpoint says of where it comes from. */
 const char *crd_trainer_isa(const crd_trainer *trainer);
 
@@ -92,7 +94,9 @@ crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summa
  *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
  *     for each chunk:
  *         crd_trainer_encode(trainer, input);
- *         for each sample below plan.learner.samples: crd_trainer_decode(trainer, sample, probability); */
+ *         for each sample below plan.learner.samples: crd_trainer_decode(trainer, sample, probability);
+ *
+ * probability: [crd_trainer_planes][voxels]. */
 crd_status crd_trainer_draw_samples(crd_trainer *trainer);
 crd_status crd_trainer_encode(crd_trainer *trainer, const float *input);
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);

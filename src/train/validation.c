@@ -21,12 +21,12 @@ static double clipped(double p)
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
                             crd_checker *out)
 {
-    const int64_t voxels = crd_trainer_chunk_voxels(trainer);
+    const int64_t voxels = crd_trainer_chunk_voxels(trainer), planes = crd_trainer_planes(trainer);
     *out = (crd_checker){.trainer = trainer, .dataset = dataset, .dist = dist, .monitor = monitor};
     if (crd_dataset_count(dataset) == 0) return CRD_OK;
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
-    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->probability));
-    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->mean));
+    CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->probability));
+    CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->mean));
     return crd_alloc(voxels, 1, "a chunk to check on", &out->label);
 }
 
@@ -92,20 +92,40 @@ static crd_status check_with_means(crd_checker *checker, int64_t samples, crd_lo
     return crd_trainer_evaluate(checker->trainer, checker->input, checker->label, loss);
 }
 
+/* The mean probability of the voxel's class, and whether it is the one that the network chose: the first of the largest
+ * of several, or of two the foreground above one half. */
+static double answer(const crd_checker *checker, int64_t v, int64_t samples, bool *right)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    const int planes = crd_trainer_planes(checker->trainer), class = checker->label[v];
+    const float *mean = checker->mean + v;
+    if (planes == 1) {
+        const double p = clipped((double)*mean / (double)samples);
+        *right = (p > 0.5) == (class == 1);
+        return class == 1 ? p : 1.0 - p;
+    }
+    int best = 0;
+    for (int c = 1; c < planes; c++)
+        if (mean[c * voxels] > mean[best * voxels]) best = c;
+    *right = best == class;
+    return clipped((double)mean[class * voxels] / (double)samples);
+}
+
 static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
-    memset(checker->mean, 0, (size_t)voxels * sizeof *checker->mean);
+    const int64_t values = voxels * crd_trainer_planes(checker->trainer);
+    memset(checker->mean, 0, (size_t)values * sizeof *checker->mean);
     CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
     for (int64_t s = 0; s < samples; s++) {
         crd_trainer_decode(checker->trainer, s, checker->probability);
-        for (int64_t v = 0; v < voxels; v++) checker->mean[v] += checker->probability[v];
+        for (int64_t i = 0; i < values; i++) checker->mean[i] += checker->probability[i];
     }
     for (int64_t v = 0; v < voxels; v++) {
         if (checker->label[v] == CRD_LABEL_NONE) continue;
-        const double p = clipped((double)checker->mean[v] / (double)samples);
-        loss->bce_sum -= crd_log(checker->label[v] ? p : 1.0 - p);
-        loss->correct += (p > 0.5) == (checker->label[v] == 1);
+        bool right;
+        loss->bce_sum -= crd_log(answer(checker, v, samples, &right));
+        loss->correct += right;
         loss->labelled++;
     }
     return CRD_OK;
@@ -123,11 +143,22 @@ crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_re
 }
 
 typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */
-    float *logits;        /* [voxels][SAMPLES] */
+    int64_t planes;       /* of one voxel and sample: the foreground's, or one for each class */
+    float *logits;        /* [voxels][SAMPLES][planes] */
     uint8_t *classes;
     uint8_t *halves; /* which half of the blocks a voxel is of */
     int64_t voxels;
 } evidence;
+
+/* Of class `class` with the logits divided. */
+static double softened(const float *logits, int64_t planes, int class, double calibration)
+{
+    if (planes == 1) return crd_sigmoid(logits[0] / calibration);
+    double largest = logits[0], sum = 0.0;
+    for (int64_t c = 1; c < planes; c++) largest = logits[c] > largest ? logits[c] : largest;
+    for (int64_t c = 0; c < planes; c++) sum += crd_exp((logits[c] - largest) / calibration);
+    return crd_exp((logits[class] - largest) / calibration) / sum;
+}
 
 enum { FIRST_HALF = 1, SECOND_HALF = 2, BOTH_HALVES = 3 };
 
@@ -136,19 +167,23 @@ static double negative_log_likelihood(const evidence *e, int halves, double cali
 {
     double total = 0.0;
     for (int64_t v = 0; v < e->voxels; v++) {
+        const float *logits = e->logits + v * SAMPLES * e->planes;
+        const int class = e->classes[v];
         double mean = 0.0;
         if ((e->halves[v] & halves) == 0) continue;
-        for (int s = 0; s < SAMPLES; s++) mean += crd_sigmoid(e->logits[v * SAMPLES + s] / calibration) / SAMPLES;
+        for (int s = 0; s < SAMPLES; s++)
+            mean += softened(logits + s * e->planes, e->planes, class, calibration) / SAMPLES;
         mean = clipped(mean);
-        total -= crd_log(e->classes[v] ? mean : 1.0 - mean);
+        total -= crd_log(class != 0 || e->planes > 1 ? mean : 1.0 - mean);
     }
     return total;
 }
 
-static double to_logit(float probability)
+/* Up to a number that all classes share, which no softmax sees. */
+static double to_logit(float probability, int64_t planes)
 {
     const double p = clipped(probability);
-    return crd_log(p / (1.0 - p));
+    return planes == 1 ? crd_log(p / (1.0 - p)) : crd_log(p);
 }
 
 /* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
@@ -158,7 +193,9 @@ static int64_t take_voxels(evidence *e, const crd_checker *checker, int half, in
     int64_t seen = 0, at = first;
     for (int64_t v = 0; v < voxels && at < VOXELS_MOST; v++) {
         if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
-        e->logits[at * SAMPLES + sample] = (float)to_logit(checker->probability[v]);
+        for (int64_t c = 0; c < e->planes; c++)
+            e->logits[(at * SAMPLES + sample) * e->planes + c] =
+                (float)to_logit(checker->probability[c * voxels + v], e->planes);
         e->halves[at] = (uint8_t)half;
         e->classes[at++] = checker->label[v];
     }
@@ -227,7 +264,8 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
  * the vector is a voxel: its class and half, then its logits. */
 static crd_status join_evidence(crd_dist *dist, evidence *e)
 {
-    enum { ROW = SAMPLES + 1, CLASSES = 256 };
+    enum { CLASSES = 256 };
+    const int64_t logits = SAMPLES * e->planes, row = logits + 1;
     crd_status status = CRD_OK;
     const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
     int64_t *counts = NULL, *bounds = NULL;
@@ -235,24 +273,24 @@ static crd_status join_evidence(crd_dist *dist, evidence *e)
     if (size == 1) return CRD_OK;
     CRD_TRY(crd_alloc(size, sizeof *counts, "the calibration", &counts));
     CRD_TRY(crd_alloc(size + 1, sizeof *bounds, "the calibration", &bounds));
-    CRD_TRY(crd_shared_vector_create(dist, (int64_t)VOXELS_MOST * ROW, &vector));
+    CRD_TRY(crd_shared_vector_create(dist, VOXELS_MOST * row, &vector));
     CRD_TRY(crd_dist_share(dist, &e->voxels, (int64_t)sizeof e->voxels, counts));
     for (int other = 0; other < size; other++) {
-        bounds[other + 1] = bounds[other] + counts[other] * ROW;
-        if (bounds[other + 1] > VOXELS_MOST * ROW) bounds[other + 1] = VOXELS_MOST * ROW;
+        bounds[other + 1] = bounds[other] + counts[other] * row;
+        if (bounds[other + 1] > VOXELS_MOST * row) bounds[other + 1] = VOXELS_MOST * row;
     }
     float *rows = crd_shared_vector_values(vector);
-    const int64_t first = bounds[rank] / ROW;
-    for (int64_t v = first; v < bounds[rank + 1] / ROW; v++) {
-        rows[v * ROW] = (float)(e->classes[v - first] + CLASSES * e->halves[v - first]);
-        memcpy(rows + v * ROW + 1, e->logits + (v - first) * SAMPLES, SAMPLES * sizeof *rows);
+    const int64_t first = bounds[rank] / row;
+    for (int64_t v = first; v < bounds[rank + 1] / row; v++) {
+        rows[v * row] = (float)(e->classes[v - first] + CLASSES * e->halves[v - first]);
+        memcpy(rows + v * row + 1, e->logits + (v - first) * logits, (size_t)logits * sizeof *rows);
     }
     CRD_TRY(crd_shared_vector_share(vector, bounds));
-    e->voxels = bounds[size] / ROW;
+    e->voxels = bounds[size] / row;
     for (int64_t v = 0; v < e->voxels; v++) {
-        e->classes[v] = (uint8_t)((int)rows[v * ROW] % CLASSES);
-        e->halves[v] = (uint8_t)((int)rows[v * ROW] / CLASSES);
-        memcpy(e->logits + v * SAMPLES, rows + v * ROW + 1, SAMPLES * sizeof *rows);
+        e->classes[v] = (uint8_t)((int)rows[v * row] % CLASSES);
+        e->halves[v] = (uint8_t)((int)rows[v * row] / CLASSES);
+        memcpy(e->logits + v * logits, rows + v * row + 1, (size_t)logits * sizeof *rows);
     }
 done:
     crd_shared_vector_free(&vector);
@@ -277,7 +315,7 @@ static double judge(const evidence *e)
 crd_status crd_calibrate(crd_checker *checker, double *calibration)
 {
     crd_status status = CRD_OK;
-    evidence e = {0};
+    evidence e = {.planes = crd_trainer_planes(checker->trainer)};
     crd_trainer *trainer = checker->trainer;
     const int64_t chunks = crd_dataset_count(checker->dataset);
     int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
@@ -286,7 +324,7 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     used = used < chunks ? used : chunks;
     *calibration = 1.0;
     if (chunks == 0) return CRD_OK;
-    CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES, sizeof *e.logits, "the calibration", &e.logits));
+    CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES * e.planes, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.halves));
     CRD_TRY(crd_trainer_draw_samples(trainer));

@@ -2,7 +2,8 @@
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "harness.h"
-#include "ops/ops.h"
+#include "net/model.h"
+#include "ops/reference.h"
 #include "predict_tools.h"
 #include "reference_data.h"
 
@@ -143,6 +144,66 @@ static void test_summary_of_the_samples(void)
         const crd_predictor_plan plan = plan_of(c);
         check_summary(&plan, c->input);
     }
+}
+
+/* More than two classes: a plane each, in all that comes out. */
+static void test_planes(void)
+{
+    enum { CLASSES = 3, Z = 8, Y = 16, X = 16, PLANE = Z * Y * X, VALUES = CLASSES * PLANE, MANY = 70 };
+    const crd_model_info info = {
+        .kind = CRD_BCNN, .filters = 4, .groups = 4, .classes = CLASSES, .class_values = {0, 1, 2}};
+    const crd_device_settings settings = {.threads = 2};
+    const int64_t asked[2] = {3, PLANE - 1};
+    crd_model *model = NULL;
+    crd_predictor *predictor = NULL;
+    crd_chunk_result result;
+    static float input[PLANE];
+    static double percentile[MANY];
+    CHECK_OK(crd_model_create(&info, 3, &model));
+    for (int i = 0; i < PLANE; i++) input[i] = (float)(i * 37 % 101) / 50 - 1;
+    const crd_predictor_plan plan = {.net = &model->net,
+                                     .parameters = model->parameters,
+                                     .chunk = {Z, Y, X},
+                                     .samples = MANY,
+                                     .seed = 11,
+                                     .estimator = CRD_INDEPENDENT,
+                                     .inverse_temperature = 1.0f,
+                                     .percentiles = percentiles + 1,
+                                     .percentile_count = 1,
+                                     .standard_deviation = true,
+                                     .keep_samples = true};
+    CHECK_OK(crd_backend_cpu.predictor_create(&settings, &plan, &predictor));
+    CHECK_OK(crd_backend_cpu.predictor_submit(predictor, 0, input, asked, 2));
+    CHECK_OK(crd_backend_cpu.predictor_collect(predictor, &result));
+    CHECK(result.nonfinite == 0);
+    int64_t chosen[CLASSES] = {0};
+    for (int v = 0; v < PLANE; v++) {
+        for (int s = 0; s < MANY; s++) {
+            const float *p = result.samples + s * VALUES + v;
+            int best = 0;
+            for (int c = 1; c < CLASSES; c++) best = p[c * PLANE] > p[best * PLANE] ? c : best;
+            CHECK(fabs((double)p[0] + (double)p[PLANE] + (double)p[2 * PLANE] - 1) < 1e-6);
+            for (int c = 0; c < CLASSES; c++)
+                CHECK((result.above[s / 64 * VALUES + c * PLANE + v] >> (s % 64) & 1) == (c == best));
+            chosen[best]++;
+        }
+        for (int c = 0; c < CLASSES; c++) {
+            double mean, deviation;
+            for (int s = 0; s < MANY; s++) percentile[s] = (double)result.samples[s * VALUES + c * PLANE + v];
+            crd_ref_moments_d(MANY, percentile, &mean, &deviation);
+            CHECK_NEAR(result.mean[c * PLANE + v] * 0x1p-24, mean, 1e-6);
+            CHECK_NEAR(result.deviation[c * PLANE + v] * 0x1p-24, deviation, 1e-6);
+            CHECK_NEAR(result.percentiles[0][c * PLANE + v] * 0x1p-24,
+                       crd_ref_percentile_d(MANY, percentile, percentiles[1]), 1e-6);
+        }
+    }
+    CHECK((chosen[0] > 0) + (chosen[1] > 0) + (chosen[2] > 0) >= 2);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < MANY * CLASSES; k++)
+            CHECK(result.probe[i * MANY * CLASSES + k] ==
+                  result.samples[k / CLASSES * VALUES + k % CLASSES * PLANE + asked[i]]);
+    crd_backend_cpu.predictor_free(&predictor);
+    crd_model_free(&model);
 }
 
 static void check_draws(const crd_predictor_plan *shared, const float *input)
@@ -433,5 +494,5 @@ static void test_first_broken_sample(void)
 }
 
 TEST_MAIN(TEST(test_broken_models), TEST(test_huge_weights), TEST(test_first_broken_sample),
-          TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_draws), TEST(test_thrift),
-          TEST(test_temperature), TEST(test_refusals))
+          TEST(test_mean_is_the_reference), TEST(test_summary_of_the_samples), TEST(test_planes), TEST(test_draws),
+          TEST(test_thrift), TEST(test_temperature), TEST(test_refusals))

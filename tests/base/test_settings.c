@@ -418,7 +418,9 @@ static const char predict_result[] = "preview norm mask bbox samples first-sampl
                                      "tile estimator draws aggregate no-calibration "
                                      "intervals percentiles std bounds save-samples dtype shape type offset";
 static const char train_result[] =
-    "valid-fraction foreground ignore mask norm spacing kind filters groups prior-std estimator chunk step batch lr "
+    "valid-fraction classes class-names foreground ignore mask norm spacing kind filters groups prior prior-std "
+    "prior-narrow prior-share estimator "
+    "chunk step batch lr "
     "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples "
     "keep "
     "seed";

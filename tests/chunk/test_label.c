@@ -66,7 +66,7 @@ static void test_foreground_and_ignored_values(void)
     }
     crd_label_close(&label);
     const double missing[] = {7};
-    const crd_label_options wrong = {.foreground = missing, .foreground_count = 1, .foreground_needed = true};
+    const crd_label_options wrong = {.foreground = missing, .foreground_count = 1, .needed = true};
     CHECK_FAILS(crd_label_open(path, shape, &wrong, NULL, &label), CRD_ERR_ARGUMENT, "foreground value 7");
 }
 
@@ -119,7 +119,7 @@ static void test_labels_are_decided_together(void)
     crd_label *labels[2] = {NULL, NULL};
     heard h = {.warnings = 0};
     const crd_monitor monitor = {.message = hear, .context = &h};
-    crd_label_options options = {.ignore = zero, .ignore_count = 1, .foreground_needed = true};
+    crd_label_options options = {.ignore = zero, .ignore_count = 1, .needed = true};
     CHECK_OK(learn_two(labels));
     CHECK_OK(crd_label_decide(labels, 2, &options, &monitor));
     check_second_is_background(labels[1]);
@@ -163,6 +163,69 @@ static void test_one_value_alone(void)
     for (int i = 0; i < 2; i++) crd_label_close(&labels[i]);
 }
 
+static void test_many_classes(void)
+{
+    uint8_t voxels[VOXELS], classes[VOXELS];
+    static const uint8_t values[] = {0, 128, 255, 9};
+    const double order[] = {255, 0, 128}, nine[] = {9}, extra[] = {255, 0, 128, 7};
+    int64_t counts[CRD_CLASSES_MAX], three[3];
+    crd_label *label = NULL, *again = NULL;
+    for (int i = 0; i < VOXELS; i++) voxels[i] = values[i % 4];
+    CHECK_OK(write_label(CRD_U8, voxels));
+
+    /* All that occur, in rising order, where that many are allowed. */
+    crd_label_options options = {.classes_most = CRD_CLASSES_MAX, .needed = true};
+    CHECK_OK(crd_label_open(path, shape, &options, NULL, &label));
+    CHECK(crd_label_meaning(label)->count == 4 && crd_label_meaning(label)->values[1] == 9);
+    crd_label_close(&label);
+    options.classes_most = 3;
+    CHECK_FAILS(crd_label_open(path, shape, &options, NULL, &label), CRD_ERR_ARGUMENT, "4 different values (0, 9, 128");
+
+    /* In the order given, with one that means nothing. */
+    options = (crd_label_options){.classes = order, .class_count = 3, .ignore = nine, .ignore_count = 1};
+    CHECK_OK(crd_label_open(path, shape, &options, NULL, &label));
+    CHECK_OK(crd_label_reopen(label, &again));
+    crd_label_close(&label);
+    CHECK(crd_label_meaning(again)->count == 3 && crd_label_meaning(again)->values[0] == 255);
+    CHECK_OK(crd_label_read(again, &whole, classes));
+    static const uint8_t expected[] = {1, 2, 0, CRD_LABEL_NONE};
+    for (int i = 0; i < VOXELS; i++) CHECK(classes[i] == expected[i % 4]);
+    crd_label_class_counts(again, counts);
+    crd_label_counts(again, three);
+    for (int c = 0; c < 3; c++) CHECK(counts[c] == VOXELS / 4);
+    CHECK(counts[3] == 0 && three[0] == VOXELS / 4 && three[1] == VOXELS / 2 && three[2] == VOXELS / 4);
+    crd_label_close(&again);
+
+    /* A class that the label lacks is fine where it isn't needed: a test label may lack it. */
+    options.classes = extra;
+    options.class_count = 4;
+    CHECK_OK(crd_label_open(path, shape, &options, NULL, &label));
+    crd_label_class_counts(label, counts);
+    CHECK(crd_label_meaning(label)->count == 4 && counts[3] == 0);
+    crd_label_close(&label);
+    options.needed = true;
+    CHECK_FAILS(crd_label_open(path, shape, &options, NULL, &label), CRD_ERR_ARGUMENT, "no voxel of the class 7");
+    options.ignore_count = 0;
+    options.needed = false;
+    CHECK_FAILS(crd_label_open(path, shape, &options, NULL, &label), CRD_ERR_ARGUMENT, "--ignore 9");
+    unlink(path);
+}
+
+/* Gaps and numbers that are no bytes. */
+static void test_classes_of_any_number(void)
+{
+    float voxels[VOXELS];
+    uint8_t classes[VOXELS];
+    crd_label *label = NULL;
+    for (int i = 0; i < VOXELS; i++) voxels[i] = i % 3 == 0 ? -2.5f : i % 3 == 1 ? 1e6f : 0.25f;
+    CHECK_OK(write_label(CRD_F32, voxels));
+    CHECK_OK(crd_label_open(path, shape, &(crd_label_options){.classes_most = 3}, NULL, &label));
+    CHECK_OK(crd_label_read(label, &whole, classes));
+    for (int i = 0; i < VOXELS; i++) CHECK(classes[i] == (i % 3 == 0 ? 0 : i % 3 == 1 ? 2 : 1));
+    crd_label_close(&label);
+    unlink(path);
+}
+
 static void test_what_is_not_a_label(void)
 {
     float voxels[VOXELS] = {0};
@@ -177,4 +240,4 @@ static void test_what_is_not_a_label(void)
 
 TEST_MAIN(TEST(test_larger_of_two_values_is_foreground), TEST(test_foreground_and_ignored_values),
           TEST(test_one_class_only), TEST(test_labels_are_decided_together), TEST(test_one_value_alone),
-          TEST(test_what_is_not_a_label))
+          TEST(test_many_classes), TEST(test_classes_of_any_number), TEST(test_what_is_not_a_label))

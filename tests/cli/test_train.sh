@@ -103,9 +103,11 @@ same "$(cut -d, -f5 p.log.jsonl | sort -u | tr '\n' ' ')" '"kl_weight":0.25 "kl_
 # shellcheck disable=SC2086
 run train --scan scan.npy --label label.npy --mask cylinder -o c.h5 --quiet $small; expect 0
 
-# Labels: three values need a word, parts of a label are enough
+# Labels: four values are four classes unless a word makes two of them, parts of a label are enough
 # shellcheck disable=SC2086
-run train --scan scan.npy --label three.npy -o x.h5 $small; expect 1; err '^credence: .*three\.npy.*--foreground'
+run train --scan scan.npy --label three.npy -o x.h5 --max-steps 1 $small; expect 0; err 'three\.npy: 4 classes'
+out 'It tells 4 classes apart; predictions of more than two'
+! grep -q "credence predict" "$folder/out" || complain "train names a command that refuses its model"
 # shellcheck disable=SC2086
 run train --scan scan.npy --label three.npy --foreground 1,3 -o x.h5 --quiet $small; expect 0
 # shellcheck disable=SC2086
@@ -121,7 +123,8 @@ run train --scan scan.npy --label both.npy --valid-scan scan.npy --valid-label b
 run train --scan scan.npy --label both.npy --scan scan.npy --label background.npy --ignore 0 --foreground 3 -o x.h5 $small
 expect 1; err '^credence: .*no voxel of the foreground value 3, nor has any other'
 # shellcheck disable=SC2086
-run train --scan scan.npy --label both.npy --scan scan.npy --label part.npy -o x.h5 $small; expect 1; err '^credence: .*0, 1, 2.*--foreground'
+run train --scan scan.npy --label both.npy --scan scan.npy --label part.npy -o x.h5 --max-steps 1 $small; expect 0
+err 'both\.npy: 4 classes, 0 .*, 1 .*, 2 .*, 255 .*'; err 'warning: .*give --ignore 255'
 for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "absent.npy absent"; do
     # shellcheck disable=SC2086
     run train --scan scan.npy --label ${wrong% *} -o no.h5 $small; expect 1; err "^credence: .*${wrong#* }"

@@ -136,10 +136,14 @@ static void check_gradient(const train_case *c)
 static void test_gradients_in_f32(void)
 {
     static const train_case cases[] = {
-        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32"},      {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32"},
-        {CRD_BCNN, 16, {16, 16, 16}, 2, CRD_INDEPENDENT, "f32"}, {CRD_BCNN, 4, {8, 8, 8}, 3, CRD_MEAN, "bf16"},
-        {CRD_MCDN, 16, {8, 16, 32}, 3, CRD_FLIPOUT, "f32"},      {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32"},
-        {CRD_MCDN, 16, {16, 16, 16}, 1, CRD_MEAN, "f32"},        {CRD_MCDN, 16, {16, 24, 16}, 3, CRD_FLIPOUT, "f32"},
+        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32", 0, {0}},
+        {CRD_BCNN, 16, {24, 32, 40}, 3, CRD_FLIPOUT, "f32", 0, {0}},
+        {CRD_BCNN, 16, {16, 16, 16}, 2, CRD_INDEPENDENT, "f32", 0, {0}},
+        {CRD_BCNN, 4, {8, 8, 8}, 3, CRD_MEAN, "bf16", 0, {0}},
+        {CRD_MCDN, 16, {8, 16, 32}, 3, CRD_FLIPOUT, "f32", 0, {0}},
+        {CRD_MCDN, 12, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32", 0, {0}},
+        {CRD_MCDN, 16, {16, 16, 16}, 1, CRD_MEAN, "f32", 0, {0}},
+        {CRD_MCDN, 16, {16, 24, 16}, 3, CRD_FLIPOUT, "f32", 0, {0}},
     };
     if (!have_gpu()) SKIP("no GPU");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
@@ -148,37 +152,63 @@ static void test_gradients_in_f32(void)
 static void test_gradients_in_half_precision(void)
 {
     static const train_case cases[] = {
-        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16"},
-        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "bf16"},
-        {CRD_BCNN, 16, {8, 8, 8}, 3, CRD_MEAN, "fp16"},
-        {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "fp16"},
-        {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16"},
-        {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16"},
-        {CRD_MCDN, 32, {16, 16, 24}, 2, CRD_MEAN, "fp16"},
-        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16"},
+        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16", 0, {0}},
+        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "bf16", 0, {0}},
+        {CRD_BCNN, 16, {8, 8, 8}, 3, CRD_MEAN, "fp16", 0, {0}},
+        {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "fp16", 0, {0}},
+        {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16", 0, {0}},
+        {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16", 0, {0}},
+        {CRD_MCDN, 32, {16, 16, 24}, 2, CRD_MEAN, "fp16", 0, {0}},
+        {CRD_MCDN, 16, {24, 40, 16}, 2, CRD_INDEPENDENT, "bf16", 0, {0}},
     };
     if (!have_gpu()) SKIP("no GPU");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
 }
 
-static void test_gradient_of_the_kl(void)
+/* More than two classes, as many as a matrix instruction is wide, and in between. */
+static void test_gradients_of_classes(void)
 {
-    const train_case c = {CRD_BCNN, 16, {8, 8, 8}, 1, CRD_FLIPOUT, "bf16"};
+    static const train_case cases[] = {
+        {CRD_BCNN, 8, {16, 32, 24}, 2, CRD_FLIPOUT, "f32", 3, {0}},
+        {CRD_BCNN, 16, {8, 16, 24}, 2, CRD_INDEPENDENT, "f32", 5, {0}},
+        {CRD_MCDN, 16, {16, 16, 16}, 2, CRD_FLIPOUT, "f32", 16, {0}},
+        {CRD_MCDN, 4, {8, 8, 16}, 3, CRD_MEAN, "f32", 4, {0}},
+        {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16", 3, {0}},
+        {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "bf16", 3, {0}},
+        {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16", 7, {0}},
+        {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16", 16, {0}},
+    };
+    if (!have_gpu()) SKIP("no GPU");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) check_gradient(&cases[i]);
+}
+
+static void check_kl_gradient(crd_prior_settings prior)
+{
+    const train_case c = {CRD_BCNN, 16, {8, 8, 8}, 1, CRD_FLIPOUT, "bf16", 0, prior};
     crd_model *model = NULL;
     crd_loss losses[MOST_BATCH];
-    double kl;
-    if (!have_gpu()) SKIP("no GPU");
+    double kl, gpu_kl;
     CHECK_OK(make_model(&c, &model));
     material m = make_material(&c, 1);
     float *expected = gradient_of(&c, model, "portable", &m, 0.0, 1.0, losses, &kl);
-    float *computed = gradient_of(&c, model, "cuda", &m, 0.0, 1.0, losses, &kl);
+    float *computed = gradient_of(&c, model, "cuda", &m, 0.0, 1.0, losses, &gpu_kl);
     const comparison all = compare_all(expected, computed, model->net.model.total);
-    printf("       gradient of the KL: %.1e off\n", relative_error(&all));
+    printf("       KL: %.1e off, its gradient %.1e\n", fabs(gpu_kl / kl - 1), relative_error(&all));
     CHECK(relative_error(&all) <= 1e-6);
+    CHECK(fabs(gpu_kl / kl - 1) <= 1e-9);
     free(expected);
     free(computed);
     drop_material(&m);
     crd_model_free(&model);
 }
 
-TEST_MAIN(TEST(test_gradients_in_f32), TEST(test_gradients_in_half_precision), TEST(test_gradient_of_the_kl))
+static void test_gradient_of_the_kl(void)
+{
+    if (!have_gpu()) SKIP("no GPU");
+    check_kl_gradient((crd_prior_settings){.std = 1});
+    check_kl_gradient((crd_prior_settings){CRD_PRIOR_MIXTURE, 1, 0.0025, 0.5});
+    check_kl_gradient((crd_prior_settings){CRD_PRIOR_MIXTURE, 0.5, 0.01, 0.2});
+}
+
+TEST_MAIN(TEST(test_gradients_in_f32), TEST(test_gradients_in_half_precision), TEST(test_gradients_of_classes),
+          TEST(test_gradient_of_the_kl))

@@ -140,7 +140,7 @@ static void test_gradients(void)
                                    .chunk = {DEPTH, HEIGHT, WIDTH},
                                    .batch = 1,
                                    .estimator = CRD_MEAN,
-                                   .prior_std = 1,
+                                   .prior = {.std = 1},
                                    .seed = 1};
     const crd_learner_step step = {.count = 1, .scale = 1.0f / VOXELS, .gradient_only = true};
     CHECK_OK(crd_ref_net_loss_d(&net, plan.chunk, weights, NULL, scan, label, step.scale, expected, &bce, &labelled));

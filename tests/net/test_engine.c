@@ -72,32 +72,41 @@ static void draw(const reference_case *c, const double *model, int b, bool noisy
     free(exact);
 }
 
-static void check_probabilities(const reference_case *c, const double *model, bool noisy, const char *path)
+typedef struct tolerances {
+    double mean, noisy; /* outputs */
+    double gradients, cosine;
+} tolerances;
+
+static const tolerances two_classes = {1e-4, 1e-4, 1e-2, 0.9999};
+
+static void check_probabilities(const reference_case *c, const double *model, bool noisy, double allowed,
+                                const char *path)
 {
     bench b;
-    float *point = room(c->net.point.total, sizeof *point), *probability = room(REFERENCE_VOXELS, sizeof *probability);
+    const int64_t values = c->voxels * crd_net_planes(&c->net);
+    float *point = room(c->net.point.total, sizeof *point), *probability = room(values, sizeof *probability);
     comparison all = {0};
     CHECK_OK(set_up(&b, &c->net, c->chunk, false, path, 2));
     for (int example = 0; example < REFERENCE_BATCH; example++) {
-        const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + example * REFERENCE_VOXELS;
+        const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + example * values;
         draw(c, model, example, noisy, point);
-        crd_engine_encode(b.engine, point, c->input + example * REFERENCE_VOXELS);
+        crd_engine_encode(b.engine, point, c->input + example * c->voxels);
         /* A decode with other weights in between must leave nothing behind. */
         const int64_t decoder = crd_decoder_offset(&c->net);
         crd_engine_decode(b.engine, (c->net.kind == CRD_MCDN ? c->model : point) + decoder, c->masks[0], 1.0f,
                           probability);
         crd_engine_decode(b.engine, point + decoder, noisy ? c->masks[example] : NULL, 1.0f, probability);
-        for (int64_t i = 0; i < REFERENCE_VOXELS; i++) compare(&all, probability[i], expected[i]);
+        for (int64_t i = 0; i < values; i++) compare(&all, probability[i], expected[i]);
     }
     printf("       %-9s %s %-32s %.2e\n", path, c->net.kind == CRD_BCNN ? "bcnn" : "mcdn",
            noisy ? "noisy/probability" : "mean/probability", relative_error(&all));
-    CHECK(relative_error(&all) <= 1e-4);
+    CHECK(relative_error(&all) <= allowed);
     tear_down(&b);
     free(point);
     free(probability);
 }
 
-static void check_gradients(const reference_case *c, const double *model, const char *path)
+static void check_gradients(const reference_case *c, const double *model, const tolerances *allowed, const char *path)
 {
     bench b;
     const crd_net *net = &c->net;
@@ -107,10 +116,10 @@ static void check_gradients(const reference_case *c, const double *model, const 
     for (int example = 0; example < REFERENCE_BATCH; example++) {
         crd_loss loss;
         draw(c, model, example, true, point);
-        crd_engine_loss(b.engine, point, c->masks[example], c->input + example * REFERENCE_VOXELS,
-                        c->label + example * REFERENCE_VOXELS, 1.0f / (REFERENCE_BATCH * REFERENCE_VOXELS), own, &loss);
-        CHECK(loss.labelled == REFERENCE_VOXELS && !loss.head_dead);
-        bce += loss.bce_sum / (REFERENCE_BATCH * REFERENCE_VOXELS);
+        crd_engine_loss(b.engine, point, c->masks[example], c->input + example * c->voxels,
+                        c->label + example * c->voxels, 1.0f / (float)(REFERENCE_BATCH * c->voxels), own, &loss);
+        CHECK(loss.labelled == c->voxels && !loss.head_dead);
+        bce += loss.bce_sum / (double)(REFERENCE_BATCH * c->voxels);
         double *exact = widen(own, net->point.total);
         crd_ref_draw_backward(net, model, &c->noise[example], exact, gradient);
         free(exact);
@@ -122,9 +131,9 @@ static void check_gradients(const reference_case *c, const double *model, const 
         const reference_error error = reference_compare(&c->gradient_bce[i], gradient + parameter->offset);
         printf("       %-9s gradient_bce %-26s %.2e, norm and sum %.2e, 1 - cosine %.1e\n", path, parameter->path,
                error.values, error.measure, 1 - error.cosine);
-        CHECK(error.values <= 1e-2);
-        CHECK(error.measure <= 1e-2);
-        CHECK(error.cosine >= 0.9999);
+        CHECK(error.values <= allowed->gradients);
+        CHECK(error.measure <= allowed->gradients);
+        CHECK(error.cosine >= allowed->cosine);
     }
     tear_down(&b);
     free(point);
@@ -132,15 +141,14 @@ static void check_gradients(const reference_case *c, const double *model, const 
     free(gradient);
 }
 
-static void check_reference(crd_kind kind)
+static void check_reference(const reference_case *c, const tolerances *allowed)
 {
-    const reference_case *c = reference_load(kind);
     double *model = widen(c->model, c->net.model.total);
     for (int i = 0; i < PATHS && !harness_failed; i++) {
         if (!tried_here(i)) continue;
-        check_probabilities(c, model, false, paths[i]);
-        check_probabilities(c, model, true, paths[i]);
-        check_gradients(c, model, paths[i]);
+        check_probabilities(c, model, false, allowed->mean, paths[i]);
+        check_probabilities(c, model, true, allowed->noisy, paths[i]);
+        check_gradients(c, model, allowed, paths[i]);
     }
     free(model);
 }
@@ -238,12 +246,25 @@ static void test_bf16_reference(void)
 
 static void test_bcnn_reference(void)
 {
-    check_reference(CRD_BCNN);
+    check_reference(reference_load(CRD_BCNN), &two_classes);
 }
 
 static void test_mcdn_reference(void)
 {
-    check_reference(CRD_MCDN);
+    check_reference(reference_load(CRD_MCDN), &two_classes);
+}
+
+/* Of an untrained network on a chunk of half the size. Logits go up to 38, and their error grows with them: with
+ * weights changed in their last bit the outputs of the textbook in double move by up to 1.4e-5, twice as much as those
+ * of two classes. In one voxel the head's ReLU gets 4e-7 of its largest input; that falls the other way in float32 and
+ * moves whole tensors by up to 2.5e-2. Where none falls, gradients are within 3e-5 (test_numbers_of_classes). */
+static void test_three_classes_reference(void)
+{
+    for (int kind = CRD_BCNN; kind <= CRD_MCDN; kind++) {
+        const reference_case *c = reference_load_full((crd_kind)kind, "f8_k3");
+        if (c == NULL) SKIP("it needs the full reference files");
+        check_reference(c, &(tolerances){1e-4, 2e-4, 4e-2, 0.9997});
+    }
 }
 
 /* A random network: point weights of the right spread, gammas and betas that matter, masks, partly unlabelled data. */
@@ -254,11 +275,19 @@ typedef struct random_case {
     uint8_t *label;
 } random_case;
 
-static random_case make_case(int filters, int groups, int64_t depth, int64_t height, int64_t width)
+/* By grey value: nearly as many voxels of each class. */
+static uint8_t class_of(float grey, int classes)
+{
+    if (classes == 2) return grey > 0.3f;
+    const int class = (int)((erff(grey / sqrtf(2)) + 1) / 2 * (float)classes);
+    return (uint8_t)(class < classes ? class : classes - 1);
+}
+
+static random_case make_case(int filters, int groups, int classes, int64_t depth, int64_t height, int64_t width)
 {
     random_case c = {.chunk = {depth, height, width}, .voxels = depth * height * width};
     const crd_stream stream = {.seed = 7, .purpose = CRD_PURPOSE_INIT_KERNEL};
-    if (crd_net_describe(CRD_MCDN, filters, groups, &c.net) != CRD_OK) exit(1);
+    if (crd_net_describe_classes(CRD_MCDN, filters, groups, classes, &c.net) != CRD_OK) exit(1);
     c.weights = room(c.net.point.total, sizeof *c.weights);
     crd_random_fill_normal(&stream, 0, c.net.point.total, c.weights);
     for (int i = 0; i < c.net.point.count; i++) {
@@ -270,13 +299,13 @@ static random_case make_case(int filters, int groups, int64_t depth, int64_t hei
             if (parameter->role == CRD_ROLE_GAMMA) *value += 1.0f;
         }
     }
-    c.weights[c.net.point.kernel[c.net.last]] = 0.7f;
+    if (classes == 2) c.weights[c.net.point.kernel[c.net.last]] = 0.7f;
     c.masks = room(c.net.mask_total, sizeof *c.masks);
     for (int64_t i = 0; i < c.net.mask_total; i++) c.masks[i] = i % 3 == 0 ? 0.0f : 2.0f;
     c.input = room(c.voxels, sizeof *c.input);
     crd_random_fill_normal(&stream, 1 << 28, c.voxels, c.input);
     c.label = room(c.voxels, 1);
-    for (int64_t i = 0; i < c.voxels; i++) c.label[i] = i % 11 == 0 ? CRD_NO_LABEL : (uint8_t)(c.input[i] > 0.3f);
+    for (int64_t i = 0; i < c.voxels; i++) c.label[i] = i % 11 == 0 ? CRD_NO_LABEL : class_of(c.input[i], classes);
     return c;
 }
 
@@ -288,9 +317,9 @@ static void free_case(random_case *c)
     free(c->label);
 }
 
-static void check_against_textbook(int filters, int groups, int64_t depth, int64_t height, int64_t width)
+static void check_against_textbook(int filters, int groups, int classes, int64_t depth, int64_t height, int64_t width)
 {
-    random_case c = make_case(filters, groups, depth, height, width);
+    random_case c = make_case(filters, groups, classes, depth, height, width);
     const int64_t total = c.net.point.total;
     double *weights = widen(c.weights, total), *masks = widen(c.masks, c.net.mask_total);
     double *input = widen(c.input, c.voxels), *expected = room(total, sizeof *expected), bce;
@@ -317,8 +346,8 @@ static void check_against_textbook(int filters, int groups, int64_t depth, int64
                 CHECK_FAILED("%s: %s is off by %.2e of %.2e", paths[i], parameter->path, tensor.error, tensor.largest);
             }
         }
-        printf("       %-9s f %d, groups %d, %lldx%lldx%lld: worst gradient tensor %.2e\n", paths[i], filters, groups,
-               (long long)depth, (long long)height, (long long)width, worst);
+        printf("       %-9s f %d, groups %d, %d classes, %lldx%lldx%lld: worst gradient tensor %.2e\n", paths[i],
+               filters, groups, classes, (long long)depth, (long long)height, (long long)width, worst);
         tear_down(&b);
     }
     free(weights);
@@ -331,16 +360,28 @@ static void check_against_textbook(int filters, int groups, int64_t depth, int64
 
 static void test_widths_and_sizes(void)
 {
-    check_against_textbook(4, 4, 8, 24, 16);
-    if (!SLOW) check_against_textbook(16, 4, 16, 24, 40);
-    check_against_textbook(16, 1, 8, 8, 8);
-    if (!SLOW) check_against_textbook(32, 8, 8, 16, 24);
-    check_against_textbook(12, 3, 16, 8, 16); /* groups that straddle the merge */
+    check_against_textbook(4, 4, 2, 8, 24, 16);
+    if (!SLOW) check_against_textbook(16, 4, 2, 16, 24, 40);
+    check_against_textbook(16, 1, 2, 8, 8, 8);
+    if (!SLOW) check_against_textbook(32, 8, 2, 8, 16, 24);
+    check_against_textbook(12, 3, 2, 16, 8, 16); /* groups that straddle the merge */
 }
 
-static void test_same_bytes_for_any_number_of_threads(void)
+/* Heads that fill no vector, that fill one, and one as wide as the decoder. */
+static void test_numbers_of_classes(void)
 {
-    random_case c = make_case(16, 4, 16, 24, 32);
+    check_against_textbook(4, 4, 4, 8, 8, 16);
+    check_against_textbook(8, 4, 5, 8, 16, 8);
+    check_against_textbook(16, 4, 16, 8, 8, 16);
+    if (SLOW) return;
+    check_against_textbook(16, 4, 3, 8, 16, 24);
+    check_against_textbook(16, 4, 8, 8, 16, 8);
+    check_against_textbook(16, 4, 15, 8, 8, 24);
+}
+
+static void check_same_bytes(int classes)
+{
+    random_case c = make_case(16, 4, classes, 16, 24, 32);
     const size_t bytes = (size_t)c.net.point.total * sizeof(float);
     float *first = room(c.net.point.total, sizeof *first), *other = room(c.net.point.total, sizeof *other);
     static const int threads[] = {1, 2, 5};
@@ -358,6 +399,12 @@ static void test_same_bytes_for_any_number_of_threads(void)
     free(first);
     free(other);
     free_case(&c);
+}
+
+static void test_same_bytes_for_any_number_of_threads(void)
+{
+    check_same_bytes(2);
+    check_same_bytes(3);
 }
 
 static void test_memory_within_bounds(void)
@@ -383,4 +430,5 @@ static void test_memory_within_bounds(void)
 }
 
 TEST_MAIN(TEST(test_bcnn_reference), TEST(test_mcdn_reference), TEST(test_bf16_reference), TEST(test_kept),
-          TEST(test_widths_and_sizes), TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))
+          TEST(test_three_classes_reference), TEST(test_widths_and_sizes), TEST(test_numbers_of_classes),
+          TEST(test_same_bytes_for_any_number_of_threads), TEST(test_memory_within_bounds))

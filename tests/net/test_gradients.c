@@ -261,6 +261,48 @@ static void test_cross_entropy(void)
     CHECK(probability[0] == 0 && probability[1] == 1 && probability[2] == 0.5);
 }
 
+enum { CLASSES = 3 };
+
+static void softmax_loss_forward(const operation *op, double *const *x, double *y)
+{
+    static const uint8_t labels[] = {2, 0, CRD_NO_LABEL, 1};
+    int64_t labelled = 0;
+    y[0] = crd_ref_cross_entropy_d(op->counts[0] / CLASSES, CLASSES, x[0], labels, 1, NULL, &labelled);
+}
+
+static void softmax_loss_backward(const operation *op, double *const *x, const double *dy, double *const *dx)
+{
+    static const uint8_t labels[] = {2, 0, CRD_NO_LABEL, 1};
+    int64_t labelled = 0;
+    crd_ref_cross_entropy_d(op->counts[0] / CLASSES, CLASSES, x[0], labels, dy[0], dx[0], &labelled);
+}
+
+static void test_cross_entropy_of_classes(void)
+{
+    random_state = 6;
+    const operation loss = {.name = "cross entropy of three",
+                            .outputs = 1,
+                            .inputs = 1,
+                            .counts = {4 * CLASSES},
+                            .forward = softmax_loss_forward,
+                            .backward = softmax_loss_backward};
+    CHECK(gradient_error(&loss) < 1e-8);
+
+    /* Far out it stays finite, and with two classes of which one has the logit 0 it is that of the sigmoid. */
+    const double far[CLASSES] = {-1000, 1000, 0}, two[4] = {0, -1.5, 0, 40};
+    const uint8_t label = 0, labels[2] = {1, 0};
+    double gradient[CLASSES], probability[4], other[2];
+    int64_t labelled = 0;
+    CHECK_NEAR(crd_ref_cross_entropy_d(1, CLASSES, far, &label, 0.5, gradient, &labelled), 2000, 1e-9);
+    CHECK(labelled == 1 && gradient[0] == -0.5 && gradient[1] == 0.5 && gradient[2] == 0);
+    CHECK_NEAR(crd_ref_cross_entropy_d(2, 2, two, labels, 1, NULL, &labelled),
+               crd_ref_bce_d(2, (double[]){-1.5, 40}, labels, 1, NULL, &labelled), 1e-13);
+    crd_ref_softmax_d(2, 2, two, probability);
+    crd_ref_sigmoid_d(2, (double[]){-1.5, 40}, other);
+    CHECK_NEAR(probability[1], other[0], 1e-15);
+    CHECK_NEAR(probability[3], other[1], 1e-15);
+}
+
 /* Padding and orientation of the kernel, by hand: one input voxel lit, so the output shows the kernel turned round. */
 static void test_padding_by_hand(void)
 {
@@ -346,5 +388,5 @@ static void test_adam(void)
 }
 
 TEST_MAIN(TEST(test_convolutions), TEST(test_norm), TEST(test_pool_and_relu), TEST(test_concatenation_and_mask),
-          TEST(test_cross_entropy), TEST(test_padding_by_hand), TEST(test_ties),
+          TEST(test_cross_entropy), TEST(test_cross_entropy_of_classes), TEST(test_padding_by_hand), TEST(test_ties),
           TEST(test_norm_is_per_group_of_channels), TEST(test_statistics), TEST(test_adam))

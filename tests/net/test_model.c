@@ -253,7 +253,7 @@ static void no_format(hid_t file)
 }
 static void newer_version(hid_t file)
 {
-    put_number(file, "version", 3);
+    put_number(file, "version", 4);
 }
 static void other_kind(hid_t file)
 {
@@ -350,7 +350,7 @@ static void test_refusals(void)
         {other_format, CRD_ERR_FORMAT, "its format is 'somebody-else's' instead of 'credence-model'"},
         {no_format, CRD_ERR_FORMAT, "no model of credence"},
         {newer_version, CRD_ERR_UNSUPPORTED,
-         "is of version 3, and this program knows versions 1 to 2; use a newer credence"},
+         "is of version 4, and this program knows versions 1 to 3; use a newer credence"},
         {other_kind, CRD_ERR_FORMAT, "unknown kind 'unet'"},
         {kind_is_a_number, CRD_ERR_FORMAT, "'kind' of "},
         {more_filters, CRD_ERR_MISMATCH,
@@ -507,6 +507,45 @@ static void test_golden_file(void)
     crd_model_free(&golden);
 }
 
-TEST_MAIN(TEST(test_round_trip_bcnn), TEST(test_round_trip_mcdn), TEST(test_defaults_and_summary),
+/* Three classes with names and values, and a file that says how many there are and nothing else of them. */
+static void test_classes(void)
+{
+    crd_model *model = NULL, *read = NULL;
+    char name[CRD_CLASS_NAME_TEXT];
+    crd_model_info info = {.kind = CRD_BCNN, .filters = 4, .classes = 3, .class_values = {0, 128, 255}};
+    snprintf(info.class_names, sizeof info.class_names, "pore,ysz,nickel");
+    CHECK_OK(crd_model_create(&info, 3, &model));
+    CHECK_OK(crd_model_save(model, "classes.h5"));
+    CHECK_OK(crd_model_load("classes.h5", &read));
+    CHECK(read->net.classes == 3 &&
+          memcmp(read->parameters, model->parameters, (size_t)model->net.model.total * 4) == 0);
+    CHECK(strcmp(read->info.class_names, "pore,ysz,nickel") == 0 && read->info.class_values[2] == 255);
+    crd_class_name(&read->info, 1, name);
+    CHECK(strcmp(name, "ysz") == 0);
+    crd_model_free(&read);
+    crd_model_free(&model);
+
+    info.class_names[0] = '\0';
+    CHECK_OK(crd_model_create(&info, 3, &model));
+    crd_class_name(crd_model_describe(model), 1, name);
+    CHECK(strcmp(name, "128") == 0);
+    crd_model_free(&model);
+    info.classes = 2;
+    CHECK_OK(crd_model_create(&info, 3, &model));
+    crd_class_name(crd_model_describe(model), 1, name);
+    CHECK(strcmp(name, "foreground") == 0);
+    crd_model_free(&model);
+
+    snprintf(info.class_names, sizeof info.class_names, "pore,ysz,nickel");
+    CHECK_FAILS(crd_model_create(&info, 3, &model), CRD_ERR_ARGUMENT, "2 classes and 3 names");
+    info.classes = 3;
+    info.class_values[1] = 255;
+    CHECK_FAILS(crd_model_create(&info, 3, &model), CRD_ERR_ARGUMENT, "have the same value");
+    info.classes = 17;
+    CHECK_FAILS(crd_model_create(&info, 3, &model), CRD_ERR_ARGUMENT, "2 to 16");
+    unlink("classes.h5");
+}
+
+TEST_MAIN(TEST(test_classes), TEST(test_round_trip_bcnn), TEST(test_round_trip_mcdn), TEST(test_defaults_and_summary),
           TEST(test_long_config), TEST(test_checkpoint_content), TEST(test_refusals), TEST(test_other_files),
           TEST(test_failed_saves), TEST(test_damage), TEST(test_file_of_another_program), TEST(test_golden_file))

@@ -15,10 +15,13 @@ static void test_parameter_counts(void)
         crd_kind kind;
         int filters;
         int64_t parameters;
-    } cases[] = {{CRD_BCNN, 16, 1924964}, {CRD_MCDN, 16, 1403059}, {CRD_BCNN, 8, 482292}, {CRD_MCDN, 8, 351707}};
+        int classes;
+    } cases[] = {{CRD_BCNN, 16, 1924964, 2}, {CRD_MCDN, 16, 1403059, 2}, {CRD_BCNN, 8, 482292, 2},
+                 {CRD_MCDN, 8, 351707, 2},   {CRD_BCNN, 8, 483176, 3},   {CRD_MCDN, 8, 352151, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         crd_net net;
-        CHECK_OK(crd_net_describe(cases[i].kind, cases[i].filters, 4, &net));
+        CHECK_OK(crd_net_describe_classes(cases[i].kind, cases[i].filters, 4, cases[i].classes, &net));
+        CHECK(net.classes == cases[i].classes && crd_net_planes(&net) == (net.classes == 2 ? 1 : net.classes));
         CHECK(net.model.total == cases[i].parameters);
     }
     crd_net bcnn, mcdn;
@@ -91,6 +94,8 @@ static void test_bad_networks(void)
     CHECK_FAILS(crd_net_describe(CRD_BCNN, 0, 4, &net), CRD_ERR_ARGUMENT, "0 base filters");
     CHECK_FAILS(crd_net_describe(CRD_BCNN, 16, 0, &net), CRD_ERR_ARGUMENT, "0 normalisation groups");
     CHECK_FAILS(crd_net_describe(CRD_BCNN, 2048, 4, &net), CRD_ERR_ARGUMENT, "at most 1024");
+    CHECK_FAILS(crd_net_describe_classes(CRD_BCNN, 16, 4, 1, &net), CRD_ERR_ARGUMENT, "2 to 16");
+    CHECK_FAILS(crd_net_describe_classes(CRD_BCNN, 16, 4, 17, &net), CRD_ERR_ARGUMENT, "2 to 16");
     CHECK_FAILS(crd_net_describe((crd_kind)7, 16, 4, &net), CRD_ERR_ARGUMENT, "bcnn or mcdn");
 }
 

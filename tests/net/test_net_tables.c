@@ -252,8 +252,10 @@ static void test_refusals(void)
     table.count = CRD_LAYERS_MAX + 1;
     table.rows = (crd_layer_row[CRD_LAYERS_MAX + 1]){{"", CRD_LAYER_CONV, 1, ENCODER, NULL, NULL}};
     CHECK_FAILS(crd_net_describe_table(&table, CRD_BCNN, 8, 4, &net), CRD_ERR_INTERNAL, "no room");
-    table = (crd_net_table){rows, COUNT, 3};
-    CHECK_FAILS(crd_net_describe_table(&table, CRD_BCNN, 8, 4, &net), CRD_ERR_UNSUPPORTED, "head has 3 channels");
+    table = (crd_net_table){rows, COUNT, 2};
+    CHECK_FAILS(crd_net_describe_table(&table, CRD_BCNN, 8, 4, &net), CRD_ERR_UNSUPPORTED, "head has 2 channels");
+    table.head_channels = 17;
+    CHECK_FAILS(crd_net_describe_table(&table, CRD_BCNN, 8, 4, &net), CRD_ERR_UNSUPPORTED, "head has 17 channels");
 }
 
 TEST_MAIN(TEST(test_portable), TEST(test_avx2), TEST(test_avx512), TEST(test_bf16), TEST(test_tables),

@@ -171,6 +171,113 @@ static void check_head(const crd_ops *ops, const crd_shape *shape)
     CHECK_NEAR(loss[0][4], want_loss[4], 0);
 }
 
+static void check_softmax(const crd_ops *ops, const crd_shape *shape, int classes)
+{
+    const int64_t voxels = shape->depth * shape->height * shape->width, values = voxels * classes;
+    const float heat = 0.8f, scale = 0.125f;
+    float *x = op_values(values), *weight = op_values(classes * classes), *bias = op_values(classes);
+    uint8_t *label = malloc((size_t)voxels);
+    double *logit = malloc((size_t)values * 8), *hot = malloc((size_t)values * 8), *slope = malloc((size_t)values * 8);
+    double *want_dx = malloc((size_t)values * 8), want[CRD_SOFTMAX_RESULTS] = {0};
+    for (int64_t v = 0; v < voxels; v++) {
+        label[v] = (uint8_t)(v % 5 == 4 ? 255 : v % 7 % classes);
+        for (int c = 0; c < classes; c++) x[v * classes + c] = fmaxf(x[v * classes + c] * 12, 0);
+        int best = 0;
+        for (int o = 0; o < classes; o++) {
+            double sum = (double)bias[o];
+            for (int c = 0; c < classes; c++) sum += (double)x[v * classes + c] * (double)weight[c * classes + o];
+            logit[v * classes + o] = sum;
+            hot[v * classes + o] = sum * (double)heat;
+            if (sum > logit[v * classes + best]) best = o;
+        }
+        want[2] += label[v] == best;
+    }
+    int64_t labelled = 0;
+    want[0] = crd_ref_cross_entropy_d(voxels, classes, logit, label, (double)scale, slope, &labelled);
+    want[1] = (double)labelled;
+    crd_ref_softmax_d(voxels, classes, hot, hot);
+    for (int64_t i = 0; i < values; i++) {
+        const int64_t v = i / classes, c = i % classes;
+        want_dx[i] = 0;
+        for (int o = 0; o < classes; o++) {
+            want[3 + c * classes + o] += (double)x[i] * slope[v * classes + o];
+            if (x[i] > 0) want_dx[i] += (double)weight[c * classes + o] * slope[v * classes + o];
+        }
+        want[3 + classes * classes + c] += slope[i];
+    }
+    op_tensor tx = op_tensor_make(shape->depth, shape->height, shape->width, classes, x), dx[OP_THREADS];
+    float *probability = malloc((size_t)values * sizeof *probability);
+    const size_t bytes = (size_t)(3 + classes * (classes + 1)) * sizeof(double);
+    static double loss[OP_THREADS][CRD_SOFTMAX_RESULTS], bare[CRD_SOFTMAX_RESULTS];
+    for (int t = 0; t < OP_THREADS; t++) {
+        dx[t] = op_tensor_make(shape->depth, shape->height, shape->width, classes, NULL);
+        ops->softmax_loss(pools[t], &tx.tensor, weight, bias, label, scale, &dx[t].tensor, loss[t]);
+    }
+    ops->softmax_loss(pools[0], &tx.tensor, weight, bias, label, scale, NULL, bare);
+    ops->softmax_probability(pools[1], &tx.tensor, weight, bias, heat, probability);
+    float *actual_dx = op_plain(&dx[0].tensor);
+    double error = 0, whole = 0, sums = 0;
+    for (int64_t v = 0; v < voxels; v++) {
+        double total = 0;
+        for (int c = 0; c < classes; c++) {
+            error = worse(error, apart((double)probability[c * voxels + v], hot[v * classes + c]));
+            total += (double)probability[c * voxels + v];
+        }
+        whole = worse(whole, apart(total, 1));
+    }
+    for (int k = 3; k < 3 + classes * (classes + 1); k++) sums = worse(sums, apart(loss[0][k], want[k]));
+    const double dx_error = op_error(actual_dx, want_dx, values);
+    bool same = memcmp(loss[0], bare, bytes) == 0;
+    for (int t = 0; t < OP_THREADS; t++) {
+        same = same && memcmp(loss[0], loss[t], bytes) == 0 && op_surroundings_intact(&dx[t]) &&
+               memcmp(dx[0].storage, dx[t].storage, (size_t)dx[0].floats * 4) == 0;
+    }
+    for (int t = 0; t < OP_THREADS; t++) op_tensor_free(&dx[t]);
+    free(x), free(weight), free(bias), free(label), free(logit), free(hot), free(slope), free(want_dx);
+    free(probability), free(actual_dx);
+    op_tensor_free(&tx);
+    CHECK(same);
+    CHECK_NEAR(error, 0, 1e-5);
+    CHECK_NEAR(whole, 0, 1e-6);
+    CHECK_NEAR(dx_error, 0, 1e-5);
+    CHECK_NEAR(loss[0][0], want[0], 1e-6 * want[0] + 1e-6);
+    CHECK_NEAR(loss[0][1], want[1], 0);
+    CHECK_NEAR(loss[0][2], want[2], 0);
+    CHECK_NEAR(sums, 0, 1e-6 * (double)values);
+}
+
+/* Logits from far below what an exponential can be of to far above it, and those that aren't numbers. */
+static void check_extreme_logits(const crd_ops *ops)
+{
+    enum { CLASSES = 3, VOXELS = 8, ALL = CLASSES * VOXELS };
+    static const float weight[CLASSES * CLASSES] = {1, 0, 0, 0, 1, 0, 0, 0, -1}, bias[CLASSES] = {0};
+    const float huge = 3e38f, x[ALL] = {huge, 0,    0,    0,   huge, 0, 0, 0,        huge, 1e4f, 1e4f, 0,
+                                        huge, huge, huge, NAN, 0,    0, 0, INFINITY, 0,    88,   0,    1e-30f};
+    static const float want[6][CLASSES] = {{1, 0, 0}, {0, 1, 0}, {0.5f, 0.5f, 0}, {0.5f, 0.5f, 0}, {0.5f, 0.5f, 0}};
+    op_tensor tx = op_tensor_make(1, 2, 4, CLASSES, x);
+    float probability[ALL];
+    ops->softmax_probability(pools[1], &tx.tensor, weight, bias, 1, probability);
+    bool right = true, spread = true, loud = true;
+    for (int c = 0; c < CLASSES; c++) {
+        for (int v = 0; v < 5; v++) right = right && probability[c * VOXELS + v] == want[v][c];
+        for (int v = 5; v < 7; v++) spread = spread && isnan(probability[c * VOXELS + v]);
+    }
+    right = right && probability[7] == 1 && probability[VOXELS + 7] > 0 && probability[VOXELS + 7] < 1e-37f;
+    /* The loss of the sound voxels is finite; of the others, not a number. */
+    uint8_t label[VOXELS] = {0, 1, 2, 0, 1, 255, 255, 0};
+    double result[CRD_SOFTMAX_RESULTS];
+    op_tensor sound = op_tensor_make(1, 1, 5, CLASSES, x);
+    ops->softmax_loss(pools[0], &sound.tensor, weight, bias, label, 1, NULL, result);
+    right = right && result[0] >= 3e38 && isfinite(result[0]) && result[1] == 5 && result[2] == 3;
+    label[5] = 0;
+    ops->softmax_loss(pools[0], &tx.tensor, weight, bias, label, 1, NULL, result);
+    loud = isnan(result[0]);
+    op_tensor_free(&tx), op_tensor_free(&sound);
+    CHECK(right);
+    CHECK(spread);
+    CHECK(loud);
+}
+
 static void check_summary(const crd_ops *ops, int64_t count, int64_t voxels)
 {
     static const double percentiles[] = {0, 5, 33, 50, 67, 97.5, 100};
@@ -240,6 +347,18 @@ static void test_head(void)
     for (size_t i = 0; i < CRD_COUNT(crd_voxel_cases); i++) check_head(ops, &crd_voxel_cases[i]);
 }
 
+static void test_softmax(void)
+{
+    start_pools();
+    static const int classes[] = {3, 4, 5, 8, 16};
+    const crd_ops *ops = NULL;
+    OP_FOR_EACH_TABLE(ops)
+    {
+        for (size_t i = 0; i < CRD_COUNT(crd_voxel_cases); i++) check_softmax(ops, &crd_voxel_cases[i], classes[i % 5]);
+        check_extreme_logits(ops);
+    }
+}
+
 static void test_summary(void)
 {
     start_pools();
@@ -264,4 +383,5 @@ static void test_select(void)
     CHECK(strcmp(ops->name, "portable") == 0);
 }
 
-TEST_MAIN(TEST(test_select), TEST(test_pool), TEST(test_sums), TEST(test_apply), TEST(test_head), TEST(test_summary))
+TEST_MAIN(TEST(test_select), TEST(test_pool), TEST(test_sums), TEST(test_apply), TEST(test_head), TEST(test_softmax),
+          TEST(test_summary))

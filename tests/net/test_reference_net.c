@@ -52,30 +52,39 @@ typedef struct example {
 static crd_status run_forward(const example *e, double *probability)
 {
     const crd_net *net = &e->c->net;
-    const int64_t voxels = REFERENCE_VOXELS;
+    const int64_t voxels = e->c->voxels, planes = crd_net_planes(net);
     const float *input = e->c->input + e->number * voxels;
+    double *own = doubles(voxels * planes); /* [voxels][planes] */
     crd_status status;
     if (e->single) {
-        float *weights = floats(net->point.total, e->weights), *logit = floats(voxels, NULL);
+        float *weights = floats(net->point.total, e->weights), *logit = floats(voxels * planes, NULL);
         status = crd_ref_net_forward_f(net, e->c->chunk, weights, e->masks, input, logit);
-        crd_ref_sigmoid_f(voxels, logit, logit);
-        for (int64_t i = 0; i < voxels; i++) probability[i] = logit[i];
+        if (planes == 1)
+            crd_ref_sigmoid_f(voxels, logit, logit);
+        else
+            crd_ref_softmax_f(voxels, planes, logit, logit);
+        for (int64_t i = 0; i < voxels * planes; i++) own[i] = logit[i];
         free(weights);
         free(logit);
     } else {
         double *x = widen(voxels, input), *masks = e->masks != NULL ? widen(net->mask_total, e->masks) : NULL;
-        status = crd_ref_net_forward_d(net, e->c->chunk, e->weights, masks, x, probability);
-        crd_ref_sigmoid_d(voxels, probability, probability);
+        status = crd_ref_net_forward_d(net, e->c->chunk, e->weights, masks, x, own);
+        if (planes == 1)
+            crd_ref_sigmoid_d(voxels, own, own);
+        else
+            crd_ref_softmax_d(voxels, planes, own, own);
         free(x);
         free(masks);
     }
+    for (int64_t i = 0; i < voxels * planes; i++) probability[i % planes * voxels + i / planes] = own[i];
+    free(own);
     return status;
 }
 
 static crd_status run_loss(const example *e, double scale, double *gradient, double *bce)
 {
     const crd_net *net = &e->c->net;
-    const int64_t voxels = REFERENCE_VOXELS;
+    const int64_t voxels = e->c->voxels;
     const float *input = e->c->input + e->number * voxels;
     const uint8_t *label = e->c->label + e->number * voxels;
     int64_t labelled = 0;
@@ -101,14 +110,15 @@ static void check_outputs(const reference_case *c, bool noisy, bool single, doub
 {
     const crd_net *net = &c->net;
     double *model = widen(net->model.total, c->model), *point = doubles(net->point.total);
-    double *probability = doubles(REFERENCE_VOXELS);
+    const int64_t values = c->voxels * crd_net_planes(net);
+    double *probability = doubles(values);
     comparison all = {0};
     for (int b = 0; b < REFERENCE_BATCH; b++) {
         crd_ref_draw(net, model, noisy ? &c->noise[b] : NULL, point);
         const example e = {c, point, noisy ? c->masks[b] : NULL, b, single};
         CHECK_OK(run_forward(&e, probability));
-        const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + b * REFERENCE_VOXELS;
-        for (int64_t i = 0; i < REFERENCE_VOXELS; i++) compare(&all, probability[i], expected[i]);
+        const double *expected = (noisy ? c->noisy_probability : c->mean_probability) + b * values;
+        for (int64_t i = 0; i < values; i++) compare(&all, probability[i], expected[i]);
     }
     printf("       %-32s %.2e\n", noisy ? "noisy/probability" : "mean/probability", relative_error(&all));
     CHECK(relative_error(&all) <= tolerance);
@@ -143,7 +153,7 @@ static double batch_gradient(const reference_case *c, const double *model, bool 
         double sum = 0;
         crd_ref_draw(net, model, noise, point);
         const example e = {c, point, noisy ? c->masks[b] : NULL, b, single};
-        if (run_loss(&e, 1.0 / (REFERENCE_BATCH * REFERENCE_VOXELS), own, &sum) != CRD_OK) bce = NAN;
+        if (run_loss(&e, 1.0 / (double)(REFERENCE_BATCH * c->voxels), own, &sum) != CRD_OK) bce = NAN;
         bce += sum;
         crd_ref_draw_backward(net, model, noise, own, gradient);
     }
@@ -152,9 +162,8 @@ static double batch_gradient(const reference_case *c, const double *model, bool 
     return bce;
 }
 
-static void check_case(crd_kind kind, bool single, const tolerances *allowed)
+static void check_case(const reference_case *c, bool single, const tolerances *allowed)
 {
-    const reference_case *c = reference_load(kind);
     const crd_net *net = &c->net;
     double *model = widen(net->model.total, c->model), *gradient = doubles(net->model.total);
 
@@ -170,29 +179,47 @@ static void check_case(crd_kind kind, bool single, const tolerances *allowed)
 
 static void test_bcnn_in_double(void)
 {
-    check_case(CRD_BCNN, false, &in_double);
+    check_case(reference_load(CRD_BCNN), false, &in_double);
 }
 
 static void test_mcdn_in_double(void)
 {
-    check_case(CRD_MCDN, false, &in_double);
+    check_case(reference_load(CRD_MCDN), false, &in_double);
 }
 
 static void test_bcnn_in_float(void)
 {
     if (SANITIZED) SKIP("under a sanitizer the double version stands for both");
-    check_case(CRD_BCNN, true, &in_float);
+    check_case(reference_load(CRD_BCNN), true, &in_float);
 }
 
 static void test_mcdn_in_float(void)
 {
     if (SANITIZED) SKIP("under a sanitizer the double version stands for both");
-    check_case(CRD_MCDN, true, &in_float);
+    check_case(reference_load(CRD_MCDN), true, &in_float);
 }
 
-static void test_kl(void)
+/* More than two classes. */
+static void check_three_classes(crd_kind kind)
 {
-    const reference_case *c = reference_load(CRD_BCNN);
+    const reference_case *c = reference_load_full(kind, "f8_k3");
+    if (c == NULL) SKIP("it needs the full reference files");
+    check_case(c, false, &in_double);
+    if (!SANITIZED) check_case(c, true, &in_float);
+}
+
+static void test_bcnn_of_three_classes(void)
+{
+    check_three_classes(CRD_BCNN);
+}
+
+static void test_mcdn_of_three_classes(void)
+{
+    check_three_classes(CRD_MCDN);
+}
+
+static void check_kl(const reference_case *c)
+{
     double *model = widen(c->net.model.total, c->model), *gradient = doubles(c->net.model.total);
     const double kl = crd_ref_kl(&c->net, model, 1, 1, gradient);
     printf("       %-32s %.2e\n", "kl", fabs(kl / c->kl - 1));
@@ -202,10 +229,14 @@ static void test_kl(void)
     free(gradient);
 }
 
-/* Six noise-free steps on the batch: BCE and loss before each. */
-static void check_adam(crd_kind kind)
+static void test_kl(void)
 {
-    const reference_case *c = reference_load(kind);
+    check_kl(reference_load(CRD_BCNN));
+}
+
+/* Six noise-free steps on the batch: BCE and loss before each. */
+static void check_adam(const reference_case *c)
+{
     const int64_t count = c->net.model.total;
     double *model = widen(count, c->model), *gradient = doubles(count), *m = doubles(count), *v = doubles(count);
     for (int step = 1; step <= ADAM_STEPS; step++) {
@@ -226,12 +257,22 @@ static void check_adam(crd_kind kind)
 
 static void test_adam_bcnn(void)
 {
-    check_adam(CRD_BCNN);
+    check_adam(reference_load(CRD_BCNN));
 }
 
 static void test_adam_mcdn(void)
 {
-    check_adam(CRD_MCDN);
+    check_adam(reference_load(CRD_MCDN));
+}
+
+static void test_kl_and_adam_of_three_classes(void)
+{
+    const reference_case *bcnn = reference_load_full(CRD_BCNN, "f8_k3");
+    const reference_case *mcdn = reference_load_full(CRD_MCDN, "f8_k3");
+    if (bcnn == NULL || mcdn == NULL) SKIP("it needs the full reference files");
+    check_kl(bcnn);
+    check_adam(bcnn);
+    check_adam(mcdn);
 }
 
 static void test_bad_chunk(void)
@@ -244,4 +285,5 @@ static void test_bad_chunk(void)
 }
 
 TEST_MAIN(TEST(test_bcnn_in_double), TEST(test_mcdn_in_double), TEST(test_bcnn_in_float), TEST(test_mcdn_in_float),
-          TEST(test_kl), TEST(test_adam_bcnn), TEST(test_adam_mcdn), TEST(test_bad_chunk))
+          TEST(test_kl), TEST(test_adam_bcnn), TEST(test_adam_mcdn), TEST(test_bcnn_of_three_classes),
+          TEST(test_mcdn_of_three_classes), TEST(test_kl_and_adam_of_three_classes), TEST(test_bad_chunk))

@@ -11,15 +11,15 @@ static void listen(void *context, crd_level level, const char *text)
     snprintf(said + used, sizeof said - used, "%s\n", text);
 }
 static const crd_monitor monitor = {.message = listen};
-static const int64_t halves[2] = {500, 500};
+static const int64_t halves[CRD_CLASSES_MAX] = {500, 500};
 
 static void test_labels(void)
 {
     CHECK_OK(crd_diagnose_labels(halves, 3));
     CHECK_FAILS(crd_diagnose_labels(halves, 0), CRD_ERR_ARGUMENT, "no chunk of the scans holds a labelled voxel");
-    CHECK_FAILS(crd_diagnose_labels((const int64_t[]){0, 9}, 3), CRD_ERR_ARGUMENT,
+    CHECK_FAILS(crd_diagnose_labels((const int64_t[CRD_CLASSES_MAX]){0, 9}, 3), CRD_ERR_ARGUMENT,
                 "all labelled voxels are foreground");
-    CHECK_FAILS(crd_diagnose_labels((const int64_t[]){9, 0}, 3), CRD_ERR_ARGUMENT,
+    CHECK_FAILS(crd_diagnose_labels((const int64_t[CRD_CLASSES_MAX]){9, 0}, 3), CRD_ERR_ARGUMENT,
                 "all labelled voxels are background");
 }
 

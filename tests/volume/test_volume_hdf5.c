@@ -4,7 +4,7 @@
 
 #include "base/hdf5/lock.h"
 #include "harness.h"
-#include "net/store.h"
+#include "net/store/store.h"
 #include "volume_tools.h"
 
 static crd_volume *volume;

@@ -31,11 +31,15 @@
 
 #include "backend/cpu/single.inc"
 
+#include "backend/cpu/few.inc"
+
 #include "backend/cpu/up_forward.inc"
 
 #include "backend/cpu/up_gradient.inc"
 
 #include "ops/head.inc"
+
+#include "ops/softmax.inc"
 
 #include "backend/cpu/summary.inc"
 
@@ -64,6 +68,8 @@ const crd_ops crd_ops_avx512 = {
     .border_sums = fast_border_sums,
     .head_probability = voxel_head_probability,
     .head_loss = voxel_head_loss,
+    .softmax_probability = voxel_softmax_probability,
+    .softmax_loss = voxel_softmax_loss,
     .summarise = fast_summarise,
 };
 

@@ -214,10 +214,15 @@ static void descend(crd_learner *learner, const crd_learner_step *step)
 {
     const crd_posterior_part *part = own_part(learner);
     const crd_learner_state *state = &learner->plan.state;
-    const crd_prior_settings prior = {.std = learner->plan.prior_std};
-    crd_kl_blocks(learner->posterior, learner->pool, part, &crd_prior_normal, &prior, state->parameters, NULL);
-    crd_kl_gradient(learner->posterior, learner->pool, part, &crd_prior_normal, &prior, state->parameters, NULL,
-                    step->kl_scale, learner->gradient);
+    const crd_prior_settings *settings = &learner->plan.prior;
+    const crd_prior *prior = crd_prior_of(settings);
+    const crd_noise *noise = prior->needs_noise
+                                 ? crd_noise_draw(learner->noise, learner->pool, part, CRD_INDEPENDENT,
+                                                  learner->plan.seed, (uint32_t)step->number, CRD_PRIOR_EXAMPLE)
+                                 : NULL;
+    crd_kl_blocks(learner->posterior, learner->pool, part, prior, settings, state->parameters, noise);
+    crd_kl_gradient(learner->posterior, learner->pool, part, prior, settings, state->parameters, noise, step->kl_scale,
+                    learner->gradient);
     for (int i = 0; i < part->model_count; i++) {
         const crd_range range = part->model[i];
         crd_adam_step(learner->pool, range.end - range.begin, step->number + 1, step->rate,

@@ -29,9 +29,11 @@ struct crd_predictor {
     crd_engine *engine;
     crd_host_draws *draws;
     crd_box kept;
-    int64_t voxels;  /* of it; most, until it is known */
-    float *samples;  /* [samples][voxels] */
-    float *summary;  /* [SUMMARY_ROWS + percentiles][voxels] */
+    int64_t voxels; /* of it; most, until it is known */
+    int64_t planes;
+    int64_t values;  /* planes * voxels: each plane is summed up as voxels are */
+    float *samples;  /* [samples][planes][voxels] */
+    float *summary;  /* [SUMMARY_ROWS + percentiles][planes][voxels] */
     float *tile;     /* [samples + rows][TILE], where the samples are kept */
     uint32_t *fixed; /* as summary */
     const uint32_t **percentile_rows;
@@ -84,6 +86,8 @@ static void set_kept(crd_predictor *predictor, const crd_box *keep)
 {
     predictor->kept = *keep;
     predictor->voxels = keep->size[0] * keep->size[1] * keep->size[2];
+    predictor->planes = crd_net_planes(predictor->plan.net);
+    predictor->values = predictor->planes * predictor->voxels;
 }
 
 static void set_plan(crd_predictor *predictor, const crd_predictor_plan *plan)
@@ -97,14 +101,14 @@ static void lay_out(crd_arena *arena, void *owner)
 {
     crd_predictor *predictor = owner;
     const crd_predictor_plan *plan = &predictor->plan;
-    const int64_t voxels = predictor->voxels, rows = SUMMARY_ROWS + plan->percentile_count;
-    predictor->samples = crd_arena_take(arena, plan->samples * voxels, sizeof(float));
-    predictor->summary = crd_arena_take(arena, rows * voxels, sizeof(float));
-    predictor->fixed = crd_arena_take(arena, rows * voxels, sizeof(uint32_t));
+    const int64_t values = predictor->values, rows = SUMMARY_ROWS + plan->percentile_count;
+    predictor->samples = crd_arena_take(arena, plan->samples * values, sizeof(float));
+    predictor->summary = crd_arena_take(arena, rows * values, sizeof(float));
+    predictor->fixed = crd_arena_take(arena, rows * values, sizeof(uint32_t));
     if (plan->keep_samples) predictor->tile = crd_arena_take(arena, (plan->samples + rows) * TILE, sizeof(float));
     predictor->percentile_rows = crd_arena_take(arena, plan->percentile_count, sizeof(uint32_t *));
-    predictor->unsound = crd_arena_take(arena, (voxels + BLOCK - 1) / BLOCK, sizeof(unsound));
-    predictor->above = crd_arena_take(arena, (plan->samples + 63) / 64 * voxels, sizeof(uint64_t));
+    predictor->unsound = crd_arena_take(arena, (predictor->voxels + BLOCK - 1) / BLOCK, sizeof(unsound));
+    predictor->above = crd_arena_take(arena, (plan->samples + 63) / 64 * values, sizeof(uint64_t));
 }
 
 crd_status crd_host_predictor_bytes(const crd_device_settings *settings, const crd_predictor_plan *plan,
@@ -183,7 +187,7 @@ static void decode(crd_predictor *predictor, int64_t sample)
     if (plan->moments != NULL)
         crd_engine_freeze(predictor->engine, plan->moments + sample * crd_net_moments(plan->net));
     crd_engine_decode(predictor->engine, drawn.decoder, drawn.masks, plan->inverse_temperature,
-                      predictor->samples + sample * predictor->voxels);
+                      predictor->samples + sample * predictor->values);
 }
 
 /* x - x is 0 for finite x only. */
@@ -194,21 +198,38 @@ static int64_t count_nonfinite(const float *values, int64_t count)
     return nonfinite;
 }
 
-/* Which samples lie above one half, one bit each; how many of a block's values aren't finite. */
+/* Which class is the largest in a sample, the first of several: its bit in that class's plane. */
+static void mark_largest(const crd_predictor *predictor, int64_t sample, int64_t first, int64_t end, uint64_t *bits)
+{
+    const int64_t voxels = predictor->voxels, planes = predictor->planes;
+    const float *values = predictor->samples + sample * predictor->values;
+    for (int64_t v = first; v < end; v++) {
+        int64_t best = 0;
+        for (int64_t c = 1; c < planes; c++)
+            if (values[c * voxels + v] > values[best * voxels + v]) best = c;
+        bits[best * voxels + v] |= UINT64_C(1) << (sample % 64);
+    }
+}
+
+/* Which samples lie above one half, or say which class, one bit each; how many of a block's values aren't finite. */
 static void mark_above(void *context, int64_t item, int worker)
 {
     (void)worker;
     crd_predictor *predictor = context;
     const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, first = item * BLOCK;
-    const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels;
+    const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels, planes = predictor->planes;
     unsound found = {0, -1};
     for (int64_t word = 0; word < (samples + 63) / 64; word++) {
-        uint64_t *bits = predictor->above + word * voxels;
-        memset(bits + first, 0, (size_t)(end - first) * sizeof *bits);
+        uint64_t *bits = predictor->above + word * predictor->values;
+        for (int64_t c = 0; c < planes; c++) memset(bits + c * voxels + first, 0, (size_t)(end - first) * sizeof *bits);
         for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
-            const float *values = predictor->samples + s * voxels;
-            for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
-            found.count += count_nonfinite(values + first, end - first);
+            const float *values = predictor->samples + s * predictor->values;
+            if (planes > 1)
+                mark_largest(predictor, s, first, end, bits);
+            else
+                for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
+            for (int64_t c = 0; c < planes; c++)
+                found.count += count_nonfinite(values + c * voxels + first, end - first);
             if (found.count > 0 && found.first_sample < 0) found.first_sample = s;
         }
     }
@@ -232,7 +253,7 @@ static void to_fixed_point(void *context, int64_t item, int worker)
 {
     (void)worker;
     crd_predictor *predictor = context;
-    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels, first = item * BLOCK;
+    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->values, first = item * BLOCK;
     const int64_t end = first + BLOCK < values ? first + BLOCK : values;
     for (int64_t i = first; i < end; i++) predictor->fixed[i] = (uint32_t)lrintf(predictor->summary[i] * 0x1p24f);
 }
@@ -241,7 +262,7 @@ static void to_fixed_point(void *context, int64_t item, int worker)
 static void summarise(crd_predictor *predictor)
 {
     const crd_predictor_plan *plan = &predictor->plan;
-    const int64_t voxels = predictor->voxels, samples = plan->samples;
+    const int64_t voxels = predictor->values, samples = plan->samples; /* of all planes */
     if (!plan->keep_samples) {
         predictor->ops->summarise(predictor->pool, predictor->samples, samples, voxels, voxels, plan->percentiles,
                                   plan->percentile_count, predictor->summary);
@@ -263,17 +284,17 @@ static void summarise(crd_predictor *predictor)
 
 static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, int64_t count)
 {
-    const int64_t samples = predictor->plan.samples;
+    const int64_t samples = predictor->plan.samples, planes = predictor->planes;
     if (count > predictor->probe_capacity) { /* grows a few times in the first chunks, then never again */
         crd_free(&predictor->probe);
         predictor->probe_capacity = 0;
-        CRD_PASS(crd_alloc(2 * count * samples, sizeof(float), "probe values", &predictor->probe));
+        CRD_PASS(crd_alloc(2 * count * samples * planes, sizeof(float), "probe values", &predictor->probe));
         predictor->probe_capacity = 2 * count;
     }
     for (int64_t i = 0; i < count; i++) {
         CRD_ASSERT(probe[i] >= 0 && probe[i] < predictor->voxels && (i == 0 || probe[i] > probe[i - 1]));
-        for (int64_t s = 0; s < samples; s++) {
-            predictor->probe[i * samples + s] = predictor->samples[s * predictor->voxels + probe[i]];
+        for (int64_t s = 0; s < samples * planes; s++) {
+            predictor->probe[i * samples * planes + s] = predictor->samples[s * predictor->voxels + probe[i]];
         }
     }
     predictor->probe_count = count;
@@ -283,7 +304,7 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
 crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                      const int64_t *probe, int64_t probe_count)
 {
-    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->voxels;
+    const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->values;
     predictor->chunk_number = chunk_number;
     crd_engine_freeze(predictor->engine, predictor->plan.moments); /* of the encoder all samples have the same */
     crd_engine_encode(predictor->engine, crd_host_draws_encoder(predictor->draws), input);
@@ -301,13 +322,13 @@ crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result
 {
     const unsound all = all_unsound(predictor);
     for (int64_t i = 0; i < predictor->plan.percentile_count; i++) {
-        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->voxels;
+        predictor->percentile_rows[i] = predictor->fixed + (SUMMARY_ROWS + i) * predictor->values;
     }
     *result = (crd_chunk_result){
         .chunk_number = predictor->chunk_number,
         .kept = predictor->kept,
         .mean = predictor->fixed,
-        .deviation = predictor->plan.standard_deviation ? predictor->fixed + predictor->voxels : NULL,
+        .deviation = predictor->plan.standard_deviation ? predictor->fixed + predictor->values : NULL,
         .percentiles = predictor->percentile_rows,
         .above = predictor->above,
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,

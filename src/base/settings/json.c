@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/settings/row.h"
 #include "credence/number.h"
 
@@ -336,13 +337,36 @@ static cJSON *value_json(const crd_setting *row, const void *options)
     return NULL;
 }
 
+/* Of the kinds that a row which is left out then may have. */
+static bool is_default(const crd_setting *row, const void *options)
+{
+    const void *field = crd_setting_value(row, options);
+    const char *text;
+    double initial = 0;
+    switch (row->kind) {
+    case CRD_SETTING_FLAG:
+        return !*(const bool *)field;
+    case CRD_SETTING_REAL:
+        if (row->initial != NULL) (void)crd_parse_real(row->initial, strlen(row->initial), &initial);
+        return *(const double *)field == initial;
+    case CRD_SETTING_TEXT:
+    case CRD_SETTING_CHOICE:
+        text = *(char *const *)field;
+        return text == NULL || text[0] == '\0' || (row->initial != NULL && strcmp(text, row->initial) == 0);
+    case CRD_SETTING_REALS:
+        return ((const crd_real_list *)field)->count == 0;
+    default:
+        return false;
+    }
+}
+
 crd_status crd_settings_to_json(const crd_settings *table, const void *options, crd_setting_scope widest, char **json)
 {
     crd_status status = CRD_OK;
     cJSON *root = cJSON_CreateObject();
     *json = NULL;
     for (size_t i = 0; i < table->count && root != NULL; i++) {
-        if (table->rows[i].scope > widest) continue;
+        if (table->rows[i].scope > widest || (table->rows[i].unsaid && is_default(&table->rows[i], options))) continue;
         cJSON *value = value_json(&table->rows[i], options);
         if (value != NULL && cJSON_AddItemToObject(root, table->rows[i].name, value)) continue;
         cJSON_Delete(value);

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/random/philox.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 typedef struct probe {
     int64_t owner; /* the first chunk that keeps it */

@@ -41,7 +41,7 @@ struct crd_dataset {
     bool lent;              /* the list belongs to the data set this one was reopened from */
     crd_held_blocks blocks; /* whose labels don't count */
     crd_held_blocks hidden; /* the same, by source */
-    int64_t classes[2];
+    int64_t classes[CRD_CLASSES_MAX];
     crd_training_record record;
     /* Some slices of a chunk as they are in the file, before turning. */
     float *input;
@@ -275,12 +275,12 @@ static crd_status map_labels(crd_dataset *dataset, const crd_monitor *monitor)
 {
     for (int64_t i = 0; i < dataset->pair_count; i++) {
         pair *p = &dataset->pairs[i];
-        int64_t counts[3];
+        int64_t counts[3], classes[CRD_CLASSES_MAX];
         crd_label_counts(p->label, counts);
-        dataset->classes[0] += counts[0];
-        dataset->classes[1] += counts[1];
+        crd_label_class_counts(p->label, classes);
+        for (int k = 0; k < CRD_CLASSES_MAX; k++) dataset->classes[k] += classes[k];
         if (dataset->options.held_back == 0.0 && (counts[2] == 0 || counts[0] + counts[1] == 0)) continue;
-        CRD_PASS(crd_label_map_make(p->label, p->scan, 2, monitor, &p->map));
+        CRD_PASS(crd_label_map_make(p->label, p->scan, crd_label_meaning(p->label)->count, monitor, &p->map));
     }
     return CRD_OK;
 }
@@ -387,8 +387,7 @@ crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from)
         const crd_held_block *block = &from->blocks.blocks[i];
         if (block->exam) continue;
         CRD_PASS(list_places(dataset, block->scan, i, &block->box));
-        dataset->classes[0] += block->counts[0];
-        dataset->classes[1] += block->counts[1];
+        for (int k = 0; k < CRD_CLASSES_MAX; k++) dataset->classes[k] += block->counts[k];
     }
     return CRD_OK;
 }
@@ -420,7 +419,12 @@ int64_t crd_dataset_count(const crd_dataset *dataset)
     return dataset->chunk_count;
 }
 
-void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2])
+const crd_label_classes *crd_dataset_meaning(const crd_dataset *dataset)
+{
+    return crd_label_meaning(dataset->pairs[0].label);
+}
+
+void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[CRD_CLASSES_MAX])
 {
     memcpy(counts, dataset->classes, sizeof dataset->classes);
 }

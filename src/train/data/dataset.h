@@ -61,8 +61,10 @@ crd_label *crd_dataset_label(const crd_dataset *dataset, int64_t number);
 
 /* Chunks with at least one labelled voxel. */
 int64_t crd_dataset_count(const crd_dataset *dataset);
-/* Labelled voxels of class 0 and class 1 in the scans, or in the blocks to check on. */
-void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[2]);
+/* Labelled voxels of each class in the scans, or in the blocks to check on. */
+void crd_dataset_classes(const crd_dataset *dataset, int64_t counts[CRD_CLASSES_MAX]);
+/* What the labels' values mean. There must be a pair. */
+const crd_label_classes *crd_dataset_meaning(const crd_dataset *dataset);
 /* Of all scans together, as a model keeps it. */
 void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record);
 

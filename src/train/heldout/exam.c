@@ -32,7 +32,7 @@ typedef struct paper {
 /* Sums over the windows that see a block. */
 typedef struct sheet {
     const crd_held_block *block;
-    uint64_t *sum; /* of probability * 2^24 */
+    uint64_t *sum; /* of probability * 2^24, a plane for each class where there are more than two */
     uint32_t *seen;
 } sheet;
 
@@ -270,10 +270,17 @@ static crd_status plan_work(session *s)
 
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
+static int planes_of(const session *s)
+{
+    return crd_net_planes(&s->plan->model->net);
+}
+
 static void add_window(const session *s, const window *w, const uint32_t *mean, sheet *sheets)
 {
+    const int64_t planes = planes_of(s), seen_voxels = (int64_t)voxels_of(w->seen.size);
     for (int64_t i = 0; i < s->end - s->begin; i++) {
         const crd_held_block *block = sheets[i].block;
+        const int64_t voxels = (int64_t)voxels_of(block->box.size);
         crd_box part;
         if ((w->blocks >> (i + s->begin) & 1) == 0 || !crd_box_meet(&w->keep, &block->box, &part)) continue;
         for (int64_t v = 0; v < (int64_t)voxels_of(part.size); v++) {
@@ -284,7 +291,7 @@ static void add_window(const session *s, const window *w, const uint32_t *mean, 
                 from = from * w->seen.size[axis] + at[axis] - w->seen.origin[axis];
                 to = to * block->box.size[axis] + at[axis] - block->box.origin[axis];
             }
-            sheets[i].sum[to] += mean[from];
+            for (int64_t c = 0; c < planes; c++) sheets[i].sum[c * voxels + to] += mean[c * seen_voxels + from];
             sheets[i].seen[to]++;
         }
     }
@@ -340,6 +347,23 @@ done:
     return status;
 }
 
+/* The class that the network answers with, of two the foreground above one half, of more the first of the most
+ * probable, and the probability of the right one. */
+static int answer_at(const session *s, const sheet *answers, int64_t v, int label, double *right)
+{
+    const int64_t voxels = (int64_t)voxels_of(answers->block->box.size);
+    const uint64_t *sum = answers->sum + v;
+    const int planes = planes_of(s);
+    const double p = ldexp((double)sum[planes > 1 ? label * voxels : 0] / (double)answers->seen[v], -24);
+    int best = 0;
+    *right = planes > 1 || label != 0 ? p : 1.0 - p;
+    if (planes == 1) return p > 0.5;
+    for (int c = 1; c < planes; c++) {
+        if (sum[c * voxels] > sum[best * voxels]) best = c;
+    }
+    return best;
+}
+
 /* Compares a block's probabilities with its labels, read here and nowhere else. */
 static crd_status mark(const session *s, const sheet *answers, crd_block_answers *out)
 {
@@ -358,9 +382,8 @@ static crd_status mark(const session *s, const sheet *answers, crd_block_answers
     CRD_TRY(crd_scan_read(scan, &block->box, grey));
     for (int64_t v = 0; v < voxels; v++) {
         if (label[v] == CRD_LABEL_NONE || !inside[v] || answers->seen[v] == 0) continue;
-        const double p = ldexp((double)answers->sum[v] / (double)answers->seen[v], -24);
-        const double right = label[v] ? p : 1.0 - p;
-        out->network[label[v]][p > 0.5]++;
+        double right;
+        out->network[label[v]][answer_at(s, answers, v, label[v], &right)]++;
         out->threshold[label[v]][crd_baseline_answer(baseline, grey[v])]++;
         out->grey[label[v]] += grey[v];
         out->nll -= crd_log(right < NEAREST ? NEAREST : right);
@@ -380,7 +403,7 @@ static crd_status answer(session *s, crd_exam *out)
         sheet *own = &sheets[i - s->begin];
         const int64_t voxels = (int64_t)voxels_of(s->blocks[i]->box.size);
         own->block = s->blocks[i];
-        CRD_TRY(crd_alloc(voxels, sizeof *own->sum, "a block of the exam", &own->sum));
+        CRD_TRY(crd_alloc(voxels * planes_of(s), sizeof *own->sum, "a block of the exam", &own->sum));
         CRD_TRY(crd_alloc(voxels, sizeof *own->seen, "a block of the exam", &own->seen));
     }
     for (int64_t i = 0; i < s->paper_count; i++) {

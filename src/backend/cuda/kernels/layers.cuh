@@ -133,7 +133,8 @@ struct SummaryArguments {
     unsigned long long *nonfinite; // [2], zero before: values that aren't finite; `count` - the first sample with one
 };
 crd_status summary_launch(const SummaryArguments &arguments, cudaStream_t stream);
-crd_status probe_launch(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out,
-                        cudaStream_t stream);
+// samples: [count][planes][voxels]; out: [probes][count][planes].
+crd_status probe_launch(const float *samples, int count, int planes, long voxels, const int64_t *at, int64_t probes,
+                        float *out, cudaStream_t stream);
 
 #endif

@@ -162,18 +162,20 @@ crd_status summary_launch(const SummaryArguments &p, cudaStream_t stream)
     return CRD_OK;
 }
 
-__global__ void probe_kernel(const float *samples, int count, long voxels, const int64_t *at, int64_t probes,
+// `each`: values of one probe, [count][planes].
+__global__ void probe_kernel(const float *samples, long each, long voxels, const int64_t *at, int64_t probes,
                              float *out)
 {
     const long i = (long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < probes * count) out[i] = samples[i % count * voxels + at[i / count]];
+    if (i < probes * each) out[i] = samples[i % each * voxels + at[i / each]];
 }
 
-crd_status probe_launch(const float *samples, int count, long voxels, const int64_t *at, int64_t probes, float *out,
-                        cudaStream_t stream)
+crd_status probe_launch(const float *samples, int count, int planes, long voxels, const int64_t *at, int64_t probes,
+                        float *out, cudaStream_t stream)
 {
+    const long each = (long)count * planes;
     if (probes == 0) return CRD_OK;
-    probe_kernel<<<(unsigned)((probes * count + 255) / 256), 256, 0, stream>>>(samples, count, voxels, at, probes, out);
+    probe_kernel<<<(unsigned)((probes * each + 255) / 256), 256, 0, stream>>>(samples, each, voxels, at, probes, out);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

@@ -218,10 +218,34 @@ template <typename T> crd_status Network<T>::encode(const float *chunk)
     return CRD_OK;
 }
 
+template <typename T> crd_status Network<T>::wide_head(const Source &source, int64_t first, int count)
+{
+    const crd_conv_layer row = row_of(net->head);
+    const int rows = 27 * row.channels_in, classes = net->classes;
+    const Affine affine = affine_of(row.source);
+    PASS(head_pad_launch({source.kernels + (net->point.kernel[net->head] - source.offset), source.stride,
+                          point(net->point.bias[net->head]), rows, classes, head_kernel, head_bias},
+                         count, stream));
+    PASS(fold_launch<T>(FOLD_CONV,
+                        {head_kernel, (long)rows * HEAD_WIDTH, head_bias, affine.scale, affine.shift, affine.stride,
+                         tap_shift, bias_classes, packed, packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH),
+                         row.channels_in, HEAD_WIDTH, open_of(net->head)},
+                        count, stream));
+    PASS(walk_convolve<T>(row, {input_of(row.source, net->head), {}, packed, bias_classes, head_y, partial},
+                          extent_of(net->head), count, stream));
+    PASS(points_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
+                       point(net->point.bias[net->last]), classes, points, count, stream));
+    PASS(softmax_launch<T>({head_y, points, (long)classes * (classes + 1), classes, plan.inverse_temperature,
+                            samples + first * classes * kept_voxels(), (long)kept_voxels()},
+                           count, stream));
+    return mark(net->head);
+}
+
 template <typename T> crd_status Network<T>::head(const Source &source, int64_t first, int count)
 {
     const crd_conv_layer &row = net->layers[net->head];
     const ConvInput x = input_of(row.source, net->head);
+    if (wide()) return wide_head(source, first, count);
     PASS(fold(net->head, source, affine_of(row.source), count));
     // The 1x1x1 kernel is drawn, too; its bias is not.
     PASS(point_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,

@@ -24,14 +24,14 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hoppe
     for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
-        hopper[layer] =
-            hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out, net->groups);
+        hopper[layer] = !(layer == net->head && wide()) && hopper_has(fold_kind(net->layers[layer]), in0, in1,
+                                                                      net->layers[layer].channels_out, net->groups);
     }
 }
 
 template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) const
 {
-    const crd_conv_layer &row = net->layers[layer];
+    const crd_conv_layer row = row_of(layer);
     const Extent e = extent_of(layer);
     if (row.source == CRD_SCAN) return {first_tiles(e), 1};
     if (PLAIN) return {plain_tiles(e), 1};
@@ -46,7 +46,7 @@ template <typename T> typename Network<T>::Sums Network<T>::sums_of(int layer) c
 
 template <typename T> int64_t Network<T>::packed_bytes(int layer) const
 {
-    const crd_conv_layer &row = net->layers[layer];
+    const crd_conv_layer row = row_of(layer);
     const FoldKind kind = fold_kind(row);
     if (row.source == CRD_SCAN) return 0;
     if (hopper[layer]) return hopper_packed_bytes(kind, row.channels_in, row.channels_out);
@@ -89,7 +89,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
     draws = arena.take<float>(drawn() ? draws_kept() * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
-    samples = arena.take<float>(measuring ? 0 : plan.samples * kept_voxels());
+    samples = arena.take<float>(measuring ? 0 : plan.samples * crd_net_planes(net) * kept_voxels());
     moments = arena.take<crd_moments>(frozen() ? plan.samples * crd_net_moments(net) : 0);
     int owner[CRD_LAYERS_MAX];
     int64_t values[CRD_LAYERS_MAX] = {}; // of what a layer shares with others the most
@@ -110,11 +110,11 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     nodes[latent].shift = arena.take<float>(together * net->layers[latent].channels_out);
     int64_t most_packed = 0, most_partial = 0, most_bias = 0, most_shift = 0, most_merge = 0;
     for (int layer = 0; layer <= net->head; layer++) {
-        const crd_conv_layer &row = net->layers[layer];
+        const crd_conv_layer row = row_of(layer);
         const int64_t count = room_of(layer);
         const Sums sums = sums_of(layer);
         raise(&most_packed, count * packed_bytes(layer));
-        if (layer != net->head) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        if (layer != net->head || wide()) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
         raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
         raise(&most_shift, count * 27 * row.channels_out);
         raise(&most_merge, count * row.channels_in);
@@ -125,7 +125,10 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     tap_shift = arena.take<float>(most_shift);
     merge_scale = arena.take<float>(most_merge);
     merge_shift = arena.take<float>(most_merge);
-    points = arena.take<float>(together * 2);
+    points = arena.take<float>(together * (wide() ? net->classes * (net->classes + 1) : 2));
+    head_y = arena.take<T>(wide() ? together * kept_voxels() * HEAD_WIDTH : 0);
+    head_kernel = arena.take<float>(wide() ? together * 27 * net->layers[net->head].channels_in * HEAD_WIDTH : 0);
+    head_bias = arena.take<float>(wide() ? HEAD_WIDTH : 0);
 }
 
 template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to)

@@ -7,6 +7,7 @@
 #define CRD_CUDA_PREDICT_NETWORK_CUH
 
 #include "backend/cuda/arena.cuh"
+#include "backend/cuda/kernels/softmax.cuh"
 #include "backend/cuda/walk.cuh"
 #include "net/crop.h"
 
@@ -28,6 +29,8 @@ template <typename T> struct Network {
     std::unique_ptr<LayerMark> *marks = nullptr; // where the next one goes; NULL: nothing is measured
 
     float *weights, *draws, *masks, *samples, *merge_scale, *merge_shift, *tap_shift, *bias_classes, *points;
+    float *head_kernel, *head_bias; // of many classes: padded
+    T *head_y;
     void *packed;
     float2 *partial;
     crd_moments *moments; // [samples][crd_net_moments]: what norms are frozen at, or will be
@@ -130,6 +133,17 @@ template <typename T> struct Network {
     {
         return measuring ? 1 : plan.draws_per_chunk ? together : plan.samples;
     }
+    // More than two classes: the head is as wide as a matrix instruction (kernels/softmax.cuh).
+    bool wide() const
+    {
+        return net->classes > 2;
+    }
+    crd_conv_layer row_of(int layer) const
+    {
+        crd_conv_layer row = net->layers[layer];
+        if (layer == net->head && wide()) row.channels_out = HEAD_WIDTH;
+        return row;
+    }
     void inputs_of(int layer, int *in0, int *in1) const;
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
@@ -152,6 +166,7 @@ template <typename T> struct Network {
     crd_status merge(const crd_conv_layer &row, int64_t first, int count);
     crd_status run(int layer, const Source &source, int64_t first, int count);
     crd_status head(const Source &source, int64_t first, int count);
+    crd_status wide_head(const Source &source, int64_t first, int count);
 };
 
 #endif

@@ -75,6 +75,14 @@ template <typename T> struct Queue : Predictor {
     {
         return ROWS_FIXED + plan.percentile_count;
     }
+    int64_t planes() const
+    {
+        return crd_net_planes(network.net);
+    }
+    int64_t kept_values() const
+    {
+        return planes() * network.kept_voxels();
+    }
     int64_t words() const
     {
         return (plan.samples + 63) / 64;
@@ -82,15 +90,15 @@ template <typename T> struct Queue : Predictor {
 
     int64_t lay_out(char *base)
     {
-        const int64_t voxels = network.kept_voxels();
+        const int64_t values = kept_values();
         Arena arena = {base, 0};
         network.lay_out(arena);
         percentiles = arena.take<double>(plan.percentile_count);
         for (int i = 0; i < slot_count; i++) {
             Slot &slot = slots[i];
             slot.input = arena.take<float>(network.chunk_voxels());
-            slot.rows = arena.take<uint32_t>(row_count() * voxels);
-            slot.above = arena.take<uint64_t>(words() * voxels);
+            slot.rows = arena.take<uint32_t>(row_count() * values);
+            slot.above = arena.take<uint64_t>(words() * values);
             slot.nonfinite = arena.take<unsigned long long>(2);
         }
         return arena.used;
@@ -99,21 +107,21 @@ template <typename T> struct Queue : Predictor {
     int64_t host_bytes() const
     {
         const int64_t each = 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0);
-        return slot_count * (4 * network.chunk_voxels() + each * network.kept_voxels());
+        return slot_count * (4 * network.chunk_voxels() + each * kept_values());
     }
 
     crd_status open_slot(Slot &slot)
     {
-        const int64_t voxels = network.kept_voxels();
+        const int64_t values = kept_values();
         for (cudaEvent_t *event : {&slot.uploaded, &slot.computed, &slot.copied}) {
             CUDA_PASS(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
         }
         CUDA_PASS(cudaMallocHost(&slot.host_input, (size_t)network.chunk_voxels() * sizeof(float)));
-        CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * voxels) * sizeof(uint32_t)));
-        CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * voxels) * sizeof(uint64_t)));
+        CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * values) * sizeof(uint32_t)));
+        CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * values) * sizeof(uint64_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
         if (plan.keep_samples) {
-            CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * voxels) * sizeof(float)));
+            CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * values) * sizeof(float)));
         }
         return CRD_OK;
     }
@@ -161,8 +169,12 @@ template <typename T> struct Queue : Predictor {
             PASS(network.decode(first, (int)now));
         }
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
-        return summary_launch({network.samples, (int)plan.samples, network.kept_voxels(), percentiles,
-                               (int)plan.percentile_count, slot.rows, slot.above, slot.nonfinite},
+        // The planes of a voxel are summed up as voxels are.
+        PASS(summary_launch({network.samples, (int)plan.samples, kept_values(), percentiles, (int)plan.percentile_count,
+                             slot.rows, slot.above, slot.nonfinite},
+                            compute));
+        if (planes() == 1) return CRD_OK;
+        return largest_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.above,
                               compute);
     }
 
@@ -192,12 +204,12 @@ template <typename T> struct Queue : Predictor {
 
     crd_status download(Slot &slot)
     {
-        const int64_t voxels = network.kept_voxels();
+        const int64_t values = kept_values();
         CUDA_PASS(cudaEventRecord(slot.computed, compute));
         CUDA_PASS(cudaStreamWaitEvent(copy, slot.computed, 0));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * voxels) * sizeof(uint32_t),
+        CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * values) * sizeof(uint32_t),
                                   cudaMemcpyDeviceToHost, copy));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * voxels) * sizeof(uint64_t),
+        CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * values) * sizeof(uint64_t),
                                   cudaMemcpyDeviceToHost, copy));
         CUDA_PASS(cudaMemcpyAsync(slot.host_nonfinite, slot.nonfinite, 2 * sizeof *slot.nonfinite,
                                   cudaMemcpyDeviceToHost, copy));
@@ -218,8 +230,9 @@ template <typename T> struct Queue : Predictor {
         slot.probe_room = 0;
         const int64_t room = 2 * count;
         CUDA_PASS(cudaMalloc(&slot.probe_at, (size_t)room * sizeof(int64_t)));
-        CUDA_PASS(cudaMalloc(&slot.probe_values, (size_t)(room * plan.samples) * sizeof(float)));
-        CUDA_PASS(cudaMallocHost(&slot.host_probe, (size_t)(room * plan.samples) * sizeof(float)));
+        const size_t bytes = (size_t)(room * plan.samples * planes()) * sizeof(float);
+        CUDA_PASS(cudaMalloc(&slot.probe_values, bytes));
+        CUDA_PASS(cudaMallocHost(&slot.host_probe, bytes));
         CUDA_PASS(cudaMallocHost(&slot.host_probe_at, (size_t)room * sizeof(int64_t)));
         slot.probe_room = room;
         return CRD_OK;
@@ -233,10 +246,11 @@ template <typename T> struct Queue : Predictor {
         memcpy(slot.host_probe_at, probe, (size_t)count * sizeof(int64_t));
         CUDA_PASS(cudaMemcpyAsync(slot.probe_at, slot.host_probe_at, (size_t)count * sizeof(int64_t),
                                   cudaMemcpyHostToDevice, compute));
-        PASS(probe_launch(network.samples, (int)plan.samples, network.kept_voxels(), slot.probe_at, count,
-                          slot.probe_values, compute));
-        CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values, (size_t)(count * plan.samples) * sizeof(float),
-                                  cudaMemcpyDeviceToHost, compute));
+        PASS(probe_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.probe_at,
+                          count, slot.probe_values, compute));
+        CUDA_PASS(cudaMemcpyAsync(slot.host_probe, slot.probe_values,
+                                  (size_t)(count * plan.samples * planes()) * sizeof(float), cudaMemcpyDeviceToHost,
+                                  compute));
         return CRD_OK;
     }
 
@@ -271,8 +285,8 @@ template <typename T> struct Queue : Predictor {
         PASS(gather_probe(slot, probe, count));
         if (plan.keep_samples) {
             CUDA_PASS(cudaMemcpyAsync(slot.host_samples, network.samples,
-                                      (size_t)(plan.samples * network.kept_voxels()) * sizeof(float),
-                                      cudaMemcpyDeviceToHost, compute));
+                                      (size_t)(plan.samples * kept_values()) * sizeof(float), cudaMemcpyDeviceToHost,
+                                      compute));
         }
         PASS(download(slot));
         submitted++;
@@ -282,17 +296,17 @@ template <typename T> struct Queue : Predictor {
     crd_status collect(crd_chunk_result *result) override
     {
         const Slot &slot = slots[collected % slot_count];
-        const int64_t voxels = slot.kept.size[0] * slot.kept.size[1] * slot.kept.size[2];
+        const int64_t values = planes() * slot.kept.size[0] * slot.kept.size[1] * slot.kept.size[2];
         if (collected >= submitted) return CUDA_FAIL(CRD_ERR_INTERNAL, "a chunk was collected that was not submitted");
         CUDA_PASS(cudaEventSynchronize(slot.copied));
         for (int64_t i = 0; i < plan.percentile_count; i++) {
-            percentile_rows[i] = slot.host_rows + (ROWS_FIXED + i) * voxels;
+            percentile_rows[i] = slot.host_rows + (ROWS_FIXED + i) * values;
         }
         memset(result, 0, sizeof *result);
         result->chunk_number = slot.chunk_number;
         result->kept = slot.kept;
         result->mean = slot.host_rows;
-        result->deviation = plan.standard_deviation ? slot.host_rows + voxels : nullptr;
+        result->deviation = plan.standard_deviation ? slot.host_rows + values : nullptr;
         result->percentiles = percentile_rows.get();
         result->above = slot.host_above;
         result->samples = plan.keep_samples ? slot.host_samples : nullptr;

@@ -179,10 +179,49 @@ template <typename T> crd_status TrainNet<T>::head_back(int n)
                             n, stream);
 }
 
+// As any other convolution, but that its padded kernel and bias have gradients of their own.
+template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
+{
+    const crd_conv_layer row = row_of(net->head);
+    const Node<T> &source = nodes[row.source];
+    const Extent &e = size[row.level];
+    const int in = row.channels_in;
+    const long kernel_values = (long)head_rows() * HEAD_WIDTH,
+               packed_stride = packed_count<T>(FOLD_CONV, HEAD_WIDTH, in);
+    const ConvInput none = {}, own = input_of(gradient[net->head], row.level, HEAD_WIDTH);
+    PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, stream));
+    PASS(tap_sum_launch(
+        {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums, head_dbias, HEAD_WIDTH}, n, stream));
+    PASS((kernel_gradient_launch<T, 1>({{output_of(row.source), none}, own, kernel_partial, e}, n, stream)));
+    PASS(reduce_launch(REDUCE_CONV,
+                       {kernel_partial, kernel_slots<T, 1>(e, in, HEAD_WIDTH), in, HEAD_WIDTH, source.scale,
+                        source.shift, tap_sums, head_dkernel, kernel_values},
+                       n, stream));
+    PASS(unpad_launch({head_dkernel, head_dbias, head_rows(), net->classes, dweights(net->point.kernel[net->head]),
+                       dweights(net->point.bias[net->head]), stride()},
+                      n, stream));
+    PASS(flip_launch({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, n, stream));
+    PASS(fold_launch<T>(FOLD_CONV,
+                        {flipped, 27L * HEAD_WIDTH * in, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
+                         packed_stride, HEAD_WIDTH, in},
+                        n, stream));
+    return conv_launch<T>({{own, none},
+                           (const uint4 *)packed,
+                           packed_stride,
+                           bias_classes,
+                           gradient[row.source],
+                           partial,
+                           in,
+                           e,
+                           source.y},
+                          n, stream);
+}
+
 template <typename T> crd_status TrainNet<T>::backward(const float *input, bool dropout, int n)
 {
-    PASS(head_back(n));
-    int tiles = spread_tiles<T>(size[net->layers[net->head].level]);
+    const crd_conv_layer &head = net->layers[net->head];
+    PASS(wide() ? wide_head_back(n) : head_back(n));
+    int tiles = wide() ? gradient_tiles(head.level, head.channels_in) : spread_tiles<T>(size[head.level]);
     for (int layer = net->head - 1; layer >= 0; layer--) {
         const crd_conv_layer &row = net->layers[layer];
         const bool merged = net->layers[row.reader].merge != CRD_NONE; // its norm is behind us, with the merge's

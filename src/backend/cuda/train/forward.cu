@@ -25,7 +25,7 @@ template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
 
 template <typename T> int TrainNet<T>::forward_tiles(int layer) const
 {
-    const crd_conv_layer &row = net->layers[layer];
+    const crd_conv_layer row = row_of(layer);
     if (row.source == CRD_SCAN) return spread_tiles<T>(size[1]);
     if (PLAIN) return plain_tiles(size[row.level]);
     return row.kernel == 2 ? up_tiles(size[row.level + 1]) : conv_tiles(size[row.level], row.channels_out);
@@ -44,18 +44,19 @@ static void at_least(int64_t *most, int64_t value)
 
 template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
 {
-    int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, wide = 0, total = 0;
+    int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, widest = 0, total = 0;
     const int64_t n = together;
     at_least(&sums, n * spread_tiles<T>(size[1]) * net->layers[net->head].channels_in);
     for (int layer = 0; layer <= net->head; layer++) {
-        const crd_conv_layer &row = net->layers[layer];
+        const crd_conv_layer row = row_of(layer);
+        const bool single = layer == net->head && !wide();
         const int level = row.level, in = row.channels_in, out = row.channels_out;
         const int64_t taps = (int64_t)row.kernel * row.kernel * row.kernel;
         at_least(&kernel, taps * in * out);
         at_least(&biases, BORDER_CLASSES * (int64_t)(in > out ? in : out));
         at_least(&shifts, 27 * (int64_t)out);
-        at_least(&wide, in > out ? in : out);
-        at_least(&sums, n * (layer == net->head ? 0 : forward_tiles(layer)) * out);
+        at_least(&widest, in > out ? in : out);
+        at_least(&sums, n * (single ? 0 : forward_tiles(layer)) * out);
         if (layer != net->head) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
         const int64_t unit = PLAIN ? 4 : fold_kind(row) == FOLD_HEAD ? 8 : 16;
         if (row.source == CRD_SCAN) {
@@ -63,7 +64,7 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
             continue;
         }
         at_least(&packs, unit * packed_count<T>(fold_kind(row), in, out));
-        if (layer == net->head) {
+        if (single) {
             at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * in);
         } else if (row.kernel == 2) {
             at_least(&packs, up_back_packed<T>(in, out));
@@ -80,20 +81,33 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
     packed = arena.take<char>(n * packs);
     partial = arena.take<float2>(sums);
     up_partial = arena.take<float2>(sums);
-    few = arena.take<float2>(n * FEW_TILES * wide);
-    up_few = arena.take<float2>(n * FEW_TILES * wide);
+    few = arena.take<float2>(n * FEW_TILES * widest);
+    up_few = arena.take<float2>(n * FEW_TILES * widest);
     bias_classes = arena.take<float>(n * biases);
     tap_shift = arena.take<float>(n * shifts);
     kernel_partial = arena.take<float>(slots);
     flipped = arena.take<float>(n * kernel);
-    coefficients = arena.take<float>(n * 3 * wide);
+    coefficients = arena.take<float>(n * 3 * widest);
     totals = arena.take<float>(n * total);
-    border = arena.take<float>(n * BORDER_CLASSES * BORDER_PARTS * wide);
-    everything = arena.take<double>(n * wide);
-    tap_sums = arena.take<float>(n * 27 * wide);
+    border = arena.take<float>(n * BORDER_CLASSES * BORDER_PARTS * widest);
+    everything = arena.take<double>(n * widest);
+    tap_sums = arena.take<float>(n * 27 * widest);
     loss_total = arena.take<float>(n);
-    loss_partial = arena.take<double>(n * loss_tiles<T>(size[1]) * LOSS_SUMS);
+    loss_partial = arena.take<double>(
+        n * (wide() ? softmax_partial_count(size[1], net->classes) : loss_tiles<T>(size[1]) * (int64_t)LOSS_SUMS));
     loss_result = arena.take<double>(n * LOSS_SUMS);
+}
+
+template <typename T> void TrainNet<T>::take_wide_head(Arena &arena)
+{
+    const int64_t n = together, values = n * voxels(1) * HEAD_WIDTH, kernel = n * head_rows() * (int64_t)HEAD_WIDTH;
+    nodes[net->head].y = arena.take<T>(values);
+    gradient[net->head] = arena.take<T>(values);
+    head_kernel = arena.take<float>(kernel);
+    head_dkernel = arena.take<float>(kernel);
+    head_bias = arena.take<float>(HEAD_WIDTH);
+    head_dbias = arena.take<float>(n * HEAD_WIDTH);
+    head_totals = arena.take<float>(n * HEAD_WIDTH);
 }
 
 template <typename T> void TrainNet<T>::lay_out(Arena &arena, int64_t sign_count)
@@ -119,7 +133,10 @@ template <typename T> void TrainNet<T>::lay_out(Arena &arena, int64_t sign_count
         merge_shift[row.merge] = arena.take<float>(n * row.channels_in);
         skip_coefficients[row.merge] = arena.take<float>(n * 3 * channels(row.skip));
     }
-    head_gradient = arena.take<float>(n * voxels(1));
+    if (wide())
+        take_wide_head(arena);
+    else
+        head_gradient = arena.take<float>(n * voxels(1));
     take_scratch(arena);
 }
 
@@ -189,6 +206,31 @@ template <typename T> crd_status TrainNet<T>::run(int layer, const float *input,
     return normalise(layer, mask_of(layer, dropout), n);
 }
 
+template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, float scale, bool with_gradient, int n)
+{
+    const crd_conv_layer row = row_of(net->head);
+    const Node<T> &source = nodes[row.source];
+    const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
+    const Extent &e = size[row.level];
+    PASS(head_pad_launch({weights(net->point.kernel[net->head]), stride(), weights(net->point.bias[net->head]),
+                          head_rows(), net->classes, head_kernel, head_bias},
+                         n, stream));
+    PASS(fold_launch<T>(FOLD_CONV,
+                        {head_kernel, (long)head_rows() * HEAD_WIDTH, head_bias, source.scale, source.shift,
+                         (long)row.channels_in, tap_shift, bias_classes, packed,
+                         packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH), row.channels_in, HEAD_WIDTH},
+                        n, stream));
+    PASS(walk_convolve<T>(row, {output_of(row.source), {}, packed, bias_classes, nodes[net->head].y, partial}, e, n,
+                          stream));
+    // The last layer's weights and biases are neighbours in the point layout.
+    PASS(softmax_loss_launch<T>({nodes[net->head].y, weights(kernel), stride(), net->classes, label, scale,
+                                 with_gradient ? gradient[net->head] : nullptr, loss_partial, e},
+                                n, stream));
+    return softmax_sum_launch({loss_partial, softmax_loss_tiles(e), net->classes, scale, loss_result,
+                               with_gradient ? dweights(kernel) : nullptr, dweights(bias), head_totals, stride()},
+                              n, stream);
+}
+
 template <typename T>
 crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient,
                                 int n)
@@ -196,6 +238,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
     const crd_conv_layer &row = net->layers[net->head];
     const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
     for (int layer = 0; layer < net->head; layer++) PASS(run(layer, input, dropout, n));
+    if (wide()) return wide_head(label, scale, with_gradient, n);
     PASS(fold(net->head, nodes[row.source].scale, nodes[row.source].shift, n));
     // The last layer's weight and bias are neighbours in the point layout.
     const HeadArguments head = {output_of(row.source),

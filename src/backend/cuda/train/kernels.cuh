@@ -60,6 +60,43 @@ struct LossSumArguments {
 };
 crd_status loss_sum_launch(const LossSumArguments &arguments, int examples, cudaStream_t stream);
 
+// ---- More than two classes (softmax.cu) ----
+
+struct SoftmaxLossArguments {
+    const void *y;      // [examples][voxels][HEAD_WIDTH] (kernels/softmax.cuh): the spatial convolution after its ReLU
+    const float *point; // [examples]: weights [in][out] and biases of the last layer, `point_stride` floats apart
+    long point_stride;
+    int classes;
+    const uint8_t *label; // [examples][voxels]
+    float scale;          // of the gradients
+    void *gradient;       // as y, before the ReLU; NULL: none
+    double *partial;      // [examples][softmax_partial_count]
+    Extent size;
+};
+int softmax_loss_tiles(const Extent &size);
+int64_t softmax_partial_count(const Extent &size, int classes);
+template <typename T>
+crd_status softmax_loss_launch(const SoftmaxLossArguments &arguments, int examples, cudaStream_t stream);
+// As LossSumArguments; totals: [examples][HEAD_WIDTH], the sums of `gradient` above.
+struct SoftmaxSumArguments {
+    const double *partial;
+    int tiles, classes;
+    float scale;
+    double *result;
+    float *dweight, *dbias, *totals; // NULL: no gradients
+    long gradient_stride;
+};
+crd_status softmax_sum_launch(const SoftmaxSumArguments &arguments, int examples, cudaStream_t stream);
+
+// From the gradients of a padded kernel [examples][rows][HEAD_WIDTH] and bias [examples][HEAD_WIDTH] to the layer's.
+struct UnpadArguments {
+    const float *padded, *padded_bias;
+    int rows, classes;
+    float *kernel, *bias; // `gradient_stride` apart
+    long gradient_stride;
+};
+crd_status unpad_launch(const UnpadArguments &arguments, int examples, cudaStream_t stream);
+
 // ---- Norms backward (norm.cu) ----
 
 // From the sums of g and g * y to the coefficients of the gradient before the norm: a * g + b * y + c.

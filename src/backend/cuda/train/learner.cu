@@ -198,8 +198,8 @@ template <typename T> struct TrainLearner : Learner {
                                       (size_t)n * LOSS_SUMS * sizeof(double), cudaMemcpyDeviceToDevice, stream));
         }
         if (!step.gradient_only) {
-            PASS(weights_kl(weights, parameters, plan.prior_std, step.kl_scale, kl_partial, gradient_sum,
-                            result + plan.batch * LOSS_SUMS, stream));
+            PASS(weights_kl(weights, parameters, plan.prior, (uint32_t)step.number, step.kl_scale, kl_partial,
+                            gradient_sum, result + plan.batch * LOSS_SUMS, stream));
             PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters,
                               stream));
         }

@@ -4,6 +4,7 @@
 #define CRD_CUDA_TRAIN_NETWORK_CUH
 
 #include "backend/cuda/arena.cuh"
+#include "backend/cuda/kernels/softmax.cuh"
 #include "backend/cuda/train/kernels.cuh"
 #include "backend/cuda/walk.cuh"
 
@@ -19,7 +20,8 @@ template <typename T> struct TrainNet {
     T *pooled[CRD_LAYERS_MAX], *pooled_gradient[CRD_LAYERS_MAX]; // what a layer that pools reads
     float *merge_scale[CRD_MERGES_MAX], *merge_shift[CRD_MERGES_MAX], *skip_coefficients[CRD_MERGES_MAX];
     float *head_gradient;
-    double *loss_partial, *loss_result; // result: [together][LOSS_SUMS]
+    float *head_kernel, *head_bias, *head_dkernel, *head_dbias, *head_totals; // of many classes: padded
+    double *loss_partial, *loss_result;                                       // result: [together][LOSS_SUMS]
 
     // Scratch of the operation at work.
     void *packed;
@@ -32,6 +34,21 @@ template <typename T> struct TrainNet {
     void describe(const crd_net *network, const int64_t chunk[3], int64_t examples);
     void lay_out(Arena &arena, int64_t sign_count);
 
+    // More than two classes: the head is as wide as a matrix instruction (kernels/softmax.cuh).
+    bool wide() const
+    {
+        return net->classes > 2;
+    }
+    crd_conv_layer row_of(int layer) const
+    {
+        crd_conv_layer row = net->layers[layer];
+        if (layer == net->head && wide()) row.channels_out = HEAD_WIDTH;
+        return row;
+    }
+    int head_rows() const
+    {
+        return 27 * net->layers[net->head].channels_in;
+    }
     long voxels(int level) const
     {
         return size[level].voxels();
@@ -82,6 +99,7 @@ template <typename T> struct TrainNet {
     int gradient_tiles(int level, int count) const;
     void take_node(Arena &arena, int layer);
     void take_scratch(Arena &arena);
+    void take_wide_head(Arena &arena);
 
     crd_status fold(int layer, const float *scale, const float *shift, int n);
     crd_status normalise(int layer, const float *dropout_mask, int n);
@@ -96,6 +114,8 @@ template <typename T> struct TrainNet {
     crd_status data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n);
     crd_status input_gradients(int layer, int *tiles, int n);
     crd_status head_back(int n);
+    crd_status wide_head(const uint8_t *label, float scale, bool with_gradient, int n);
+    crd_status wide_head_back(int n);
 };
 
 #endif

@@ -242,6 +242,29 @@ __global__ void kl_kernel(const __grid_constant__ WeightPlan plan, const float *
     if (threadIdx.x == 0) partial[(long)blockIdx.y * gridDim.x + blockIdx.x] = total;
 }
 
+__global__ void mixture_kernel(const __grid_constant__ WeightPlan plan, const float *parameters,
+                               const __grid_constant__ crd_mixture law, uint32_t step, double kl_scale, double *partial,
+                               float *gradient)
+{
+    const BayesLayer &layer = plan.layers[blockIdx.y];
+    double sum = 0.0;
+    for (int i = threadIdx.x; i < KL_BLOCK; i += THREADS) {
+        const long at = (long)blockIdx.x * KL_BLOCK + i;
+        if (at >= layer.count) break;
+        const float rho = parameters[layer.rho + at];
+        const double loc = parameters[layer.loc + at], sigma = sigma_of(rho);
+        const double eps = crd_normal_transform(
+            random_word(plan.seed, layer.number, CRD_PURPOSE_WEIGHT_NOISE, step, CRD_PRIOR_EXAMPLE, (uint32_t)at));
+        double slope;
+        sum += crd_mixture_surprise(&law, loc + crd_mul(sigma, eps), &slope) - crd_log_inline(sigma) - 0.5;
+        gradient[layer.loc + at] += (float)(kl_scale * slope);
+        gradient[layer.rho + at] +=
+            (float)(kl_scale * (crd_mul(slope, eps) - 1 / sigma) * (double)(float)crd_sigmoid_inline(rho));
+    }
+    const double total = add_block(sum);
+    if (threadIdx.x == 0) partial[(long)blockIdx.y * gridDim.x + blockIdx.x] = total;
+}
+
 __global__ void kl_sum_kernel(const double *partial, long parts, double *kl)
 {
     double sum = 0.0;
@@ -250,12 +273,17 @@ __global__ void kl_sum_kernel(const double *partial, long parts, double *kl)
     if (threadIdx.x == 0) *kl = total;
 }
 
-crd_status weights_kl(const WeightPlan &plan, const float *parameters, double prior_std, double kl_scale,
-                      double *partial, float *gradient, double *kl, cudaStream_t stream)
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior, uint32_t step,
+                      double kl_scale, double *partial, float *gradient, double *kl, cudaStream_t stream)
 {
-    if (plan.layer_count > 0) {
-        kl_kernel<<<dim3((unsigned)kl_parts_of_layer(plan), plan.layer_count), THREADS, 0, stream>>>(
-            plan, parameters, prior_std, crd_log_inline(prior_std), kl_scale, partial, gradient);
+    const dim3 grid((unsigned)kl_parts_of_layer(plan), plan.layer_count);
+    if (plan.layer_count > 0 && prior.kind == CRD_PRIOR_MIXTURE) {
+        mixture_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, crd_mixture_of(&prior), step, kl_scale, partial,
+                                                     gradient);
+        CUDA_PASS(cudaGetLastError());
+    } else if (plan.layer_count > 0) {
+        kl_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, prior.std, crd_log_inline(prior.std), kl_scale,
+                                                partial, gradient);
         CUDA_PASS(cudaGetLastError());
     }
     kl_sum_kernel<<<1, THREADS, 0, stream>>>(partial, kl_parts(plan), kl);

@@ -41,10 +41,11 @@ crd_status weights_back(const WeightPlan &plan, const float *parameters, uint32_
                         const float *point_gradient, const float *signs, float unscale, float *gradient, int examples,
                         cudaStream_t stream);
 
-// *kl is the KL from N(0, prior_std^2); adds kl_scale times its gradient. partial: scratch of kl_parts(plan) doubles.
+// *kl is the KL from the prior, where that has no closed form at weights drawn for this step; adds kl_scale times its
+// gradient. partial: scratch of kl_parts(plan) doubles.
 long kl_parts(const WeightPlan &plan);
-crd_status weights_kl(const WeightPlan &plan, const float *parameters, double prior_std, double kl_scale,
-                      double *partial, float *gradient, double *kl, cudaStream_t stream);
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior, uint32_t step,
+                      double kl_scale, double *partial, float *gradient, double *kl, cudaStream_t stream);
 
 // `step` counts from 1.
 crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "net/store_file.h"
+#include "net/store/store_file.h"
 
 static crd_status put(crd_store *store, const char *group, const char *name, hid_t space, hid_t file_type,
                       hid_t memory_type, const void *values)

@@ -1,4 +1,4 @@
-#include "net/store.h"
+#include "net/store/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/hdf5/lock.h"
 #include "base/hdf5/source.h"
 #include "base/memory.h"
-#include "net/store_file.h"
+#include "net/store/store_file.h"
 
 enum { NAME_MAX_BYTES = 256, SHAPE_TEXT = 160 };
 

@@ -5,7 +5,7 @@
 #include <hdf5.h>
 
 #include "base/hdf5/sink.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 struct crd_store {
     hid_t file;
