@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "draw/colour.h"
 #include "view/levels.h"
 #include "view/view.h"
 
@@ -53,6 +54,16 @@ static void add_layer(crd_text *text, const crd_view *view, int number)
     crd_text_add(text, "}");
 }
 
+/* The colours of maps, as one word of hexadecimal digits: the page has them from where the report has them. */
+static void add_colours(crd_text *text)
+{
+    uint8_t rgb[CRD_COLOURS][3];
+    crd_colour_map(rgb);
+    crd_text_add(text, ",\"map\":\"");
+    for (int i = 0; i < CRD_COLOURS; i++) crd_text_print(text, "%02x%02x%02x", rgb[i][0], rgb[i][1], rgb[i][2]);
+    crd_text_add(text, "\"");
+}
+
 void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
     crd_text text = {0};
@@ -67,8 +78,10 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     add_reals(&text, "spacing", scan->info.spacing, 3);
     crd_text_add(&text, ",\"unit\":");
     crd_text_json(&text, scan->info.unit);
-    crd_text_print(&text, ",\"type\":\"%s\"},\"tile\":%d,\"event\":%lld,\"layers\":[", crd_type_name(scan->info.type),
-                   CRD_TILE_EDGE, (long long)crd_events_last(view->events));
+    crd_text_print(&text, ",\"type\":\"%s\"},\"tile\":%d,\"event\":%lld", crd_type_name(scan->info.type), CRD_TILE_EDGE,
+                   (long long)crd_events_last(view->events));
+    add_colours(&text);
+    crd_text_add(&text, ",\"layers\":[");
     for (int i = 0; i < view->layers.count; i++) add_layer(&text, view, i);
     crd_text_add(&text, "]}\n");
     crd_response_json(response, 200, &text);
