@@ -29,4 +29,4 @@ endif()
 # MPI is known to one file only, which is a plug-in (cmake/mpi.cmake).
 list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/dist/mpi\\.c$")
 # And so is libmicrohttpd (cmake/http.cmake).
-list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/view/server\\.c$")
+list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/view/http/server\\.c$")

@@ -1,7 +1,7 @@
 /* The page itself, and its events. */
 #include <string.h>
 
-#include "view/page.h"
+#include "view/http/page.h"
 #include "view/view.h"
 
 void crd_api_page(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)

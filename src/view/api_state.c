@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "draw/colour.h"
-#include "view/levels.h"
+#include "view/tiles/levels.h"
 #include "view/view.h"
 
 static void add_triple(crd_text *text, const char *name, const int64_t values[3])

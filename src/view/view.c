@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "view/key.h"
+#include "view/http/key.h"
 
 /* Limits of what strangers can make the server do. */
 enum { CONNECTIONS = 64, HEADER_BYTES = 32 << 10, BODY_BYTES = 1 << 20, IDLE_SECONDS = 30, MOST_WORKERS = 4 };

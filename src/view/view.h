@@ -4,15 +4,15 @@
 
 #include <pthread.h>
 
-#include "view/cache_folder.h"
-#include "view/events.h"
-#include "view/guard.h"
-#include "view/histogram.h"
-#include "view/layers.h"
-#include "view/response.h"
-#include "view/server.h"
-#include "view/sockets.h"
-#include "view/tile.h"
+#include "view/http/events.h"
+#include "view/http/guard.h"
+#include "view/http/response.h"
+#include "view/http/server.h"
+#include "view/http/sockets.h"
+#include "view/tiles/cache_folder.h"
+#include "view/tiles/histogram.h"
+#include "view/tiles/layers.h"
+#include "view/tiles/tile.h"
 
 enum { CRD_VIEW_WAITING = 256, CRD_VIEW_WORKERS = 64 };
 
@@ -57,7 +57,7 @@ typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_requ
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
     crd_api_events;
 
-/* Threads that fill the stores (view/builder.c). */
+/* Threads that fill the stores (view/tiles/builder.c). */
 crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);
 void crd_builder_stop(crd_view *view);
 

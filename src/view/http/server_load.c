@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/shared_object.h"
-#include "view/server.h"
+#include "view/http/server.h"
 
 static const char plugin[] = "libcredence_http.so";
 

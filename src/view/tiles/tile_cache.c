@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "view/tile.h"
+#include "view/tiles/tile.h"
 #include "volume/block_cache.h"
 
 struct crd_tile_cache {

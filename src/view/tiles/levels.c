@@ -1,4 +1,4 @@
-#include "view/levels.h"
+#include "view/tiles/levels.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "view/halve.h"
+#include "view/tiles/halve.h"
 #include "volume/types.h"
 #include "volume/zarr/json.h"
 

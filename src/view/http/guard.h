@@ -3,7 +3,7 @@
 #ifndef CRD_VIEW_GUARD_H
 #define CRD_VIEW_GUARD_H
 
-#include "view/request.h"
+#include "view/http/request.h"
 
 enum { CRD_KEY_BYTES = 33 }; /* 32 hexadecimal digits and the final zero */
 

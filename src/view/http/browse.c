@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "view/key.h"
+#include "view/http/key.h"
 #include "view/view.h"
 
 extern char **environ;

@@ -3,7 +3,7 @@
 #define CRD_VIEW_KEY_H
 
 #include "base/error.h"
-#include "view/guard.h"
+#include "view/http/guard.h"
 
 /* 128 random bits; the same for the same subject and port, so that a tab goes on after a restart: kept in a file that
  * only the user can read. Where that can't be had, the key is a new one each time. */

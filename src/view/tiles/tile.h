@@ -2,7 +2,7 @@
 #ifndef CRD_VIEW_TILE_H
 #define CRD_VIEW_TILE_H
 
-#include "view/layers.h"
+#include "view/tiles/layers.h"
 
 /* Planes across z have rows along y and columns along x; across y, rows z and columns x; across x, rows y and columns
  * z: as they lie side by side on the page. */

@@ -1,4 +1,4 @@
-#include "view/key.h"
+#include "view/http/key.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What is looked at: volumes on the grid of one scan, each with its levels of resolution.
  *
  * Level n has voxels of 2^n along every axis, level 0 is the volume itself. A coarser level comes from the file's own
- * pyramid where it has one, from the store that a background pass fills (view/levels.h), and until that has come so
- * far from level 0. Layers don't change once the server runs, but for what view/levels.h says. */
+ * pyramid where it has one, from the store that a background pass fills (view/tiles/levels.h), and until that has come
+ * so far from level 0. Layers don't change once the server runs, but for what view/tiles/levels.h says. */
 #ifndef CRD_VIEW_LAYERS_H
 #define CRD_VIEW_LAYERS_H
 

@@ -1,10 +1,10 @@
-#include "view/tile.h"
+#include "view/tiles/tile.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "view/levels.h"
+#include "view/tiles/levels.h"
 
 /* Which axes of the volume run down and to the right. */
 static const int down[3] = {1, 0, 1}, right[3] = {2, 2, 0};

@@ -6,8 +6,8 @@
 #ifndef CRD_VIEW_LEVELS_H
 #define CRD_VIEW_LEVELS_H
 
-#include "view/histogram.h"
-#include "view/layers.h"
+#include "view/tiles/histogram.h"
+#include "view/tiles/layers.h"
 
 /* Shapes of all levels, until one fits a tile; gives back how many. */
 int crd_levels_plan(const int64_t shape[3], int64_t shapes[CRD_VIEW_LEVELS][3]);

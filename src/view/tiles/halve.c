@@ -1,9 +1,9 @@
-#include "view/halve.h"
+#include "view/tiles/halve.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "view/layers.h"
+#include "view/tiles/layers.h"
 
 /* Rows of `from` that make one row of `to`: up to four, and how many. */
 typedef struct rows {

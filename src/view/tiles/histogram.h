@@ -1,4 +1,4 @@
-/* How often each grey value occurs: first in a sample, then, once the pass of view/levels.h has seen all, in the
+/* How often each grey value occurs: first in a sample, then, once the pass of view/tiles/levels.h has seen all, in the
  * volume.
  */
 #ifndef CRD_VIEW_HISTOGRAM_H

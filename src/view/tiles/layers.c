@@ -1,4 +1,4 @@
-#include "view/layers.h"
+#include "view/tiles/layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "run/read.h"
-#include "view/label_values.h"
-#include "view/levels.h"
+#include "view/tiles/label_values.h"
+#include "view/tiles/levels.h"
 
 static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
 {

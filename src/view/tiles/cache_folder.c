@@ -1,4 +1,4 @@
-#include "view/cache_folder.h"
+#include "view/tiles/cache_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

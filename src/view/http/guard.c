@@ -1,4 +1,4 @@
-#include "view/guard.h"
+#include "view/http/guard.h"
 
 #include <stdio.h>
 #include <string.h>

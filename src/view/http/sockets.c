@@ -1,4 +1,4 @@
-#include "view/sockets.h"
+#include "view/http/sockets.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "view/response.h"
+#include "view/http/response.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef CRD_VIEW_CACHE_FOLDER_H
 #define CRD_VIEW_CACHE_FOLDER_H
 
-#include "view/layers.h"
+#include "view/tiles/layers.h"
 
 typedef struct crd_cache_folder crd_cache_folder;
 

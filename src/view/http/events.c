@@ -1,4 +1,4 @@
-#include "view/events.h"
+#include "view/http/events.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-#include "view/label_values.h"
+#include "view/tiles/label_values.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "view/histogram.h"
+#include "view/tiles/histogram.h"
 
 /* A sample may miss a rare value: small numbers are classes all the same. */
 static void count_up(crd_layer *layer, const crd_greys *greys, int first)

@@ -1,7 +1,7 @@
 /* One thread's way to the voxels of all layers. */
 #include "base/memory.h"
-#include "view/layers.h"
-#include "view/levels.h"
+#include "view/tiles/layers.h"
+#include "view/tiles/levels.h"
 
 void crd_reader_close(crd_reader *reader)
 {

@@ -1,4 +1,4 @@
-#include "view/request.h"
+#include "view/http/request.h"
 
 #include <string.h>
 #include <strings.h>

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/thread.h"
-#include "view/levels.h"
+#include "view/tiles/levels.h"
 #include "view/view.h"
 
 enum { NICENESS = 10 };

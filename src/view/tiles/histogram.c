@@ -1,4 +1,4 @@
-#include "view/histogram.h"
+#include "view/tiles/histogram.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef CRD_VIEW_LABEL_VALUES_H
 #define CRD_VIEW_LABEL_VALUES_H
 
-#include "view/layers.h"
+#include "view/tiles/layers.h"
 
 /* Classes of a label volume from its values: 0 to 15 are themselves; of others, such as 0, 128 and 255, each that a
  * sample has is a class, in rising order. 255 beside small numbers is what nobody labelled. */

@@ -1,5 +1,5 @@
-/* What speaks HTTP, as a const table: libcredence_http.so (view/server.c) fills it in, over libmicrohttpd. Nothing else
- * crosses the border, and nothing but `credence view` loads it.
+/* What speaks HTTP, as a const table: libcredence_http.so (view/http/server.c) fills it in, over libmicrohttpd. Nothing
+ * else crosses the border, and nothing but `credence view` loads it.
  *
  * The server has one thread, which never waits: it hands a request over (`arrived`) and takes the answer whenever, and
  * from whichever thread, that comes (`answer`). */
@@ -7,8 +7,8 @@
 #define CRD_VIEW_SERVER_H
 
 #include "base/build_mark.h"
-#include "view/request.h"
-#include "view/response.h"
+#include "view/http/request.h"
+#include "view/http/response.h"
 
 enum { CRD_HTTP_VERSION = 1, CRD_HTTP_SOCKETS = 2 };
 

@@ -2,7 +2,7 @@
  *
  * A connection whose request was handed over is suspended until the answer is there, and an event stream while there is
  * nothing to say; so neither takes a thread. */
-#include "view/server.h"
+#include "view/http/server.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -277,7 +277,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
     *state = NULL;
 }
 
-/* Decoding is not ours to leave to others: see view/request.c. */
+/* Decoding is not ours to leave to others: see view/http/request.c. */
 static size_t leave_as_is(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context, (void)connection;
