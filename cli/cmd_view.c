@@ -44,6 +44,11 @@ static int run(cli_context *context)
     if (options->socket != NULL && options->listen != NULL) {
         return cli_usage(context->command, "--socket and --listen are two different places; give one of them");
     }
+    if (options->listen != NULL && options->host.count == 0) {
+        return cli_usage(context->command,
+                         "--listen needs --host: the name that people will reach the page by; nothing is "
+                         "encrypted on the way, and a tunnel (ssh -L) is the better one");
+    }
     if (crd_view_start(options, context->monitor, &view) != CRD_OK) return cli_library_failed();
     if (!options->no_browser && !context->common->json && crd_view_browse(view, &opened) != CRD_OK) opened = false;
     say(context, view, opened);

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "credence/view.h"
+#include "view/http/sockets.h"
 #include "volume/setting_checks.h"
 
 #define AT(FIELD) offsetof(crd_view_options, FIELD)
@@ -74,12 +75,14 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PROCESS,
      .offset = AT(socket),
+     .check = crd_check_socket,
      .argument = "PATH",
      .help = "listen on a Unix socket that only you can open, in place of a port: for a machine that others use, too"},
     {.name = "listen",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PROCESS,
      .offset = AT(listen),
+     .check = crd_check_address,
      .argument = "ADDRESS",
      .help = "listen on this address of the machine, where others can reach it; nothing is encrypted, and --host must "
              "say the name it is reached by. A tunnel (ssh -L) is the better way"},

@@ -66,10 +66,7 @@ static crd_status open_path(const char *path, crd_sockets *out)
 {
     any_address address = {0};
     struct stat about;
-    if (strlen(path) >= sizeof address.unix_path.sun_path) {
-        return crd_fail(CRD_ERR_ARGUMENT, "socket: %s is too long for the name of a socket; %zu letters are the most",
-                        path, sizeof address.unix_path.sun_path - 1);
-    }
+    CRD_PASS(crd_check_socket("socket", path));
     address.unix_path.sun_family = AF_UNIX;
     memcpy(address.unix_path.sun_path, path, strlen(path) + 1);
     /* One that nobody listens at any more is removed; anything else stays. */
@@ -109,20 +106,33 @@ static bool open_port(const char *text, int port, crd_sockets *out)
     return true;
 }
 
+crd_status crd_check_socket(const char *name, const char *text)
+{
+    const any_address address = {0};
+    if (strlen(text) < sizeof address.unix_path.sun_path) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s: '%s' is too long for the name of a socket; %zu letters are the most", name,
+                    text, sizeof address.unix_path.sun_path - 1);
+}
+
+crd_status crd_check_address(const char *name, const char *text)
+{
+    any_address address;
+    socklen_t length;
+    if (parse_address(text, 1, &address, &length)) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT, "%s must be an address of this machine, such as 192.168.1.5, not '%s'", name,
+                    text);
+}
+
+/* Whoever is reached from elsewhere must know by which name: see view/http/guard.h. */
 static crd_status check_listen(const crd_view_options *options, const char *text)
 {
     any_address address;
     socklen_t length;
-    if (!parse_address(text, 1, &address, &length)) {
-        return crd_fail(CRD_ERR_ARGUMENT, "listen must be an address of this machine, such as 192.168.1.5, not '%s'",
-                        text);
-    }
-    if (!is_loopback(&address) && options->host.count == 0) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "listen: say by --host which name or address people will reach the page by; nothing is "
-                        "encrypted on the way, and a tunnel (ssh -L) is the better one");
-    }
-    return CRD_OK;
+    CRD_PASS(crd_check_address("listen", text));
+    if (options->host.count > 0 || (parse_address(text, 1, &address, &length) && is_loopback(&address))) return CRD_OK;
+    return crd_fail(CRD_ERR_ARGUMENT,
+                    "listen: say by --host which name or address people will reach the page by; nothing is encrypted "
+                    "on the way, and a tunnel (ssh -L) is the better one");
 }
 
 crd_status crd_sockets_open(const crd_view_options *options, crd_sockets *out)

@@ -13,6 +13,9 @@ typedef struct crd_sockets {
 
 /* By the options: a port of the loopback (and of its IPv6, where there is one), an address, or a Unix socket. */
 crd_status crd_sockets_open(const crd_view_options *options, crd_sockets *out);
+/* Checks of settings: an address of IPv4 or IPv6, the name of a socket. */
+crd_status crd_check_address(const char *name, const char *text);
+crd_status crd_check_socket(const char *name, const char *text);
 /* Only before a server has taken them. */
 void crd_sockets_close(crd_sockets *sockets);
 
