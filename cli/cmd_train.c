@@ -14,6 +14,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "model", options->output);
+    if (r->members > 1) cli_json_int(&json, "members", r->members);
     cli_json_int(&json, "steps", r->steps);
     cli_json_int(&json, "epochs", r->epochs);
     cli_json_real(&json, "bce", r->bce);
