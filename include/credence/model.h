@@ -70,6 +70,12 @@ typedef struct crd_heldout {
     bool unseen; /* no ancestor of the model learnt from these voxels, either */
 } crd_heldout;
 
+typedef struct crd_member_info { /* of a member of an ensemble */
+    int64_t seed;                /* that its weights, order, augmentation and noise followed from */
+    int64_t epoch;               /* whose state it is; 0: not known */
+    double check_nll;            /* of that state where it was checked; NaN: not known */
+} crd_member_info;
+
 typedef struct crd_model_info {
     crd_kind kind;
     int filters;                            /* base filters: 16 unless set otherwise */
@@ -87,6 +93,7 @@ typedef struct crd_model_info {
     int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
     int64_t piece[3];   /* their size */
     crd_heldout heldout;
+    crd_member_info member[CRD_MEMBERS_MAX]; /* where there are several; else 0 */
 } crd_model_info;
 
 typedef struct crd_model crd_model;

@@ -165,6 +165,26 @@ static crd_status write_classes(crd_store *store, const crd_model_info *info)
     return crd_store_put_reals(store, "", "class_values", info->classes, info->class_values);
 }
 
+static crd_status write_member(crd_store *store, const char *group, const crd_member_info *member)
+{
+    CRD_PASS(crd_store_put_numbers(store, group, "seed", 1, &member->seed));
+    CRD_PASS(crd_store_put_numbers(store, group, "epoch", 1, &member->epoch));
+    return crd_store_put_reals(store, group, "check_nll", 1, &member->check_nll);
+}
+
+/* Another program may have left out what it doesn't know. */
+static crd_status read_member(crd_store *store, const char *group, crd_member_info *member)
+{
+    *member = (crd_member_info){.check_nll = (double)NAN};
+    if (crd_store_has_attribute(store, group, "seed"))
+        CRD_PASS(crd_store_get_numbers(store, group, "seed", 1, &member->seed));
+    if (crd_store_has_attribute(store, group, "epoch"))
+        CRD_PASS(crd_store_get_numbers(store, group, "epoch", 1, &member->epoch));
+    return crd_store_has_attribute(store, group, "check_nll")
+               ? crd_store_get_reals(store, group, "check_nll", 1, &member->check_nll)
+               : CRD_OK;
+}
+
 static crd_status write_model(crd_store *store, const crd_model *model)
 {
     const crd_model_info *info = &model->info;
@@ -190,6 +210,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
         char group[GROUP_TEXT];
         group_of(model, m, group);
         CRD_PASS(crd_store_put_layout(store, group, &model->net.model, crd_model_member(model, m)));
+        if (info->members > 1) CRD_PASS(write_member(store, group, &info->member[m]));
     }
     return CRD_OK;
 }
@@ -391,6 +412,7 @@ static crd_status read_parameters(crd_store *store, crd_model *model)
         char group[GROUP_TEXT];
         group_of(model, m, group);
         CRD_PASS(crd_store_get_layout(store, group, &model->net.model, needed_by, crd_model_member(model, m)));
+        if (model->info.members > 1) CRD_PASS(read_member(store, group, &model->info.member[m]));
     }
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
     CRD_PASS(crd_provenance_read(store, &model->provenance));

@@ -4,7 +4,11 @@
 
 #include "train/run.h"
 
-/* Every member to its end. The last one's trainer stays open. Collective. */
-crd_status crd_members_train(crd_train_run *run);
+/* How many the run's device takes at a time. */
+int64_t crd_members_at_once(const crd_train_run *run);
+
+/* Every member to its end, so many at a time: the same bytes for any number. The last one's trainer stays open.
+ * Collective. */
+crd_status crd_members_train(crd_train_run *run, int64_t at_once);
 
 #endif

@@ -146,12 +146,25 @@ static crd_status save_best(crd_train_run *r)
     return save(r, m->best_path);
 }
 
+/* What the model says of its members. */
+static void describe_members(crd_train_run *r)
+{
+    for (int64_t i = 0; i < r->model->info.members && r->model->info.members > 1; i++) {
+        const crd_member *m = &r->members[i];
+        const crd_train_progress *p = &m->progress;
+        r->model->info.member[i] = (crd_member_info){.seed = (int64_t)m->seed,
+                                                     .epoch = crd_member_kept_epoch(m),
+                                                     .check_nll = m->kept_best ? p->best_valid_bce : p->last_valid_bce};
+    }
+}
+
 /* The model with its calibration and figures, then the best state, if it is another. */
 static crd_status save_models(crd_train_run *r)
 {
     CRD_PASS(calibrate(r, &r->result->calibration));
     crd_diagnose_calibration(r->result->calibration, r->monitor);
     fill_result(r);
+    describe_members(r);
     CRD_PASS(hold_exam(r));
     r->result->heldout = r->model->info.heldout;
     CRD_PASS(save(r, r->options->output));
@@ -166,7 +179,7 @@ crd_status crd_train(const crd_train_options *options, const crd_monitor *monito
     crd_train_run r = {.options = options, .monitor = monitor, .result = &result, .dist = crd_dist_current()};
     r.monitor = crd_dist_watch(r.dist, monitor);
     CRD_TRY(crd_train_run_open(&r));
-    CRD_TRY(crd_members_train(&r));
+    CRD_TRY(crd_members_train(&r, crd_members_at_once(&r)));
     CRD_TRY(save_models(&r));
     CRD_TRY(crd_dist_barrier(r.dist)); /* what goes wrong in the saving of models is everybody's failure */
 done:
