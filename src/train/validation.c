@@ -10,7 +10,7 @@
 #include "train/shared_step.h"
 
 /* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
-enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+enum { VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
 static const double NEAREST = 1e-7; /* probabilities stay this far from 0 and 1 */
 
 static double clipped(double p)
@@ -143,8 +143,9 @@ crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_re
 }
 
 typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */
-    int64_t planes;       /* of one voxel and sample: the foreground's, or one for each class */
-    float *logits;        /* [voxels][SAMPLES][planes] */
+    int64_t samples;
+    int64_t planes; /* of one voxel and sample: the foreground's, or one for each class */
+    float *logits;  /* [voxels][samples][planes] */
     uint8_t *classes;
     uint8_t *halves; /* which half of the blocks a voxel is of */
     int64_t voxels;
@@ -167,12 +168,12 @@ static double negative_log_likelihood(const evidence *e, int halves, double cali
 {
     double total = 0.0;
     for (int64_t v = 0; v < e->voxels; v++) {
-        const float *logits = e->logits + v * SAMPLES * e->planes;
+        const float *logits = e->logits + v * e->samples * e->planes;
         const int class = e->classes[v];
         double mean = 0.0;
         if ((e->halves[v] & halves) == 0) continue;
-        for (int s = 0; s < SAMPLES; s++)
-            mean += softened(logits + s * e->planes, e->planes, class, calibration) / SAMPLES;
+        for (int64_t s = 0; s < e->samples; s++)
+            mean += softened(logits + s * e->planes, e->planes, class, calibration) / (double)e->samples;
         mean = clipped(mean);
         total -= crd_log(class != 0 || e->planes > 1 ? mean : 1.0 - mean);
     }
@@ -187,14 +188,15 @@ static double to_logit(float probability, int64_t planes)
 }
 
 /* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
-static int64_t take_voxels(evidence *e, const crd_checker *checker, int half, int sample, int64_t first, int64_t stride)
+static int64_t take_voxels(evidence *e, const crd_checker *checker, int half, int64_t sample, int64_t first,
+                           int64_t stride)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     int64_t seen = 0, at = first;
     for (int64_t v = 0; v < voxels && at < VOXELS_MOST; v++) {
         if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
         for (int64_t c = 0; c < e->planes; c++)
-            e->logits[(at * SAMPLES + sample) * e->planes + c] =
+            e->logits[(at * e->samples + sample) * e->planes + c] =
                 (float)to_logit(checker->probability[c * voxels + v], e->planes);
         e->halves[at] = (uint8_t)half;
         e->classes[at++] = checker->label[v];
@@ -250,7 +252,7 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
         CRD_PASS(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
         CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
-        for (int s = 0; s < SAMPLES; s++) {
+        for (int64_t s = 0; s < e->samples; s++) {
             crd_trainer_decode(checker->trainer, s, checker->probability);
             taken = take_voxels(e, checker, half_of(checker->dataset, used, i), s, e->voxels, stride > 0 ? stride : 1);
         }
@@ -265,7 +267,7 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
 static crd_status join_evidence(crd_dist *dist, evidence *e)
 {
     enum { CLASSES = 256 };
-    const int64_t logits = SAMPLES * e->planes, row = logits + 1;
+    const int64_t logits = e->samples * e->planes, row = logits + 1;
     crd_status status = CRD_OK;
     const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
     int64_t *counts = NULL, *bounds = NULL;
@@ -312,10 +314,10 @@ static double judge(const evidence *e)
     return with < without ? search(e, BOTH_HALVES) : 1.0;
 }
 
-crd_status crd_calibrate(crd_checker *checker, double *calibration)
+crd_status crd_calibrate(crd_checker *checker, int64_t samples, double *calibration)
 {
     crd_status status = CRD_OK;
-    evidence e = {.planes = crd_trainer_planes(checker->trainer)};
+    evidence e = {.samples = samples, .planes = crd_trainer_planes(checker->trainer)};
     crd_trainer *trainer = checker->trainer;
     const int64_t chunks = crd_dataset_count(checker->dataset);
     int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
@@ -324,7 +326,7 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
     used = used < chunks ? used : chunks;
     *calibration = 1.0;
     if (chunks == 0) return CRD_OK;
-    CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES * e.planes, sizeof *e.logits, "the calibration", &e.logits));
+    CRD_TRY(crd_alloc(VOXELS_MOST * samples * e.planes, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.halves));
     CRD_TRY(crd_trainer_draw_samples(trainer));
