@@ -17,6 +17,8 @@ def short(value, digits):
 
 
 def spread(values, digits=4):
+    if None in values:
+        return ""
     text = short(statistics.mean(values), digits)
     return text + (f" ± {short(statistics.stdev(values), digits)}" if len(values) > 1 else "")
 
@@ -25,14 +27,13 @@ def slope(rows):
     """Of the error of the fraction over the true fraction."""
     x, y = [float(r["truth"]) for r in rows], [float(r["fraction"]) - float(r["truth"]) for r in rows]
     mean = statistics.mean(x)
-    below = sum((a - mean) ** 2 for a in x)
-    return sum((a - mean) * b for a, b in zip(x, y)) / below if below > 1e-6 else float("nan")
+    return sum((a - mean) * b for a, b in zip(x, y)) / sum((a - mean) ** 2 for a in x)
 
 
 def of_seed(rows):
     figures = {name: statistics.mean(float(r[name]) for r in rows) for name in MEANS}
     figures["rms"] = statistics.mean((float(r["fraction"]) - float(r["truth"])) ** 2 for r in rows) ** .5
-    figures["slope"] = slope(rows)
+    figures["slope"] = slope(rows) if max(float(r["truth"]) for r in rows) - min(float(r["truth"]) for r in rows) > .1 else None
     return figures
 
 

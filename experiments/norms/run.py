@@ -5,10 +5,9 @@
     run.py preset                     what the preset `small` could be, in three minutes on two cores
     run.py cells                      as `grid`, smaller
     run.py short                      the preset again, in a third of the time
-    run.py arms                       norms in the last part of a training: the chunk's, running ones, frozen ones
     run.py grid preset --seconds 280  both, as far as they come in that time
 
-../study.py says more; `arms` needs PyTorch and h5py, too (last_part.py)."""
+../study.py says more."""
 import itertools
 import os
 import sys
@@ -54,13 +53,6 @@ def cells(seeds):
         yield unit("cells", grey, augment, "32,64,64", 4, 1000, kind, seed)
 
 
-def arms(seeds):
-    """One training with the norms of the chunk, and three ways to go on for half as many steps."""
-    for seed, (chunk, batch, steps), kind in itertools.product(seeds, (("32,64,64", 1, 2400), ("24,48,48", 1, 4000)), KINDS):
-        for arm in ("last", "running", "frozen"):
-            yield unit("arms", "levels", "full", chunk, batch, steps, kind, seed, arm=arm)
-
-
 def both(_):
     return "training", "step 3"
 
@@ -69,7 +61,6 @@ PLANS = {
     "grid": Plan(grid, "large", TESTS, lambda _: ("training", "step 3", "scan"), 1),
     "preset": Plan(preset, "small", SIX, both, .6),
     "short": Plan(short, "small", {name: SIX[name] for name in ("like", "f45", "f71", "faint")}, both, 1.5),
-    "arms": Plan(arms, "small", SIX, both, .9),
     "cells": Plan(cells, "large", {name: TESTS[name] for name in tuple(TESTS)[:7]}, both, 1),
 }
 

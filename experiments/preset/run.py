@@ -3,6 +3,10 @@
 
     run.py heldout      what holding back labels, --keep best and the calibration cost a short training
     run.py recipes      chunk, batch, rate, grey values, augmentation, means of the last states: ten minutes on two cores each
+    run.py chosen       the one that was chosen, beside the preset before it and its neighbours: grey values and augmentation
+    run.py near         rate, temperature of the KL term, length and members around the chosen one
+    run.py arms         the chosen one, going on with norms that run or are frozen; needs PyTorch
+    run.py demo         trainings of a minute
 
 Several studies run together, as far as they come in --seconds; ../study.py says more."""
 import itertools
@@ -53,11 +57,49 @@ def modes_of_recipe(u):
     return ("training", "step 3") if u["arm"] == "chunk" or u["chunk"] == "16,32,32" else ("training",)
 
 
+CHOSEN = ("levels", "full", "32,64,64", 1, 3600)
+
+
+def chosen(seeds):
+    for seed, kind in itertools.product(seeds, KINDS):
+        yield unit("chosen", *CHOSEN, kind, seed)
+        yield unit("chosen", "scan", "flips", "16,32,32", 4, 1500, kind, seed)
+    for seed, (grey, augment), kind in itertools.product(seeds, (("levels", "flips"), ("scan", "full"), ("scan", "flips")), KINDS):
+        yield unit("chosen", grey, augment, *CHOSEN[2:], kind, seed)
+
+
+def near(seeds):
+    for seed, kind in itertools.product(seeds, KINDS):
+        for lr in ("0.0015", "0.006"):
+            yield unit("near", *CHOSEN, kind, seed, lr)
+        yield unit("near", *CHOSEN[:4], 1200, kind, seed, more="--members 3")
+        yield unit("near", *CHOSEN[:4], 7200, kind, seed)
+        for temperature in ("30", "300") if kind == "bcnn" else ():
+            yield unit("near", *CHOSEN, kind, seed,
+                       more=f"--kl-initial 1 --kl-step 0 --kl-batches 1638 --kl-temperature {temperature}")
+
+
+def arms(seeds):
+    for seed, kind, arm in itertools.product(seeds[:2], KINDS, ("last", "running", "frozen")):
+        yield unit("arms", *CHOSEN[:4], 2400, kind, seed, arm=arm)
+
+
+def demo(seeds):
+    for seed, kind in itertools.product(seeds, KINDS):
+        yield unit("demo", "scan", "flips", "16,32,32", 4, 500, kind, seed)
+        for augment, chunk, steps in (("full", "32,64,64", 500), ("flips", "32,64,64", 500), ("flips", "24,48,48", 1000)):
+            yield unit("demo", "levels", augment, chunk, 1, steps, kind, seed)
+
+
 SHORT = {"new": {"shape": "48,96,96", "seed": 2024}, "dim": {"shape": "48,96,96", "seed": 2025, "contrast": .15, "noise": .035},
          "like": TESTS["like"]}
 PLANS = {
     "heldout": Plan(heldout, "small", SHORT, lambda u: ("step 2", "step 2, raw"), .8),
     "recipes": Plan(recipes, "small", SIX, modes_of_recipe, 1),
+    "chosen": Plan(chosen, "small", SIX, lambda u: ("training", "step 3"), .6),
+    "near": Plan(near, "small", SIX, lambda u: ("training",), 1),
+    "arms": Plan(arms, "small", SIX, lambda u: ("training",), .3),
+    "demo": Plan(demo, "small", SHORT, lambda u: ("training", "step 2"), .9),
 }
 
 if __name__ == "__main__":
