@@ -48,6 +48,22 @@ static void json_classes(cli_json *json, const crd_model_info *info)
     cli_json_reals(json, "class_values", info->class_values, info->classes);
 }
 
+static void json_members(cli_json *json, const crd_model_info *info)
+{
+    cli_json_int(json, "members", info->members);
+    if (info->members < 2) return;
+    cli_json_open(json, "member", '[');
+    for (int i = 0; i < info->members; i++) {
+        const crd_member_info *m = &info->member[i];
+        cli_json_open(json, NULL, '{');
+        cli_json_int(json, "seed", m->seed);
+        cli_json_int(json, "epoch", m->epoch);
+        cli_json_real(json, "check_nll", m->check_nll);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}
+
 static void json_model(cli_json *json, const char *path, const crd_model_info *info)
 {
     cli_json_open(json, NULL, '{');
@@ -56,6 +72,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_text(json, "kind", crd_kind_name(info->kind));
     cli_json_int(json, "filters", info->filters);
     cli_json_int(json, "groups", info->groups);
+    json_members(json, info);
     json_classes(json, info);
     cli_json_int(json, "parameters", info->parameters);
     if (chunk_known(info)) {
@@ -104,6 +121,18 @@ static void print_classes(const crd_model_info *info)
     printf("\n");
 }
 
+static void print_members(const crd_model_info *info)
+{
+    printf("  members    %d networks of this size, whose samples take turns\n", info->members);
+    for (int i = 0; i < info->members; i++) {
+        const crd_member_info *m = &info->member[i];
+        printf("    %-8d seed %" PRId64, i, m->seed);
+        if (m->epoch > 0) printf(", the state after epoch %" PRId64, m->epoch);
+        if (!isnan(m->check_nll)) printf(", NLL %.4f where it was checked", m->check_nll);
+        printf("\n");
+    }
+}
+
 static void print_model(const char *path, const crd_model_info *info)
 {
     const crd_training_record *t = &info->training;
@@ -113,6 +142,7 @@ static void print_model(const char *path, const crd_model_info *info)
            info->kind == CRD_BCNN ? "Bayesian network" : "Monte Carlo dropout network");
     printf("  size       %d filters, %d groups, %" PRId64 " parameters\n", info->filters, info->groups,
            info->parameters);
+    if (info->members > 1) print_members(info);
     if (info->classes > 2 || info->class_names[0] != '\0') print_classes(info);
     if (chunk_known(info)) {
         printf("  chunk      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", info->chunk[0], info->chunk[1],

@@ -234,6 +234,17 @@ static const crd_setting rows[] = {
      .initial = "flipout",
      .choices = "flipout|independent|mean",
      .help = "how weights are drawn in a mini-batch"},
+    {.name = "members",
+     .kind = CRD_SETTING_INT,
+     AT(members),
+     .initial = "1",
+     .unsaid = true,
+     .low = 1,
+     .high = CRD_MEMBERS_MAX,
+     .argument = "N",
+     .help =
+         "train an ensemble: N networks that differ in their seed, in one model. A prediction's samples are of each "
+         "of them in turn"},
     {.name = "init",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_INPUT,

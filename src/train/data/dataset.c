@@ -414,6 +414,11 @@ done:
     return status;
 }
 
+void crd_dataset_augment_by(crd_dataset *dataset, uint64_t seed)
+{
+    dataset->options.seed = seed;
+}
+
 int64_t crd_dataset_count(const crd_dataset *dataset)
 {
     return dataset->chunk_count;

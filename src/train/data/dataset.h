@@ -48,6 +48,8 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
 crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from);
 /* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
 crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
+/* Draws the augmentation from another seed from here on; what is held back stays as it is. */
+void crd_dataset_augment_by(crd_dataset *dataset, uint64_t seed);
 void crd_dataset_close(crd_dataset **dataset);
 
 /* What is held back. */
