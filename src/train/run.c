@@ -11,6 +11,7 @@
 #include "draw/picture.h"
 #include "train/diagnosis.h"
 #include "train/heldout/exam.h"
+#include "train/intervals/tries.h"
 #include "train/progress_picture.h"
 #include "train/run.h"
 #include "train/schedule.h"
@@ -287,6 +288,13 @@ static crd_status save(const crd_train_run *r, const char *path)
     return crd_train_first(r) ? crd_model_save(r->model, path) : CRD_OK;
 }
 
+/* A step computes an example forward and twice backward; a tenth of all of them, in voxels computed forward. */
+static double tenth_of_work(const crd_train_run *r)
+{
+    const double voxels = (double)crd_trainer_chunk_voxels(r->trainer) * (double)r->options->batch;
+    return 0.3 * voxels * (double)r->progress.steps;
+}
+
 /* The exam of the model as it is now, and what it comes to. */
 static crd_status hold_exam(crd_train_run *r)
 {
@@ -297,8 +305,6 @@ static crd_status hold_exam(crd_train_run *r)
     crd_exam *exam = NULL;
     if (blocks->count == 0) return CRD_OK;
     CRD_TRY(crd_alloc(1, sizeof *exam, "the exam", &exam));
-    /* A step computes an example forward and twice backward; a tenth of all of them. */
-    const double voxels = (double)crd_trainer_chunk_voxels(r->trainer) * (double)r->options->batch;
     const crd_exam_plan plan = {.data = r->training,
                                 .model = r->model,
                                 .backend = crd_trainer_backend(r->trainer),
@@ -306,7 +312,7 @@ static crd_status hold_exam(crd_train_run *r)
                                 .baseline = r->baseline,
                                 .dist = r->dist,
                                 .monitor = r->monitor,
-                                .work = 0.3 * voxels * (double)r->progress.steps};
+                                .work = tenth_of_work(r)};
     status = crd_exam_hold(&plan, exam);
     if (status == CRD_ERR_CANCELLED) {
         CRD_FAIL(status, "stopped in the exam: all steps are done, and the same command with --resume finishes");
@@ -332,6 +338,38 @@ static crd_status hold_exam(crd_train_run *r)
 done:
     crd_free(&exam);
     return status;
+}
+
+/* How far the model as it is now errs on made-up changes of the scans: what predictions widen intervals by. */
+static crd_status try_changes(crd_train_run *r)
+{
+    static const char *const why[] = {
+        [CRD_TRIES_TOO_DEAR] = "the training was too short to pay for it",
+        [CRD_TRIES_UNLABELLED] = "no label that was learnt from lies where it could be tried",
+        [CRD_TRIES_BROKEN] = "it gives what isn't a finite number there",
+    };
+    const crd_tries_plan plan = {.data = r->training,
+                                 .model = r->model,
+                                 .backend = crd_trainer_backend(r->trainer),
+                                 .device = crd_trainer_device(r->trainer),
+                                 .dist = r->dist,
+                                 .monitor = r->monitor,
+                                 .seed = (uint64_t)r->options->seed,
+                                 .work = tenth_of_work(r)};
+    crd_tries_outcome outcome;
+    if (r->options->no_intervals) return CRD_OK;
+    const crd_status status = crd_tries_make(&plan, &r->model->info.systematic, &outcome);
+    if (status == CRD_ERR_CANCELLED) {
+        return crd_fail(status, "stopped while trying made-up changes of the scans: all steps are done, and the same "
+                                "command with --resume finishes");
+    }
+    CRD_PASS(status);
+    if (outcome == CRD_TRIES_DONE) return CRD_OK;
+    crd_info(r->monitor,
+             "the network wasn't tried on made-up changes of its scans, as %s: the 90 %% intervals of its volume "
+             "fractions will be those of the samples, which are too narrow",
+             why[outcome]);
+    return CRD_OK;
 }
 
 static crd_status fill_result(crd_train_run *r)
@@ -388,6 +426,7 @@ static crd_status save_models(crd_train_run *r)
     CRD_PASS(fill_result(r));
     CRD_PASS(hold_exam(r));
     r->result->heldout = r->model->info.heldout;
+    CRD_PASS(try_changes(r));
     CRD_PASS(save(r, r->options->output));
     if (isnan(p->best_valid_bce)) {
         if (crd_train_first(r)) (void)unlink(r->best_path); /* an earlier training's: it would pass for this one's */
@@ -398,7 +437,8 @@ static crd_status save_models(crd_train_run *r)
     if (best || last_is_best) return save(r, r->best_path); /* the same */
     CRD_PASS(load_best(r));
     CRD_PASS(calibrate(r, &other));
-    memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout); /* the exam was the other's */
+    memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout);       /* the exam was the other's, */
+    memset(&r->model->info.systematic, 0, sizeof r->model->info.systematic); /* and so were the tries */
     return save(r, r->best_path);
 }
 
