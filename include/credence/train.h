@@ -57,6 +57,7 @@ typedef struct crd_train_options {
     bool no_shuffle;
     char *augment;         /* "none", "flips", "full" */
     bool no_pieces;        /* of the scans, in the model */
+    bool no_intervals;     /* no made-up shifts at the end: intervals of predictions are those of the samples */
     crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
     char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;
