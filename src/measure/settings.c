@@ -26,6 +26,7 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
                 {"components", CRD_WANT_FRACTION | CRD_WANT_COMPONENTS},
                 {"chords", CRD_WANT_FRACTION | CRD_WANT_CHORDS},
                 {"s2", CRD_WANT_FRACTION | CRD_WANT_S2},
+                {"interfaces", CRD_WANT_FRACTION | CRD_WANT_INTERFACES},
                 {"thickness", CRD_WANT_FRACTION | CRD_WANT_THICKNESS},
                 {"transport", CRD_WANT_FRACTION | CRD_WANT_TRANSPORT}};
     const char *names[sizeof rows / sizeof rows[0]];
@@ -45,7 +46,7 @@ crd_status crd_parse_properties(const char *name, const char *text, unsigned *wa
             const char *nearest = crd_nearest_name(word, names, sizeof rows / sizeof rows[0]);
             return crd_fail(CRD_ERR_ARGUMENT,
                             "%s: '%.*s' is no group of properties; known are fast, all, fraction, surface, curvature, "
-                            "euler, components, chords, s2, thickness and transport%s%s%s",
+                            "euler, components, chords, s2, interfaces, thickness and transport%s%s%s",
                             name, (int)length, at, nearest != NULL ? "; did you mean " : "",
                             nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
         }
@@ -173,7 +174,7 @@ static const crd_setting rows[] = {
      .initial = "fast",
      .argument = "NAME,...",
      .help = "fast: all that one pass gives; all; or some of fraction, surface, curvature, euler, components, chords, "
-             "s2, thickness, transport (the last two take a pass for every realisation)",
+             "s2, interfaces, thickness, transport (the last two take a pass for every realisation)",
      .group = "Properties"},
     {.name = "connectivity",
      .kind = CRD_SETTING_INT,
