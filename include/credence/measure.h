@@ -50,6 +50,7 @@ typedef struct crd_measure_options {
 
     char *axis;           /* "zyx": along which transport is computed */
     double tolerance;     /* of its solver */
+    char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
     int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
 
     char *csv;        /* a file for the values; NULL: measure.csv in a run folder */

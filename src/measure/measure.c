@@ -195,6 +195,7 @@ static crd_status slow_passes(const job *j, crd_measurement *m)
                           .samples = asked > 0 && asked < all ? asked : all,
                           .memory_bytes = j->memory_bytes,
                           .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
+                          .fast = given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
                           .pool = j->pool,
                           .monitor = j->monitor};
     for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
@@ -203,7 +204,6 @@ static crd_status slow_passes(const job *j, crd_measurement *m)
     }
     if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
     CRD_PASS(crd_parse_axes("axis", given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
-    if (j->info->masked) return crd_measurement_note(m, "transport is computed in boxes, not in masks: it is left out");
     for (int64_t i = 0; i < j->phase_count; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_transport(&plan, m));

@@ -99,6 +99,17 @@ mv "$folder/classes/s_samples_64_b1.npy" "$folder/kept.npy"
 run measure "$folder/classes"; expect 1; err 's_samples_64_b1.npy of the run'
 mv "$folder/kept.npy" "$folder/classes/s_samples_64_b1.npy"
 
+# transport: details, in a mask, on coarse cells
+run measure "$folder/bits" -q --json --properties transport --axis x --slow-samples 4
+expect 0
+same "$(json '[[k for k in ("error", "flux_difference", "converged", "correction", "percolating_part") if k in p] for p in d["properties"][1:4]]')" "[['error', 'flux_difference', 'converged'], ['percolating_part'], []]"
+same "$(json 'd["properties"][1]["converged"]["values"], len(d["properties"][1]["values"])')" "[1, 1, 1, 1] 4"
+run measure "$folder/masked" --properties transport --axis z --slow-samples 2
+expect 0; err 'largest box in the middle of the mask: 12 x [0-9]+ x [0-9]+ voxels from 0,'
+run measure "$folder/bits" --properties transport --axis z --transport fast --slow-samples 2
+expect 0; err 'cells of 2x2x2 voxels, corrected by up to [0-9.]+ %'
+run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
+
 # segmentations
 run measure "$folder/seg.npy"
 expect 0; err "the spacing isn't known"; out '1/voxel'
