@@ -136,7 +136,7 @@ static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_BOTH, REAL, OF_
 
 #define TABLE(TITLE, ROWS)                                                                                             \
     {                                                                                                                  \
-        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0]                                            \
+        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0], .size = sizeof(crd_phantom_options)       \
     }
 
 static const crd_settings tables[] = {TABLE("phantom graphite", graphite_rows), TABLE("phantom weld", weld_rows)};

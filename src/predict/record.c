@@ -11,6 +11,7 @@
 #include "predict/mode.h"
 #include "predict/settings.h"
 #include "run/paths.h"
+#include "volume/views/lent.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
 
@@ -239,6 +240,7 @@ static crd_status out_of_memory(void)
 static crd_status replace_path(cJSON *settings, const char *key, const char *path)
 {
     char *whole = NULL;
+    if (crd_is_lent(path)) return CRD_OK;
     CRD_PASS(crd_absolute_path(path, &whole));
     cJSON_DeleteItemFromObject(settings, key);
     const bool added = cJSON_AddStringToObject(settings, key, whole) != NULL;

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "base/text.h"
 #include "dist/agree.h"
 #include "predict/certificate.h"
@@ -437,7 +438,7 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     return crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result);
 }
 
-crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
+static crd_status predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
 {
     crd_status status = CRD_OK;
     crd_predict_run *r = NULL;
@@ -469,5 +470,14 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     crd_run_log_end(&r->log);
     crd_request_free(&r->request);
     crd_free(&r);
+    return status;
+}
+
+crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
+{
+    crd_predict_options whole;
+    CRD_PASS(crd_settings_whole(&crd_predict_settings, options, &whole));
+    const crd_status status = predict(&whole, monitor, out);
+    crd_settings_whole_free(&crd_predict_settings, options, &whole);
     return status;
 }
