@@ -213,11 +213,15 @@ static crd_status name_of_scan(const char *file, char **out)
 static crd_status choose_format(crd_request *request, const char *file)
 {
     const char *wanted = request->options->format, *own = request->scan.format;
-    const bool no_file = crd_is_lent(request->options->scan);
+    const bool no_file = request->unfiled || crd_is_lent(request->options->scan);
     const bool replaced = no_file || strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
     const bool chosen = wanted != NULL && wanted[0] != '\0';
     const crd_format *format = NULL;
-    CRD_PASS(crd_format_to_write(chosen ? wanted : replaced ? "tiff" : own, &format, request->suffix));
+    CRD_PASS(crd_format_to_write(request->unfiled ? "npy"
+                                 : chosen         ? wanted
+                                 : replaced       ? "tiff"
+                                                  : own,
+                                 &format, request->suffix));
     request->format = format->name;
     if (!chosen && !replaced) crd_format_kind(format, file, request->suffix);
     return CRD_OK;
