@@ -35,7 +35,7 @@ from ._volumes import read_volume
 def build_description() -> str:
     """What the library was built with, a line each.
 
-    >>> "HDF5" in credence.build_description()
+    >>> "TIFF" in credence.build_description()
     True
     """
     return str(library.crd_build_description().decode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import tempfile
 from ctypes import c_void_p
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from ._job import Job, ProgressWish, run
 from ._library import ArgumentError, Options, check, library
 from ._result import Result
-from ._volumes import LentAll
+from ._volumes import LentAll, OwnFolder
 
 
 def _work(lent: LentAll, begin: Any) -> Any:
@@ -36,7 +35,7 @@ class Model:
     credence.SystemError: there-is-none.h5 can't be opened: No such file or directory
     """
 
-    def __init__(self, path: str | os.PathLike[str], _owner: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
         self.path = Path(path)
         self._owner = _owner
         handle = c_void_p()
@@ -63,16 +62,15 @@ class Model:
                 print(p.stage, p.done, p.total)
             r = job.result()
         """
-        owner = tempfile.TemporaryDirectory(prefix="credence-") if output is None else None
+        owner = OwnFolder() if output is None else None
         folder = os.path.join(owner.name, "run") if owner is not None else os.fspath(output or "")
-        for name in ("model", "scan", "dry_run"):
+        for name in ("model", "dry_run"):
             if name in options:
                 raise ArgumentError(f"{name} isn't an option here")
         lent = LentAll()
         try:
             values = {"format": "npy", "save_samples": "bits", **options}
-            if values.get("mask") is not None:
-                values["mask"] = values["mask"] if values["mask"] == "cylinder" else lent.add(values["mask"], "mask")
+            values["mask"] = lent.add_mask(values.get("mask"))
             values.update(model=os.fspath(self.path), scan=lent.add(scan, "scan"), output=folder)
             filled = Options("predict", values)
         except BaseException:
@@ -112,7 +110,7 @@ class Model:
 
 def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | None = None, **options: Any) -> "Job[Model]":
     """As `train`, but returns at once with a job that can be watched and stopped."""
-    owner = tempfile.TemporaryDirectory(prefix="credence-") if output is None else None
+    owner = OwnFolder() if output is None else None
     path = os.path.join(owner.name, "model.h5") if owner is not None else os.fspath(output or "")
     lent = LentAll()
     try:
@@ -121,8 +119,7 @@ def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | No
         for name in ("valid_scan", "valid_label"):
             if values.get(name) is not None:
                 values[name] = lent.add_each(values[name], name)
-        if values.get("mask") is not None:
-            values["mask"] = values["mask"] if values["mask"] == "cylinder" else lent.add(values["mask"], "mask")
+        values["mask"] = lent.add_mask(values.get("mask"))
         filled = Options("train", values)
         check(library.crd_train_apply_preset(filled.block, filled.given))
     except BaseException:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from ._library import ArgumentError, FormatError
 from ._pictures import number, picture, table
-from ._volumes import read_volume
+from ._volumes import OwnFolder, read_volume
 
 
 class VolumeFraction(NamedTuple):
@@ -36,7 +35,7 @@ class Result:
     result may be larger than memory. The folder of a result without an `output` is removed together with it.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], _owner: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
         self.folder = Path(folder)
         self._owner = _owner
         manifest = self.folder / "manifest.json"

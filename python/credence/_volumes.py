@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
+import tempfile
+import weakref
 from ctypes import c_int64, c_void_p
 from typing import Any, Sequence
 
@@ -125,6 +128,10 @@ class LentAll:
         each: Sequence[Any] = sources if several else [sources]
         return [self.add(source, name if i == 0 else f"{name}_{i + 1}") for i, source in enumerate(each)]
 
+    def add_mask(self, mask: Any) -> str | None:
+        """A volume, the word "cylinder", or nothing."""
+        return mask if mask is None or (isinstance(mask, str) and mask == "cylinder") else self.add(mask, "mask")
+
     def raise_errors(self) -> None:
         for lent in self._all:
             if lent.error is not None:
@@ -134,6 +141,14 @@ class LentAll:
         for lent in self._all:
             lent.close()
         self._all = []
+
+
+class OwnFolder:
+    """A temporary folder that goes away with the last object that holds it."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="credence-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 def read_volume(path: str | os.PathLike[str]) -> np.ndarray:

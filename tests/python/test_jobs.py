@@ -69,7 +69,7 @@ class Jobs(unittest.TestCase):
             (lambda: model.predict(path("absent.tif")), credence.SystemError, "absent.tif"),
             (lambda: model.predict(scan, sampels=3), credence.ArgumentError, "did you mean 'samples'"),
             (lambda: model.predict(scan, samples=-3), credence.ArgumentError, "samples"),
-            (lambda: model.predict(scan, scan="a"), credence.ArgumentError, "scan"),
+            (lambda: model.predict(scan, model="a"), credence.ArgumentError, "model"),
             (lambda: model.predict(scan, mask=scan[:4]), credence.Error, "mask"),
             (lambda: credence.train(scan, scan[:, :4]), credence.MismatchError, "label"),
             (lambda: credence.open_run(path("absent")), credence.ArgumentError, "no run folder"),
