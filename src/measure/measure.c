@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/settings/row.h"
+#include "base/settings/whole.h"
 #include "measure/interfaces.h"
 #include "measure/properties.h"
 #include "measure/settings.h"
@@ -267,7 +268,7 @@ done:
     return status;
 }
 
-crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out)
+static crd_status measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out)
 {
     crd_status status = CRD_OK;
     crd_measurement *m = NULL;
@@ -300,5 +301,14 @@ done:
     crd_pool_free(&j.pool);
     crd_free(&j.phases);
     crd_free(&j.lags);
+    return status;
+}
+
+crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out)
+{
+    crd_measure_options whole;
+    CRD_PASS(crd_settings_whole(&crd_measure_settings, options, &whole));
+    const crd_status status = measure(&whole, monitor, out);
+    crd_settings_whole_free(&crd_measure_settings, options, &whole);
     return status;
 }
