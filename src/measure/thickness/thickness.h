@@ -1,11 +1,11 @@
 /* Local thickness (Hildebrand & Rueegsegger 1997): the diameter of the largest ball that lies in the phase and holds
  * the voxel, over balls around voxels, exact for every radius. */
-#ifndef CRD_MEASURE_THICKNESS_H
-#define CRD_MEASURE_THICKNESS_H
+#ifndef CRD_MEASURE_THICKNESS_THICKNESS_H
+#define CRD_MEASURE_THICKNESS_THICKNESS_H
 
-#include "measure/distance.h"
+#include "measure/thickness/distance.h"
 
-/* How many voxels have which squared radius, in the unit of measure/distance.h; falling. */
+/* How many voxels have which squared radius, in the unit of measure/thickness/distance.h; falling. */
 typedef struct crd_thickness {
     int64_t *radii, *voxels;
     int64_t count;

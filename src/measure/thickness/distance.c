@@ -1,4 +1,4 @@
-#include "measure/distance.h"
+#include "measure/thickness/distance.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "measure/centres.h"
+#include "measure/thickness/centres.h"
 
 #include <math.h>
 #include <stdlib.h>

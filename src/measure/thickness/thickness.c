@@ -1,10 +1,10 @@
-#include "measure/thickness.h"
+#include "measure/thickness/thickness.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "measure/centres.h"
+#include "measure/thickness/centres.h"
 
 enum { SLAB = 32, HALO = 16 };
 

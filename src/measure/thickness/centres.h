@@ -1,8 +1,8 @@
 /* Inside src/measure: the centres of balls that may be the largest somewhere. */
-#ifndef CRD_MEASURE_CENTRES_H
-#define CRD_MEASURE_CENTRES_H
+#ifndef CRD_MEASURE_THICKNESS_CENTRES_H
+#define CRD_MEASURE_THICKNESS_CENTRES_H
 
-#include "measure/distance.h"
+#include "measure/thickness/distance.h"
 
 typedef struct crd_centre {
     int64_t radius; /* squared */

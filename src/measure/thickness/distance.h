@@ -2,8 +2,8 @@
  *
  * Squared distances are whole numbers, multiples of 2^-20 of the smallest voxel edge's square, so that comparisons are
  * exact and the same everywhere. */
-#ifndef CRD_MEASURE_DISTANCE_H
-#define CRD_MEASURE_DISTANCE_H
+#ifndef CRD_MEASURE_THICKNESS_DISTANCE_H
+#define CRD_MEASURE_THICKNESS_DISTANCE_H
 
 #include "measure/bitmap.h"
 
