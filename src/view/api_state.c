@@ -80,6 +80,8 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     crd_text_json(&text, scan->info.unit);
     crd_text_print(&text, ",\"type\":\"%s\"},\"tile\":%d,\"event\":%lld", crd_type_name(scan->info.type), CRD_TILE_EDGE,
                    (long long)crd_events_last(view->events));
+    crd_text_print(&text, ",\"regions\":%s,\"project\":", view->looker.survey != NULL ? "true" : "false");
+    crd_text_json(&text, crd_project_folder(view->project));
     add_colours(&text);
     crd_text_add(&text, ",\"layers\":[");
     for (int i = 0; i < view->layers.count; i++) add_layer(&text, view, i);

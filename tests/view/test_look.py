@@ -1,11 +1,11 @@
 """The page in a real browser: planes, moves, window, links, colours, keyboard, names."""
-import json
 import os
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, Keys, Page, Server, np, run  # noqa: E402
+from browser import FOLDER, PROGRAM, Keys, Page, Server, np, run  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -18,6 +18,14 @@ np.save(os.path.join(FOLDER, "label.npy"), inside)
 np.save(os.path.join(FOLDER, "run/scan_prob.npy"), inside * 255)
 np.save(os.path.join(FOLDER, "run/scan_seg.npy"), inside)
 np.save(os.path.join(FOLDER, "run/scan_unc.npy"), (inside * 128).astype(np.uint8))
+os.makedirs(os.path.join(FOLDER, "spots"))
+spots = np.zeros(SHAPE, np.uint8)
+for k, corner in enumerate(((4, 20, 30), (30, 200, 300), (44, 100, 380), (12, 250, 90))):
+    spots[tuple(slice(at, at + 10) for at in corner)] = 250 - 20 * k
+np.save(os.path.join(FOLDER, "spots/scan_prob.npy"), inside * 255)
+np.save(os.path.join(FOLDER, "spots/scan_seg.npy"), inside)
+np.save(os.path.join(FOLDER, "spots/scan_unc.npy"), spots)
+subprocess.run([PROGRAM, "convert", "scan.npy", "packed.nii.gz", "--quiet"], cwd=FOLDER, check=True)
 SPACING = ("--spacing", "1.3,0.65,0.65,um")
 
 
@@ -209,6 +217,43 @@ def test_keyboard():
         page.js("localStorage.removeItem('credence-letters')")
 
 
+def test_regions():
+    """N goes through all regions, centres them and draws their box; K ticks, and ticks stay."""
+    with Both("scan.npy", "--run", "spots") as page:
+        page.until("return page.regions.list.length > 0", "regions come")
+        count = page.js("return page.regions.list.length")
+        centres = page.js("return page.regions.list.map(region => region.centre)")
+        seen = []
+        for _ in range(count):
+            page.canvas(0).send_keys("n")
+            seen.append(page.place())
+        assert seen == centres, f"N goes through {seen}, not {centres}"
+        assert page.find("#panel-regions").is_displayed() and page.js("return page.regions.current === page.regions.list.at(-1)")
+        page.canvas(0).send_keys("n")  # around to the first
+        page.canvas(0).send_keys("k")
+        page.until("return page.regions.list[0].looked", "K ticks")
+        page.canvas(0).send_keys("n")
+        page.actions().key_down(Keys.SHIFT).send_keys("n").key_up(Keys.SHIFT).perform()
+        assert page.place() == centres[-1], "the ticked one is left out"
+        page.until("return document.querySelectorAll('.regions img').length > 0 && [...document.querySelectorAll('.regions img')].every(image => image.naturalWidth > 0)", "thumbnails")
+        page.picture("regions")
+        page.js("location.reload()")
+        page.until("return window.page?.regions?.list.length > 0", "again")
+        assert page.js("return page.regions.list[0].looked"), "a tick outlives the tab"
+        page.js("const s = document.querySelector('#panel-regions select'); s.value = 'mean'; s.dispatchEvent(new Event('change'))")
+        page.until("return page.regions.list[0]?.number === 1000", "the other order")
+
+
+def test_packed_stack():
+    """Planes across a packed stack: coarse, then sharp, and never a complaint."""
+    with Both("packed.nii.gz") as page:
+        page.until("return page.view.layers[0].revision >= 2", "all of it is read", 60)
+        page.js("page.view.setZoom(2); page.view.cross = false; page.view.goTo([30, 150, 210], true)")
+        page.until_drawn()
+        seen, wanted = page.pixel_at(2, [30, 150, 210])[0], grey_of(page, float(scan[30, 150, 210]))
+        assert abs(seen - max(0, min(255, wanted))) <= 2.5, f"sharp across x: {seen}, not {wanted}"
+
+
 def contrast(a, b):
     def light(colour):
         parts = [c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
@@ -313,5 +358,5 @@ def test_wrong_key():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_keyboard, test_names_and_contrast,
+    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_regions, test_packed_stack, test_keyboard, test_names_and_contrast,
                   test_small_and_large, test_without_webgl, test_server_gone_and_back, test_wrong_key]))
