@@ -95,15 +95,50 @@ static void print_json(const crd_predict_options *options, const crd_predict_res
     cli_json_int(&json, "chunks", r->chunks);
     cli_json_int(&json, "computed", r->computed);
     cli_json_int(&json, "samples", r->samples);
-    cli_json_real(&json, "volume_fraction", r->volume_fraction);
-    cli_json_reals(&json, "volume_fraction_interval", (double[]){r->fraction_low, r->fraction_high}, 2);
+    if (r->class_count == 0) {
+        cli_json_real(&json, "volume_fraction", r->volume_fraction);
+        cli_json_reals(&json, "volume_fraction_interval", (double[]){r->fraction_low, r->fraction_high}, 2);
+    } else {
+        cli_json_open(&json, "classes", '[');
+        for (int i = 0; i < r->class_count; i++) {
+            const crd_class_result *class = &r->classes[i];
+            cli_json_open(&json, NULL, '{');
+            cli_json_text(&json, "name", class->name);
+            cli_json_real(&json, "volume_fraction", class->volume_fraction);
+            cli_json_reals(&json, "volume_fraction_interval", (double[]){class->fraction_low, class->fraction_high}, 2);
+            cli_json_close(&json);
+        }
+        cli_json_close(&json);
+    }
     cli_json_real(&json, "mean_uncertainty", r->mean_uncertainty);
     cli_json_real(&json, "seconds", r->seconds);
     cli_json_close(&json);
 }
 
+/* "run: volume fractions of the segmentation pore 0.4012 (percentiles 33-67 of the samples 0.3998 to 0.4023), ..." */
+static void print_classes(const crd_predict_options *options, const crd_predict_result *r)
+{
+    printf("%s: volume fractions of the segmentation", options->output);
+    for (int i = 0; i < r->class_count; i++) {
+        const crd_class_result *class = &r->classes[i];
+        printf("%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
+        if (isnan(class->fraction_low) || options->intervals.count == 0) continue;
+        printf(" (");
+        if (i == 0) {
+            printf("percentiles %g-%g of the samples ", options->intervals.items[0].low,
+                   options->intervals.items[0].high);
+        }
+        printf("%.4f to %.4f)", class->fraction_low, class->fraction_high);
+    }
+    printf("; mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+}
+
 static void print_text(const crd_predict_options *options, const crd_predict_result *r)
 {
+    if (r->class_count > 0) {
+        print_classes(options, r);
+        return;
+    }
     printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
     if (!isnan(r->fraction_low) && options->intervals.count > 0) {
         printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,

@@ -237,6 +237,10 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_FLAG,
      .offset = AT(std),
      .help = "write the standard deviation of the samples, too: _std"},
+    {.name = "unc-by-class",
+     .kind = CRD_SETTING_FLAG,
+     .offset = AT(unc_by_class),
+     .help = "more than two classes: write the uncertainty of every one, too: _unc_NAME"},
     {.name = "bounds",
      .kind = CRD_SETTING_PAIRS,
      .offset = AT(bounds),
@@ -341,9 +345,11 @@ crd_status crd_predict_record(const crd_predict_options *options, bool seamless,
     *out = cJSON_Parse(text);
     crd_settings_free_text(&text);
     if (*out == NULL) return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
-    if (!options->preview) cJSON_DeleteItemFromObject(*out, "preview");
-    const char *const without[] = {seamless ? "step" : "mode", seamless ? "trim" : "norms", seamless ? "chunk" : "halo",
-                                   seamless ? "aggregate" : "tile"};
-    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) cJSON_DeleteItemFromObject(*out, without[i]);
+    const char *const without[] = {seamless ? "step" : "mode",          seamless ? "trim" : "norms",
+                                   seamless ? "chunk" : "halo",         seamless ? "aggregate" : "tile",
+                                   options->preview ? NULL : "preview", options->unc_by_class ? NULL : "unc-by-class"};
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        if (without[i] != NULL) cJSON_DeleteItemFromObject(*out, without[i]);
+    }
     return CRD_OK;
 }

@@ -35,6 +35,9 @@ typedef struct crd_run_class {
     double value; /* in the segmentation */
     double segmentation, mean, interval90[2];
     crd_real_list samples;
+    /* With more than two classes, as `fraction` below has them of two. */
+    double mean_probability;
+    double (*intervals)[2]; /* by interval; NULL: there are none */
 } crd_run_class;
 
 /* What isn't known is NaN, 0, NULL or, where it goes into tables, "". */
@@ -93,7 +96,7 @@ typedef struct crd_manifest {
         double mean, mean_cut, mean_probability;
         double interval90[2];  /* its 5th and 95th percentile over the realisations */
         crd_real_list samples; /* of each realisation; none where draws differ from chunk to chunk */
-    } fraction;                /* of the foreground */
+    } fraction;                /* of the second of two classes; NaN, and no samples, where there are more */
     crd_run_class *classes;
     int64_t class_count;
     struct {
