@@ -74,6 +74,7 @@ typedef struct crd_predict_options {
     crd_pair_list intervals;   /* of percentiles: the first is `_unc`; none: 33-67 */
     crd_real_list percentiles; /* volumes of their own */
     bool std;
+    bool entropy;         /* `_entropy` of the probabilities, in bits, and its parts `_aleatoric` and `_epistemic` */
     bool unc_by_class;    /* with more than two classes: `_unc_NAME` of every one */
     crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
     char *save_samples;   /* "none", "bits", "u8", "u16" or "f32" */

@@ -207,6 +207,7 @@ crd_status crd_certificate_make(crd_predict_run *r, crd_certificate *out)
     crd_request_predictor(request, &tile.plan);
     tile.plan.samples = least(SAMPLES, request->samples);
     tile.plan.keep_samples = false;
+    tile.plan.entropy = false;
     tile.plan.any_order = 0;
     tile.plan.moments = r->moments;
     tile.plan.memory_saving = CRD_MEMORY_SAVING_MOST;

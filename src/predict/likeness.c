@@ -70,6 +70,7 @@ crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
     }
     if (plan.samples > SAMPLES) plan.samples = SAMPLES;
     plan.keep_samples = false;
+    plan.entropy = false;
     plan.any_order = 0;
     plan.moments = r->moments;
     plan.memory_saving = CRD_MEMORY_SAVING_MOST;

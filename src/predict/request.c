@@ -330,5 +330,6 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
     for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
         if (request->quantities[i].kind == CRD_DEVIATION) out->standard_deviation = true;
+        if (request->quantities[i].kind == CRD_ALEATORIC) out->entropy = true;
     }
 }

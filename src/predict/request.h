@@ -18,10 +18,13 @@ typedef enum crd_quantity_kind {
     CRD_WIDTH, /* of an interval of percentiles */
     CRD_PERCENTILE,
     CRD_DEVIATION,
-    CRD_SAMPLE, /* one realisation */
+    CRD_SAMPLE,    /* one realisation */
+    CRD_ALEATORIC, /* the mean of the samples' entropies, in bits; the last of those that are averaged */
     /* Made of those, once they are final (predict/quantities/derive.h). */
     CRD_CLASS,       /* the most probable class, as its value in the labels */
     CRD_CLASS_WIDTH, /* WIDTH of that class */
+    CRD_ENTROPY,     /* of the probabilities, in bits */
+    CRD_EPISTEMIC,   /* what ALEATORIC is less than that */
     /* Made of the samples. */
     CRD_SAMPLE_BITS /* 64 of them, a bit each: where it is above one half, or a bit of its class's number */
 } crd_quantity_kind;

@@ -16,6 +16,9 @@ typedef enum crd_output_role {
     CRD_OUTPUT_CLASS_UNCERTAINTY, /* the same of one class */
     CRD_OUTPUT_PERCENTILE,
     CRD_OUTPUT_DEVIATION,
+    CRD_OUTPUT_ENTROPY,   /* of the probabilities, in bits, */
+    CRD_OUTPUT_ALEATORIC, /* and its parts: the mean of the samples' entropies, */
+    CRD_OUTPUT_EPISTEMIC, /* and the rest */
     CRD_OUTPUT_LOWER_BOUND,
     CRD_OUTPUT_UPPER_BOUND,
     CRD_OUTPUT_SAMPLE,      /* one realisation; in the order of their numbers, of one those of all classes together */
@@ -32,6 +35,7 @@ typedef struct crd_output {
     const char *class_name; /* of the class that it is of; NULL: of all, or of the foreground. Borrowed */
     /* While it is being made; not recorded. */
     int64_t quantity; /* which of a voxel's numbers it holds, as predict counts them */
+    double largest;   /* that the number can be: what the largest of u8 or u16 stands for */
     bool cut;         /* it is 1 where that number is above one half, and else 0 */
 } crd_output;
 

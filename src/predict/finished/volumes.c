@@ -21,12 +21,13 @@ enum {
 
 void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
+    const double steps = (output->type == CRD_U8 ? 255.0 : 65535.0) / output->largest;
     if (output->cut) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
     } else if (output->type == CRD_U8) {
-        for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)lrint((double)values[i] * 255.0);
+        for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)lrint((double)values[i] * steps);
     } else {
-        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = (uint16_t)lrint((double)values[i] * 65535.0);
+        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = (uint16_t)lrint((double)values[i] * steps);
     }
 }
 

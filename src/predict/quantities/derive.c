@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "ops/entropy.h"
 
 void crd_derive_classes(const float *const *planes, int count, int64_t voxels, uint8_t *best, float *largest)
 {
@@ -59,6 +60,28 @@ static void find_planes(const crd_request *request, void *const *rows, const crd
     }
 }
 
+/* Of one row of probabilities for each plane. */
+static void store_entropy(const float *const *planes, int count, int64_t voxels, float *to)
+{
+    double sums[CRD_DERIVE_VOXELS] = {0};
+    for (int k = 0; k < count; k++) {
+        for (int64_t i = 0; i < voxels; i++) sums[i] += crd_entropy_term((double)planes[k][i]);
+    }
+    for (int64_t i = 0; count == 1 && i < voxels; i++) sums[i] += crd_entropy_term(1.0 - (double)planes[0][i]);
+    for (int64_t i = 0; i < voxels; i++) to[i] = (float)sums[i];
+}
+
+/* Both parts are rounded on their own, which may leave less than nothing. */
+static void store_epistemic(const crd_request *request, void *const *rows, int64_t first, int64_t voxels, float *to)
+{
+    const float *parts[2] = {NULL, NULL};
+    for (int64_t q = 0; q < request->quantity_count; q++) {
+        if (request->quantities[q].kind == CRD_ENTROPY) parts[0] = (const float *)rows[q] + first;
+        if (request->quantities[q].kind == CRD_ALEATORIC) parts[1] = (const float *)rows[q] + first;
+    }
+    for (int64_t i = 0; i < voxels; i++) to[i] = parts[0][i] > parts[1][i] ? parts[0][i] - parts[1][i] : 0.0f;
+}
+
 static void fill(const crd_request *request, void *const *rows, int64_t first, int64_t voxels)
 {
     const float *planes[CRD_CLASSES_MAX], *widths[CRD_CLASSES_MAX];
@@ -70,6 +93,8 @@ static void fill(const crd_request *request, void *const *rows, int64_t first, i
         const crd_quantity *quantity = &request->quantities[q];
         void *to = (char *)rows[q] + (size_t)first * crd_type_size(quantity->stored);
         if (quantity->kind == CRD_CLASS) store_classes(request, best, voxels, quantity->stored, to);
+        if (quantity->kind == CRD_ENTROPY) store_entropy(planes, request->planes, voxels, to);
+        if (quantity->kind == CRD_EPISTEMIC) store_epistemic(request, rows, first, voxels, to);
         if (quantity->kind == CRD_CLASS_WIDTH) {
             const crd_quantity width = {.kind = CRD_WIDTH, .low = quantity->low, .high = quantity->high};
             find_planes(request, rows, &width, first, widths);

@@ -132,6 +132,8 @@ static void add_averaged(crd_request *request, const crd_pair *bounds)
         add_planes(request, (crd_quantity){.kind = CRD_SAMPLE, .low = s, .high = s, .stored = sample_type(request)},
                    name);
     }
+    if (options->entropy)
+        add_quantity(request, (crd_quantity){.kind = CRD_ALEATORIC, .stored = CRD_F32}, "aleatoric", "");
     request->averaged_count = request->quantity_count;
 }
 
@@ -177,6 +179,10 @@ static void add_made(crd_request *request)
             (crd_quantity){.kind = CRD_CLASS_WIDTH, .low = interval->low, .high = interval->high, .stored = CRD_F32},
             "unc", interval->text);
     }
+    if (request->options->entropy) {
+        add_quantity(request, (crd_quantity){.kind = CRD_ENTROPY, .stored = CRD_F32}, "entropy", "");
+        add_quantity(request, (crd_quantity){.kind = CRD_EPISTEMIC, .stored = CRD_F32}, "epistemic", "");
+    }
     for (int plane = 0; request->save_bits && plane < bit_planes(request); plane++) {
         for (int64_t s = 0; s < request->samples; s += 64) {
             char name[48], bit[16] = "";
@@ -195,7 +201,7 @@ static void add_made(crd_request *request)
 
 static double scale_of(crd_type type)
 {
-    return type == CRD_U8 ? 1.0 / 255.0 : type == CRD_U16 ? 1.0 / 65535.0 : 1.0;
+    return type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0;
 }
 
 /* `which` it is, of several of one role; else "". A volume that is there is named once. */
@@ -204,7 +210,8 @@ static crd_status add_output(crd_request *request, crd_output_role role, int64_t
 {
     const crd_quantity *q = &request->quantities[quantity];
     const bool of_percents = q->kind == CRD_WIDTH || q->kind == CRD_CLASS_WIDTH || q->kind == CRD_PERCENTILE;
-    const bool of_class = request->planes > 1 && q->kind < CRD_CLASS;
+    const bool of_class = request->planes > 1 && q->kind <= CRD_SAMPLE;
+    const bool of_bits = q->kind == CRD_ALEATORIC || q->kind == CRD_ENTROPY || q->kind == CRD_EPISTEMIC;
     const bool bound = role == CRD_OUTPUT_LOWER_BOUND || role == CRD_OUTPUT_UPPER_BOUND;
     crd_output output = {.role = role,
                          .type = type,
@@ -212,8 +219,10 @@ static crd_status add_output(crd_request *request, crd_output_role role, int64_t
                                       of_percents ? request->percentiles[q->high] : (double)NAN},
                          .class_name = of_class ? request->classes[q->plane].name : NULL,
                          .quantity = quantity,
+                         .largest = of_bits ? bit_planes(request) : 1,
                          .cut = bound || (role == CRD_OUTPUT_SEGMENTATION && q->kind == CRD_PROBABILITY)};
-    output.scale = output.cut || q->kind == CRD_CLASS ? 1.0 : scale_of(type);
+    const bool scaled = !output.cut && q->kind != CRD_CLASS && (type == CRD_U8 || type == CRD_U16);
+    output.scale = scaled ? output.largest * scale_of(type) : 1.0;
     for (int64_t i = 0; i < request->output_count; i++) {
         if (request->outputs[i].role == role && request->outputs[i].quantity == quantity) return CRD_OK;
     }
@@ -263,6 +272,15 @@ static crd_status add_percentiles(crd_request *request, const crd_pair *bounds, 
     }
     if (request->options->std) {
         CRD_PASS(add_outputs(request, CRD_OUTPUT_DEVIATION, (crd_quantity){.kind = CRD_DEVIATION}, type, ""));
+    }
+    for (int i = 0; request->options->entropy && i < 3; i++) {
+        static const struct {
+            crd_output_role role;
+            crd_quantity_kind kind;
+        } parts[] = {{CRD_OUTPUT_ENTROPY, CRD_ENTROPY},
+                     {CRD_OUTPUT_ALEATORIC, CRD_ALEATORIC},
+                     {CRD_OUTPUT_EPISTEMIC, CRD_EPISTEMIC}};
+        CRD_PASS(add_output(request, parts[i].role, find_quantity(request, parts[i].kind, 0, 0, 0), type, ""));
     }
     for (int side = 0; bounds != NULL && side < 2; side++) {
         const int64_t row = row_of(request, side == 0 ? bounds->low : bounds->high);
@@ -354,7 +372,7 @@ crd_status crd_request_outputs(crd_request *request)
     CRD_PASS(collect_percentiles(request, &intervals, bounds));
     const int64_t by_plane =
         4 + request->interval_count + options->percentiles.count + (request->save_samples ? request->samples : 0);
-    const int64_t most = request->planes * by_plane + 1 + request->interval_count + 4 * (request->samples / 64 + 1);
+    const int64_t most = request->planes * by_plane + 4 + request->interval_count + 4 * (request->samples / 64 + 1);
     CRD_PASS(crd_alloc(request->interval_count, sizeof *request->intervals, "the intervals", &request->intervals));
     CRD_PASS(crd_alloc(most, sizeof *request->quantities, "the list of quantities", &request->quantities));
     CRD_PASS(crd_alloc(most, sizeof *request->outputs, "the list of volumes", &request->outputs));

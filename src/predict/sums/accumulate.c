@@ -177,6 +177,8 @@ static addend addend_of(const crd_request *request, const crd_chunk_result *resu
         return (addend){.plus = result->percentiles[q->low] + plane};
     case CRD_WIDTH:
         return (addend){.plus = result->percentiles[q->high] + plane, .minus = result->percentiles[q->low] + plane};
+    case CRD_ALEATORIC:
+        return (addend){.plus = result->entropy};
     default: /* a sample: no other is averaged */
         return (addend){.real = result->samples + q->low * request->planes * voxels + plane};
     }

@@ -51,9 +51,14 @@ static void divide_row(const crd_accumulator *a, const crd_patch *p, int64_t y, 
 static void finish_tile(const crd_accumulator *a, const crd_patch *p, int64_t q, const void *tile, int worker,
                         const crd_slice *out)
 {
+    const crd_quantity *quantity = &a->request->quantities[q];
     for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-        divide_row(a, p, y, denominators_of(a, worker, out->z, y, p->begin[1], p->end[1]), tile,
-                   a->request->quantities[q].stored, y * a->request->box.size[2] + p->begin[1], out->voxels[q]);
+        const int64_t at = y * a->request->box.size[2] + p->begin[1], count = p->end[1] - p->begin[1];
+        divide_row(a, p, y, denominators_of(a, worker, out->z, y, p->begin[1], p->end[1]), tile, quantity->stored, at,
+                   out->voxels[q]);
+        if (quantity->kind != CRD_ALEATORIC) continue;
+        float *bits = (float *)out->voxels[q] + at; /* entropies are sums of 2^-22 */
+        for (int64_t i = 0; i < count; i++) bits[i] *= 4.0f;
     }
 }
 
@@ -244,6 +249,21 @@ static void keep_samples(const crd_accumulator *a, const crd_patch *p, const crd
     }
 }
 
+/* The summary isn't needed yet, and has room for them. */
+static void keep_entropies(const crd_accumulator *a, const crd_patch *p, const crd_slice *out)
+{
+    const crd_request *request = a->request;
+    const int64_t columns = p->end[1] - p->begin[1], voxels = columns * (p->end[0] - p->begin[0]);
+    for (int64_t q = 0; q < request->averaged_count; q++) {
+        if (request->quantities[q].kind != CRD_ALEATORIC) continue;
+        a->ops->entropy(a->pool, a->values, request->samples, request->planes, voxels, a->summary);
+        for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
+            memcpy((float *)out->voxels[q] + y * request->box.size[2] + p->begin[1],
+                   a->summary + (y - p->begin[0]) * columns, (size_t)columns * sizeof *a->summary);
+        }
+    }
+}
+
 static crd_status finish_samples(crd_accumulator *a, const crd_patch *p, crd_slice *out)
 {
     enum { MEAN, DEVIATION, FIRST_PERCENTILE };
@@ -251,11 +271,12 @@ static crd_status finish_samples(crd_accumulator *a, const crd_patch *p, crd_sli
     const int64_t values = request->planes * (p->end[1] - p->begin[1]) * (p->end[0] - p->begin[0]);
     CRD_PASS(average_samples(a, p, out->z));
     keep_samples(a, p, out);
+    keep_entropies(a, p, out);
     a->ops->summarise(a->pool, a->values, request->samples, values, values, request->percentiles,
                       request->percentile_count, a->summary);
     for (int64_t q = 0; q < request->averaged_count; q++) {
         const crd_quantity *quantity = &request->quantities[q];
-        if (quantity->kind == CRD_SAMPLE) continue;
+        if (quantity->kind == CRD_SAMPLE || quantity->kind == CRD_ALEATORIC) continue;
         const int64_t row = quantity->kind == CRD_PROBABILITY ? MEAN
                             : quantity->kind == CRD_DEVIATION ? DEVIATION
                                                               : FIRST_PERCENTILE + quantity->high;

@@ -164,8 +164,10 @@ static void take_row(const filling *f, int64_t q, int64_t from, int64_t count, v
         take_bits(result->above + quantity->low / 64 * request->planes * voxels + from, voxels, request->planes,
                   quantity->plane, count, to);
         break;
-    case CRD_CLASS:
-    case CRD_CLASS_WIDTH:
+    case CRD_ALEATORIC:
+        for (int64_t i = 0; i < count; i++) ((float *)to)[i] = (float)result->entropy[from + i] * 0x1p-22f;
+        break;
+    default: /* made of these */
         break;
     }
 }
