@@ -97,8 +97,9 @@ CRD_API extern const crd_settings crd_predict_settings;
 typedef struct crd_class_result {
     char name[CRD_CLASS_NAME_TEXT];
     double volume_fraction; /* share of voxels that are of it in the segmentation */
-    double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
+    double fraction_low;    /* and what crd_predict_result has of two classes */
     double fraction_high;
+    double fraction_mean, fraction_interval90[2], fraction_systematic;
 } crd_class_result;
 
 /* What came of a run. */
@@ -109,9 +110,12 @@ typedef struct crd_predict_result {
     double volume_fraction; /* share of voxels with probability above one half; NaN with more than two classes */
     double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
     double fraction_high;
-    double mean_uncertainty; /* of the first interval */
-    double seconds;          /* of this call */
-    int class_count;         /* 0 where there are two */
+    double fraction_mean;          /* of the realisations' volume fractions; NaN without shared draws */
+    double fraction_interval90[2]; /* around it, of 90 %; it holds the truth so often only where the next is known */
+    double fraction_systematic;    /* what the interval adds for errors of whole scans; NaN: the model knows of none */
+    double mean_uncertainty;       /* of the first interval */
+    double seconds;                /* of this call */
+    int class_count;               /* 0 where there are two */
     crd_class_result classes[CRD_CLASSES_MAX];
 } crd_predict_result;
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "predict/mode.h"
 #include "predict/settings.h"
+#include "predict/sums/widen.h"
 #include "run/paths.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
@@ -18,8 +19,8 @@ __extension__ typedef unsigned __int128 wide_sum;
 /* Sums over all of the box. */
 typedef struct totals {
     int64_t inside;
-    int64_t voxels[CRD_CLASSES_MAX];       /* of the segmentation, by plane */
-    wide_sum probability[CRD_CLASSES_MAX]; /* as the intervals */
+    int64_t voxels[CRD_CLASSES_MAX];                                /* of the segmentation, by plane */
+    wide_sum probability[CRD_CLASSES_MAX], spread[CRD_CLASSES_MAX]; /* as the intervals */
     wide_sum doubt;
     wide_sum *intervals; /* sums of round(value * 2^32) */
     double *least, *most;
@@ -54,6 +55,7 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
             const uint64_t *words = sums + CRD_SUM_FIRST_CLASS + plane * CRD_CLASS_WORDS;
             t->voxels[plane] += (int64_t)words[CRD_CLASS_VOXELS];
             t->probability[plane] += words[CRD_CLASS_PROBABILITY];
+            t->spread[plane] += words[CRD_CLASS_SPREAD];
         }
         t->doubt += sums[crd_slice_first_interval(request) - 1];
         for (int64_t i = 0; i < request->interval_count; i++) {
@@ -131,11 +133,13 @@ static crd_status fill_intervals(const crd_request *request, const totals *t, cr
 /* What the samples' volume fractions of a plane's class say of it, where draws are the same for all chunks. */
 static crd_status fill_class(const crd_request *request, const totals *t, int plane, crd_run_class *out)
 {
+    const int number = request->planes > 1 ? plane : 1;
     crd_status status = CRD_OK;
     double *sorted = NULL;
     const int64_t count = request->samples;
     out->segmentation = (double)t->voxels[plane] / (double)t->inside;
     out->mean_probability = mean_of(t, t->probability[plane]);
+    out->interval90[0] = out->interval90[1] = out->systematic = (double)NAN;
     if (t->fractions == NULL) return CRD_OK;
     out->samples = (crd_real_list){.items = t->fractions + plane * count, .count = count};
     CRD_TRY(crd_alloc(count, sizeof *sorted, "the volume fractions", &sorted));
@@ -144,6 +148,9 @@ static crd_status fill_class(const crd_request *request, const totals *t, int pl
     for (int64_t i = 0; i < count; i++) out->mean += sorted[i] / (double)count;
     out->interval90[0] = percentile(sorted, count, 5.0);
     out->interval90[1] = percentile(sorted, count, 95.0);
+    out->systematic =
+        crd_systematic_term(&crd_model_describe(request->model)->systematic, number, mean_of(t, t->spread[plane]));
+    crd_interval_widen(out->mean, out->systematic, out->interval90);
     CRD_TRY(crd_alloc(request->interval_count, sizeof *out->intervals, "the volume fractions", &out->intervals));
     for (int64_t i = 0; i < request->interval_count; i++) {
         const crd_interval *interval = &request->intervals[i];
@@ -164,6 +171,7 @@ static crd_status fill_two_classes(const crd_request *request, crd_manifest *m)
     m->fraction.mean = m->fraction.mean_cut = one->mean;
     m->fraction.samples = one->samples;
     memcpy(m->fraction.interval90, one->interval90, sizeof one->interval90);
+    m->fraction.systematic = other->systematic = one->systematic;
     for (int64_t i = 0; one->intervals != NULL && i < request->interval_count; i++) {
         memcpy(m->intervals[i].fractions, one->intervals[i], sizeof one->intervals[i]);
     }
@@ -190,7 +198,8 @@ static crd_status fill_classes(const crd_request *request, const totals *t, crd_
         CRD_PASS(fill_class(request, t, 0, &m->classes[1]));
         return fill_two_classes(request, m);
     }
-    m->fraction.segmentation = (double)NAN;
+    m->fraction.segmentation = m->fraction.systematic = (double)NAN;
+    m->fraction.interval90[0] = m->fraction.interval90[1] = (double)NAN;
     for (int k = 0; k < request->planes; k++) CRD_PASS(fill_class(request, t, k, &m->classes[k]));
     return CRD_OK;
 }
@@ -311,6 +320,9 @@ void crd_record_result(const crd_manifest *m, crd_predict_result *result)
     result->volume_fraction = m->fraction.segmentation;
     result->fraction_low = m->uncertainty.fractions[0];
     result->fraction_high = m->uncertainty.fractions[1];
+    result->fraction_mean = m->fraction.samples.count > 0 ? m->fraction.mean : (double)NAN;
+    memcpy(result->fraction_interval90, m->fraction.interval90, sizeof result->fraction_interval90);
+    result->fraction_systematic = m->fraction.systematic;
     result->mean_uncertainty = m->uncertainty.mean;
     result->class_count = 0;
     for (int64_t i = 0; m->class_count > 2 && i < m->class_count && i < CRD_CLASSES_MAX; i++) {
@@ -318,7 +330,10 @@ void crd_record_result(const crd_manifest *m, crd_predict_result *result)
         crd_class_result *out = &result->classes[result->class_count++];
         *out = (crd_class_result){.volume_fraction = class->segmentation,
                                   .fraction_low = class->intervals != NULL ? class->intervals[0][0] : (double)NAN,
-                                  .fraction_high = class->intervals != NULL ? class->intervals[0][1] : (double)NAN};
+                                  .fraction_high = class->intervals != NULL ? class->intervals[0][1] : (double)NAN,
+                                  .fraction_mean = class->samples.count > 0 ? class->mean : (double)NAN,
+                                  .fraction_interval90 = {class->interval90[0], class->interval90[1]},
+                                  .fraction_systematic = class->systematic};
         snprintf(out->name, sizeof out->name, "%s", class->name);
     }
 }

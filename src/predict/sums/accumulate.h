@@ -15,11 +15,11 @@ typedef struct crd_slice {
     void *memory;               /* one block behind them */
 } crd_slice;
 
-/* Order of a slice's sums: the voxels that count, for each plane the first two of these (voxels of its class in the
- * segmentation; of the probability p round(p * 2^32)), of the doubt, 1 less the largest probability, the same sum, then
- * three per interval, then one per plane and sample where draws are shared. */
+/* Order of a slice's sums: the voxels that count, for each plane three (voxels of its class in the segmentation; of the
+ * probability p round(p * 2^32), and the same of the spread p (1 - p)), of the doubt, 1 less the largest probability,
+ * the same sum, then three per interval, then one per plane and sample where draws are shared. */
 enum { CRD_SUM_INSIDE, CRD_SUM_FIRST_CLASS };
-enum { CRD_CLASS_VOXELS, CRD_CLASS_PROBABILITY, CRD_CLASS_WORDS };
+enum { CRD_CLASS_VOXELS, CRD_CLASS_PROBABILITY, CRD_CLASS_SPREAD, CRD_CLASS_WORDS };
 /* Of an interval: sum of round(value * 2^32), smallest and largest value as the bits of a double. */
 enum { CRD_INTERVAL_SUM, CRD_INTERVAL_LEAST, CRD_INTERVAL_MOST, CRD_INTERVAL_WORDS };
 int64_t crd_slice_sums(const crd_request *request);

@@ -103,7 +103,7 @@ typedef struct width_sums {
 
 typedef struct class_sums {
     uint64_t within, doubt;
-    uint64_t voxels[CRD_CLASSES_MAX], probability[CRD_CLASSES_MAX]; /* by plane */
+    uint64_t voxels[CRD_CLASSES_MAX], probability[CRD_CLASSES_MAX], spread[CRD_CLASSES_MAX]; /* by plane */
 } class_sums;
 
 typedef struct strip_work {
@@ -141,6 +141,13 @@ static uint64_t fixed_point(float value)
     return (uint64_t)((double)value * 0x1p32 + 0.5);
 }
 
+/* p (1 - p) of a probability, both as multiples of 2^-32. */
+static uint64_t spread_of(uint64_t value)
+{
+    const uint64_t one = UINT64_C(1) << 32, rest = value < one ? one - value : 0;
+    return (value * rest + one / 2) >> 32;
+}
+
 /* One probability a voxel: what is above one half is of its class. */
 static void count_binary(const strip_work *work, int64_t begin, int64_t end, class_sums *sums)
 {
@@ -151,6 +158,7 @@ static void count_binary(const strip_work *work, int64_t begin, int64_t end, cla
         const uint64_t value = fixed_point(values[i]), rest = (UINT64_C(1) << 32) - value;
         sums->voxels[0] += counted & (uint64_t)(values[i] > 0.5f);
         sums->probability[0] += counted * value;
+        sums->spread[0] += counted * spread_of(value);
         sums->doubt += counted * (value < rest ? value : rest);
     }
 }
@@ -172,7 +180,11 @@ static void count_classes(const strip_work *work, int64_t begin, int64_t end, cl
             sums->within++;
             sums->voxels[best[i]]++;
             sums->doubt += most < UINT64_C(1) << 32 ? (UINT64_C(1) << 32) - most : 0;
-            for (int k = 0; k < planes; k++) sums->probability[k] += fixed_point(rows[k][i]);
+            for (int k = 0; k < planes; k++) {
+                const uint64_t value = fixed_point(rows[k][i]);
+                sums->probability[k] += value;
+                sums->spread[k] += spread_of(value);
+            }
         }
     }
 }
@@ -220,6 +232,7 @@ static void put_classes(const crd_request *request, const class_sums *counted, u
         uint64_t *words = sums + CRD_SUM_FIRST_CLASS + plane * CRD_CLASS_WORDS;
         words[CRD_CLASS_VOXELS] = counted->voxels[plane];
         words[CRD_CLASS_PROBABILITY] = counted->probability[plane];
+        words[CRD_CLASS_SPREAD] = counted->spread[plane];
     }
     sums[crd_slice_first_interval(request) - 1] = counted->doubt;
 }
@@ -247,6 +260,7 @@ static void sum_classes(crd_pool *pool, strip_work *work, uint64_t *sums)
         for (int k = 0; k < work->request->planes; k++) {
             all.voxels[k] += strip->voxels[k];
             all.probability[k] += strip->probability[k];
+            all.spread[k] += strip->spread[k];
         }
     }
     put_classes(work->request, &all, sums);
