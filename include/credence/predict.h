@@ -39,6 +39,7 @@ extern "C" {
 
 /* Every option; crd_predict_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_predict_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     /* Where and how, without an effect on the volumes. */
     char *output;         /* the run folder */
     bool overwrite;       /* the folder may hold an earlier run */

@@ -36,6 +36,7 @@ extern "C" {
 
 /* Every option; crd_train_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_train_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
     double valid_fraction; /* of the labels, held back at most where no validation pair is given */

@@ -13,6 +13,7 @@
 #include "predict/settings.h"
 #include "predict/sums/widen.h"
 #include "run/paths.h"
+#include "volume/views/lent.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
 
@@ -271,6 +272,7 @@ static crd_status out_of_memory(void)
 static crd_status replace_path(cJSON *settings, const char *key, const char *path)
 {
     char *whole = NULL;
+    if (path == NULL || crd_is_lent(path)) return CRD_OK;
     CRD_PASS(crd_absolute_path(path, &whole));
     cJSON_DeleteItemFromObject(settings, key);
     const bool added = cJSON_AddStringToObject(settings, key, whole) != NULL;

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "volume/views/lent.h"
 
 enum { MANIFEST_LIMIT = 1 << 28 };
 static const char format[] = "credence-run";
@@ -54,6 +55,7 @@ static bool add_reals(cJSON *parent, const char *key, const double *values, int6
 static bool add_path(cJSON *parent, const char *key, const char *path)
 {
     char *whole = NULL;
+    if (crd_is_lent(path)) return add_text(parent, key, path);
     const bool added = crd_absolute_path(path, &whole) == CRD_OK && add_text(parent, key, whole);
     crd_free(&whole);
     return added;

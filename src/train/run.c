@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "train/diagnosis.h"
 #include "train/heldout/exam.h"
 #include "train/intervals/tries.h"
@@ -212,7 +213,7 @@ static crd_status save_models(crd_train_run *r)
     return save_best(r);
 }
 
-crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
+static crd_status train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
@@ -229,5 +230,14 @@ done:
     result.seconds = crd_seconds() - begin;
     if (out != NULL) *out = result;
     crd_train_run_close(&r);
+    return status;
+}
+
+crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
+{
+    crd_train_options whole;
+    CRD_PASS(crd_settings_whole(&crd_train_settings, options, &whole));
+    const crd_status status = train(&whole, monitor, out);
+    crd_settings_whole_free(&crd_train_settings, options, &whole);
     return status;
 }
