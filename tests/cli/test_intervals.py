@@ -163,6 +163,30 @@ def intervals():
     check("damaged" in run("predict", "--model", "damaged.h5", "--scan", "other.npy", "-o", "no", code=1).stderr, "a damaged group")
 
 
+def fraction_measured(*words):
+    found = json.loads(run("measure", "run", "--properties", "fraction", "--json", "--quiet", *words).stdout)
+    return next(p for p in found["properties"] if p["name"] == "volume_fraction" and p["phase"] == 1)
+
+
+def followers():
+    """measure and report say what the manifest says, and claim nothing where it can't."""
+    found = predict("model.h5", "other.npy", "--samples", 6, "--save-samples", "bits")["volume_fraction"]
+    measured = fraction_measured()
+    near(measured["interval"], found["interval90"], 1e-9, "measure's interval")
+    check(measured["coverage_shown"] is True, "measure's mark")
+    for words in (("--bbox", "0:8,0:24,0:20"), ("--interval", "25-75"), ("--mask", "mask.npy")):
+        check(fraction_measured(*words)["coverage_shown"] is False, f"measure claims it with {words}")
+    run("report", "run", "-o", "page.html")
+    with open("page.html") as page:
+        low, high = found["interval90"]
+        check(f"90 % interval {100 * low:.2f} to {100 * high:.2f} %" in page.read(), "report's interval")
+    predict("without.h5", "other.npy", "--samples", 6, "--save-samples", "bits")
+    check(fraction_measured()["coverage_shown"] is False, "measure claims what the model doesn't know")
+    run("report", "run", "-o", "page.html")
+    with open("page.html") as page:
+        check("90 % interval" not in page.read(), "report claims what the model doesn't know")
+
+
 def info():
     said = run("info", "model.h5").stdout
     check("intervals" in said and "16 made-up changes" in said, f"info: {said}")
@@ -210,7 +234,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     make_data()
     run(*train_words("model.h5"))
-    for test in (offsets_by_prediction, intervals, info, same_bytes):
+    for test in (offsets_by_prediction, intervals, followers, info, same_bytes):
         if not failures:
             test()
     os.chdir("/")
