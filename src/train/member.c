@@ -125,7 +125,17 @@ static crd_status take_step(crd_member *m)
     return CRD_OK;
 }
 
-static crd_status check(crd_member *m, crd_log_epoch *line)
+/* Is the end of this epoch checked with samples? That is to cost a tenth of the steps at most, so not every epoch is
+ * where labels are few and epochs short. A sample costs an example's way forward, a step three of them. */
+static bool samples_are_due(const crd_member *m, int64_t epoch)
+{
+    const crd_train_options *o = m->run->options;
+    const int64_t checked = crd_dataset_count(m->validation) * crd_train_check_samples(o);
+    const int64_t learnt = 3 * crd_dataset_count(m->run->training), every = (10 * checked + learnt - 1) / learnt;
+    return checked > 0 && (o->valid_samples > 0 || every <= 1 || epoch % every == 0);
+}
+
+static crd_status check(crd_member *m, int64_t epoch, crd_log_epoch *line)
 {
     crd_check_result v;
     if (crd_dataset_count(m->validation) == 0) return CRD_OK;
@@ -134,9 +144,8 @@ static crd_status check(crd_member *m, crd_log_epoch *line)
     CRD_PASS(crd_check_mean(&m->checker, &v));
     line->valid_bce = v.bce;
     line->valid_accuracy = v.accuracy;
-    const int64_t samples = crd_train_check_samples(m->run->options);
-    if (samples == 0) return CRD_OK;
-    CRD_PASS(crd_check_samples(&m->checker, samples, &v));
+    if (!samples_are_due(m, epoch)) return CRD_OK;
+    CRD_PASS(crd_check_samples(&m->checker, crd_train_check_samples(m->run->options), &v));
     line->sample_bce = v.bce;
     line->sample_accuracy = v.accuracy;
     return CRD_OK;
@@ -162,6 +171,15 @@ static bool kl_is_whole(const crd_member *m, int64_t epoch)
     return m->run->model->net.kind != CRD_BCNN || m->run->options->kl_step == 0.0 || weight_of(m, epoch) >= 1.0;
 }
 
+/* May the state after the last step become the best so far? Only at the end of an epoch, because a training that goes
+ * on from here would never have stopped to look at another, and only where it was looked at as the best is chosen. */
+static bool is_candidate(const crd_member *m)
+{
+    const int64_t epoch = crd_train_epoch(m->run, m->progress.steps - 1);
+    return m->progress.steps % m->run->batches == 0 && kl_is_whole(m, epoch) &&
+           (crd_train_at_means(m->run->options) || samples_are_due(m, epoch));
+}
+
 /* The best is that of the loss with all weights at their means or, where it is what the training is for, with samples,
  * as a prediction has them. */
 static crd_status keep_best(crd_member *m, int64_t epoch, const crd_log_epoch *line)
@@ -172,8 +190,7 @@ static crd_status keep_best(crd_member *m, int64_t epoch, const crd_log_epoch *l
     if (isnan(line->valid_bce)) return CRD_OK;
     p->last_valid_bce = line->valid_bce;
     p->last_valid_accuracy = line->valid_accuracy;
-    if (wanted && (!kl_is_whole(m, epoch) || p->steps % m->run->batches != 0))
-        return CRD_OK;                            /* choose_state knows why */
+    if (wanted && !is_candidate(m)) return CRD_OK;
     if (loss >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = loss;
     p->best_epoch = epoch;
@@ -202,7 +219,7 @@ static crd_status finish_epoch(crd_member *m)
     crd_log_epoch line = {rate_of(m, epoch), (double)NAN, (double)NAN, (double)NAN,
                           (double)NAN,       (double)NAN, (double)NAN};
     CRD_PASS(measure_weights(m, &line));
-    CRD_PASS(check(m, &line));
+    CRD_PASS(check(m, epoch, &line));
     say_epoch(m, epoch, bce, &line);
     crd_diagnose_epoch(p, epoch, bce, &line, isnan(line.valid_bce) ? m->run->classes : m->run->check_classes,
                        &m->monitor);
@@ -283,16 +300,14 @@ done:
     return status;
 }
 
-/* Whether the best state so far is to be the model. The last state of a training that ends within an epoch may be
- * better: it is no candidate before, because a training that goes on from here would never have stopped to look at it.
- */
+/* Whether the best state so far is to be the model. The last one may be better where it was no candidate. */
 static crd_status choose_state(crd_member *m)
 {
     const crd_train_progress *p = &m->progress;
     const crd_train_options *o = m->run->options;
     crd_check_result last;
     m->kept_best = crd_train_keeps_best(o) && !isnan(p->best_valid_bce);
-    if (!m->kept_best || p->steps % m->run->batches == 0) return CRD_OK;
+    if (!m->kept_best || is_candidate(m)) return CRD_OK;
     const crd_status status = crd_train_at_means(o) ? crd_check_mean(&m->checker, &last)
                                                     : crd_check_samples(&m->checker, crd_train_check_samples(o), &last);
     if (status == CRD_ERR_CANCELLED) {
