@@ -10,6 +10,7 @@
 #include "chunk/pieces.h"
 #include "net/provenance.h"
 #include "train/data/augment.h"
+#include "train/data/centred.h"
 #include "train/data/grey.h"
 #include "train/data/label_map.h"
 #include "train/record.h"
@@ -19,6 +20,7 @@ typedef struct pair {
     crd_label *label;
     const char *path;   /* the scan's; borrowed, until the chunks are listed */
     crd_plan plan;      /* of the chunks */
+    bool centred;       /* chunks are named by the voxel that they begin at, and not by the plan */
     int64_t end;        /* chunks of this pair and of those before it */
     crd_label_map *map; /* only while chunks are listed; NULL where all is labelled and nothing held back */
     int64_t *learnt;    /* a bit for every cell: is it learnt from? NULL in data sets that were reopened */
@@ -188,32 +190,52 @@ static crd_status count_labelled(crd_dataset *dataset, const pair *p, const crd_
 static crd_box chunk_box(const pair *p, int64_t number)
 {
     crd_box window, keep;
-    crd_plan_chunk(&p->plan, number, &window, &keep);
+    if (p->centred) {
+        crd_origin_box(crd_scan_info(p->scan)->shape, p->plan.axes, number, &window);
+    } else {
+        crd_plan_chunk(&p->plan, number, &window, &keep);
+    }
     return window;
 }
 
-/* Lists the chunks of a pair that hold any label that isn't held back, after those of the pairs before it. */
-static crd_status list_chunks(crd_dataset *dataset, pair *p)
+/* Lists a chunk of a pair if it holds any label that isn't held back. */
+static crd_status list_chunk(crd_dataset *dataset, const pair *p, int64_t number)
 {
-    int64_t counts[3];
+    const crd_box window = chunk_box(p, number);
+    int64_t counts[3], labelled = 1;
     crd_label_counts(p->label, counts);
-    const bool masked = crd_scan_masked(p->scan);
     const crd_label_presence unknown = counts[2] == 0 ? CRD_LABELS_PRESENT : CRD_LABELS_PERHAPS;
-    CRD_PASS(
-        crd_plan_make(crd_scan_info(p->scan)->shape, dataset->options.chunk, dataset->options.step, 0.0, &p->plan));
-    for (int64_t i = 0; i < p->plan.count; i++) {
-        const crd_box window = chunk_box(p, i);
-        int64_t labelled = 1;
-        crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
-        if (presence == CRD_LABELS_ABSENT) continue;
-        if (masked || crd_blocks_touch(&dataset->hidden, p->source, &window)) presence = CRD_LABELS_PERHAPS;
-        if (presence == CRD_LABELS_PERHAPS) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
-        if (labelled == 0) continue;
-        CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
-        dataset->numbers[dataset->chunk_count++] = i;
+    crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
+    if (presence == CRD_LABELS_ABSENT) return CRD_OK;
+    if (crd_scan_masked(p->scan) || crd_blocks_touch(&dataset->hidden, p->source, &window)) {
+        presence = CRD_LABELS_PERHAPS;
     }
-    p->end = dataset->chunk_count;
+    if (presence == CRD_LABELS_PERHAPS) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
+    if (labelled == 0) return CRD_OK;
+    CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
+    dataset->numbers[dataset->chunk_count++] = number;
     return CRD_OK;
+}
+
+/* Lists the chunks of a pair, after those of the pairs before it: those of a plan or, where there are few labels, some
+ * around each labelled place. */
+static crd_status list_chunks(crd_dataset *dataset, pair *p, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    const int64_t *shape = crd_scan_info(p->scan)->shape, *chunk = dataset->options.chunk;
+    int64_t *origins = NULL, count;
+    CRD_TRY(crd_plan_make(shape, chunk, dataset->options.step, 0.0, &p->plan));
+    p->centred = p->map != NULL && dataset->options.centre && crd_labels_are_sparse(p->map, chunk);
+    count = p->plan.count;
+    if (p->centred) {
+        CRD_TRY(crd_centred_origins(p->map, chunk, &origins, &count));
+        crd_info(monitor, "labels of %s are few, or far apart: the pieces to learn from are centred on them", p->path);
+    }
+    for (int64_t i = 0; i < count; i++) CRD_TRY(list_chunk(dataset, p, p->centred ? origins[i] : i));
+    p->end = dataset->chunk_count;
+done:
+    crd_free(&origins);
+    return status;
 }
 
 /* In place of what the files say, which is wrong then. */
@@ -333,7 +355,7 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
         CRD_PASS(map_labels(datasets[i], monitor));
         CRD_PASS(hold_back(datasets[i], monitor));
         for (int64_t k = 0; k < datasets[i]->pair_count; k++) {
-            CRD_PASS(list_chunks(datasets[i], &datasets[i]->pairs[k]));
+            CRD_PASS(list_chunks(datasets[i], &datasets[i]->pairs[k], monitor));
             CRD_PASS(map_learnt(datasets[i], k));
             crd_label_map_free(&datasets[i]->pairs[k].map);
         }
@@ -344,7 +366,7 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
 static crd_status reopen_pair(const pair *from, crd_dataset *dataset)
 {
     crd_status status = CRD_OK;
-    pair p = {.plan = from->plan, .end = from->end, .source = from->source};
+    pair p = {.plan = from->plan, .centred = from->centred, .end = from->end, .source = from->source};
     CRD_TRY(crd_scan_reopen(from->scan, &p.scan));
     CRD_TRY(crd_label_reopen(from->label, &p.label));
     CRD_TRY(append_pair(dataset, &p));
