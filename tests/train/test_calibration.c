@@ -37,10 +37,11 @@ static void fake_free_predictor(crd_predictor **predictor)
     *predictor = NULL;
 }
 
-static void fake_draw(crd_learner *learner, int64_t first_sample)
+static void fake_draw(crd_learner *learner, int64_t first_sample, int64_t count)
 {
     (void)learner;
     (void)first_sample;
+    (void)count;
 }
 
 static void fake_encode(crd_learner *learner, const float *input)
