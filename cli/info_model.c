@@ -64,6 +64,25 @@ static void json_members(cli_json *json, const crd_model_info *info)
     cli_json_close(json);
 }
 
+static void json_intervals(cli_json *json, const crd_model_info *info)
+{
+    const crd_systematic *s = &info->systematic;
+    if (s->shifts == 0) return;
+    cli_json_open(json, "intervals", '{');
+    cli_json_int(json, "voxels", s->voxels);
+    cli_json_int(json, "samples", s->samples);
+    cli_json_reals(json, "median", s->median, info->classes);
+    cli_json_open(json, "shifts", '[');
+    for (int64_t i = 0; i < s->shifts; i++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", s->names[i]);
+        cli_json_reals(json, "offsets", s->offsets[i], info->classes);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+    cli_json_close(json);
+}
+
 static void json_model(cli_json *json, const char *path, const crd_model_info *info)
 {
     cli_json_open(json, NULL, '{');
@@ -84,6 +103,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_real(json, "calibration", info->calibration);
     cli_json_int(json, "pieces", info->pieces);
     cli_json_heldout(json, &info->heldout);
+    json_intervals(json, info);
     json_training(json, &info->training);
     cli_json_raw(json, "config", info->config);
     cli_json_close(json);
@@ -105,6 +125,18 @@ static void print_config(const char *config)
         }
     }
     printf("\n");
+}
+
+/* Of two classes both have the same. */
+static void print_intervals(const crd_model_info *info)
+{
+    const crd_systematic *s = &info->systematic;
+    if (s->shifts == 0) return;
+    printf("  intervals  of volume fractions hold logits that are off by ");
+    for (int c = info->classes > 2 ? 0 : 1; c < info->classes; c++) {
+        printf("%.2f%s", s->median[c], c + 1 < info->classes ? ", " : "");
+    }
+    printf(" (median of %" PRId64 " made-up changes of the training scans)\n", s->shifts);
 }
 
 /* "pore (0), ysz (128), nickel (255)" */
@@ -164,6 +196,7 @@ static void print_model(const char *path, const crd_model_info *info)
         }
     }
     cli_print_heldout("  ", info->classes, &info->heldout);
+    print_intervals(info);
     if (info->config != NULL) print_config(info->config);
 }
 

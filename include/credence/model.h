@@ -76,6 +76,20 @@ typedef struct crd_member_info { /* of a member of an ensemble */
     double check_nll;            /* of that state where it was checked; NaN: not known */
 } crd_member_info;
 
+enum { CRD_SHIFTS_MOST = 32, CRD_SHIFT_NAME_TEXT = 64 };
+
+/* How far the network errs as a whole: its training scans were changed in ways that it didn't learn (other noise, blur,
+ * contrast, drift), and its volume fractions compared with the labels. The error is told as an offset b of the logit
+ * that is the same in every voxel, error = b * mean of p (1 - p), so that it holds for other scans, too. */
+typedef struct crd_systematic {
+    int64_t shifts;                                   /* made-up changes; 0: nothing is known */
+    int64_t voxels;                                   /* labelled ones that were looked at after each */
+    int64_t samples;                                  /* of the prediction */
+    char names[CRD_SHIFTS_MOST][CRD_SHIFT_NAME_TEXT]; /* "noise 0.5, blur 0.9" */
+    double offsets[CRD_SHIFTS_MOST][CRD_CLASSES_MAX]; /* b, of each class against the rest */
+    double median[CRD_CLASSES_MAX];                   /* of |b| over the shifts */
+} crd_systematic;
+
 typedef struct crd_model_info {
     crd_kind kind;
     int filters;                            /* base filters: 16 unless set otherwise */
@@ -94,6 +108,7 @@ typedef struct crd_model_info {
     int64_t piece[3];   /* their size */
     crd_heldout heldout;
     crd_member_info member[CRD_MEMBERS_MAX]; /* where there are several; else 0 */
+    crd_systematic systematic;
 } crd_model_info;
 
 typedef struct crd_model crd_model;

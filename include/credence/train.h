@@ -36,6 +36,7 @@ extern "C" {
 
 /* Every option; crd_train_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_train_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
     double valid_fraction; /* of the labels, held back at most where no validation pair is given */
@@ -58,6 +59,7 @@ typedef struct crd_train_options {
     bool no_shuffle;
     char *augment;         /* "none", "flips", "full" */
     bool no_pieces;        /* of the scans, in the model */
+    bool no_intervals;     /* no made-up shifts at the end: intervals of predictions are those of the samples */
     crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
     char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "net/heldout_file.h"
 #include "net/model.h"
+#include "net/store/systematic.h"
 
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
@@ -205,6 +206,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
     CRD_PASS(crd_heldout_write(store, &info->heldout));
+    CRD_PASS(crd_systematic_write(store, info->classes, &info->systematic));
     CRD_PASS(crd_provenance_write(store, &model->provenance));
     for (int m = 0; m < info->members; m++) {
         char group[GROUP_TEXT];
@@ -353,6 +355,7 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
     CRD_PASS(crd_heldout_read(store, &info->heldout));
+    CRD_PASS(crd_systematic_read(store, info->classes == 0 ? 2 : info->classes, &info->systematic));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 

@@ -19,9 +19,10 @@ static bool given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-static crd_status check_options(const crd_predict_options *options)
+static crd_status check_options(const crd_predict_options *options, bool loaded)
 {
-    if (!given(options->model)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a model; name one with --model");
+    if (!loaded && !given(options->model))
+        return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a model; name one with --model");
     if (!given(options->scan)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a scan; name one with --scan");
     if (options->samples < 1) {
         return crd_fail(CRD_ERR_ARGUMENT, "samples must be at least 1, not %" PRId64, options->samples);
@@ -119,7 +120,7 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
     crd_volume *volume = NULL;
     const crd_predict_options *options = request->options;
     const char *norm = options->norm;
-    CRD_TRY(crd_model_load(options->model, &request->model));
+    if (!request->model_lent) CRD_TRY(crd_model_load(options->model, &request->model));
     if (request->model->net.classes > 2)
         CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s tells %d classes apart, and only models of two can be used to predict so far",
                  options->model, request->model->net.classes);
@@ -201,11 +202,11 @@ crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor)
     return CRD_OK;
 }
 
-crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
+/* `out` holds a lent model, or nothing. */
+static crd_status make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
 {
-    memset(out, 0, sizeof *out);
     out->options = options;
-    CRD_PASS(check_options(options));
+    CRD_PASS(check_options(options, out->model_lent));
     const crd_device_choice choice = {.device = options->device,
                                       .precision = options->precision,
                                       .isa = options->isa,
@@ -222,6 +223,22 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     return crd_request_outputs(out);
 }
 
+crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
+{
+    memset(out, 0, sizeof *out);
+    return make(options, monitor, out);
+}
+
+crd_status crd_request_make_unfiled(const crd_predict_options *options, const crd_model *model,
+                                    const crd_monitor *monitor, crd_request *out)
+{
+    memset(out, 0, sizeof *out);
+    out->unfiled = true;
+    out->model_lent = model != NULL;
+    out->model = (crd_model *)(uintptr_t)model; /* only read */
+    return make(options, monitor, out);
+}
+
 crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out)
 {
     *out = *request;
@@ -236,7 +253,7 @@ crd_status crd_request_with_chunk(const crd_request *request, const int64_t chun
 
 void crd_request_free(crd_request *request)
 {
-    crd_model_free(&request->model);
+    if (!request->model_lent) crd_model_free(&request->model);
     crd_free(&request->percentiles);
     crd_free(&request->intervals);
     crd_free(&request->quantities);

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "train/diagnosis.h"
 #include "train/heldout/exam.h"
+#include "train/intervals/tries.h"
 #include "train/members.h"
 #include "train/run.h"
 
@@ -51,6 +53,14 @@ static crd_status save(const crd_train_run *r, const char *path)
     return crd_train_first(r) ? crd_model_save(r->model, path) : CRD_OK;
 }
 
+/* A step computes an example forward and twice backward; a tenth of all of them, of all members, in voxels computed
+ * forward. */
+static double tenth_of_work(const crd_train_run *r)
+{
+    const double voxels = (double)crd_trainer_chunk_voxels(last_member(r)->trainer) * (double)r->options->batch;
+    return 0.3 * voxels * (double)(r->end_step * r->model->info.members);
+}
+
 /* The exam of the model as it is now, and what it comes to. */
 static crd_status hold_exam(crd_train_run *r)
 {
@@ -61,8 +71,6 @@ static crd_status hold_exam(crd_train_run *r)
     crd_exam *exam = NULL;
     if (blocks->count == 0) return CRD_OK;
     CRD_TRY(crd_alloc(1, sizeof *exam, "the exam", &exam));
-    /* A step computes an example forward and twice backward; a tenth of all of them, of all members. */
-    const double voxels = (double)crd_trainer_chunk_voxels(last_member(r)->trainer) * (double)r->options->batch;
     const crd_exam_plan plan = {.data = r->training,
                                 .model = r->model,
                                 .backend = r->plan.backend,
@@ -70,7 +78,7 @@ static crd_status hold_exam(crd_train_run *r)
                                 .baseline = r->baseline,
                                 .dist = r->dist,
                                 .monitor = r->monitor,
-                                .work = 0.3 * voxels * (double)(r->end_step * r->model->info.members)};
+                                .work = tenth_of_work(r)};
     status = crd_exam_hold(&plan, exam);
     if (status == CRD_ERR_CANCELLED) {
         CRD_FAIL(status, "stopped in the exam: all steps are done, and the same command with --resume finishes");
@@ -96,6 +104,38 @@ static crd_status hold_exam(crd_train_run *r)
 done:
     crd_free(&exam);
     return status;
+}
+
+/* How far the model as it is now errs on made-up changes of the scans: what predictions widen intervals by. */
+static crd_status try_changes(crd_train_run *r)
+{
+    static const char *const why[] = {
+        [CRD_TRIES_TOO_DEAR] = "the training was too short to pay for it",
+        [CRD_TRIES_UNLABELLED] = "no label that was learnt from lies where it could be tried",
+        [CRD_TRIES_BROKEN] = "it gives what isn't a finite number there",
+    };
+    const crd_tries_plan plan = {.data = r->training,
+                                 .model = r->model,
+                                 .backend = r->plan.backend,
+                                 .device = &r->plan.device,
+                                 .dist = r->dist,
+                                 .monitor = r->monitor,
+                                 .seed = (uint64_t)r->options->seed,
+                                 .work = tenth_of_work(r)};
+    crd_tries_outcome outcome;
+    if (r->options->no_intervals) return CRD_OK;
+    const crd_status status = crd_tries_make(&plan, &r->model->info.systematic, &outcome);
+    if (status == CRD_ERR_CANCELLED) {
+        return crd_fail(status, "stopped while trying made-up changes of the scans: all steps are done, and the same "
+                                "command with --resume finishes");
+    }
+    CRD_PASS(status);
+    if (outcome == CRD_TRIES_DONE) return CRD_OK;
+    crd_info(r->monitor,
+             "the network wasn't tried on made-up changes of its scans, as %s: the 90 %% intervals of its volume "
+             "fractions will be those of the samples, which are too narrow",
+             why[outcome]);
+    return CRD_OK;
 }
 
 static double smaller(double a, double b)
@@ -143,7 +183,8 @@ static crd_status save_best(crd_train_run *r)
     if (m->kept_best || last_is_best || only_the_last) return save(r, m->best_path); /* the same */
     CRD_PASS(crd_member_load_best(m));
     CRD_PASS(calibrate(r, &other));
-    memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout); /* the exam was the other's */
+    memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout);       /* the exam was the other's, */
+    memset(&r->model->info.systematic, 0, sizeof r->model->info.systematic); /* and so were the tries */
     return save(r, m->best_path);
 }
 
@@ -168,11 +209,12 @@ static crd_status save_models(crd_train_run *r)
     describe_members(r);
     CRD_PASS(hold_exam(r));
     r->result->heldout = r->model->info.heldout;
+    CRD_PASS(try_changes(r));
     CRD_PASS(save(r, r->options->output));
     return save_best(r);
 }
 
-crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
+static crd_status train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
 {
     crd_status status = CRD_OK;
     const double begin = crd_seconds();
@@ -189,5 +231,14 @@ done:
     result.seconds = crd_seconds() - begin;
     if (out != NULL) *out = result;
     crd_train_run_close(&r);
+    return status;
+}
+
+crd_status crd_train(const crd_train_options *options, const crd_monitor *monitor, crd_train_result *out)
+{
+    crd_train_options whole;
+    CRD_PASS(crd_settings_whole(&crd_train_settings, options, &whole));
+    const crd_status status = train(&whole, monitor, out);
+    crd_settings_whole_free(&crd_train_settings, options, &whole);
     return status;
 }
