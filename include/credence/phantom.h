@@ -40,6 +40,7 @@ enum { CRD_PHANTOM_KINDS = 3, CRD_PHANTOM_PHASES = 3 }; /* how many there are; t
  * grey values are shares of the full scale (black 0, white 1), "deviation" is a standard deviation. The defaults, which
  * differ between the kinds, stand in the settings table. */
 typedef struct crd_phantom_options {
+    size_t size;      /* of this struct: crd_settings_default fills it in */
     char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
     int64_t shape[3]; /* z, y, x */
     int64_t seed;

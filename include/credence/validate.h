@@ -33,6 +33,7 @@ extern "C" {
 
 /* Every option; crd_validate_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_validate_options {
+    size_t size;             /* of this struct: crd_settings_default fills it in */
     char *run;               /* a run folder of `predict`, or NULL: the files below */
     char *prob, *seg, *unc;  /* seg may be missing (prob > 0.5), or prob or unc: what needs them is NaN */
     crd_text_list intervals; /* uncertainty maps of further intervals: how the map grows */

@@ -155,7 +155,7 @@ static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_ALL, REAL, NAME
 
 #define TABLE(TITLE, ROWS)                                                                                             \
     {                                                                                                                  \
-        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0]                                            \
+        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0], .size = sizeof(crd_phantom_options)       \
     }
 
 static const crd_settings tables[] = {[CRD_PHANTOM_GRAPHITE] = TABLE("phantom graphite", graphite_rows),

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
@@ -308,8 +309,8 @@ static void release(writer *w)
     crd_pool_free(&w->pool);
 }
 
-crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
-                             crd_phantom_result *out)
+static crd_status write_phantom(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
+                                crd_phantom_result *out)
 {
     crd_status status = CRD_OK;
     writer w = {.kind = kind, .options = options, .monitor = monitor};
@@ -329,5 +330,15 @@ crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *o
     if (out != NULL) *out = result;
 done:
     release(&w);
+    return status;
+}
+
+crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
+                             crd_phantom_result *out)
+{
+    crd_phantom_options whole;
+    CRD_PASS(crd_settings_whole(crd_phantom_settings(kind), options, &whole));
+    const crd_status status = write_phantom(kind, &whole, monitor, out);
+    crd_settings_whole_free(crd_phantom_settings(kind), options, &whole);
     return status;
 }

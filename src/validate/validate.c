@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "run/paths.h"
 #include "run/read.h"
 #include "validate/figures.h"
@@ -88,7 +89,7 @@ done:
     return status;
 }
 
-crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
+static crd_status validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
 {
     crd_status status = CRD_OK;
     crd_validation *v = NULL;
@@ -125,6 +126,15 @@ done:
     crd_validation_free(&v);
     crd_inputs_close(&inputs);
     crd_pool_free(&sweep.pool);
+    return status;
+}
+
+crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
+{
+    crd_validate_options whole;
+    CRD_PASS(crd_settings_whole(&crd_validate_settings, options, &whole));
+    const crd_status status = validate(&whole, monitor, out);
+    crd_settings_whole_free(&crd_validate_settings, options, &whole);
     return status;
 }
 
