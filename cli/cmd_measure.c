@@ -36,6 +36,11 @@ static const struct {
     {"formation_factor", "formation factor"},
 };
 
+/* Properties between phases, whose names end with them: "interface_area_0-2". */
+static const struct {
+    const char *begin, *words;
+} between[] = {{"interface_area_", "interface"}, {"triple_line_", "triple line"}};
+
 /* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */
 static const char *words_of(const crd_property *p, char *out, size_t size)
 {
@@ -47,6 +52,12 @@ static const char *words_of(const crd_property *p, char *out, size_t size)
         } else {
             snprintf(out, size, "%s", words[i].words);
         }
+        return out;
+    }
+    for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
+        const size_t begin = strlen(between[i].begin);
+        if (strncmp(between[i].begin, p->name, begin) != 0) continue;
+        snprintf(out, size, "%s %s", between[i].words, p->name + begin);
         return out;
     }
     return NULL;
@@ -112,19 +123,32 @@ static void print_line(const crd_measurement *m, const crd_property *p)
     printf("\n");
 }
 
+static void print_columns(const crd_measurement *m)
+{
+    char percent[64] = "";
+    snprintf(percent, sizeof percent, "%g-%g %%", m->percent[0], m->percent[1]);
+    printf("  %-34s %12s", "", "segmentation");
+    if (m->samples > 0) printf(" %12s   %-26s", "median", m->samples > 1 ? percent : "");
+    printf(" %10s  unit\n", "size error");
+}
+
 static void print_table(const crd_measurement *m)
 {
+    bool joint = false;
     print_header(m);
     for (int64_t phase = 0; phase < m->phase_count; phase++) {
-        char percent[64] = "";
-        snprintf(percent, sizeof percent, "%g-%g %%", m->percent[0], m->percent[1]);
         if (m->phase_count > 1) printf("phase %g\n", m->phases[phase]);
-        printf("  %-34s %12s", "", "segmentation");
-        if (m->samples > 0) printf(" %12s   %-26s", "median", m->samples > 1 ? percent : "");
-        printf(" %10s  unit\n", "size error");
+        print_columns(m);
         for (int64_t i = 0; i < m->property_count; i++) {
             if (m->properties[i].phase == m->phases[phase]) print_line(m, &m->properties[i]);
         }
+    }
+    for (int64_t i = 0; i < m->property_count; i++) {
+        if (!isnan(m->properties[i].phase)) continue;
+        if (!joint) printf("between phases\n");
+        if (!joint) print_columns(m);
+        joint = true;
+        print_line(m, &m->properties[i]);
     }
     if (m->samples > 1) {
         bool shown = false;

@@ -38,6 +38,7 @@
 #include "credence/surface.h"
 #include "credence/train.h"
 #include "credence/validate.h"
+#include "credence/view.h"
 #include "credence/volume.h"
 
 #endif

@@ -51,6 +51,7 @@ typedef struct crd_measure_options {
 
     char *axis;           /* "zyx": along which transport is computed */
     double tolerance;     /* of its solver */
+    char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
     int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
 
     char *csv;        /* a file for the values; NULL: measure.csv in a run folder */
@@ -64,12 +65,22 @@ typedef struct crd_measure_options {
 
 CRD_API extern const crd_settings crd_measure_settings;
 
-/* One property of one phase. */
+/* A number of every realisation that belongs to a property and has no line of its own: the length of the staircase
+ * behind a triple line, the error of a solver. */
+typedef struct crd_property_detail {
+    char name[32];
+    double segmentation;
+    crd_real_list values;
+} crd_property_detail;
+
+enum { CRD_PROPERTY_NAME = 64, CRD_PROPERTY_DETAILS = 4 };
+
+/* One property of one phase, or of several. */
 typedef struct crd_property {
-    char name[40]; /* "specific_surface", "percolates_z" */
-    double phase;
-    char axis;     /* 'z', 'y', 'x', or 0 where there is none */
-    char unit[24]; /* "1/um"; "1" where it has none */
+    char name[CRD_PROPERTY_NAME]; /* "specific_surface", "percolates_z", "interface_area_0-2" */
+    double phase;                 /* NaN: it lies between phases, which its name says */
+    char axis;                    /* 'z', 'y', 'x', or 0 where there is none */
+    char unit[24];                /* "1/um"; "1" where it has none */
     double segmentation;
     double
         bounds[2]; /* of the lower and upper segmentation of --bounds; no interval: properties don't rise with them */
@@ -80,6 +91,8 @@ typedef struct crd_property {
     crd_real_list values; /* of the realisations */
     double size_error;    /* of the segmentation: what another piece of the same size would give */
     char *note;           /* a sentence about what is odd, or NULL */
+    crd_property_detail details[CRD_PROPERTY_DETAILS];
+    int64_t detail_count;
 } crd_property;
 
 /* A distribution of one phase: bins between edges, or values at points. */
@@ -119,7 +132,7 @@ CRD_API crd_status crd_measure(const crd_measure_options *options, const crd_mon
 /* Frees the measurement and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_measurement_free(crd_measurement **measurement);
 
-/* The property of that name and phase; NULL where there is none. */
+/* The property of that name and phase, which is NaN for those between phases; NULL where there is none. */
 CRD_API const crd_property *crd_measurement_find(const crd_measurement *measurement, const char *name, double phase);
 
 /* As JSON text, the form of measure.json, and as CSV, the form of measure.csv. Free with crd_settings_free_text. */

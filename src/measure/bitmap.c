@@ -54,3 +54,78 @@ void crd_bitmap_free(crd_bitmap *bitmap)
     crd_free(&bitmap->phase);
     crd_free(&bitmap->inside);
 }
+
+int64_t crd_bitmap_row_bytes(const int64_t shape[3])
+{
+    return shape[0] * shape[1] * ((shape[2] + 63) / 64) * (int64_t)sizeof(uint64_t);
+}
+
+crd_status crd_bitmap_crop(const crd_bitmap *bitmap, const crd_box *box, crd_bitmap *out)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->shape, box->size, sizeof out->shape);
+    out->words = (box->size[2] + 63) / 64;
+    CRD_PASS(crd_alloc(box->size[0] * box->size[1] * out->words, sizeof *out->phase, "a realisation", &out->phase));
+    for (int64_t row = 0; row < box->size[0] * box->size[1]; row++) {
+        const uint64_t *from = crd_bitmap_row(bitmap, bitmap->phase, box->origin[0] + row / box->size[1],
+                                              box->origin[1] + row % box->size[1]);
+        uint64_t *to = out->phase + row * out->words;
+        for (int64_t x = 0; x < box->size[2]; x++) {
+            to[x / 64] |= (uint64_t)crd_bit(from, box->origin[2] + x) << x % 64;
+        }
+        for (int64_t w = 0; w < out->words; w++) out->voxels += __builtin_popcountll(to[w]);
+    }
+    return CRD_OK;
+}
+
+static bool all_count(const crd_bitmap *bitmap, const crd_box *box)
+{
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            const uint64_t *row = crd_bitmap_row(bitmap, bitmap->inside, box->origin[0] + z, box->origin[1] + y);
+            for (int64_t x = 0; x < box->size[2]; x++) {
+                if (!crd_bit(row, box->origin[2] + x)) return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The box around the middle with `part` of `whole` of the window along each of the axes, and as it was along others. */
+static crd_box middle_box(const crd_bitmap *bitmap, const crd_box *others, int axis, int64_t part, int64_t whole)
+{
+    crd_box box = *others;
+    for (int a = 0; a < 3; a++) {
+        if (axis >= 0 && a != axis) continue;
+        box.size[a] = bitmap->shape[a] * part / whole;
+        box.origin[a] = (bitmap->shape[a] - box.size[a]) / 2;
+    }
+    return box;
+}
+
+/* Smaller boxes lie in larger ones, so halving finds the largest: along one axis, or along all together (-1). */
+static crd_box widest(const crd_bitmap *bitmap, const crd_box *others, int axis, int64_t whole)
+{
+    int64_t good = 0, bad = whole + 1;
+    while (bad - good > 1) {
+        const int64_t part = good + (bad - good) / 2;
+        const crd_box box = middle_box(bitmap, others, axis, part, whole);
+        if (all_count(bitmap, &box)) {
+            good = part;
+        } else {
+            bad = part;
+        }
+    }
+    return middle_box(bitmap, others, axis, good, whole);
+}
+
+crd_box crd_bitmap_centred_box(const crd_bitmap *bitmap)
+{
+    int64_t longest = 1;
+    crd_box box = {{0}, {bitmap->shape[0], bitmap->shape[1], bitmap->shape[2]}};
+    if (bitmap->inside == NULL) return box;
+    for (int axis = 0; axis < 3; axis++) longest = bitmap->shape[axis] > longest ? bitmap->shape[axis] : longest;
+    box = widest(bitmap, &box, -1, longest);
+    for (int axis = 0; axis < 3; axis++) box = widest(bitmap, &box, axis, bitmap->shape[axis]);
+    return box;
+}

@@ -17,6 +17,14 @@ int64_t crd_bitmap_bytes(const crd_realisations_info *info);
 crd_status crd_bitmap_read(crd_realisations *realisations, int64_t phase, int64_t bit, crd_bitmap *out);
 void crd_bitmap_free(crd_bitmap *bitmap);
 
+/* Bytes of one bit for every voxel, row by row. */
+int64_t crd_bitmap_row_bytes(const int64_t shape[3]);
+/* A box of a bitmap, all of which counts. */
+crd_status crd_bitmap_crop(const crd_bitmap *bitmap, const crd_box *box, crd_bitmap *out);
+/* A box around the middle of the window in which all voxels count: the largest with its proportions, and then as far as
+ * it goes along z, y and x. Size 0: none. */
+crd_box crd_bitmap_centred_box(const crd_bitmap *bitmap);
+
 static inline const uint64_t *crd_bitmap_row(const crd_bitmap *b, const uint64_t *bits, int64_t z, int64_t y)
 {
     return bits + (z * b->shape[1] + y) * b->words;

@@ -10,6 +10,7 @@
 #include "base/monitor.h"
 #include "base/settings/row.h"
 #include "base/settings/whole.h"
+#include "measure/interfaces.h"
 #include "measure/properties.h"
 #include "measure/settings.h"
 #include "measure/slow.h"
@@ -93,8 +94,8 @@ static crd_status open_input(job *j)
         j->phases[i] = all ? i : j->info->phases - 1;
         for (int64_t p = 0; wanted.count > 0; p++) {
             if (p == j->info->phases) {
-                CRD_FAIL(CRD_ERR_ARGUMENT, "phase: there is no phase %g in %s; a run has 0 and 1", wanted.items[i],
-                         j->info->name);
+                CRD_FAIL(CRD_ERR_ARGUMENT, "phase: there is no phase %g in %s; a run of two classes has 0 and 1",
+                         wanted.items[i], j->info->name);
             }
             if (j->info->values[p] != wanted.items[i]) continue;
             j->phases[i] = p;
@@ -172,6 +173,7 @@ static crd_status first_pass(job *j, crd_measurement *m)
     if ((j->wanted & CRD_WANT_COMPONENTS) != 0) plan.counted |= CRD_COUNT_COMPONENTS;
     if ((j->wanted & CRD_WANT_CHORDS) != 0) plan.counted |= CRD_COUNT_CHORDS | CRD_COUNT_PAIRS;
     if ((j->wanted & CRD_WANT_S2) != 0) plan.counted |= CRD_COUNT_PAIRS;
+    if ((j->wanted & CRD_WANT_INTERFACES) != 0) plan.counted |= CRD_COUNT_SETS;
     choose_blocks(j->info->shape, plan.blocks);
     CRD_TRY(crd_pass_begin(&pass, &plan, j->pool));
     CRD_TRY(crd_pass_run(&pass, j->pool, j->monitor));
@@ -179,6 +181,7 @@ static crd_status first_pass(job *j, crd_measurement *m)
     m->window_voxels = pass.voxels;
     m->memory_bytes = pass.bytes;
     for (int64_t i = 0; i < j->phase_count; i++) CRD_TRY(crd_properties_add(&pass, i, j->wanted, m));
+    CRD_TRY(crd_interfaces_add(&pass, m));
 done:
     crd_pass_end(&pass);
     return status;
@@ -193,6 +196,7 @@ static crd_status slow_passes(const job *j, crd_measurement *m)
                           .samples = asked > 0 && asked < all ? asked : all,
                           .memory_bytes = j->memory_bytes,
                           .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
+                          .fast = given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
                           .pool = j->pool,
                           .monitor = j->monitor};
     for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
@@ -201,7 +205,6 @@ static crd_status slow_passes(const job *j, crd_measurement *m)
     }
     if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
     CRD_PASS(crd_parse_axes("axis", given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
-    if (j->info->masked) return crd_measurement_note(m, "transport is computed in boxes, not in masks: it is left out");
     for (int64_t i = 0; i < j->phase_count; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_transport(&plan, m));

@@ -56,6 +56,14 @@ static void add_property(crd_text *text, const crd_measurement *m, const crd_pro
     add_reals(text, p->bounds, 2);
     crd_text_add(text, ", \"note\": ");
     crd_text_json(text, p->note);
+    for (int64_t i = 0; i < p->detail_count; i++) {
+        const crd_property_detail *d = &p->details[i];
+        crd_text_print(text, ", \"%s\": {\"segmentation\": ", d->name);
+        crd_text_real(text, d->segmentation);
+        crd_text_add(text, ", \"values\": ");
+        add_reals(text, d->values.items, d->values.count);
+        crd_text_add(text, "}");
+    }
     crd_text_add(text, "}");
 }
 
@@ -131,7 +139,7 @@ static void add_line(crd_text *text, const crd_property *p, int64_t sample, doub
     if (isnan(value) && sample < 0) return;
     const char axis[2] = {p->axis, '\0'};
     crd_text_print(text, "%s,%s,", p->name, axis);
-    crd_text_real(text, p->phase);
+    if (!isnan(p->phase)) crd_text_real(text, p->phase);
     crd_text_print(text, ",%lld,", (long long)sample);
     if (isfinite(value)) crd_text_real(text, value);
     crd_text_print(text, ",%s\n", p->unit);

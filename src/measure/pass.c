@@ -23,6 +23,99 @@ static int64_t kept_slices(const crd_pass_plan *plan)
                : 1;
 }
 
+/* ---- sets of phases ---- */
+
+/* All phases together are the whole window, so a set and the rest tell the same: the smaller of the two is counted. */
+static unsigned counted_set(unsigned phases, int64_t count)
+{
+    const unsigned rest = ((1u << count) - 1) & ~phases;
+    const int own = __builtin_popcount(phases), other = __builtin_popcount(rest);
+    return own < other || (own == other && phases < rest) ? phases : rest;
+}
+
+/* Every phase, pair and triple of phases, each once: gives how many there are, and lists them. */
+static int64_t list_sets(int64_t phases, unsigned *out)
+{
+    int64_t count = 0;
+    for (unsigned set = 1; set < 1u << phases; set++) {
+        const int members = __builtin_popcount(set);
+        if (members > (phases <= CRD_TRIPLES_MAX ? 3 : 2) || counted_set(set, phases) != set) continue;
+        if (out != NULL) out[count] = set;
+        count++;
+    }
+    return count;
+}
+
+static int64_t sets_for(const crd_pass_plan *plan)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    return (plan->counted & CRD_COUNT_SETS) != 0 && info->phases > 2 ? list_sets(info->phases, NULL) : 0;
+}
+
+static crd_status begin_sets(crd_pass *pass, int threads)
+{
+    crd_status status = CRD_OK;
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    const int64_t count = sets_for(&pass->plan);
+    unsigned *listed = NULL;
+    if (count == 0) return CRD_OK;
+    memcpy(pass->narrow.shape, info->shape, sizeof info->shape);
+    pass->narrow.depth = pass->slices + 1;
+    CRD_TRY(crd_frame_make(&pass->narrow, info->masked));
+    CRD_TRY(crd_alloc(count, sizeof *listed, "sets of phases", &listed));
+    (void)list_sets(info->phases, listed);
+    CRD_TRY(crd_alloc(count * info->words, sizeof *pass->sets, "sets of phases", &pass->sets));
+    for (int64_t i = 0; i < count * info->words; i++) {
+        crd_pass_set *set = &pass->sets[i];
+        set->phases = listed[i / info->words];
+        set->word = i % info->words;
+        pass->set_count++;
+        CRD_TRY(crd_field_make(&set->field, &pass->narrow, bits_of(info, set->word)));
+        CRD_TRY(crd_cells_begin(&set->cells, &set->field, -1, (const int64_t[3]){0}, threads));
+    }
+done:
+    crd_free(&listed);
+    return status;
+}
+
+static void count_sets(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
+                       const uint8_t *inside, uint64_t *bits[2])
+{
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
+    for (int64_t k = 0; k < slices && inside != NULL && pass->set_count > 0; k++) {
+        crd_frame_put(&pass->narrow, z + k, inside + k * slice);
+    }
+    for (int64_t i = 0; i < pass->set_count; i++) {
+        crd_pass_set *set = &pass->sets[i];
+        bool first = true;
+        for (int64_t p = 0; p < info->phases; p++) {
+            if ((set->phases >> p & 1) == 0) continue;
+            crd_realisations_phase(info, p, set->word, words, inside, voxels, bits[first ? 0 : 1]);
+            for (int64_t v = 0; v < voxels && !first; v++) bits[0][v] |= bits[1][v];
+            first = false;
+        }
+        for (int64_t k = 0; k < slices; k++) crd_field_put(&set->field, z + k, bits[0] + k * slice);
+        crd_cells_slices(&set->cells, pool, z, z + slices);
+    }
+}
+
+void crd_pass_cells_of(const crd_pass *pass, unsigned phases, int64_t bit, int64_t histogram[CRD_CELL_CODES])
+{
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    const unsigned counted = counted_set(phases, info->phases);
+    for (int64_t i = 0; i < pass->set_count; i++) {
+        const crd_pass_set *set = &pass->sets[i];
+        if (set->phases != counted || set->word != bit / CRD_WORD_BITS) continue;
+        for (int code = 0; code < CRD_CELL_CODES; code++) {
+            histogram[counted == phases ? code : CRD_CELL_CODES - 1 - code] =
+                set->cells.inner[bit % CRD_WORD_BITS][code];
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
 static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
 {
     const crd_pass_plan *plan = &pass->plan;
@@ -31,7 +124,12 @@ static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
     const int64_t voxels = slices * w.shape[1] * w.shape[2];
     w.depth = slices + kept_slices(plan);
     int64_t bytes = crd_frame_bytes(&w, info->masked) + (info->masked ? voxels : 0);
-    bytes += (info->planes * info->words + 1) * voxels * 8;
+    crd_frame narrow = w;
+    narrow.depth = slices + 1;
+    const int64_t sets = sets_for(plan);
+    bytes += sets > 0 ? crd_frame_bytes(&narrow, info->masked) : 0;
+    bytes += (info->planes * info->words + 1 + (sets > 0)) * voxels * 8;
+    bytes += sets * info->words * (crd_field_bytes(&narrow) + crd_cells_bytes((const int64_t[3]){0}, threads));
     for (int64_t word = 0; word < info->words; word++) {
         const int bits = bits_of(info, word);
         int64_t part = crd_field_bytes(&w) + crd_cells_bytes(plan->blocks, threads);
@@ -105,7 +203,7 @@ crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *p
         pass->parts[i].word = i % info->words;
         CRD_PASS(begin_part(pass, &pass->parts[i], threads));
     }
-    return CRD_OK;
+    return begin_sets(pass, threads);
 }
 
 void crd_pass_end(crd_pass *pass)
@@ -119,7 +217,13 @@ void crd_pass_end(crd_pass *pass)
         crd_field_free(&part->field);
     }
     crd_free(&pass->parts);
+    for (int64_t i = 0; pass->sets != NULL && i < pass->set_count; i++) {
+        crd_cells_end(&pass->sets[i].cells);
+        crd_field_free(&pass->sets[i].field);
+    }
+    crd_free(&pass->sets);
     crd_frame_free(&pass->window);
+    crd_frame_free(&pass->narrow);
 }
 
 static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool, int64_t first, int64_t end)
@@ -135,7 +239,7 @@ static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool
 }
 
 static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
-                               const uint8_t *inside, uint64_t *bits)
+                               const uint8_t *inside, uint64_t *bits[2])
 {
     const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
     const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
@@ -146,10 +250,11 @@ static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_
     if (inside == NULL) pass->voxels += voxels;
     for (int64_t i = 0; i < pass->part_count; i++) {
         crd_pass_part *part = &pass->parts[i];
-        crd_realisations_phase(info, pass->plan.phases[part->phase], part->word, words, inside, voxels, bits);
-        for (int64_t k = 0; k < slices; k++) crd_field_put(&part->field, z + k, bits + k * slice);
+        crd_realisations_phase(info, pass->plan.phases[part->phase], part->word, words, inside, voxels, bits[0]);
+        for (int64_t k = 0; k < slices; k++) crd_field_put(&part->field, z + k, bits[0] + k * slice);
         CRD_PASS(count_part(pass, part, pool, z, z + slices));
     }
+    count_sets(pass, pool, z, slices, words, inside, bits);
     return CRD_OK;
 }
 
@@ -159,10 +264,12 @@ crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monit
     crd_realisations *r = pass->plan.realisations;
     const crd_realisations_info *info = crd_realisations_describe(r);
     const int64_t depth = pass->window.shape[0], slice = pass->window.shape[1] * pass->window.shape[2];
-    uint64_t *words = NULL, *bits = NULL;
+    uint64_t *words = NULL, *bits[2] = {NULL, NULL};
     uint8_t *inside = NULL;
     CRD_TRY(crd_alloc(info->planes * info->words * pass->slices * slice, sizeof *words, "slices", &words));
-    CRD_TRY(crd_alloc(pass->slices * slice, sizeof *bits, "slices", &bits));
+    for (int k = 0; k < (pass->set_count > 0 ? 2 : 1); k++) {
+        CRD_TRY(crd_alloc(pass->slices * slice, sizeof **bits, "slices", &bits[k]));
+    }
     if (info->masked) CRD_TRY(crd_alloc(pass->slices * slice, 1, "slices", &inside));
     for (int64_t z = 0; z < depth;) {
         const int64_t slices = depth - z < pass->slices ? depth - z : pass->slices;
@@ -174,7 +281,7 @@ crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monit
     CRD_TRY(crd_advance(monitor, "measuring", "slices", depth, depth, ""));
 done:
     crd_free(&words);
-    crd_free(&bits);
+    for (int k = 0; k < 2; k++) crd_free(&bits[k]);
     crd_free(&inside);
     return status;
 }

@@ -14,8 +14,12 @@ enum {
     CRD_COUNT_CELLS = 1, /* always: the volume fraction comes from there */
     CRD_COUNT_COMPONENTS = 2,
     CRD_COUNT_CHORDS = 4,
-    CRD_COUNT_PAIRS = 8
+    CRD_COUNT_PAIRS = 8,
+    CRD_COUNT_SETS = 16 /* cells of several phases taken together, where there are more than two */
 };
+
+/* Triple lines of more phases than these would take hundreds of sets. */
+enum { CRD_TRIPLES_MAX = 6 };
 
 typedef struct crd_pass_plan {
     crd_realisations *realisations;
@@ -40,9 +44,20 @@ typedef struct crd_pass_part {
     crd_chords chords;
 } crd_pass_part;
 
+/* Cells of several phases taken as one, for up to 64 realisations: what interfaces and triple lines are made of. */
+typedef struct crd_pass_set {
+    unsigned phases; /* bit p: phase p is one of them */
+    int64_t word;
+    crd_field field;
+    crd_cells cells;
+} crd_pass_set;
+
 typedef struct crd_pass {
     crd_pass_plan plan;
     crd_frame window;
+    crd_frame narrow; /* the same for sets, which look one slice back */
+    crd_pass_set *sets;
+    int64_t set_count;
     crd_pass_part *parts; /* [phase * words + word] */
     int64_t part_count;
     int64_t slices; /* at once */
@@ -58,5 +73,8 @@ void crd_pass_end(crd_pass *pass);
 
 /* The part that holds a realisation's bit, and which of its bits that is. */
 const crd_pass_part *crd_pass_part_of(const crd_pass *pass, int64_t phase, int64_t bit, int *own);
+
+/* The cells inside the window of one realisation, by the codes that they would have if those phases were one. */
+void crd_pass_cells_of(const crd_pass *pass, unsigned phases, int64_t bit, int64_t histogram[CRD_CELL_CODES]);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct making {
 static crd_status add(const making *k, const char *name, int axis, const char *unit, double size_error,
                       const char *note)
 {
-    char full[40];
+    char full[CRD_PROPERTY_NAME];
     if (axis >= 0) {
         snprintf(full, sizeof full, "%s_%c", name, axes[axis]);
     } else {

@@ -12,10 +12,11 @@ enum {
     CRD_WANT_COMPONENTS = 4,
     CRD_WANT_CHORDS = 8, /* and intercepts */
     CRD_WANT_S2 = 16,
-    CRD_WANT_FAST = 31,
-    CRD_WANT_THICKNESS = 32, /* a pass for each realisation */
-    CRD_WANT_TRANSPORT = 64, /* the same, for each axis */
-    CRD_WANT_ALL = 127
+    CRD_WANT_INTERFACES = 32, /* and triple lines, where there are more than two phases */
+    CRD_WANT_FAST = 63,
+    CRD_WANT_THICKNESS = 64,  /* a pass for each realisation */
+    CRD_WANT_TRANSPORT = 128, /* the same, for each axis */
+    CRD_WANT_ALL = 255
 };
 
 /* Adds the properties of one phase, by its place in the pass's plan. `lags` are those asked for. */

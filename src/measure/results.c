@@ -102,6 +102,7 @@ void crd_measurement_free(crd_measurement **measurement)
     if (m == NULL) return;
     for (int64_t i = 0; i < m->property_count; i++) {
         free_list(&m->properties[i].values);
+        for (int d = 0; d < CRD_PROPERTY_DETAILS; d++) free_list(&m->properties[i].details[d].values);
         crd_free(&m->properties[i].note);
     }
     for (int64_t i = 0; i < m->distribution_count; i++) {
@@ -169,6 +170,12 @@ crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *
     p->median = summary.median;
     memcpy(p->interval, summary.interval, sizeof p->interval);
     p->defined = summary.defined;
+    for (int d = 0; d < CRD_PROPERTY_DETAILS && plan->details[d].name != NULL; d++) {
+        crd_property_detail *detail = &p->details[p->detail_count++];
+        snprintf(detail->name, sizeof detail->name, "%s", plan->details[d].name);
+        detail->segmentation = value_at(plan->details[d].bits, info->segmentation);
+        CRD_PASS(copy_list(plan->details[d].bits, info->samples, &detail->values));
+    }
     return CRD_OK;
 }
 
@@ -222,7 +229,7 @@ const crd_property *crd_measurement_find(const crd_measurement *m, const char *n
 {
     for (int64_t i = 0; i < m->property_count; i++) {
         const crd_property *p = &m->properties[i];
-        if (strcmp(p->name, name) == 0 && p->phase == phase) return p;
+        if (strcmp(p->name, name) == 0 && (p->phase == phase || (isnan(p->phase) && isnan(phase)))) return p;
     }
     return NULL;
 }

@@ -24,6 +24,10 @@ typedef struct crd_property_plan {
     double size_error;  /* NaN: not known */
     bool shown;
     const char *note; /* or NULL */
+    struct {          /* further numbers of each bit, up to the first without a name */
+        const char *name;
+        const double *bits;
+    } details[CRD_PROPERTY_DETAILS];
 } crd_property_plan;
 
 crd_status crd_measurement_create(const crd_realisations_info *info, const double percent[2], crd_measurement **out);

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "measure/thickness.h"
+#include "measure/thickness/thickness.h"
 
 enum { MEAN, STD, MEDIAN, MOST, FIGURES };
 

@@ -11,13 +11,18 @@ typedef struct crd_slow_plan {
     int64_t memory_bytes;
     bool axes[3];     /* of transport */
     double tolerance; /* of its solver */
+    bool fast;        /* on cells of 2x2x2 voxels although voxels would fit */
     crd_pool *pool;
     const crd_monitor *monitor;
 } crd_slow_plan;
 
 /* Local thickness of a phase: mean, deviation, median, maximum, distribution. */
 crd_status crd_slow_thickness(const crd_slow_plan *plan, crd_measurement *m);
-/* Effective diffusivity, tortuosity factor, formation factor along the axes. */
+/* Effective diffusivity, tortuosity factor, formation factor along the axes. Where voxels don't fit into memory cells
+ * of 2x2x2 are taken, and corrected by windows of voxels. */
 crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m);
+
+/* Bytes that transport takes on voxels (cell 1) or on cells of 2x2x2. */
+int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell);
 
 #endif

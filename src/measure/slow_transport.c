@@ -4,14 +4,81 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "measure/laplace.h"
 #include "measure/slow.h"
+#include "measure/transport/two_level.h"
 
-/* Of all bits along one axis; NaN where nothing was computed. */
+/* What is kept of a realisation along an axis. */
+enum { RELATIVE, TORTUOSITY, FORMATION, JOINED_TORTUOSITY, ERROR, UNEVEN, CONVERGED, CORRECTION, FIGURES };
+
+/* How it is solved: on voxels, or on coarse cells times a ratio, of the segmentation's or of windows of each. */
+typedef enum method { VOXELS, BY_SEGMENTATION, BY_WINDOWS } method;
+
 typedef struct transports {
-    double *relative, *tortuosity, *formation;
+    double *figures[FIGURES]; /* of all bits along one axis; NaN where nothing was computed */
+    method method;
+    int64_t window;
+    double ratio;                         /* of the segmentation; 0: not yet known */
     int64_t computed, joined, unfinished; /* realisations; of them, how many percolate and didn't converge */
+    crd_box box;
 } transports;
+
+/* One realisation's window: the whole, or the box inside the mask. */
+static crd_status read_part(const crd_slow_plan *plan, int64_t bit, transports *t, crd_bitmap *out)
+{
+    crd_status status = CRD_OK;
+    crd_bitmap whole = {0};
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    if (!info->masked) return crd_bitmap_read(plan->realisations, plan->phase, bit, out);
+    CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &whole));
+    t->box = crd_bitmap_centred_box(&whole);
+    if (t->box.size[0] == 0 || t->box.size[1] == 0 || t->box.size[2] == 0) {
+        CRD_FAIL(CRD_ERR_ARGUMENT,
+                 "mask: transport is computed in boxes, and the middle of %s lies outside the mask; "
+                 "take a part with --bbox",
+                 info->name);
+    }
+    CRD_TRY(crd_bitmap_crop(&whole, &t->box, out));
+done:
+    crd_bitmap_free(&whole);
+    return status;
+}
+
+/* The ratio that corrects what coarse cells say. */
+static crd_status find_ratio(const crd_laplace *problem, transports *t, double coarse, double *ratio)
+{
+    crd_transport exact;
+    if (t->method == BY_SEGMENTATION && t->ratio > 0.0) {
+        *ratio = t->ratio;
+        return CRD_OK;
+    }
+    if (t->window > 0) {
+        CRD_PASS(crd_two_level_ratio(problem, t->window, ratio));
+    } else {
+        crd_laplace voxels = *problem;
+        voxels.cell = 1;
+        CRD_PASS(crd_laplace_solve(&voxels, &exact));
+        *ratio = coarse > 0.0 ? exact.relative / coarse : 1.0;
+    }
+    t->ratio = *ratio;
+    return CRD_OK;
+}
+
+static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int axis, const double spacing[3],
+                        transports *all, crd_transport *out, double *correction)
+{
+    crd_laplace problem = {.bitmap = bitmap,
+                           .spacing = {spacing[0], spacing[1], spacing[2]},
+                           .axis = axis,
+                           .tolerance = plan->tolerance,
+                           .cell = all->method == VOXELS ? 1 : 2,
+                           .pool = plan->pool};
+    double ratio = 1.0;
+    CRD_PASS(crd_laplace_solve(&problem, out));
+    if (all->method != VOXELS && out->relative > 0.0) CRD_PASS(find_ratio(&problem, all, out->relative, &ratio));
+    out->relative *= ratio;
+    *correction = ratio - 1.0;
+    return CRD_OK;
+}
 
 static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int axis, const crd_measurement *m,
                                   transports *out)
@@ -19,90 +86,174 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
     crd_status status = CRD_OK;
     crd_bitmap bitmap = {0};
     crd_transport t;
-    const double voxels = (double)m->shape[0] * (double)m->shape[1] * (double)m->shape[2];
-    CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &bitmap));
-    CRD_TRY(crd_laplace_solve(&bitmap, m->spacing, axis, plan->tolerance, plan->pool, &t));
-    out->relative[bit] = t.relative;
+    double correction;
+    CRD_TRY(read_part(plan, bit, out, &bitmap));
+    CRD_TRY(solve(plan, &bitmap, axis, m->spacing, out, &t, &correction));
+    const double voxels = (double)bitmap.shape[0] * (double)bitmap.shape[1] * (double)bitmap.shape[2];
     /* nothing percolates: infinite, or undefined where there is no phase at all */
-    const double fraction = (double)bitmap.voxels / voxels;
-    out->tortuosity[bit] = bitmap.voxels > 0 ? (t.relative > 0.0 ? fraction / t.relative : HUGE_VAL) : (double)NAN;
-    out->formation[bit] = t.relative > 0.0 ? 1.0 / t.relative : HUGE_VAL;
-    if (bit >= plan->samples) goto done;
-    out->computed++;
-    out->joined += t.percolating > 0;
-    out->unfinished += !t.converged;
+    const double none = bitmap.voxels > 0 ? HUGE_VAL : (double)NAN;
+    const bool joined = t.relative > 0.0;
+    const double figures[FIGURES] = {
+        [RELATIVE] = t.relative,
+        [TORTUOSITY] = joined ? (double)bitmap.voxels / voxels / t.relative : none,
+        [JOINED_TORTUOSITY] = joined ? (double)t.percolating / voxels / t.relative : none,
+        [FORMATION] = joined ? 1.0 / t.relative : HUGE_VAL,
+        [ERROR] = t.error,
+        [UNEVEN] = t.uneven,
+        [CONVERGED] = t.converged ? 1.0 : 0.0,
+        [CORRECTION] = correction,
+    };
+    for (int i = 0; i < FIGURES; i++) out->figures[i][bit] = figures[i];
 done:
     crd_bitmap_free(&bitmap);
     return status;
 }
 
-static crd_status add_axis(const crd_slow_plan *plan, const crd_realisations_info *info, int axis, const transports *t,
-                           crd_measurement *m)
+/* ---- what is said ---- */
+
+static void write_note(const crd_slow_plan *plan, const crd_realisations_info *info, int axis, const transports *t,
+                       char *note, size_t size)
 {
-    crd_realisations_info taken = *info;
-    char note[96] = "", name[40];
-    const struct {
-        const char *name;
-        const double *bits;
-    } rows[] = {{"d_rel", t->relative}, {"tortuosity_factor", t->tortuosity}, {"formation_factor", t->formation}};
-    taken.samples = plan->samples;
     if (t->computed > 0) {
-        snprintf(note, sizeof note, "percolates in %lld of %lld", (long long)t->joined, (long long)t->computed);
-    } else if (!(t->relative[info->segmentation] > 0.0)) {
-        snprintf(note, sizeof note, "nothing percolates along %c", "zyx"[axis]);
+        const int length =
+            snprintf(note, size, "percolates in %lld of %lld", (long long)t->joined, (long long)t->computed);
+        if (plan->samples < info->samples && length > 0) {
+            snprintf(note + length, size - (size_t)length, ", of %lld realisations", (long long)info->samples);
+        }
+    } else if (info->segmentation >= 0 && !(t->figures[RELATIVE][info->segmentation] > 0.0)) {
+        snprintf(note, size, "nothing percolates along %c", "zyx"[axis]);
     }
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s_%c", rows[i].name, "zyx"[axis]);
-        CRD_PASS(crd_measurement_add(m, &taken,
-                                     &(crd_property_plan){.name = name,
-                                                          .phase = info->values[plan->phase],
-                                                          .axis = "zyx"[axis],
-                                                          .unit = "1",
-                                                          .bits = rows[i].bits,
-                                                          .size_error = (double)NAN,
-                                                          .note = i == 0 && note[0] != '\0' ? note : NULL}));
-    }
-    if (t->unfinished == 0) return CRD_OK;
-    return crd_measurement_note(m, "along %c the solver of %lld realisations stopped before its tolerance", "zyx"[axis],
-                                (long long)t -> unfinished);
 }
 
-static crd_status along(const crd_slow_plan *plan, int axis, crd_measurement *m)
+static crd_status add_notes(const crd_slow_plan *plan, int axis, const transports *t, crd_measurement *m)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    double most = 0.0;
+    if (t->unfinished > 0) {
+        CRD_PASS(crd_measurement_note(m, "along %c the solver of %lld realisations stopped before its tolerance",
+                                      "zyx"[axis], (long long)t -> unfinished));
+    }
+    if (info->masked) {
+        CRD_PASS(crd_measurement_note(m,
+                                      "transport along %c is that of the largest box in the middle of the mask: "
+                                      "%lld x %lld x %lld voxels from %lld,%lld,%lld on",
+                                      "zyx"[axis], (long long)t -> box.size[0], (long long)t->box.size[1],
+                                      (long long)t->box.size[2], (long long)t->box.origin[0],
+                                      (long long)t->box.origin[1], (long long)t->box.origin[2]));
+    }
+    if (t->method == VOXELS) return CRD_OK;
+    for (int64_t bit = 0; bit < info->bits; bit++) {
+        if (fabs(t->figures[CORRECTION][bit]) > most) most = fabs(t->figures[CORRECTION][bit]);
+    }
+    if (t->method == BY_SEGMENTATION) {
+        return crd_measurement_note(m,
+                                    "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
+                                    "which is also its error: by what voxels give for %s",
+                                    "zyx"[axis], 100.0 * most,
+                                    info -> segmentation >= 0 ? "the segmentation" : "the first realisation");
+    }
+    return crd_measurement_note(m,
+                                "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
+                                "which is also its error: by what voxels give in windows of %lld voxels",
+                                "zyx"[axis], 100.0 * most, (long long)t -> window);
+}
+
+static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports *t, crd_measurement *m)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    crd_realisations_info taken = *info;
+    char note[96] = "", name[CRD_PROPERTY_NAME];
+    static const char *const names[] = {"d_rel", "tortuosity_factor", "formation_factor"};
+    taken.samples = plan->samples;
+    write_note(plan, info, axis, t, note, sizeof note);
+    for (int i = 0; i < 3; i++) {
+        crd_property_plan property = {.name = name,
+                                      .phase = info->values[plan->phase],
+                                      .axis = "zyx"[axis],
+                                      .unit = "1",
+                                      .bits = t->figures[i],
+                                      .size_error = (double)NAN,
+                                      .note = i == RELATIVE && note[0] != '\0' ? note : NULL};
+        snprintf(name, sizeof name, "%s_%c", names[i], "zyx"[axis]);
+        if (i == RELATIVE) {
+            static const char *const details[] = {"error", "flux_difference", "converged", "correction"};
+            for (int d = 0; d < (t->method == VOXELS ? 3 : 4); d++) {
+                property.details[d].name = details[d];
+                property.details[d].bits = t->figures[ERROR + d];
+            }
+        } else if (i == TORTUOSITY) {
+            property.details[0].name = "percolating_part";
+            property.details[0].bits = t->figures[JOINED_TORTUOSITY];
+        }
+        CRD_PASS(crd_measurement_add(m, &taken, &property));
+    }
+    return add_notes(plan, axis, t, m);
+}
+
+/* ---- one axis after the other ---- */
+
+/* The segmentation comes first: its ratio may be what corrects the others. */
+static int64_t bit_of_turn(const crd_realisations_info *info, int64_t turn)
+{
+    if (info->segmentation < 0) return turn;
+    return turn == 0 ? info->segmentation : turn - 1;
+}
+
+static crd_status along(const crd_slow_plan *plan, const transports *how, int axis, crd_measurement *m)
 {
     crd_status status = CRD_OK;
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     const int64_t total = plan->samples + (info->segmentation >= 0);
-    transports t = {0};
-    int64_t done = 0;
-    double **const arrays[] = {&t.relative, &t.tortuosity, &t.formation};
-    for (int k = 0; k < 3; k++) {
-        CRD_TRY(crd_alloc(info->bits, sizeof(double), "values", arrays[k]));
-        for (int64_t b = 0; b < info->bits; b++) (*arrays[k])[b] = (double)NAN;
+    transports t = *how;
+    for (int k = 0; k < FIGURES; k++) {
+        CRD_TRY(crd_alloc(info->bits, sizeof(double), "values", &t.figures[k]));
+        for (int64_t b = 0; b < info->bits; b++) t.figures[k][b] = (double)NAN;
     }
-    for (int64_t bit = 0; bit < info->bits; bit++) {
-        if (bit >= plan->samples && bit != info->segmentation) continue;
-        CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", done++, total, ""));
+    for (int64_t turn = 0; turn < total; turn++) {
+        const int64_t bit = bit_of_turn(info, turn);
+        CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", turn, total, ""));
         CRD_TRY(one_realisation(plan, bit, axis, m, &t));
+        if (bit >= plan->samples) continue;
+        t.computed++;
+        t.joined += t.figures[RELATIVE][bit] > 0.0;
+        t.unfinished += t.figures[CONVERGED][bit] == 0.0;
     }
     CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", total, total, ""));
-    CRD_TRY(add_axis(plan, info, axis, &t, m));
+    CRD_TRY(add_axis(plan, axis, &t, m));
 done:
-    for (int k = 0; k < 3; k++) crd_free(arrays[k]);
+    for (int k = 0; k < FIGURES; k++) crd_free(&t.figures[k]);
     return status;
+}
+
+int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell)
+{
+    return crd_bitmap_bytes(info) + (info->masked ? crd_bitmap_row_bytes(info->shape) : 0) +
+           crd_laplace_bytes(info->shape, cell);
+}
+
+static crd_status choose_method(const crd_slow_plan *plan, transports *t)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int64_t voxels = crd_slow_transport_bytes(info, 1), coarse = crd_slow_transport_bytes(info, 2);
+    const bool fits = voxels <= plan->memory_bytes;
+    t->method = fits && !plan->fast ? VOXELS : plan->fast ? BY_SEGMENTATION : BY_WINDOWS;
+    if (fits) return CRD_OK;
+    const int64_t left = plan->memory_bytes - crd_bitmap_bytes(info);
+    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, left) : 0;
+    if (t->window > 0) return CRD_OK;
+    return crd_fail(CRD_ERR_MEMORY,
+                    "max-memory: transport needs %.0f MiB here, or %.0f on cells of 2x2x2 voxels, and %.0f may be "
+                    "used; allow more, or take a part with --bbox",
+                    ceil((double)voxels / 0x1p20), ceil((double)coarse / 0x1p20),
+                    floor((double)plan->memory_bytes / 0x1p20));
 }
 
 crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m)
 {
-    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int64_t bytes = 3 * crd_bitmap_bytes(info) + crd_laplace_bytes(info->shape);
-    if (bytes > plan->memory_bytes) {
-        return crd_fail(CRD_ERR_MEMORY,
-                        "max-memory: transport needs %.0f MiB here, and %.0f may be used; allow more, or take a part "
-                        "with --bbox",
-                        ceil((double)bytes / 0x1p20), floor((double)plan->memory_bytes / 0x1p20));
-    }
+    transports how = {0};
+    CRD_PASS(choose_method(plan, &how));
     for (int axis = 0; axis < 3; axis++) {
-        if (plan->axes[axis]) CRD_PASS(along(plan, axis, m));
+        if (plan->axes[axis]) CRD_PASS(along(plan, &how, axis, m));
     }
     return CRD_OK;
 }

@@ -139,6 +139,16 @@ static int euler26(int code)
     return sum;
 }
 
+static int bare_faces(int code, int axis)
+{
+    int count = 0, corners[4];
+    for (int side = 0; side < 2; side++) {
+        face_corners(axis, side, corners);
+        count += !(at(code, corners[0]) | at(code, corners[1]) | at(code, corners[2]) | at(code, corners[3]));
+    }
+    return count;
+}
+
 static struct crd_code_counts count_code(int code)
 {
     struct crd_code_counts counts = {.euler = {(int8_t)euler6(code), (int8_t)euler26(code)},
@@ -148,6 +158,7 @@ static struct crd_code_counts count_code(int code)
         counts.unlike[class] = (int8_t)unlike_pairs(code, class);
         counts.tiles[class] = (int8_t)tiles_of(code, class);
     }
+    for (int axis = 0; axis < AXES; axis++) counts.bare[axis] = (int8_t)bare_faces(code, axis);
     return counts;
 }
 
@@ -167,6 +178,7 @@ void crd_cell_sum(const crd_cell_weights *weights, const int64_t histogram[CRD_C
         out->euler[0] += n * counts->euler[0];
         out->euler[1] += n * counts->euler[1];
         out->dual += n * counts->dual;
+        for (int axis = 0; axis < AXES; axis++) out->bare[axis] += n * counts->bare[axis];
     }
 }
 

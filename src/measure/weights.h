@@ -23,12 +23,13 @@ typedef struct crd_cell_sums {
     int64_t tiles[CRD_CELL_CLASSES];  /* 4 or 6 times the planar Euler numbers of the tiles of the class's planes */
     int64_t euler[2];                 /* 8 times the Euler number, for 6- and 26-neighbours, */
     int64_t dual;                     /* and 8 times that of the complement for 6-neighbours */
+    int64_t bare[3];                  /* faces normal to z, y, x without a voxel of the phase */
 } crd_cell_sums;
 
 /* What each code counts for, and pure functions of the spacing. */
 typedef struct crd_cell_weights {
     struct crd_code_counts {
-        int8_t corners, unlike[CRD_CELL_CLASSES], tiles[CRD_CELL_CLASSES], euler[2], dual;
+        int8_t corners, unlike[CRD_CELL_CLASSES], tiles[CRD_CELL_CLASSES], euler[2], dual, bare[3];
     } codes[CRD_CELL_CODES];
     double volume;                      /* of a voxel */
     double surface[CRD_CELL_CLASSES];   /* for each unlike pair of a cell */

@@ -149,16 +149,19 @@ static void choose_method(crd_request *request)
 {
     const crd_predict_options *options = request->options;
     const crd_model_info *info = crd_model_describe(request->model);
-    request->estimator = is(options->estimator, "mean") ? CRD_MEAN : CRD_INDEPENDENT;
+    const bool at_means = crd_model_at_means(request->model);
+    request->estimator = at_means || is(options->estimator, "mean") ? CRD_MEAN : CRD_INDEPENDENT;
     request->samples = options->preview && options->samples > PREVIEW_SAMPLES ? PREVIEW_SAMPLES : options->samples;
-    if (request->estimator == CRD_MEAN) request->samples = 1; /* all would be the same */
+    if (request->estimator == CRD_MEAN && request->samples > info->members) {
+        request->samples = info->members; /* more would be the same again */
+    }
     request->first_sample = options->first_sample;
     request->seed = (uint64_t)options->seed;
     request->draws_per_chunk = is(options->draws, "per-chunk");
     request->aggregate_samples = is(options->aggregate, "samples");
     request->save_bits = is(options->save_samples, "bits");
     request->save_samples = given(options->save_samples) && !is(options->save_samples, "none");
-    const bool calibrated = request->estimator != CRD_MEAN && !options->no_calibration;
+    const bool calibrated = (request->estimator != CRD_MEAN || at_means) && !options->no_calibration;
     request->inverse_temperature = calibrated ? (float)(1.0 / info->calibration) : 1.0f;
     request->step = options->preview ? 1 : options->step;
 }
@@ -316,6 +319,7 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
     *out = (crd_predictor_plan){
         .net = &request->model->net,
         .parameters = request->model->parameters,
+        .members = request->model->info.members,
         .samples = request->samples,
         .seed = request->seed,
         .estimator = request->estimator,

@@ -53,6 +53,22 @@ static crd_status add_source(crd_realisations *r, const char *path, const crd_vo
     return CRD_OK;
 }
 
+uint8_t crd_realisations_phase_of(const crd_realisations_info *info, double value)
+{
+    for (int64_t i = 0; i < info->phases; i++) {
+        if (info->values[i] == value) return (uint8_t)i;
+    }
+    return CRD_PHASE_OUTSIDE;
+}
+
+/* The phases of bytes. */
+static crd_status make_table(crd_realisations *r)
+{
+    CRD_PASS(crd_alloc(256, 1, "the phases", &r->table));
+    for (int value = 0; value < 256; value++) r->table[value] = crd_realisations_phase_of(&r->info, value);
+    return CRD_OK;
+}
+
 /* ---- a run ---- */
 
 static crd_status add_map(crd_realisations *r, const char *folder, const crd_output *output, const crd_monitor *monitor,
@@ -89,15 +105,20 @@ static crd_status no_samples(const char *folder, const crd_manifest *run)
                     folder);
 }
 
-/* `number` of the first realisation of an output, behind its role's tag: "scan_sample_17.tif". */
-static int64_t number_in(const char *file, crd_output_role role)
+/* The numbers behind a role's tag in a file's name: "scan_sample_17.tif" is of realisation 17, "scan_samples_64_b1.tif"
+ * of those from 64 on, bit 1 of their class numbers. */
+static int64_t number_in(const char *file, crd_output_role role, int64_t *plane)
 {
     const char *tag = crd_output_role_tag(role), *last = NULL;
     int64_t number = 0;
+    *plane = 0;
     for (const char *at = strstr(file, tag); at != NULL; at = strstr(at + 1, tag)) last = at;
-    if (last == NULL || last[strlen(tag)] != '_') return 0;
-    last += strlen(tag) + 1;
-    (void)crd_parse_int(last, strspn(last, "0123456789"), &number);
+    for (last = last != NULL ? last + strlen(tag) : ""; *last == '_';) {
+        const bool bit = *++last == 'b';
+        const size_t digits = strspn(last += bit, "0123456789");
+        (void)crd_parse_int(last, digits, bit ? plane : &number);
+        last += digits;
+    }
     return number;
 }
 
@@ -127,7 +148,8 @@ static crd_status open_samples(crd_realisations *r, const crd_realisations_optio
                                const crd_manifest *run, const crd_monitor *monitor)
 {
     const int64_t count = count_outputs(run, CRD_OUTPUT_SAMPLE);
-    const int64_t first = number_in(crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->file, CRD_OUTPUT_SAMPLE);
+    int64_t plane;
+    const int64_t first = number_in(crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->file, CRD_OUTPUT_SAMPLE, &plane);
     if (run->plan.samples > 0 && run->plan.samples != count) {
         return crd_fail(CRD_ERR_MISMATCH, "the run %s has %lld samples, and its manifest lists volumes of %lld", folder,
                         (long long)run->plan.samples, (long long)count);
@@ -137,38 +159,84 @@ static crd_status open_samples(crd_realisations *r, const crd_realisations_optio
         crd_realisation_source *source;
         const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, r->info.first_sample - first + i);
         CRD_PASS(add_map(r, folder, output, monitor, &source));
+        source->valued = r->info.phases > 2;
         source->bit = i;
     }
     return CRD_OK;
 }
 
-/* Volumes of 64 samples each, bit by bit. */
+/* The volume of 64 samples from `begin` on, of one plane of their class numbers; NULL where there is none. */
+static const crd_output *packed_output(const crd_manifest *run, int64_t begin, int64_t plane)
+{
+    int64_t own;
+    for (int64_t i = 0; i < count_outputs(run, CRD_OUTPUT_SAMPLE_BITS); i++) {
+        const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_SAMPLE_BITS, i);
+        if (number_in(output->file, CRD_OUTPUT_SAMPLE_BITS, &own) == begin && own == plane) return output;
+    }
+    return NULL;
+}
+
+/* Volumes of 64 samples each, bit by bit, for every plane of their class numbers. */
 static crd_status open_packed(crd_realisations *r, const crd_realisations_options *options, const char *folder,
                               const crd_manifest *run, const crd_monitor *monitor)
 {
-    const int64_t first = crd_manifest_first_sample(run), count = run->plan.samples;
+    const int64_t first = crd_manifest_first_sample(run), count = run->plan.samples, planes = r->info.planes;
     const int64_t volumes = count_outputs(run, CRD_OUTPUT_SAMPLE_BITS);
-    if (volumes != (count + CRD_WORD_BITS - 1) / CRD_WORD_BITS) {
-        return crd_fail(CRD_ERR_MISMATCH, "the run %s has %lld samples, and its manifest lists %lld volumes of 64 each",
-                        folder, (long long)count, (long long)volumes);
+    if (volumes != planes * ((count + CRD_WORD_BITS - 1) / CRD_WORD_BITS)) {
+        return crd_fail(CRD_ERR_MISMATCH,
+                        "the run %s has %lld samples of %lld classes, and its manifest lists %lld volumes of bits",
+                        folder, (long long)count, (long long)r->info.phases, (long long)volumes);
     }
     CRD_PASS(choose_samples(options, folder, first, count, &r->info));
     const int64_t begin = r->info.first_sample - first, end = begin + r->info.samples;
     for (int64_t v = begin / CRD_WORD_BITS; v * CRD_WORD_BITS < end; v++) {
-        crd_realisation_source *source;
         const int64_t low = v * CRD_WORD_BITS > begin ? v * CRD_WORD_BITS : begin;
         const int64_t high = (v + 1) * CRD_WORD_BITS < end ? (v + 1) * CRD_WORD_BITS : end;
-        CRD_PASS(add_map(r, folder, crd_manifest_output(run, CRD_OUTPUT_SAMPLE_BITS, v), monitor, &source));
-        if (crd_volume_describe(source->volume)->type != CRD_U64) {
-            return crd_fail(CRD_ERR_FORMAT, "%s holds %s, and bits of samples are u64", crd_volume_path(source->volume),
-                            crd_type_name(crd_volume_describe(source->volume)->type));
+        for (int64_t plane = 0; plane < planes; plane++) {
+            crd_realisation_source *source;
+            const crd_output *output = packed_output(run, v * CRD_WORD_BITS, plane);
+            if (output == NULL) {
+                return crd_fail(CRD_ERR_MISMATCH, "the manifest of %s lists no bits %lld of its samples from %lld on",
+                                folder, (long long)plane, (long long)(first + v * CRD_WORD_BITS));
+            }
+            CRD_PASS(add_map(r, folder, output, monitor, &source));
+            if (crd_volume_describe(source->volume)->type != CRD_U64) {
+                return crd_fail(CRD_ERR_FORMAT, "%s holds %s, and bits of samples are u64",
+                                crd_volume_path(source->volume),
+                                crd_type_name(crd_volume_describe(source->volume)->type));
+            }
+            source->packed = true;
+            source->plane = plane;
+            source->shift = low - v * CRD_WORD_BITS;
+            source->bit = low - begin;
+            source->count = high - low;
         }
-        source->packed = true;
-        source->shift = low - v * CRD_WORD_BITS;
-        source->bit = low - begin;
-        source->count = high - low;
     }
     return CRD_OK;
+}
+
+static void count_planes(crd_realisations_info *info)
+{
+    for (info->planes = 1; (INT64_C(1) << info->planes) < info->phases;) info->planes++;
+}
+
+/* The run's classes are its phases: two, 0 and 1, or those that its manifest lists. */
+static crd_status learn_classes(crd_realisations *r, const char *folder, const crd_manifest *run)
+{
+    crd_realisations_info *info = &r->info;
+    info->run = true;
+    info->phases = 2;
+    info->values[1] = 1.0;
+    if (run->class_count > CRD_PHASES_MAX) {
+        return crd_fail(CRD_ERR_FORMAT, "the manifest of %s lists %lld classes, and there are at most %d", folder,
+                        (long long)run->class_count, CRD_PHASES_MAX);
+    }
+    if (run->class_count > 2) {
+        info->phases = run->class_count;
+        for (int64_t i = 0; i < info->phases; i++) info->values[i] = run->classes[i].value;
+    }
+    count_planes(info);
+    return make_table(r);
 }
 
 static crd_status open_run(crd_realisations *r, const crd_realisations_options *options, const char *folder,
@@ -181,6 +249,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     CRD_PASS(crd_run_read(folder, &run));
     crd_manifest_free(&run); /* that one leaves out what isn't there; of samples none may be missing */
     CRD_PASS(crd_run_read_manifest(folder, &run));
+    CRD_TRY(learn_classes(r, folder, &run));
     const bool packed = count_outputs(&run, CRD_OUTPUT_SAMPLE_BITS) > 0;
     CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 3, sizeof *r->sources,
                       "the list of volumes", &r->sources));
@@ -197,6 +266,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
         const crd_output *output = crd_manifest_output(&run, roles[i], 0);
         if (output == NULL) continue;
         CRD_TRY(add_map(r, folder, output, monitor, &source));
+        source->valued = r->info.phases > 2;
         source->bit = *bits[i] = r->info.bits++;
     }
     if (r->info.spacing[0] == 0.0 && run.scan.spacing[0] > 0.0) {
@@ -209,23 +279,12 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
         crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
         CRD_TRY(crd_strdup(crd_manifest_mask(&run), mask));
     }
-    r->info.run = true;
-    r->info.phases = 2;
-    r->info.values[1] = 1.0;
 done:
     crd_manifest_free(&run);
     return status;
 }
 
 /* ---- label volumes ---- */
-
-uint8_t crd_realisations_phase_of(const crd_realisations_info *info, double value)
-{
-    for (int64_t i = 0; i < info->phases; i++) {
-        if (info->values[i] == value) return (uint8_t)i;
-    }
-    return CRD_PHASE_OUTSIDE;
-}
 
 static crd_status add_value(crd_realisations_info *info, double value, const char *path)
 {
@@ -312,9 +371,8 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
     if (r->info.phases == 1 && before == 0) {
         crd_warn(monitor, "all voxels of %s are %g: there is one phase, and no boundary", r->name, r->info.values[0]);
     }
-    CRD_PASS(crd_alloc(256, 1, "the phases", &r->table));
-    for (int value = 0; value < 256; value++) r->table[value] = crd_realisations_phase_of(&r->info, value);
-    return CRD_OK;
+    count_planes(&r->info);
+    return make_table(r);
 }
 
 /* ---- both ---- */
@@ -378,7 +436,6 @@ static crd_status settle(crd_realisations *r, const crd_realisations_options *op
         snprintf(info->unit, sizeof info->unit, "%s", options->reading.unit != NULL ? options->reading.unit : "");
     }
     info->words = (info->bits + CRD_WORD_BITS - 1) / CRD_WORD_BITS;
-    for (info->planes = 1; (INT64_C(1) << info->planes) < info->phases;) info->planes++;
     if (info->layer < 1) info->layer = 1;
     return CRD_OK;
 }

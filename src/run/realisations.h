@@ -4,9 +4,9 @@
  * label volumes. Bit i of a voxel's word belongs to realisation i, so that one pass over the words goes through all of
  * them. Behind the samples' bits lie those of the run's segmentation and of its bounds, where there are any.
  *
- * Phases are numbered by their values, rising: a run has 0 and 1, label volumes have the values that they hold. The
- * number of a voxel's phase is kept as bit planes: plane p holds bit p of it, for every realisation. Two phases need
- * one plane.
+ * The phases of a run are its classes, in their order: 0 and 1 where there are two. Those of label volumes are numbered
+ * by the values that they hold, rising. The number of a voxel's phase is kept as bit planes: plane p holds bit p of it,
+ * for every realisation. Two phases need one plane.
  *
  *     crd_realisations *r = NULL;
  *     CRD_TRY(crd_realisations_open(&(crd_realisations_options){.paths = &folder, .path_count = 1}, monitor, &r));
@@ -54,7 +54,7 @@ typedef struct crd_realisations_info {
     int64_t bits, words;                /* in all; words of 64 bits that they take */
 
     int64_t phases, planes;
-    double values[CRD_PHASES_MAX]; /* of the phases, rising */
+    double values[CRD_PHASES_MAX]; /* of the phases */
 
     int64_t layer; /* slices that are best read together: a depth of the files' blocks, or 1 */
 } crd_realisations_info;

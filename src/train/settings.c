@@ -235,6 +235,17 @@ static const crd_setting rows[] = {
      .initial = "flipout",
      .choices = "flipout|independent|mean",
      .help = "how weights are drawn in a mini-batch"},
+    {.name = "members",
+     .kind = CRD_SETTING_INT,
+     AT(members),
+     .initial = "1",
+     .unsaid = true,
+     .low = 1,
+     .high = CRD_MEMBERS_MAX,
+     .argument = "N",
+     .help =
+         "train an ensemble: N networks that differ in their seed, in one model. A prediction's samples are of each "
+         "of them in turn"},
     {.name = "init",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_INPUT,
@@ -361,6 +372,12 @@ static const crd_setting rows[] = {
      AT(no_pieces),
      .help = "leave out of the model the small pieces of the scans that its norms are frozen at in a prediction, for "
              "scans that must not travel; the paper's presets do"},
+    {.name = "no-intervals",
+     .kind = CRD_SETTING_FLAG,
+     AT(no_intervals),
+     .unsaid = true,
+     .help = "don't try the network on made-up changes of the scans at the end, which is what a prediction widens the "
+             "intervals of its volume fractions by"},
     {.name = "valid-samples",
      .kind = CRD_SETTING_INT,
      AT(valid_samples),

@@ -41,7 +41,7 @@ static crd_status measure(const crd_validate_options *options, crd_sweep *sweep,
     crd_tally *tally = NULL;
     bool from_manifest;
     CRD_TRY(find_threshold(options, sweep, &from_manifest));
-    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &tally));
+    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, sweep->inputs->class_count, &tally));
     CRD_TRY(crd_sweep_run(sweep, tally));
     if (tally->counts.voxels == 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "no voxel of %s is labelled and inside the mask: there is nothing to validate",

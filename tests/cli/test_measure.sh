@@ -29,6 +29,23 @@ run("bits", [("s_samples.npy", "bits of samples", bits)], 24)
 run("masked", [("s_samples.npy", "bits of samples", bits)], 24, mask="cylinder")
 run("none", [], 24)
 run("per-chunk", [], 24, draws="per-chunk")
+# three classes: label volumes, and the bits of their class numbers; 70 samples take two words
+values = np.array([7, 0, 128], "u1") # in the model's order, which isn't rising
+classes = [np.kron(generator.integers(0, 3, (4, 5, 6)), np.ones((3, 4, 5), int)) for _ in range(70)]
+for i, c in enumerate(classes): np.save(f"{folder}/class_{i}.npy", values[c])
+os.makedirs(f"{folder}/classes")
+np.save(f"{folder}/classes/s_seg.npy", values[classes[3]])
+listed = [{"file": "s_seg.npy", "role": "segmentation", "type": "u8", "scale": 1}]
+for first, tag in ((0, ""), (64, "_64")):
+    for plane in (0, 1):
+        file = f"s_samples{tag}_b{plane}.npy"
+        part = classes[first:first + 64]
+        np.save(f"{folder}/classes/{file}", sum((c >> plane & 1).astype("u8") << np.uint64(i) for i, c in enumerate(part)))
+        listed.append({"file": file, "role": "bits of samples", "type": "u64", "scale": 1})
+json.dump({"format": "credence-run", "scan": {"shape": shape, "spacing": [2, 1, 1], "unit": "um"},
+           "plan": {"samples": 70, "shape": shape, "origin": [0, 0, 0]}, "settings": {}, "outputs": listed,
+           "classes": [{"name": str(v), "value": int(v), "segmentation": 0.3, "mean": 0.3, "interval90": [0, 1], "samples": []} for v in values]},
+          open(f"{folder}/classes/manifest.json", "w"))
 np.save(f"{folder}/seg.npy", seg.astype("u1"))
 np.save(f"{folder}/prob.npy", generator.random(shape).astype("f4"))
 np.save(f"{folder}/other.npy", seg[1:].astype("u1"))
@@ -66,6 +83,32 @@ run measure "$folder/masked" --mask none -q
 expect 0; cmp "$folder/values.csv" "$folder/masked/measure.csv" || complain "without its mask it is another run"
 run measure "$folder/bits" -q --phase all
 expect 0; out '^phase 0'; out '^phase 1'
+
+# three classes: a run's bits are what label volumes say
+run measure "$folder/classes" -q --properties fast
+expect 0; no_err
+out '^phase 128'; out '^between phases'; out 'interface 7-128 +[0-9.]+ .* 1/um'; out 'triple line 7-0-128 .* 1/um\^2'
+awk -F, '$4 != -1' "$folder/classes/measure.csv" | sed 's/_7-0-128/_0-7-128/; s/_7-0,/_0-7,/' | sort > "$folder/bits.csv"
+run measure $(seq -f "$folder/class_%g.npy" 0 69) -q --spacing 2,1,1,um --csv "$folder/labels.csv"
+expect 0
+cmp <(sort "$folder/labels.csv") "$folder/bits.csv" || complain "bits of classes and label volumes give different values"
+run measure "$folder/classes" -q --json --phase 128 --samples 60-69 --properties surface
+expect 0; same "$(json 'd["phase"], d["samples"], d["first_sample"]')" "128 10 60"
+run measure "$folder/classes" --phase 5; expect 1; err 'no phase 5'
+mv "$folder/classes/s_samples_64_b1.npy" "$folder/kept.npy"
+run measure "$folder/classes"; expect 1; err 's_samples_64_b1.npy of the run'
+mv "$folder/kept.npy" "$folder/classes/s_samples_64_b1.npy"
+
+# transport: details, in a mask, on coarse cells
+run measure "$folder/bits" -q --json --properties transport --axis x --slow-samples 4
+expect 0
+same "$(json '[[k for k in ("error", "flux_difference", "converged", "correction", "percolating_part") if k in p] for p in d["properties"][1:4]]')" "[['error', 'flux_difference', 'converged'], ['percolating_part'], []]"
+same "$(json 'd["properties"][1]["converged"]["values"], len(d["properties"][1]["values"])')" "[1, 1, 1, 1] 4"
+run measure "$folder/masked" --properties transport --axis z --slow-samples 2
+expect 0; err 'largest box in the middle of the mask: 12 x [0-9]+ x [0-9]+ voxels from 0,'
+run measure "$folder/bits" --properties transport --axis z --transport fast --slow-samples 2
+expect 0; err 'cells of 2x2x2 voxels, corrected by up to [0-9.]+ %'
+run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
 
 # segmentations
 run measure "$folder/seg.npy"

@@ -250,7 +250,9 @@ static void test_slow_same_bytes(void)
     crd_measurement_free(&m);
     c.properties = "transport";
     c.memory = "1M";
-    CHECK_FAILS(measure(&c, &m), CRD_ERR_MEMORY, "transport needs");
+    const call large = {.shape = {76, 76, 76}, .properties = "transport", .memory = "1M", .threads = "1"};
+    memset(voxels, 1, 76 * 76 * 76);
+    CHECK_FAILS(measure(&large, &m), CRD_ERR_MEMORY, "transport needs");
     c.memory = NULL;
     memset(voxels, 0, 19 * 26 * 40);
     c.phase = "1";

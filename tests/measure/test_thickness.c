@@ -1,5 +1,5 @@
 /* Distances and local thickness against brute force, and shapes whose thickness is known. */
-#include "measure/thickness.h"
+#include "measure/thickness/thickness.h"
 
 #include "base/memory.h"
 #include "harness.h"

@@ -347,6 +347,9 @@ static bool is_default(const crd_setting *row, const void *options)
     switch (row->kind) {
     case CRD_SETTING_FLAG:
         return !*(const bool *)field;
+    case CRD_SETTING_INT:
+        if (row->initial != NULL) (void)crd_parse_real(row->initial, strlen(row->initial), &initial);
+        return (double)*(const int64_t *)field == initial;
     case CRD_SETTING_REAL:
         if (row->initial != NULL) (void)crd_parse_real(row->initial, strlen(row->initial), &initial);
         return *(const double *)field == initial;

@@ -1,0 +1,11 @@
+/* Inside src/measure: what joins two opposite faces of the window. */
+#ifndef CRD_MEASURE_TRANSPORT_JOINING_H
+#define CRD_MEASURE_TRANSPORT_JOINING_H
+
+#include "measure/bitmap.h"
+
+/* *out: the voxels of the phase's components that touch both faces normal to an axis, laid out as the bitmap's; free
+ * with crd_free. *count: how many they are. Takes twice the bitmap's bytes on the way. */
+crd_status crd_joining_find(const crd_bitmap *bitmap, int axis, uint64_t **out, int64_t *count);
+
+#endif

@@ -1,0 +1,223 @@
+#include "measure/transport/laplace.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "measure/transport/joining.h"
+#include "measure/transport/multigrid.h"
+
+enum { MOST_ITERATIONS = 300, LAST = 3, ARRAYS = 4 };
+
+static void cells_along(const int64_t shape[3], int cell, int64_t out[3])
+{
+    for (int axis = 0; axis < 3; axis++) out[axis] = (shape[axis] + cell - 1) / cell;
+}
+
+int64_t crd_laplace_bytes(const int64_t shape[3], int cell)
+{
+    int64_t cells[3];
+    cells_along(shape, cell, cells);
+    return crd_multigrid_bytes(cells) + ARRAYS * crd_multigrid_cells(cells) * (int64_t)sizeof(float) +
+           2 * shape[0] * shape[1] * ((shape[2] + 63) / 64) * 8;
+}
+
+typedef struct solver {
+    const crd_laplace *problem;
+    const uint64_t *voxels; /* that join the two faces */
+    crd_multigrid m;
+    float *c, *r, *z, *p;
+    float beta;
+    double *fluxes; /* [slice][layer] */
+} solver;
+
+static bool is_voxel(const solver *s, int64_t z, int64_t y, int64_t x)
+{
+    const crd_bitmap *b = s->problem->bitmap;
+    if (z >= b->shape[0] || y >= b->shape[1] || x >= b->shape[2]) return false;
+    return crd_bit(crd_bitmap_row(b, s->voxels, z, y), x);
+}
+
+/* Counts the voxel faces of a slice of cells, and begins with c falling evenly. */
+static void fill_slice(void *context, int64_t item, int worker)
+{
+    const solver *s = context;
+    const crd_grid *g = &s->m.grids[0];
+    const int64_t *shape = s->problem->bitmap->shape, f = s->problem->cell, length = shape[g->axis];
+    (void)worker;
+    for (int64_t z = item * f; z < (item + 1) * f && z < shape[0]; z++) {
+        for (int64_t y = 0; y < shape[1]; y++) {
+            const uint64_t *row = crd_bitmap_row(s->problem->bitmap, s->voxels, z, y);
+            for (int64_t x = 0; x < shape[2]; x++) {
+                if (!crd_bit(row, x)) continue;
+                const int64_t at[3] = {z, y, x}, i = crd_grid_at(g, z / f, y / f, x / f);
+                const int64_t along = at[g->axis] / f * f, end = crd_grid_end_at(g, z / f, y / f, x / f);
+                const bool whole = along + f <= length;
+                for (int axis = 0; axis < 3; axis++) {
+                    if (at[axis] % f != f - 1) continue; /* inside the cell */
+                    g->faces[axis][i] += is_voxel(s, z + (axis == 0), y + (axis == 1), x + (axis == 2));
+                }
+                if (at[g->axis] == 0) g->ends[0][end]++;
+                if (at[g->axis] == length - 1) g->ends[1][end]++;
+                s->c[i] = (float)(1.0 - ((double)along + 0.5 * (double)(whole ? f : 1)) / (double)length);
+            }
+        }
+    }
+}
+
+/* ---- conjugate gradients ---- */
+
+typedef void row_loop(const solver *s, int64_t first, int64_t end);
+
+static void direction_row(const solver *s, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i++) s->p[i] = s->z[i] + s->beta * s->p[i];
+}
+
+/* The right side: what the face of value 1 gives. */
+static void right_row(const solver *s, int64_t first, int64_t end)
+{
+    const crd_grid *g = &s->m.grids[0];
+    const int64_t z = first / g->slice - 1, y = first % g->slice / g->row - 1;
+    const float unit = 2.0f * g->unit[g->axis];
+    for (int64_t i = first; i < end; i++) {
+        const int64_t x = i - first, along = g->axis == 0 ? z : g->axis == 1 ? y : x;
+        s->r[i] = along == 0 ? unit * (float)g->ends[0][crd_grid_end_at(g, z, y, x)] : 0.0f;
+    }
+}
+
+typedef struct row_task {
+    const solver *s;
+    row_loop *loop;
+} row_task;
+
+static void row_slice(void *context, int64_t z, int worker)
+{
+    const row_task *t = context;
+    const crd_grid *g = &t->s->m.grids[0];
+    (void)worker;
+    for (int64_t y = 0; y < g->shape[1]; y++) {
+        const int64_t o = crd_grid_at(g, z, y, 0);
+        t->loop(t->s, o, o + g->shape[2]);
+    }
+}
+
+static void all_rows(const solver *s, row_loop *loop)
+{
+    row_task t = {s, loop};
+    crd_pool_run(s->m.pool, s->m.grids[0].shape[0], row_slice, &t);
+}
+
+/* The dissipation falls by alpha r.z in every iteration, and never below its limit. */
+static void iterate(solver *s, double scale, crd_transport *out)
+{
+    double rz = 0.0, fallen[LAST] = {0};
+    double relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
+    all_rows(s, right_row);
+    crd_multigrid_step(&s->m, 1.0f, s->c, s->z, s->r); /* r - A c; z is overwritten in the loop */
+    for (out->iterations = 0; out->iterations < MOST_ITERATIONS && !out->converged;) {
+        crd_multigrid_cycle(&s->m, s->r, s->z);
+        const double before = rz;
+        rz = crd_multigrid_dot(&s->m, s->r, s->z);
+        s->beta = out->iterations > 0 && before > 0.0 ? (float)(rz / before) : 0.0f;
+        all_rows(s, direction_row);
+        const double curvature = crd_multigrid_curvature(&s->m, s->p);
+        if (!(rz > 0.0) || !(curvature > 0.0)) { /* nothing is left to improve */
+            out->converged = true;
+            break;
+        }
+        crd_multigrid_step(&s->m, (float)(rz / curvature), s->p, s->c, s->r);
+        fallen[out->iterations++ % LAST] = rz / curvature * rz * scale;
+        relative -= rz / curvature * rz * scale;
+        out->error = (fallen[0] + fallen[1] + fallen[2]) / relative;
+        out->converged = out->iterations >= LAST && out->error < s->problem->tolerance;
+    }
+    out->relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
+}
+
+/* ---- fluxes ---- */
+
+static void flux_slice(void *context, int64_t z, int worker)
+{
+    const solver *s = context;
+    const crd_grid *g = &s->m.grids[0];
+    const int64_t steps[3] = {g->slice, g->row, 1};
+    double *fluxes = s->fluxes + z * g->shape[g->axis];
+    (void)worker;
+    for (int64_t y = 0; y < g->shape[1]; y++) {
+        for (int64_t x = 0; x < g->shape[2]; x++) {
+            const int64_t i = crd_grid_at(g, z, y, x), along = g->axis == 0 ? z : g->axis == 1 ? y : x;
+            const int faces = g->faces[g->axis][i];
+            if (faces > 0) fluxes[along] += faces * ((double)s->c[i] - (double)s->c[i + steps[g->axis]]);
+        }
+    }
+}
+
+/* All layers let the same through; how far they are from that says how well the field is solved for. */
+static crd_status compare_fluxes(solver *s, double *uneven)
+{
+    const crd_grid *g = &s->m.grids[0];
+    const int64_t layers = g->shape[g->axis];
+    double least = HUGE_VAL, most = 0.0, sum = 0.0;
+    CRD_PASS(crd_alloc(g->shape[0] * layers, sizeof *s->fluxes, "fluxes", &s->fluxes));
+    crd_pool_run(s->m.pool, g->shape[0], flux_slice, s);
+    for (int64_t l = 0; l + 1 < layers; l++) {
+        double flux = 0.0;
+        for (int64_t z = 0; z < g->shape[0]; z++) flux += s->fluxes[z * layers + l];
+        least = flux < least ? flux : least;
+        most = flux > most ? flux : most;
+        sum += flux;
+    }
+    *uneven = sum > 0.0 ? (most - least) * (double)(layers - 1) / sum : 0.0;
+    crd_free(&s->fluxes);
+    return CRD_OK;
+}
+
+/* ---- from outside ---- */
+
+static crd_status prepare(solver *s, const int64_t shape[3])
+{
+    const crd_laplace *problem = s->problem;
+    float unit[3];
+    float **const arrays[ARRAYS] = {&s->c, &s->r, &s->z, &s->p};
+    /* in edges along the axis, so that conductances are about 1; the way between the centres of two cells counts */
+    for (int k = 0; k < 3; k++) {
+        const double ratio = problem->spacing[problem->axis] / problem->spacing[k];
+        unit[k] = (float)(ratio * ratio / problem->cell);
+    }
+    CRD_PASS(crd_multigrid_begin(&s->m, shape, unit, problem->axis, problem->pool));
+    for (int k = 0; k < ARRAYS; k++) {
+        CRD_PASS(crd_alloc(s->m.grids[0].count, sizeof(float), "concentrations", arrays[k]));
+    }
+    crd_pool_run(problem->pool, shape[0], fill_slice, s);
+    return crd_multigrid_coarsen(&s->m);
+}
+
+crd_status crd_laplace_solve(const crd_laplace *problem, crd_transport *out)
+{
+    crd_status status = CRD_OK;
+    uint64_t *voxels = NULL;
+    solver s = {.problem = problem};
+    const int64_t *whole = problem->bitmap->shape;
+    int64_t shape[3];
+    *out = (crd_transport){.converged = true};
+    CRD_TRY(crd_joining_find(problem->bitmap, problem->axis, &voxels, &out->percolating));
+    if (out->percolating == 0) goto done;
+    out->converged = false;
+    s.voxels = voxels;
+    cells_along(whole, problem->cell, shape);
+    CRD_TRY(prepare(&s, shape));
+    const double length = (double)whole[problem->axis];
+    const double across = (double)(whole[0] * whole[1] * whole[2]) / length;
+    iterate(&s, length / across, out);
+    CRD_TRY(compare_fluxes(&s, &out->uneven));
+done:
+    crd_multigrid_end(&s.m);
+    crd_free(&s.c);
+    crd_free(&s.r);
+    crd_free(&s.z);
+    crd_free(&s.p);
+    crd_free(&s.fluxes);
+    crd_free(&voxels);
+    return status;
+}

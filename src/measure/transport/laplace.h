@@ -1,0 +1,31 @@
+/* Steady diffusion or conduction through a phase: div grad c = 0 by finite volumes on voxels, c = 1 and 0 on the
+ * window's two faces normal to an axis, half a voxel from the outer centres, and no flux elsewhere. */
+#ifndef CRD_MEASURE_TRANSPORT_LAPLACE_H
+#define CRD_MEASURE_TRANSPORT_LAPLACE_H
+
+#include "measure/bitmap.h"
+
+typedef struct crd_transport {
+    double relative;     /* effective / bulk diffusivity; 0 where nothing joins the two faces */
+    int64_t percolating; /* voxels of the components that join them */
+    double error;        /* what the last three iterations changed, relative to it */
+    double uneven;       /* largest difference between the fluxes through two layers, relative to their mean */
+    int iterations;
+    bool converged;
+} crd_transport;
+
+/* What is solved. */
+typedef struct crd_laplace {
+    const crd_bitmap *bitmap;
+    double spacing[3];
+    int axis;
+    double tolerance;
+    int cell; /* voxels along the edge of a cell: 1, or 2: aggregates, an eighth of the work, a few percent off */
+    crd_pool *pool;
+} crd_laplace;
+
+/* Bytes that it takes beside the bitmap. */
+int64_t crd_laplace_bytes(const int64_t shape[3], int cell);
+crd_status crd_laplace_solve(const crd_laplace *problem, crd_transport *out);
+
+#endif
