@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/settings/row.h"
+#include "base/text.h"
 #include "measure/interfaces.h"
 #include "measure/properties.h"
 #include "measure/settings.h"
@@ -33,6 +34,7 @@ typedef struct job {
     int64_t *lags;
     int64_t lag_count;
     int64_t memory_bytes;
+    crd_journal *journal; /* of a run; NULL: there is none */
 } job;
 
 static bool given(const char *text)
@@ -157,10 +159,8 @@ static crd_status check_window(const job *j, const crd_pass *pass)
                     (long long)j->info->shape[2]);
 }
 
-static crd_status first_pass(job *j, crd_measurement *m)
+static crd_pass_plan plan_first(const job *j)
 {
-    crd_status status = CRD_OK;
-    crd_pass pass = {0};
     crd_pass_plan plan = {.realisations = j->realisations,
                           .phases = j->phases,
                           .phase_count = j->phase_count,
@@ -174,8 +174,37 @@ static crd_status first_pass(job *j, crd_measurement *m)
     if ((j->wanted & CRD_WANT_S2) != 0) plan.counted |= CRD_COUNT_PAIRS;
     if ((j->wanted & CRD_WANT_INTERFACES) != 0) plan.counted |= CRD_COUNT_SETS;
     choose_blocks(j->info->shape, plan.blocks);
+    return plan;
+}
+
+/* Counts, or takes what was counted before. */
+static crd_status count_all(const job *j, crd_pass *pass)
+{
+    crd_status status = CRD_OK;
+    const int64_t bytes = crd_pass_counts_bytes(pass);
+    uint8_t *counts = NULL;
+    bool found;
+    CRD_TRY(crd_alloc(bytes, 1, "counts", &counts));
+    CRD_TRY(crd_journal_find(j->journal, "first", counts, bytes, &found));
+    if (found) {
+        crd_pass_counts_restore(pass, counts);
+        goto done;
+    }
+    CRD_TRY(crd_pass_run(pass, j->pool, j->monitor));
+    crd_pass_counts_save(pass, counts);
+    CRD_TRY(crd_journal_keep(j->journal, "first", counts, bytes));
+done:
+    crd_free(&counts);
+    return status;
+}
+
+static crd_status first_pass(job *j, crd_measurement *m)
+{
+    crd_status status = CRD_OK;
+    crd_pass pass = {0};
+    const crd_pass_plan plan = plan_first(j);
     CRD_TRY(crd_pass_begin(&pass, &plan, j->pool));
-    CRD_TRY(crd_pass_run(&pass, j->pool, j->monitor));
+    CRD_TRY(count_all(j, &pass));
     CRD_TRY(check_window(j, &pass));
     m->window_voxels = pass.voxels;
     m->memory_bytes = pass.bytes;
@@ -188,16 +217,22 @@ done:
 
 /* ---- passes for every realisation ---- */
 
-static crd_status slow_passes(const job *j, crd_measurement *m)
+static crd_slow_plan plan_slow(const job *j)
 {
     const int64_t asked = j->options->slow_samples, all = j->info->samples;
-    crd_slow_plan plan = {.realisations = j->realisations,
-                          .samples = asked > 0 && asked < all ? asked : all,
-                          .memory_bytes = j->memory_bytes,
-                          .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
-                          .fast = given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
-                          .pool = j->pool,
-                          .monitor = j->monitor};
+    return (crd_slow_plan){.realisations = j->realisations,
+                           .samples = asked > 0 && asked < all ? asked : all,
+                           .memory_bytes = j->memory_bytes,
+                           .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
+                           .fast = given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
+                           .pool = j->pool,
+                           .journal = j->journal,
+                           .monitor = j->monitor};
+}
+
+static crd_status slow_passes(const job *j, crd_measurement *m)
+{
+    crd_slow_plan plan = plan_slow(j);
     for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_thickness(&plan, m));
@@ -235,6 +270,29 @@ static crd_status add_notes(const job *j, crd_measurement *m)
     return CRD_OK;
 }
 
+/* ---- what is kept of an unfinished measurement ---- */
+
+static crd_status open_journal(job *j)
+{
+    crd_status status = CRD_OK;
+    char *settings = NULL, *files = NULL, *key = NULL;
+    crd_text text = {0};
+    if (!j->info->run) {
+        if (j->options->resume) crd_warn(j->monitor, "only the measurement of a run folder can be resumed");
+        return CRD_OK;
+    }
+    CRD_TRY(crd_settings_to_json(&crd_measure_settings, j->options, CRD_SCOPE_RESULT, &settings));
+    CRD_TRY(crd_realisations_fingerprint(j->realisations, &files));
+    crd_text_print(&text, "%s\n%s", settings, files);
+    CRD_TRY(crd_text_finish(&text, &key));
+    CRD_TRY(crd_journal_open(j->info->name, key, j->options->resume, j->monitor, &j->journal));
+done:
+    crd_settings_free_text(&settings);
+    crd_free(&files);
+    crd_free(&key);
+    return status;
+}
+
 /* ---- files ---- */
 
 static crd_status write_text(const char *folder, crd_run_file file, const char *text)
@@ -267,6 +325,25 @@ done:
     return status;
 }
 
+static crd_status open_job(job *j)
+{
+    if (j->options->input.count < 1) {
+        return crd_fail(CRD_ERR_ARGUMENT, "input: there is nothing to measure; give a run folder or a segmentation");
+    }
+    CRD_PASS(settle(j));
+    CRD_PASS(crd_pool_create((int)j->options->threads, &j->pool));
+    return open_input(j);
+}
+
+static void close_job(job *j)
+{
+    crd_journal_close(&j->journal);
+    crd_realisations_close(&j->realisations);
+    crd_pool_free(&j->pool);
+    crd_free(&j->phases);
+    crd_free(&j->lags);
+}
+
 crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out)
 {
     crd_status status = CRD_OK;
@@ -274,31 +351,89 @@ crd_status crd_measure(const crd_measure_options *options, const crd_monitor *mo
     job j = {.options = options, .monitor = monitor};
     const double start = crd_seconds();
     if (out != NULL) *out = NULL;
-    if (options->input.count < 1) {
-        return crd_fail(CRD_ERR_ARGUMENT, "input: there is nothing to measure; give a run folder or a segmentation");
-    }
-    CRD_TRY(settle(&j));
+    CRD_TRY(open_job(&j));
     if (given(options->csv)) CRD_TRY(crd_check_target(options->csv));
-    CRD_TRY(crd_pool_create((int)options->threads, &j.pool));
-    CRD_TRY(open_input(&j));
     CRD_TRY(crd_measurement_create(j.info, j.percent, &m));
     CRD_TRY(crd_alloc(j.phase_count, sizeof *m->phases, "the phases", &m->phases));
     m->phase_count = j.phase_count;
     for (int64_t i = 0; i < j.phase_count; i++) m->phases[i] = j.info->values[j.phases[i]];
+    CRD_TRY(open_journal(&j));
     CRD_TRY(first_pass(&j, m));
     CRD_TRY(slow_passes(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
     CRD_TRY(write_files(&j, m));
+    CRD_TRY(crd_journal_finish(j.journal));
     if (out != NULL) {
         *out = m;
         m = NULL;
     }
 done:
     crd_measurement_free(&m);
-    crd_realisations_close(&j.realisations);
-    crd_pool_free(&j.pool);
-    crd_free(&j.phases);
-    crd_free(&j.lags);
+    close_job(&j);
+    return status;
+}
+
+/* ---- what it would take ---- */
+
+/* Nanoseconds a voxel of one core, measured once on an AMD Zen 4: a guide, not a promise. */
+static const double READING = 3.0, CELLS = 10.0, RUNS = 35.0, PAIRS = 0.4, THICKNESS = 60.0, TRANSPORT = 160.0;
+
+static double first_seconds(const job *j, const crd_pass_plan *plan, int64_t sets)
+{
+    const double voxels = (double)j->info->shape[0] * (double)j->info->shape[1] * (double)j->info->shape[2];
+    double cost = CELLS;
+    if ((plan->counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0) cost += RUNS;
+    if ((plan->counted & CRD_COUNT_PAIRS) != 0) cost += 3.0 * PAIRS * (double)plan->lag_count;
+    cost = cost * (double)j->phase_count + CELLS * (double)sets + READING * (double)j->info->planes;
+    return 1e-9 * voxels * cost * (double)j->info->words / crd_pool_threads(j->pool);
+}
+
+static void add_pass(crd_measure_plan *out, const char *name, int64_t realisations, int64_t bytes, double seconds)
+{
+    crd_measure_pass *pass = &out->passes[out->pass_count++];
+    *pass = (crd_measure_pass){.name = name, .realisations = realisations, .memory_bytes = bytes, .seconds = seconds};
+}
+
+static crd_status plan_passes(job *j, crd_measure_plan *out)
+{
+    const crd_realisations_info *info = j->info;
+    const double voxels = (double)info->shape[0] * (double)info->shape[1] * (double)info->shape[2];
+    const double threads = (double)crd_pool_threads(j->pool);
+    const crd_slow_plan slow = plan_slow(j);
+    const crd_pass_plan first = plan_first(j);
+    crd_pass pass = {.plan = first};
+    int64_t bytes = 0, sets = 0;
+    CRD_PASS(crd_pass_needs(&pass, &first, j->pool, &bytes, &sets));
+    add_pass(out, "first", info->samples + (info->segmentation >= 0), bytes, first_seconds(j, &first, sets));
+    const double times = (double)(slow.samples + (info->segmentation >= 0)) * (double)j->phase_count;
+    if ((j->wanted & CRD_WANT_THICKNESS) != 0) {
+        add_pass(out, "thickness", slow.samples, crd_slow_thickness_bytes(info, j->memory_bytes),
+                 1e-9 * THICKNESS * voxels * times / threads);
+    }
+    if ((j->wanted & CRD_WANT_TRANSPORT) != 0) {
+        bool axes[3];
+        CRD_PASS(crd_parse_axes("axis", given(j->options->axis) ? j->options->axis : "zyx", axes));
+        const int cell = slow.fast || crd_slow_transport_bytes(info, 1) > j->memory_bytes ? 2 : 1;
+        add_pass(out, "transport", slow.samples, crd_slow_transport_bytes(info, cell),
+                 1e-9 * TRANSPORT / (cell == 2 ? 7.0 : 1.0) * voxels * times * (axes[0] + axes[1] + axes[2]) / threads);
+        out->coarse = cell == 2;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_measure_plan_make(const crd_measure_options *options, const crd_monitor *monitor, crd_measure_plan *out)
+{
+    crd_status status = CRD_OK;
+    job j = {.options = options, .monitor = monitor};
+    memset(out, 0, sizeof *out);
+    CRD_TRY(open_job(&j));
+    memcpy(out->shape, j.info->shape, sizeof out->shape);
+    out->samples = j.info->samples;
+    out->phases = j.phase_count;
+    out->limit_bytes = j.memory_bytes;
+    CRD_TRY(plan_passes(&j, out));
+done:
+    close_job(&j);
     return status;
 }
