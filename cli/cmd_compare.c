@@ -142,6 +142,38 @@ static void print_tables(const entry *entries, int count)
     }
 }
 
+static bool same_classes(const crd_validation *a, const crd_validation *b)
+{
+    if (a->classes.name.count != b->classes.name.count) return false;
+    for (int64_t k = 0; k < a->classes.name.count; k++) {
+        if (strcmp(a->classes.name.items[k], b->classes.name.items[k]) != 0) return false;
+    }
+    return true;
+}
+
+/* Dice of every class, where there are more than two and all runs have the same. */
+static void print_class_table(const entry *entries, int count)
+{
+    const crd_validation *first = entries[0].figures;
+    int width = 3;
+    if (first->classes.name.count <= 2) return;
+    for (int i = 0; i < count; i++) {
+        const int length = (int)strlen(entries[i].run);
+        if (!same_classes(first, entries[i].figures)) return;
+        if (length > width) width = length;
+    }
+    printf("\nDice of each class\n%-*s  kind ", width, "run");
+    for (int64_t k = 0; k < first->classes.name.count; k++) printf("  %6s", first->classes.name.items[k]);
+    for (int i = 0; i < count; i++) {
+        printf("\n%-*s  %-5s", width, entries[i].run, entries[i].kind);
+        for (int64_t k = 0; k < first->classes.name.count; k++) {
+            const int column = (int)strlen(first->classes.name.items[k]);
+            printf("  %*s", column > 6 ? column : 6, cli_figure(entries[i].figures->classes.dice.items[k], 4));
+        }
+    }
+    printf("\n");
+}
+
 /* What the tables say, in sentences. */
 static int print_words(const entry *entries, int count)
 {
@@ -159,10 +191,19 @@ static int print_words(const entry *entries, int count)
     return CLI_DONE;
 }
 
-/* Figures over different voxels say nothing about who is better. */
-static void warn_of_voxels(const entry *entries, int count)
+/* Figures over different voxels, or of different classes, say nothing about who is better. */
+static void warn_of_differences(const entry *entries, int count)
 {
     char text[512];
+    for (int i = 1; i < count; i++) {
+        const int64_t first = entries[0].figures->classes.name.count, other = entries[i].figures->classes.name.count;
+        if (other == first || first == 0 || other == 0) continue; /* 0: validated by an earlier version */
+        snprintf(text, sizeof text,
+                 "%s tells %" PRId64 " classes apart and %s %" PRId64 ": their figures can't be compared",
+                 entries[0].run, first, entries[i].run, other);
+        cli_progress_line(CLI_WARNING, text);
+        return;
+    }
     for (int i = 1; i < count; i++) {
         const int64_t first = entries[0].figures->voxels, other = entries[i].figures->voxels;
         if (other == first) continue;
@@ -181,6 +222,7 @@ static int print(const cli_context *context, const entry *entries, int count)
     if (!options->csv) {
         for (int i = 0; i < count; i++) cli_say_seen(entries[i].run, entries[i].figures);
         print_tables(entries, count);
+        print_class_table(entries, count);
         return count > 1 ? print_words(entries, count) : CLI_DONE;
     }
     cli_csv_header();
@@ -198,7 +240,7 @@ static int run(cli_context *context)
         entries[i].run = context->arguments[i];
         code = load(context, &entries[i]);
     }
-    if (code == CLI_DONE) warn_of_voxels(entries, count);
+    if (code == CLI_DONE) warn_of_differences(entries, count);
     if (code == CLI_DONE) code = print(context, entries, count);
     for (int i = 0; i < count; i++) crd_validation_free(&entries[i].figures);
     free(entries);

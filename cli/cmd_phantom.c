@@ -7,16 +7,16 @@
 
 static int kind_of(const cli_context *context, crd_phantom_kind *kind)
 {
-    static const crd_phantom_kind kinds[] = {CRD_PHANTOM_GRAPHITE, CRD_PHANTOM_WELD};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        *kind = kinds[i];
+    for (int i = 0; i < CRD_PHANTOM_KINDS; i++) {
+        *kind = (crd_phantom_kind)i;
         if (strcmp(context->arguments[0], crd_phantom_kind_name(*kind)) == 0) return CLI_DONE;
     }
-    return cli_usage(context->command, "there is no phantom '%s'; choose graphite or weld", context->arguments[0]);
+    return cli_usage(context->command, "there is no phantom '%s'; choose graphite, weld or electrode",
+                     context->arguments[0]);
 }
 
 /* The options were read with graphite's defaults. Those of the kind follow here, for all that nobody set; an option
- * that only the other kind has is refused. */
+ * that only other kinds have is refused. */
 static int settle(const cli_context *context, crd_phantom_kind kind)
 {
     const crd_settings *all = &crd_phantom_all_settings, *own = crd_phantom_settings(kind);
@@ -34,6 +34,22 @@ static int settle(const cli_context *context, crd_phantom_kind kind)
     return CLI_DONE;
 }
 
+static void print_phases(cli_json *json, crd_phantom_kind kind, const crd_phantom_result *r)
+{
+    cli_json_open(json, "classes", '[');
+    for (int64_t k = 0; k < r->phases; k++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", crd_phantom_phase_name(kind, k));
+        cli_json_int(json, "value", k);
+        cli_json_real(json, "fraction", (double)r->phase_voxels[k] / (double)r->voxels);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+    cli_json_open(json, "thresholds", '[');
+    for (int64_t k = 0; k + 1 < r->phases; k++) cli_json_real(json, NULL, r->thresholds[k]);
+    cli_json_close(json);
+}
+
 static void print_json(crd_phantom_kind kind, const crd_phantom_options *options, const crd_phantom_result *r)
 {
     cli_json json = {.out = stdout};
@@ -43,7 +59,10 @@ static void print_json(crd_phantom_kind kind, const crd_phantom_options *options
     cli_json_text(&json, "kind", crd_phantom_kind_name(kind));
     cli_json_ints(&json, "shape", options->shape, 3);
     cli_json_real(&json, "volume_fraction", (double)r->foreground / voxels);
-    cli_json_real(&json, "threshold", r->threshold);
+    if (r->phases == 2)
+        cli_json_real(&json, "threshold", r->threshold);
+    else
+        print_phases(&json, kind, r);
     cli_json_real(&json, "threshold_error", (double)r->threshold_errors / voxels);
     cli_json_real(&json, "majority_error", (double)r->majority_errors / voxels);
     cli_json_real(&json, "label_error", (double)r->label_errors / voxels);
@@ -55,11 +74,20 @@ static void print_text(crd_phantom_kind kind, const crd_phantom_options *options
     const double percent = 100.0 / (double)r->voxels;
     printf("%s: %s, z %lld, y %lld, x %lld\n", options->output, crd_phantom_kind_name(kind),
            (long long)options->shape[0], (long long)options->shape[1], (long long)options->shape[2]);
-    printf("  foreground       %6.2f %% of the voxels are %s\n", (double)r->foreground * percent,
-           kind == CRD_PHANTOM_GRAPHITE ? "grain (dark)" : "void (light)");
+    static const char *const look[][CRD_PHANTOM_PHASES] = {
+        [CRD_PHANTOM_GRAPHITE] = {"", "grain (dark)"},
+        [CRD_PHANTOM_WELD] = {"", "void (light)"},
+        [CRD_PHANTOM_ELECTRODE] = {"pore (dark)", "particle (light)", "binder (between)"}};
+    for (int64_t k = r->phases == 2; k < r->phases; k++) {
+        char name[32] = "foreground";
+        if (r->phases > 2) snprintf(name, sizeof name, "label value %lld", (long long)k);
+        printf("  %-16s %6.2f %% of the voxels are %s\n", name, (double)r->phase_voxels[k] * percent, look[kind][k]);
+    }
     printf("  label            %6.2f %% of the voxels differ from the truth\n", (double)r->label_errors * percent);
-    printf("  best threshold   %6.2f %% of the voxels wrong, at %.9g\n", (double)r->threshold_errors * percent,
-           r->threshold);
+    printf("  best threshold%s %6.2f %% of the voxels wrong, at %.9g", r->phases > 2 ? "s " : "  ",
+           (double)r->threshold_errors * percent, r->thresholds[0]);
+    for (int64_t k = 1; k + 1 < r->phases; k++) printf(" and %.9g", r->thresholds[k]);
+    printf("\n");
     printf("  always the same  %6.2f %% of the voxels wrong\n", (double)r->majority_errors * percent);
 }
 
@@ -83,7 +111,7 @@ static int run(cli_context *context)
 const cli_command cli_phantom = {
     .name = "phantom",
     .summary = "make a scan with exact truth and an imperfect hand label, for trying and testing",
-    .arguments = "graphite|weld",
+    .arguments = "graphite|weld|electrode",
     .least = 1,
     .most = 1,
     .settings = &crd_phantom_all_settings,
@@ -94,7 +122,8 @@ const cli_command cli_phantom = {
         "settings, the exact volume fraction and the error of the best global threshold.\n"
         "graphite is a battery electrode: flat, tilted, overlapping dark grains (1) in a light matrix (0). weld is two "
         "plates joined by a weld: light voids (1) in dark metal (0); the air around the plates and in the seam is as "
-        "light as a void and is 0.\n"
+        "light as a void and is 0. electrode has three phases: light particles (1), binder (2) of a middle grey value "
+        "where they are close to each other, and dark pores (0).\n"
         "Every strength is an option, so that a network can be tried on a scan unlike those it was trained on. The "
         "same "
         "options and seed give the same bytes on any machine.",
@@ -102,6 +131,8 @@ const cli_command cli_phantom = {
                 "# a fainter, noisier scan of the same material\n"
                 "credence phantom graphite -o faint --seed 2 --contrast 0.14 --noise 0.04\n"
                 "credence phantom weld -o weld --shape 128,256,256 --format npy --spacing 5,5,5,um\n"
+                "# three phases: label and truth hold 0, 1 and 2\n"
+                "credence phantom electrode -o electrode --binder-fraction 0.1\n"
                 "# a billion voxels\n"
                 "credence phantom graphite -o large --shape 742,1100,1100",
     .run = run,

@@ -97,6 +97,9 @@ static void print_json(const crd_predict_options *options, const crd_predict_res
     cli_json_int(&json, "samples", r->samples);
     cli_json_real(&json, "volume_fraction", r->volume_fraction);
     cli_json_reals(&json, "volume_fraction_interval", (double[]){r->fraction_low, r->fraction_high}, 2);
+    cli_json_real(&json, "volume_fraction_mean", r->fraction_mean);
+    cli_json_reals(&json, "interval90", r->fraction_interval90, 2);
+    cli_json_real(&json, "interval_systematic", r->fraction_systematic);
     cli_json_real(&json, "mean_uncertainty", r->mean_uncertainty);
     cli_json_real(&json, "seconds", r->seconds);
     cli_json_close(&json);
@@ -104,6 +107,12 @@ static void print_json(const crd_predict_options *options, const crd_predict_res
 
 static void print_text(const crd_predict_options *options, const crd_predict_result *r)
 {
+    if (!isnan(r->fraction_systematic)) {
+        printf("%s: volume fraction %.1f %% (90 %% interval %.1f to %.1f)", options->output, 100.0 * r->fraction_mean,
+               100.0 * r->fraction_interval90[0], 100.0 * r->fraction_interval90[1]);
+        printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+        return;
+    }
     printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
     if (!isnan(r->fraction_low) && options->intervals.count > 0) {
         printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,

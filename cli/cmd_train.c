@@ -14,6 +14,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "model", options->output);
+    if (r->members > 1) cli_json_int(&json, "members", r->members);
     cli_json_int(&json, "steps", r->steps);
     cli_json_int(&json, "epochs", r->epochs);
     cli_json_real(&json, "bce", r->bce);
@@ -86,10 +87,17 @@ static void print_next(const crd_train_options *options)
 static void print_text(const crd_train_options *options, const crd_train_result *r)
 {
     const int stem = stem_length(options->output);
-    printf("\nTrained %s: %" PRId64 " step%s in %.0f s", options->output, r->steps, r->steps == 1 ? "" : "s",
+    char members[48] = "", number[8] = "";
+    if (r->members > 1) {
+        snprintf(members, sizeof members, "%d members of ", r->members);
+        snprintf(number, sizeof number, ".0");
+    }
+    printf("\nTrained %s: %s%" PRId64 " step%s in %.0f s", options->output, members, r->steps, r->steps == 1 ? "" : "s",
            r->seconds);
     printf(", cross entropy %.4f in the last epoch.\n", r->bce);
-    if (r->kept_epoch < r->epochs) {
+    if (r->members > 1) {
+        printf("Which state each member is of, and how good it is alone, says credence info.\n");
+    } else if (r->kept_epoch < r->epochs) {
         printf("It is the state after epoch %" PRId64 " of %" PRId64 ", the best on what was held back to check on.\n",
                r->kept_epoch, r->epochs);
     }
@@ -104,9 +112,9 @@ static void print_text(const crd_train_options *options, const crd_train_result 
         printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
     }
     printf(
-        "Look at %.*s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
+        "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
         "command with --resume and a larger --max-steps or --epochs).\n",
-        stem, options->output);
+        stem, options->output, number);
     if (r->classes == 2) {
         print_next(options);
     } else {
@@ -180,7 +188,10 @@ const cli_command cli_train = {
         "that nobody labelled are marked with a value of their own (--ignore).\n"
         "The model, its best state, a checkpoint, a log and a picture of the course are written beside each other; "
         "--resume goes on after "
-        "an interruption and ends with the same bytes.",
+        "an interruption and ends with the same bytes.\n"
+        "With --members N the model is an ensemble of N networks, and best state, checkpoint and picture carry the "
+        "member's number (model.0.ckpt.h5). --init takes an ensemble of as many members one by one, or one network "
+        "that all members start from.",
     .examples = "# one scan and its label\n"
                 "credence train --scan scan.tif --label label.tif -o model.h5\n"
                 "# a partly labelled stack: 255 means nobody looked\n"

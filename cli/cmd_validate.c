@@ -10,6 +10,12 @@ static void print_classes(const crd_validation *v)
     printf("voxels that count   %" PRId64, v->voxels);
     if (v->ignored > 0) printf("  (%" PRId64 " without a label or outside the mask don't)", v->ignored);
     printf("\naccuracy            %s\n", cli_figure(v->accuracy, 6));
+    if (v->classes.name.count > 2) {
+        printf("mean Dice           %s\n", cli_figure(v->dice, 6));
+        printf("mean IoU            %s\n", cli_figure(v->iou, 6));
+        cli_print_classes(v);
+        return;
+    }
     printf("Dice                %s\n", cli_figure(v->dice, 6));
     printf("IoU                 %s\n", cli_figure(v->iou, 6));
     printf("                    label 1         label 0\n");

@@ -55,7 +55,10 @@ static void csv_real(double value)
 
 static void csv_count(int64_t value)
 {
-    printf(",%" PRId64, value);
+    if (value < 0)
+        putchar(',');
+    else
+        printf(",%" PRId64, value);
 }
 
 void cli_csv_header(void)
@@ -104,6 +107,38 @@ void cli_csv_row(const char *run, const char *kind, const crd_validation *v)
     csv_real(v->geometry.autocorrelation);
     csv_real(v->geometry.gradient_over_mean);
     putchar('\n');
+}
+
+/* As wide as the names and the counts need. */
+static int column_width(const crd_validation *v)
+{
+    int width = 9;
+    for (int64_t k = 0; k < v->classes.name.count; k++) {
+        const int name = (int)strlen(v->classes.name.items[k]);
+        width = name > width ? name : width;
+    }
+    const int digits = snprintf(NULL, 0, "%" PRId64, v->voxels);
+    return digits > width ? digits : width;
+}
+
+void cli_print_classes(const crd_validation *v)
+{
+    const int64_t count = v->classes.name.count;
+    const int width = column_width(v);
+    printf("\n%-*s  value  Dice      IoU       segmented  labelled\n", width, "class");
+    for (int64_t k = 0; k < count; k++) {
+        printf("%-*s  %-5s  %-8s  %-8s  %-9s  %s\n", width, v->classes.name.items[k],
+               cli_figure_general(v->classes.value.items[k], 6), cli_figure(v->classes.dice.items[k], 6),
+               cli_figure(v->classes.iou.items[k], 6), cli_figure(v->classes.volume_fraction.items[k], 6),
+               cli_figure(v->classes.label_fraction.items[k], 6));
+    }
+    printf("\n%-*s  segmented as\n%-*s", width, "label", width, "");
+    for (int64_t i = 0; i < count; i++) printf("  %*s", width, v->classes.name.items[i]);
+    for (int64_t k = 0; k < count && v->classes.confusion.count == count * count; k++) {
+        printf("\n%-*s", width, v->classes.name.items[k]);
+        for (int64_t i = 0; i < count; i++) printf("  %*.0f", width, v->classes.confusion.items[k * count + i]);
+    }
+    printf("\n");
 }
 
 void cli_say_seen(const char *name, const crd_validation *v)

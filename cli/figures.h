@@ -10,11 +10,15 @@ const char *cli_figure(double value, int decimals);
 /* The same with significant digits. */
 const char *cli_figure_general(double value, int digits);
 
+/* Dice, IoU and shares of every class, and the confusion matrix. */
+void cli_print_classes(const crd_validation *validation);
+
 void cli_csv_header(void);
 /* One line; `run` and `kind` may be "". */
+void cli_csv_row(const char *run, const char *kind, const crd_validation *validation);
+
 /* What must be said first: figures over voxels that the model learnt from, and beside them those over the others.
  * `name` is the run's, or "the model". Nothing where none were. */
 void cli_say_seen(const char *name, const crd_validation *validation);
-void cli_csv_row(const char *run, const char *kind, const crd_validation *validation);
 
 #endif

@@ -48,6 +48,41 @@ static void json_classes(cli_json *json, const crd_model_info *info)
     cli_json_reals(json, "class_values", info->class_values, info->classes);
 }
 
+static void json_members(cli_json *json, const crd_model_info *info)
+{
+    cli_json_int(json, "members", info->members);
+    if (info->members < 2) return;
+    cli_json_open(json, "member", '[');
+    for (int i = 0; i < info->members; i++) {
+        const crd_member_info *m = &info->member[i];
+        cli_json_open(json, NULL, '{');
+        cli_json_int(json, "seed", m->seed);
+        cli_json_int(json, "epoch", m->epoch);
+        cli_json_real(json, "check_nll", m->check_nll);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}
+
+static void json_intervals(cli_json *json, const crd_model_info *info)
+{
+    const crd_systematic *s = &info->systematic;
+    if (s->shifts == 0) return;
+    cli_json_open(json, "intervals", '{');
+    cli_json_int(json, "voxels", s->voxels);
+    cli_json_int(json, "samples", s->samples);
+    cli_json_reals(json, "median", s->median, info->classes);
+    cli_json_open(json, "shifts", '[');
+    for (int64_t i = 0; i < s->shifts; i++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", s->names[i]);
+        cli_json_reals(json, "offsets", s->offsets[i], info->classes);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+    cli_json_close(json);
+}
+
 static void json_model(cli_json *json, const char *path, const crd_model_info *info)
 {
     cli_json_open(json, NULL, '{');
@@ -56,6 +91,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_text(json, "kind", crd_kind_name(info->kind));
     cli_json_int(json, "filters", info->filters);
     cli_json_int(json, "groups", info->groups);
+    json_members(json, info);
     json_classes(json, info);
     cli_json_int(json, "parameters", info->parameters);
     if (chunk_known(info)) {
@@ -67,6 +103,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_real(json, "calibration", info->calibration);
     cli_json_int(json, "pieces", info->pieces);
     cli_json_heldout(json, &info->heldout);
+    json_intervals(json, info);
     json_training(json, &info->training);
     cli_json_raw(json, "config", info->config);
     cli_json_close(json);
@@ -90,6 +127,18 @@ static void print_config(const char *config)
     printf("\n");
 }
 
+/* Of two classes both have the same. */
+static void print_intervals(const crd_model_info *info)
+{
+    const crd_systematic *s = &info->systematic;
+    if (s->shifts == 0) return;
+    printf("  intervals  of volume fractions hold logits that are off by ");
+    for (int c = info->classes > 2 ? 0 : 1; c < info->classes; c++) {
+        printf("%.2f%s", s->median[c], c + 1 < info->classes ? ", " : "");
+    }
+    printf(" (median of %" PRId64 " made-up changes of the training scans)\n", s->shifts);
+}
+
 /* "pore (0), ysz (128), nickel (255)" */
 static void print_classes(const crd_model_info *info)
 {
@@ -104,6 +153,18 @@ static void print_classes(const crd_model_info *info)
     printf("\n");
 }
 
+static void print_members(const crd_model_info *info)
+{
+    printf("  members    %d networks of this size, whose samples take turns\n", info->members);
+    for (int i = 0; i < info->members; i++) {
+        const crd_member_info *m = &info->member[i];
+        printf("    %-8d seed %" PRId64, i, m->seed);
+        if (m->epoch > 0) printf(", the state after epoch %" PRId64, m->epoch);
+        if (!isnan(m->check_nll)) printf(", NLL %.4f where it was checked", m->check_nll);
+        printf("\n");
+    }
+}
+
 static void print_model(const char *path, const crd_model_info *info)
 {
     const crd_training_record *t = &info->training;
@@ -113,6 +174,7 @@ static void print_model(const char *path, const crd_model_info *info)
            info->kind == CRD_BCNN ? "Bayesian network" : "Monte Carlo dropout network");
     printf("  size       %d filters, %d groups, %" PRId64 " parameters\n", info->filters, info->groups,
            info->parameters);
+    if (info->members > 1) print_members(info);
     if (info->classes > 2 || info->class_names[0] != '\0') print_classes(info);
     if (chunk_known(info)) {
         printf("  chunk      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", info->chunk[0], info->chunk[1],
@@ -134,6 +196,7 @@ static void print_model(const char *path, const crd_model_info *info)
         }
     }
     cli_print_heldout("  ", info->classes, &info->heldout);
+    print_intervals(info);
     if (info->config != NULL) print_config(info->config);
 }
 

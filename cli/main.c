@@ -9,11 +9,11 @@
 #include "signals.h"
 
 extern const cli_command cli_info, cli_convert, cli_phantom, cli_train, cli_predict, cli_validate, cli_compare,
-    cli_measure, cli_surface, cli_export, cli_propagate, cli_report, cli_bench;
+    cli_measure, cli_surface, cli_export, cli_propagate, cli_report, cli_view, cli_bench;
 
 const cli_command *const cli_commands[] = {&cli_info,      &cli_convert, &cli_phantom, &cli_train,   &cli_predict,
                                            &cli_validate,  &cli_compare, &cli_measure, &cli_surface, &cli_export,
-                                           &cli_propagate, &cli_report,  &cli_bench,   NULL};
+                                           &cli_propagate, &cli_report,  &cli_view,    &cli_bench,   NULL};
 
 const cli_command *cli_find_command(const char *name)
 {

@@ -146,6 +146,19 @@ static void build_rows(cli_options *options)
     }
 }
 
+/* Structs of the library begin with their size. */
+static bool sized(const cli_command *command)
+{
+    return command->settings != NULL && command->settings->size > 0;
+}
+
+/* A library that is newer than the program may have options that it didn't know. */
+static size_t own_bytes(const cli_command *command)
+{
+    const bool larger = sized(command) && command->settings->size > command->options_size;
+    return larger ? command->settings->size : command->options_size;
+}
+
 int cli_options_open(const cli_command *command, cli_options *options)
 {
     const size_t own = command->settings != NULL ? command->settings->count : 0;
@@ -154,14 +167,17 @@ int cli_options_open(const cli_command *command, cli_options *options)
     options->rows = calloc(own + COMMON_COUNT, sizeof *options->rows);
     options->given = calloc(own + COMMON_COUNT, sizeof *options->given);
     options->hidden = calloc(own + COMMON_COUNT, sizeof *options->hidden);
-    options->block = calloc(1, OWN_OFFSET + command->options_size);
+    const size_t block = own_bytes(command);
+    options->block = calloc(1, OWN_OFFSET + block);
     if (options->rows == NULL || options->given == NULL || options->hidden == NULL || options->block == NULL) {
         return out_of_memory();
     }
     options->common = options->block;
     options->own_options = (char *)options->block + OWN_OFFSET;
     build_rows(options);
-    return crd_settings_default(&options->table, options->block) == CRD_OK ? CLI_DONE : cli_library_failed();
+    if (crd_settings_begin(&options->table, options->block, OWN_OFFSET + block) != CRD_OK) return cli_library_failed();
+    if (sized(command)) *(size_t *)options->own_options = block;
+    return CLI_DONE;
 }
 
 void cli_options_close(cli_options *options)

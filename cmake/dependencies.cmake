@@ -74,3 +74,4 @@ credence_optional(ZSTD libzstd "OME-Zarr chunks packed by Zstandard")
 
 include(${CMAKE_CURRENT_LIST_DIR}/cuda.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/http.cmake)

@@ -6,6 +6,9 @@ endif()
 if(TARGET credence_mpi)
   install(TARGETS credence_mpi DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET credence_http)
+  install(TARGETS credence_http DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/credence DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # The pkg-config file finds the prefix from its own place, so a tree can be installed anywhere and moved afterwards. Only

@@ -28,3 +28,5 @@ if(CREDENCE_FUZZ)
 endif()
 # MPI is known to one file only, which is a plug-in (cmake/mpi.cmake).
 list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/dist/mpi\\.c$")
+# And so is libmicrohttpd (cmake/http.cmake).
+list(FILTER CREDENCE_SOURCES EXCLUDE REGEX "/src/view/http/server\\.c$")

@@ -2,6 +2,7 @@
  *
  *     crd_train        scans and hand labels -> a model                            credence/train.h
  *     crd_predict      a model and a scan -> segmentation and uncertainty          credence/predict.h
+ *     crd_predict_to   the same into arrays, or box by box to a function           credence/sink.h
  *     crd_validate     a prediction and a label -> figures                         credence/validate.h
  *     crd_measure      a prediction -> properties of its realisations              credence/measure.h
  *     crd_report       a prediction -> a page for people                           credence/report.h
@@ -32,10 +33,12 @@
 #include "credence/propagate.h"
 #include "credence/report.h"
 #include "credence/settings.h"
+#include "credence/sink.h"
 #include "credence/status.h"
 #include "credence/surface.h"
 #include "credence/train.h"
 #include "credence/validate.h"
+#include "credence/view.h"
 #include "credence/volume.h"
 
 #endif

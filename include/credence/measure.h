@@ -36,6 +36,7 @@ extern "C" {
 
 /* Every option; crd_measure_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_measure_options {
+    size_t size;         /* of this struct: crd_settings_default fills it in */
     crd_text_list input; /* a run folder, or segmentations of one shape */
     char *samples;       /* which realisations of a run: "0-15", "16" (the first so many), or NULL: all */
     char *phase;         /* "1", "0,2", "all"; NULL: of two the larger, of more all */

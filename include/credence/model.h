@@ -45,7 +45,13 @@ typedef struct crd_training_record {
     char unit[16];
 } crd_training_record;
 
-enum { CRD_NORM_TEXT = 64, CRD_CLASSES_MAX = 16, CRD_CLASS_NAME_TEXT = 32, CRD_CLASS_NAMES_TEXT = 16 * 32 };
+enum {
+    CRD_MEMBERS_MAX = 64,
+    CRD_NORM_TEXT = 64,
+    CRD_CLASSES_MAX = 16,
+    CRD_CLASS_NAME_TEXT = 32,
+    CRD_CLASS_NAMES_TEXT = 16 * 32
+};
 
 /* How good a network is where it didn't learn: in blocks of its training scans whose labels were held back. Half of
  * them chose its best state and its calibration; the figures are of the other half, the exam, which was looked at once,
@@ -64,10 +70,31 @@ typedef struct crd_heldout {
     bool unseen; /* no ancestor of the model learnt from these voxels, either */
 } crd_heldout;
 
+typedef struct crd_member_info { /* of a member of an ensemble */
+    int64_t seed;                /* that its weights, order, augmentation and noise followed from */
+    int64_t epoch;               /* whose state it is; 0: not known */
+    double check_nll;            /* of that state where it was checked; NaN: not known */
+} crd_member_info;
+
+enum { CRD_SHIFTS_MOST = 32, CRD_SHIFT_NAME_TEXT = 64 };
+
+/* How far the network errs as a whole: its training scans were changed in ways that it didn't learn (other noise, blur,
+ * contrast, drift), and its volume fractions compared with the labels. The error is told as an offset b of the logit
+ * that is the same in every voxel, error = b * mean of p (1 - p), so that it holds for other scans, too. */
+typedef struct crd_systematic {
+    int64_t shifts;                                   /* made-up changes; 0: nothing is known */
+    int64_t voxels;                                   /* labelled ones that were looked at after each */
+    int64_t samples;                                  /* of the prediction */
+    char names[CRD_SHIFTS_MOST][CRD_SHIFT_NAME_TEXT]; /* "noise 0.5, blur 0.9" */
+    double offsets[CRD_SHIFTS_MOST][CRD_CLASSES_MAX]; /* b, of each class against the rest */
+    double median[CRD_CLASSES_MAX];                   /* of |b| over the shifts */
+} crd_systematic;
+
 typedef struct crd_model_info {
     crd_kind kind;
     int filters;                            /* base filters: 16 unless set otherwise */
     int groups;                             /* of every group norm: 4 unless set otherwise */
+    int members;                            /* networks whose samples are pooled: 1 unless set otherwise */
     int classes;                            /* that it tells apart: 2 unless set otherwise, at most CRD_CLASSES_MAX */
     char class_names[CRD_CLASS_NAMES_TEXT]; /* "pore,ysz,nickel"; "" where they have none of their own */
     double class_values[CRD_CLASSES_MAX];   /* their values in the labels; of two classes, where not known, 0 and 1 */
@@ -76,16 +103,18 @@ typedef struct crd_model_info {
     char norm[CRD_NORM_TEXT];               /* how scans are normalised: "levels", "scan", "none" or "MEAN,STD" */
     const char *config;                     /* the settings it was trained with, as JSON text; NULL where not known */
     crd_training_record training;
-    int64_t parameters; /* trainable values; ignored by crd_model_create */
+    int64_t parameters; /* trainable values of a member; ignored by crd_model_create */
     int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
     int64_t piece[3];   /* their size */
     crd_heldout heldout;
+    crd_member_info member[CRD_MEMBERS_MAX]; /* where there are several; else 0 */
+    crd_systematic systematic;
 } crd_model_info;
 
 typedef struct crd_model crd_model;
 
-/* A new model with initial parameters drawn from the seed. Fields of `info` that are 0 or "" get the defaults above;
- * everything is copied. */
+/* A new model with initial parameters drawn from the seed, each member's from one of its own. Fields of `info` that are
+ * 0 or "" get the defaults above; everything is copied. */
 CRD_API crd_status crd_model_create(const crd_model_info *info, uint64_t seed, crd_model **out);
 
 /* Loads a model, or the model in a checkpoint. A file that doesn't fit is refused with the dataset's name and both

@@ -2,7 +2,8 @@
  *
  * graphite is a battery electrode: flat, tilted, overlapping dark grains in a light matrix; foreground (1) is grain.
  * weld is two plates joined by a weld with pores: voids are light in dark metal, as light as the air around it;
- * foreground (1) is void.
+ * foreground (1) is void. electrode has three phases: light particles (1) and between them, where they are close,
+ * binder (2) of a middle grey value; the rest is pore (0), which is dark.
  *
  * Everything follows from the options and the seed: the same bytes on every machine, for any number of threads.
  *
@@ -28,12 +29,18 @@
 extern "C" {
 #endif
 
-typedef enum crd_phantom_kind { CRD_PHANTOM_GRAPHITE = 0, CRD_PHANTOM_WELD = 1 } crd_phantom_kind;
+typedef enum crd_phantom_kind {
+    CRD_PHANTOM_GRAPHITE = 0,
+    CRD_PHANTOM_WELD = 1,
+    CRD_PHANTOM_ELECTRODE = 2
+} crd_phantom_kind;
+enum { CRD_PHANTOM_KINDS = 3, CRD_PHANTOM_PHASES = 3 }; /* how many there are; the most phases of one */
 
 /* Every option; crd_phantom_settings describes and fills it. Strings are owned by the struct. Lengths are in voxels,
  * grey values are shares of the full scale (black 0, white 1), "deviation" is a standard deviation. The defaults, which
  * differ between the kinds, stand in the settings table. */
 typedef struct crd_phantom_options {
+    size_t size;      /* of this struct: crd_settings_default fills it in */
     char *output;     /* the folder that gets scan, label, truth and phantom.json; made if it is missing */
     int64_t shape[3]; /* z, y, x */
     int64_t seed;
@@ -42,7 +49,7 @@ typedef struct crd_phantom_options {
     char *spacing;   /* "z,y,x,unit": edges of a voxel; NULL: not said in the files */
     int64_t threads; /* 0: all cores */
 
-    double fraction;          /* share of foreground voxels in the truth */
+    double fraction;          /* share of foreground voxels in the truth; of an electrode, of particle */
     double contrast;          /* light phase minus dark phase */
     double brightness;        /* half-way between them */
     double texture;           /* deviation of the grey value inside each phase, over a few voxels */
@@ -59,7 +66,7 @@ typedef struct crd_phantom_options {
     double label_jitter;      /* ... and redrawn in every slice */
     double label_miss;        /* probability that a small object is missing from the label */
 
-    double grain_size;     /* graphite: typical radius */
+    double grain_size;     /* graphite, electrode: typical radius */
     double grain_spread;   /* deviation of the logarithm of the radius */
     double grain_flatness; /* long radius over short radius */
     double grain_tilt;     /* typical angle between a grain's flat axis and z, in degrees */
@@ -75,23 +82,33 @@ typedef struct crd_phantom_options {
     double bead_width;    /* share of the width */
     double ripple;        /* height of the bead's ripples, as a share of the bead's height */
     double seam_gap;      /* width of the gap under the weld, as a share of the width */
+
+    double binder_fraction; /* electrode: share of binder voxels in the truth */
+    double binder_grey;     /* where its grey value lies between the pore's (0) and the particles' (1) */
+    double binder_scatter;  /* deviation of its surface from an even meniscus */
 } crd_phantom_options;
 
 /* What was made. */
 typedef struct crd_phantom_result {
-    int64_t voxels, foreground; /* of the truth */
+    int64_t voxels, foreground; /* of the truth; foreground is phase 1 */
     int64_t label_foreground;
     int64_t label_errors;     /* voxels where label and truth differ */
     double threshold;         /* grey value (stored units) that separates the two phases with the fewest errors */
     int64_t threshold_errors; /* voxels that it gets wrong */
-    int64_t majority_errors;  /* voxels that always answering the commoner phase gets wrong */
+    int64_t majority_errors;  /* voxels that always answering the commonest phase gets wrong */
+    int64_t phases;           /* of the truth: 0, 1, ... */
+    int64_t phase_voxels[CRD_PHANTOM_PHASES], label_phase_voxels[CRD_PHANTOM_PHASES];
+    double thresholds[CRD_PHANTOM_PHASES - 1]; /* phases - 1, rising: between the phases from dark to light */
 } crd_phantom_result;
 
-/* The table of settings and defaults of one kind, without those that only the other kind has. Static storage. */
+/* The table of settings and defaults of one kind, without those that only other kinds have. Static storage. */
 CRD_API const crd_settings *crd_phantom_settings(crd_phantom_kind kind);
-/* The settings of both kinds in one table, with graphite's defaults: for a program that reads the kind last. */
+/* The settings of all kinds in one table, with graphite's defaults: for a program that reads the kind last. */
 CRD_API extern const crd_settings crd_phantom_all_settings;
 CRD_API const char *crd_phantom_kind_name(crd_phantom_kind kind); /* "graphite" */
+/* How many phases the kind has, and what each is: "pore", "particle", "binder". */
+CRD_API int64_t crd_phantom_phases(crd_phantom_kind kind);
+CRD_API const char *crd_phantom_phase_name(crd_phantom_kind kind, int64_t phase);
 
 /* Writes options->output/{scan,label,truth}.EXT and phantom.json, slab by slab. `monitor` and `out` may be NULL. */
 CRD_API crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options,

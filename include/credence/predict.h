@@ -38,6 +38,7 @@ extern "C" {
 
 /* Every option; crd_predict_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_predict_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     /* Where and how, without an effect on the volumes. */
     char *output;         /* the run folder */
     bool overwrite;       /* the folder may hold an earlier run */
@@ -98,8 +99,11 @@ typedef struct crd_predict_result {
     double volume_fraction; /* share of voxels with probability above one half */
     double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
     double fraction_high;
-    double mean_uncertainty; /* of the first interval */
-    double seconds;          /* of this call */
+    double fraction_mean;          /* of the realisations' volume fractions; NaN without shared draws */
+    double fraction_interval90[2]; /* around it, of 90 %; it holds the truth so often only where the next is known */
+    double fraction_systematic;    /* what the interval adds for errors of whole scans; NaN: the model knows of none */
+    double mean_uncertainty;       /* of the first interval */
+    double seconds;                /* of this call */
 } crd_predict_result;
 
 /* Whether the options go together, whatever model and scan are: crd_predict and crd_predict_plan_make look, too. */

@@ -42,6 +42,7 @@ typedef struct crd_export_form {
 
 /* Every option of an export; crd_export_settings describes and fills it. */
 typedef struct crd_export_options {
+    size_t size;  /* of this struct: crd_settings_default fills it in */
     char *run;    /* a run folder, or a label volume */
     char *output; /* a folder, made where it is missing */
     crd_export_form form;
@@ -62,6 +63,7 @@ CRD_API crd_status crd_export(const crd_export_options *options, const crd_monit
 
 /* Every option of a propagation; crd_propagate_settings describes and fills it. */
 typedef struct crd_propagate_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     char *run;
     crd_text_list command; /* words: the program and its arguments; {} is the voxel file */
     char *output;          /* a folder, made where it is missing; NULL: propagate/NAME in the run folder */

@@ -26,6 +26,7 @@ extern "C" {
 
 /* Every option; crd_report_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_report_options {
+    size_t size;  /* of this struct: crd_settings_default fills it in */
     char *run;    /* a run folder of `predict` */
     char *second; /* another one, shown beside it; or NULL */
     char *output; /* the page; pictures go to a folder beside it, NAME_pictures */

@@ -5,6 +5,10 @@
  * CHOICE -> char *, LIST -> crd_text_list, TRIPLE -> int64_t[3], REALS -> crd_real_list, PAIRS -> crd_pair_list.
  * Strings and lists are owned by the struct: crd_settings_clear frees them.
  *
+ * The library's own structs of options begin with their size, which crd_settings_default fills in. New options join
+ * them at the end only, so that a program which was built with older headers runs with a newer library: the options
+ * that it doesn't know have their defaults.
+ *
  *     typedef struct options { int64_t epochs; char *kind; } options;
  *     static const crd_setting rows[] = {
  *         {.name = "epochs", .kind = CRD_SETTING_INT, .scope = CRD_SCOPE_FINISH, .offset = offsetof(options, epochs),
@@ -119,14 +123,19 @@ typedef struct crd_settings {
     size_t count;
     const crd_setting_alias *aliases; /* or NULL */
     size_t alias_count;
+    size_t size; /* bytes of the options struct, which then begins with a size_t of its own size; 0: it doesn't */
 } crd_settings;
 
 /* Fills the struct with the defaults; what it held before is overwritten, not freed. */
-CRD_API crd_status crd_settings_default(const crd_settings *table, void *options);
+#define crd_settings_default(table, options) crd_settings_begin((table), (options), sizeof *(options))
+/* The same for a struct of that many bytes, of which the compiler doesn't know the type; table->size of them hold all
+ * options that the library has. */
+CRD_API crd_status crd_settings_begin(const crd_settings *table, void *options, size_t size);
 /* Frees the strings and lists of the struct and zeroes every field and mark the table names. */
 CRD_API void crd_settings_clear(const crd_settings *table, void *options);
 /* Sets one by its name ('-' and '_' are the same) from text; LIST appends; NULL or "" for a FLAG means true. On failure
- * the old value stays. Unknown names are an error that suggests the nearest. */
+ * the old value stays. Unknown names are an error that suggests the nearest; so are options that a struct of an older
+ * program has no room for. */
 CRD_API crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text);
 /* Sets many from a JSON object (text). Keys may use '-' or '_'. An object that keeps its settings under the key
  * "settings", as a manifest does, is understood, too. A JSON string is read like text on the command line; a LIST is

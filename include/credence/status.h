@@ -59,6 +59,10 @@ typedef struct crd_error {
 /* The calling thread's last error; never NULL, owned by the library. `status` is CRD_OK if nothing has failed yet. */
 CRD_API const crd_error *crd_last_error(void);
 
+/* For functions that the library calls back: makes `sentence` the calling thread's error record, with that status, and
+ * returns the status, which must not be CRD_OK. */
+CRD_API crd_status crd_set_error(crd_status status, const char *sentence);
+
 /* The short name of a status ("mismatch"), for logs. Never NULL. */
 CRD_API const char *crd_status_name(crd_status status);
 

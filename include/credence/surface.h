@@ -33,6 +33,7 @@ extern "C" {
 
 /* Every option; crd_surface_settings describes and fills it. Strings are owned by the struct. */
 typedef struct crd_surface_options {
+    size_t size;     /* of this struct: crd_settings_default fills it in */
     char *input;     /* a run folder of `predict`, or any volume */
     char *output;    /* .ply, .stl or .vtp */
     char *level;     /* "0.5": of the values; "p5": one half, of that percentile of a run; NULL: what suits the input */

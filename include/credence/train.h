@@ -36,6 +36,7 @@ extern "C" {
 
 /* Every option; crd_train_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_train_options {
+    size_t size; /* of this struct: crd_settings_default fills it in */
     crd_text_list scan, label;
     crd_text_list valid_scan, valid_label;
     double valid_fraction; /* of the labels, held back at most where no validation pair is given */
@@ -45,7 +46,8 @@ typedef struct crd_train_options {
     char *init;      /* a model to start from, or NULL */
     char *estimator; /* "flipout", "independent", "mean" */
     int64_t filters, groups;
-    char *prior; /* "normal", "mixture", "spike-slab" */
+    int64_t members; /* networks of an ensemble, 1 .. CRD_MEMBERS_MAX */
+    char *prior;     /* "normal", "mixture", "spike-slab" */
     double prior_std, prior_narrow, prior_share;
     char *norm; /* "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
@@ -56,6 +58,7 @@ typedef struct crd_train_options {
     bool no_shuffle;
     char *augment;         /* "none", "flips", "full" */
     bool no_pieces;        /* of the scans, in the model */
+    bool no_intervals;     /* no made-up shifts at the end: intervals of predictions are those of the samples */
     crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
     char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;
@@ -80,11 +83,13 @@ CRD_API extern const crd_settings crd_train_settings;
  * leaves it, has a mark for every row of crd_train_settings that must stay; NULL: none. */
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
 
+/* Of an ensemble, figures of single networks are means over its members, and epochs those of the earliest. */
 typedef struct crd_train_result {
     int classes; /* that the model tells apart */
-    int64_t steps, epochs;
-    double bce;       /* of the last epoch's mini-batches, mean */
-    double valid_bce; /* of the last epoch; NaN without validation data */
+    int members;
+    int64_t steps, epochs; /* of each member */
+    double bce;            /* of the last epoch's mini-batches, mean */
+    double valid_bce;      /* of the last epoch; NaN without validation data */
     double valid_accuracy;
     double best_valid_bce; /* with samples where `keep` is "best", else with all weights at their means */
     int64_t best_epoch;

@@ -33,6 +33,7 @@ extern "C" {
 
 /* Every option; crd_validate_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_validate_options {
+    size_t size;             /* of this struct: crd_settings_default fills it in */
     char *run;               /* a run folder of `predict`, or NULL: the files below */
     char *prob, *seg, *unc;  /* seg may be missing (prob > 0.5), or prob or unc: what needs them is NaN */
     crd_text_list intervals; /* uncertainty maps of further intervals: how the map grows */
@@ -69,9 +70,20 @@ typedef struct crd_validation {
     int64_t shape[3];
     int64_t voxels;  /* that count: labelled, inside the mask */
     int64_t ignored; /* the others */
-    double accuracy, dice, iou;
-    int64_t tp, fp, fn, tn;
-    double volume_fraction, label_fraction; /* foreground in the segmentation and in the label */
+    double accuracy, dice,
+        iou;                /* dice, iou: of the foreground; of more than two classes the mean over those that occur */
+    int64_t tp, fp, fn, tn; /* of the foreground; -1 where there are more than two classes */
+    double volume_fraction,
+        label_fraction; /* foreground in the segmentation and in the label; NaN where there are more */
+    struct {            /* one entry per class */
+        crd_text_list name;
+        crd_real_list value; /* in the segmentation */
+        crd_real_list dice, iou;
+        crd_real_list volume_fraction, label_fraction;
+        crd_real_list
+            confusion; /* counts of voxels by label (rows) and segmentation: [label * classes + segmentation] */
+        crd_real_list slice_volume_fraction, slice_label_fraction; /* more than two: [slice * classes + class] */
+    } classes;
     int64_t seen_in_training; /* did the model, or one that it began with, learn from any of these voxels? 1: yes, so
                                  that the figures flatter; 0: no; -1: not known */
     struct {                  /* where they were: the same figures over the voxels that weren't learnt from */
@@ -92,7 +104,7 @@ typedef struct crd_validation {
     struct {
         double ece, brier, nll, aurc;
     } calibration;
-    struct { /* 15 equal bins of the predicted class's probability, from 0.5 to 1; NaN where a bin is empty */
+    struct { /* 15 equal bins of the predicted class's probability, from 1 / classes to 1; NaN where a bin is empty */
         crd_real_list low, high, count, confidence, accuracy;
     } reliability;
     struct { /* error rate among the most certain share of the voxels */
@@ -114,10 +126,10 @@ typedef struct crd_validation {
         crd_real_list mean, share_above, correlation; /* above the threshold of pavpu; correlation with the first */
         double threshold;
     } growth;
-    struct { /* slice by slice along z */
+    struct { /* slice by slice along z; fractions of the foreground of two classes */
         crd_real_list accuracy, uncertainty, volume_fraction, label_fraction;
     } slices;
-    struct { /* by distance to the nearest voxel of the other predicted class: from k to below k + 1 voxels, k = 1 to
+    struct { /* by distance to the nearest voxel of another predicted class: from k to below k + 1 voxels, k = 1 to
                 16; the last entry is everything farther away */
         crd_real_list from, count, uncertainty, error;
     } distance;

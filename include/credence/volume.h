@@ -86,6 +86,41 @@ typedef struct crd_volume_options {
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
 
+/* Volumes that are no files. Whatever takes the name of a file takes such a volume by its name,
+ * crd_volume_path(volume), as long as it is open: a scan, a label or a mask of the options, a segmentation to measure,
+ * crd_volume_open. They are read by several threads at once, never changed, and give the same results as files with the
+ * same voxels. `info` says shape and type and, where they are known, spacing, unit, origin and scale (0 counts as 1).
+ *
+ *     crd_volume *scan = NULL;
+ *     const crd_volume_info info = {.shape = {64, 128, 128}, .type = CRD_U16};
+ *     crd_volume_from_memory(voxels, &info, NULL, false, "scan", &scan);
+ *     crd_settings_set(&crd_predict_settings, &options, "scan", crd_volume_path(scan));      "memory:scan"
+ *     crd_predict(&options, NULL, NULL);
+ *     crd_volume_close(&scan);
+ *
+ * `name`, which may be NULL, is what sentences and the files of a run call it: a short word without slashes. Two that
+ * are open at once can't share one. */
+
+/* An array of the caller's, which must stay as it is while the volume is open. `strides` are the bytes from a voxel to
+ * the next along z, y and x, of any sign and alignment; NULL: x fastest, without gaps. `voxels` points to voxel 0, 0,
+ * 0, wherever in the array that lies. */
+CRD_API crd_status crd_volume_from_memory(const void *voxels, const crd_volume_info *info, const int64_t *strides,
+                                          bool big_endian, const char *name, crd_volume **out);
+
+/* Where the voxels of a volume come from that the caller makes, or fetches, box by box. */
+typedef struct crd_volume_source {
+    size_t size; /* sizeof(crd_volume_source) */
+    /* Fills `voxels` with those of the box, x fastest and without gaps, of info's type and in the machine's byte order.
+     * A failure, of which crd_set_error says more, ends the work that asked. Threads of the library call it. */
+    crd_status (*read)(void *context, const crd_box *box, void *voxels);
+    void *context;
+    int64_t layer;      /* slices that are best read together, such as the depth of a block; 0: any number */
+    bool one_at_a_time; /* never two calls at once */
+} crd_volume_source;
+
+CRD_API crd_status crd_volume_from_callback(const crd_volume_source *source, const crd_volume_info *info,
+                                            const char *name, crd_volume **out);
+
 /* Creates for writing; the format follows the suffix unless options->format names it. info->format is ignored.
  * `options` may be NULL. */
 CRD_API crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,

@@ -21,7 +21,7 @@
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 9 };
+enum { CRD_BACKEND_VERSION = 10 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -48,7 +48,8 @@ enum { CRD_MEMORY_SAVING_MOST = 2 };
 
 typedef struct crd_predictor_plan {
     const crd_net *net;      /* borrowed until the predictor is freed, as all pointers here */
-    const float *parameters; /* model layout */
+    const float *parameters; /* [members][net->model.total], model layout */
+    int64_t members;         /* networks that take turns, sample by sample; 0: one */
     int64_t chunk[3];
     int64_t keep[3]; /* how large a part of a chunk is asked for at most (predictor_keep), where norms are frozen;
                         0, 0, 0: all of it */
@@ -68,6 +69,34 @@ typedef struct crd_predictor_plan {
     int64_t any_order;    /* of so many chunks, submitted one after the other, the results may come in any order, before
                              all those of the next so many; 0: in the order of submission */
 } crd_predictor_plan;
+
+/* Sample number i of a run, whose first is first_sample, is of member i modulo their number: so any sample can be made
+ * again alone. Of a plan's samples those from `turn` on, `members` apart, are of one network, whose encoder serves all
+ * of them. */
+static inline int64_t crd_plan_members(const crd_predictor_plan *plan)
+{
+    return plan->members > 0 ? plan->members : 1;
+}
+
+/* Networks among the samples. */
+static inline int64_t crd_plan_turns(const crd_predictor_plan *plan)
+{
+    const int64_t members = crd_plan_members(plan);
+    return members < plan->samples ? members : plan->samples;
+}
+
+/* The most samples that one of them has. */
+static inline int64_t crd_plan_samples_each(const crd_predictor_plan *plan)
+{
+    const int64_t members = crd_plan_members(plan);
+    return (plan->samples + members - 1) / members;
+}
+
+/* The parameters of sample `sample` of the plan, counted from 0. */
+static inline const float *crd_plan_parameters(const crd_predictor_plan *plan, int64_t sample)
+{
+    return plan->parameters + (plan->first_sample + sample) % crd_plan_members(plan) * plan->net->model.total;
+}
 
 /* Everything is indexed by the voxels of the chunk that were asked for, z slowest; with more than two classes there is
  * a plane of them for each, [planes][voxels] wherever [voxels] stands (crd_net_planes). Borrowed from the predictor

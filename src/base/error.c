@@ -13,6 +13,11 @@ const crd_error *crd_last_error(void)
     return &last_error;
 }
 
+crd_status crd_set_error(crd_status status, const char *sentence)
+{
+    return crd_fail(status, "%s", sentence);
+}
+
 const char *crd_status_name(crd_status status)
 {
     static const char *const names[] = {

@@ -93,6 +93,21 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
     return CRD_OK;
 }
 
+crd_status crd_picture_classes(const crd_plane *plane, int64_t width, int64_t height, crd_picture *out)
+{
+    static const uint32_t none = 0x808080;
+    CRD_PASS(crd_picture_create(width, height, out));
+    for (int64_t i = 0; i < width * height; i++) { /* the voxel in the middle of the pixel: classes have no mean */
+        const int64_t row = (2 * (i / width) + 1) * plane->rows / (2 * height);
+        const int64_t column = (2 * (i % width) + 1) * plane->columns / (2 * width);
+        const float number = plane->values[row * plane->columns + column];
+        const bool is_class = number >= 0.0f && number < (float)CRD_CLASS_COLOURS;
+        const uint32_t colour = is_class ? crd_class_colours[(int)number] : none;
+        for (int k = 0; k < 3; k++) out->rgb[3 * i + k] = (uint8_t)(colour >> (16 - 8 * k));
+    }
+    return CRD_OK;
+}
+
 crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour)
 {
     crd_status status = CRD_OK;

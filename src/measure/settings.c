@@ -299,4 +299,5 @@ static const crd_setting rows[] = {
      .help = "raw segmentations: bytes to skip at the start of the file"},
 };
 
-const crd_settings crd_measure_settings = {.title = "measure", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_measure_settings = {
+    .title = "measure", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_measure_options)};

@@ -1,11 +1,13 @@
 #include "net/model.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random/philox.h"
 #include "net/class_names.h"
 #include "net/init.h"
 
@@ -46,6 +48,9 @@ crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out)
     model->info.config = NULL;
     if (model->info.filters == 0) model->info.filters = DEFAULT_FILTERS;
     if (model->info.groups == 0) model->info.groups = DEFAULT_GROUPS;
+    if (model->info.members == 0) model->info.members = 1;
+    if (model->info.members < 1 || model->info.members > CRD_MEMBERS_MAX)
+        CRD_FAIL(CRD_ERR_ARGUMENT, "a model has 1 to %d members, not %d", (int)CRD_MEMBERS_MAX, model->info.members);
     if (model->info.classes == 0) model->info.classes = 2;
     if (model->info.classes == 2 && model->info.class_values[0] == model->info.class_values[1])
         model->info.class_values[1] = model->info.class_values[0] + 1;
@@ -58,7 +63,8 @@ crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out)
     if (crd_model_chunk_known(info)) CRD_TRY(crd_net_check_chunk(&model->net, info->chunk));
     model->info.parameters = model->net.model.total;
     CRD_TRY(crd_model_set_config(model, info->config));
-    CRD_TRY(crd_alloc(model->net.model.total, sizeof(float), "the model's parameters", &model->parameters));
+    CRD_TRY(crd_alloc(model->info.members * model->net.model.total, sizeof(float), "the model's parameters",
+                      &model->parameters));
     *out = model;
     model = NULL;
 done:
@@ -69,8 +75,27 @@ done:
 crd_status crd_model_create(const crd_model_info *info, uint64_t seed, crd_model **out)
 {
     CRD_PASS(crd_model_make_empty(info, out));
-    crd_net_init(&(*out)->net, seed, (*out)->parameters);
+    for (int m = 0; m < (*out)->info.members; m++)
+        crd_net_init(&(*out)->net, crd_member_seed(seed, m), crd_model_member(*out, m));
     return CRD_OK;
+}
+
+bool crd_model_at_means(const crd_model *model)
+{
+    if (model->info.members < 2 || model->config == NULL) return false;
+    cJSON *config = cJSON_Parse(model->config);
+    const char *estimator = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "estimator"));
+    const bool means = estimator != NULL && strcmp(estimator, "mean") == 0;
+    cJSON_Delete(config);
+    return means;
+}
+
+/* Drawn, so that ensembles of neighbouring seeds share no member. */
+uint64_t crd_member_seed(uint64_t seed, int64_t member)
+{
+    const crd_stream stream = {.seed = seed, .purpose = CRD_PURPOSE_MEMBER};
+    if (member == 0) return seed;
+    return (uint64_t)crd_random_below(&stream, (uint64_t)member, INT64_C(1) << 53);
 }
 
 void crd_model_free(crd_model **model)
@@ -91,12 +116,13 @@ const crd_model_info *crd_model_describe(const crd_model *model)
 void crd_model_summary(const crd_model *model, char *text, size_t size)
 {
     const crd_model_info *info = &model->info;
-    char chunk[80] = "", classes[32] = "";
+    char chunk[80] = "", classes[32] = "", members[32] = "";
     if (info->classes > 2) snprintf(classes, sizeof classes, ", %d classes", info->classes);
     if (crd_model_chunk_known(info))
         snprintf(chunk, sizeof chunk, ", chunk %" PRId64 ",%" PRId64 ",%" PRId64 " (z,y,x)", info->chunk[0],
                  info->chunk[1], info->chunk[2]);
-    snprintf(text, size, "%s, %d filters, %d groups%s, %" PRId64 " parameters%s", crd_kind_name(info->kind),
+    if (info->members > 1) snprintf(members, sizeof members, "%d members, each a ", info->members);
+    snprintf(text, size, "%s%s, %d filters, %d groups%s, %" PRId64 " parameters%s", members, crd_kind_name(info->kind),
              info->filters, info->groups, classes, info->parameters, chunk);
 }
 

@@ -2,6 +2,7 @@
 #ifndef CRD_NET_MODEL_H
 #define CRD_NET_MODEL_H
 
+#include "base/assert.h"
 #include "credence/model.h"
 #include "net/net.h"
 #include "net/pieces.h"
@@ -12,13 +13,29 @@ struct crd_model {
     crd_net net;
     crd_model_info info; /* info.config points at `config` */
     char *config;
-    float *parameters; /* net.model.total values, model layout */
+    float *parameters; /* [members][net.model.total], model layout */
     crd_pieces pieces;
     crd_provenance provenance;
 };
 
 /* A model of these settings with all parameters 0. */
 crd_status crd_model_make_empty(const crd_model_info *info, crd_model **out);
+
+/* The parameters of a member, 0 .. info.members - 1. Whoever predicts doesn't ask for one: a crd_predictor_plan has all
+ * of them, and knows which one a sample is of. */
+static inline float *crd_model_member(const crd_model *model, int64_t member)
+{
+    CRD_ASSERT(member >= 0 && member < model->info.members);
+    return model->parameters + member * model->net.model.total;
+}
+
+/* Whether it is an ensemble of plain networks, trained with their weights at their means: its samples are its members,
+ * without a spread of their own. */
+bool crd_model_at_means(const crd_model *model);
+
+/* The seed that all of a member follows from: its weights, the order of its examples, their augmentation and its
+ * noise. The first one's is the ensemble's own. */
+uint64_t crd_member_seed(uint64_t seed, int64_t member);
 
 static inline bool crd_model_chunk_known(const crd_model_info *info)
 {

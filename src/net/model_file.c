@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "net/heldout_file.h"
 #include "net/model.h"
+#include "net/store/systematic.h"
 
 static const char format_name[] = "credence-model", pieces_name[] = "pieces/voxels";
 static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than asking libhdf5 about a large scan */
@@ -17,9 +18,10 @@ static const char signature[] = "\x89HDF\r\n\x1a\n"; /* of HDF5; cheaper than as
 enum {
     FIRST_VERSION = 1,
     FROZEN_VERSION = 2,
-    CLASSES_VERSION = 3, /* more than two classes, which programs before it can't compute at all */
-    NEWEST_VERSION = CLASSES_VERSION,
-    CHECKSUM_TEXT = 32
+    WHOLE_VERSION = 3, /* more than two classes, or members: programs before it can't compute them at all */
+    NEWEST_VERSION = WHOLE_VERSION,
+    CHECKSUM_TEXT = 32,
+    GROUP_TEXT = 24
 };
 
 static uint64_t hash_values(uint64_t hash, const float *values, int64_t count)
@@ -49,7 +51,7 @@ static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
     uint64_t hash = CRD_FNV1A_OF_NONE;
     hash = crd_fnv1a(hash, info->norm, strlen(info->norm));
     if (info->config != NULL) hash = crd_fnv1a(hash, info->config, strlen(info->config));
-    hash = hash_values(hash, model->parameters, model->net.model.total);
+    hash = hash_values(hash, model->parameters, info->members * model->net.model.total);
     if (classes_stated(info)) {
         hash = crd_fnv1a(hash, info->class_names, strlen(info->class_names));
         for (int i = 0; i < info->classes; i++)
@@ -59,17 +61,34 @@ static void checksum_of(const crd_model *model, char text[CHECKSUM_TEXT])
     snprintf(text, CHECKSUM_TEXT, "fnv1a64:%016" PRIx64, hash);
 }
 
-static crd_status check_finite(const crd_model *model, const char *path)
+/* Where a member's parameters stand in the file: those of a model that is one network at its root. */
+static void group_of(const crd_model *model, int member, char group[GROUP_TEXT])
 {
+    group[0] = '\0';
+    if (model->info.members > 1) snprintf(group, GROUP_TEXT, "member/%d", member);
+}
+
+static crd_status check_member(const crd_model *model, int member, const char *path)
+{
+    const float *values = crd_model_member(model, member);
     for (int p = 0; p < model->net.model.count; p++) {
         const crd_parameter *parameter = &model->net.model.parameters[p];
-        for (int64_t i = 0; i < parameter->count; i++)
-            if (!isfinite(model->parameters[parameter->offset + i]))
-                return crd_fail(CRD_ERR_NUMERIC,
-                                "%s of the model %s holds a value that isn't a finite number (number %" PRId64
-                                "); training went wrong, take an earlier model",
-                                parameter->path, path, i);
+        for (int64_t i = 0; i < parameter->count; i++) {
+            char group[GROUP_TEXT];
+            if (isfinite(values[parameter->offset + i])) continue;
+            group_of(model, member, group);
+            return crd_fail(CRD_ERR_NUMERIC,
+                            "%s%s%s of the model %s holds a value that isn't a finite number (number %" PRId64
+                            "); training went wrong, take an earlier model",
+                            group, group[0] != '\0' ? "/" : "", parameter->path, path, i);
+        }
     }
+    return CRD_OK;
+}
+
+static crd_status check_finite(const crd_model *model, const char *path)
+{
+    for (int m = 0; m < model->info.members; m++) CRD_PASS(check_member(model, m, path));
     return CRD_OK;
 }
 
@@ -130,7 +149,7 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
 
 static int version_of(const crd_model *model)
 {
-    if (model->info.classes > 2) return CLASSES_VERSION;
+    if (model->info.classes > 2 || model->info.members > 1) return WHOLE_VERSION;
     return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? FROZEN_VERSION : FIRST_VERSION;
 }
 
@@ -147,6 +166,26 @@ static crd_status write_classes(crd_store *store, const crd_model_info *info)
     return crd_store_put_reals(store, "", "class_values", info->classes, info->class_values);
 }
 
+static crd_status write_member(crd_store *store, const char *group, const crd_member_info *member)
+{
+    CRD_PASS(crd_store_put_numbers(store, group, "seed", 1, &member->seed));
+    CRD_PASS(crd_store_put_numbers(store, group, "epoch", 1, &member->epoch));
+    return crd_store_put_reals(store, group, "check_nll", 1, &member->check_nll);
+}
+
+/* Another program may have left out what it doesn't know. */
+static crd_status read_member(crd_store *store, const char *group, crd_member_info *member)
+{
+    *member = (crd_member_info){.check_nll = (double)NAN};
+    if (crd_store_has_attribute(store, group, "seed"))
+        CRD_PASS(crd_store_get_numbers(store, group, "seed", 1, &member->seed));
+    if (crd_store_has_attribute(store, group, "epoch"))
+        CRD_PASS(crd_store_get_numbers(store, group, "epoch", 1, &member->epoch));
+    return crd_store_has_attribute(store, group, "check_nll")
+               ? crd_store_get_reals(store, group, "check_nll", 1, &member->check_nll)
+               : CRD_OK;
+}
+
 static crd_status write_model(crd_store *store, const crd_model *model)
 {
     const crd_model_info *info = &model->info;
@@ -157,6 +196,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "kind", crd_kind_name(info->kind)));
     CRD_PASS(put_integer(store, "filters", info->filters));
     CRD_PASS(put_integer(store, "groups", info->groups));
+    if (info->members > 1) CRD_PASS(put_integer(store, "members", info->members));
     if (classes_stated(info)) CRD_PASS(write_classes(store, info));
     if (crd_model_chunk_known(info)) CRD_PASS(crd_store_put_numbers(store, "", "chunk", 3, info->chunk));
     CRD_PASS(crd_store_put_reals(store, "", "calibration", 1, &info->calibration));
@@ -166,8 +206,15 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
     CRD_PASS(crd_heldout_write(store, &info->heldout));
+    CRD_PASS(crd_systematic_write(store, info->classes, &info->systematic));
     CRD_PASS(crd_provenance_write(store, &model->provenance));
-    return crd_store_put_layout(store, "", &model->net.model, model->parameters);
+    for (int m = 0; m < info->members; m++) {
+        char group[GROUP_TEXT];
+        group_of(model, m, group);
+        CRD_PASS(crd_store_put_layout(store, group, &model->net.model, crd_model_member(model, m)));
+        if (info->members > 1) CRD_PASS(write_member(store, group, &info->member[m]));
+    }
+    return CRD_OK;
 }
 
 crd_status crd_model_write(const crd_model *model, const char *path, crd_model_extra *extra, void *context)
@@ -275,6 +322,17 @@ static crd_status read_classes(crd_store *store, crd_model_info *info)
     return read_text(store, "class_names", info->class_names, sizeof info->class_names);
 }
 
+/* A file that doesn't say how many they are is one network. */
+static crd_status read_members(crd_store *store, crd_model_info *info)
+{
+    info->members = 1;
+    if (!crd_store_has_attribute(store, "", "members")) return CRD_OK;
+    CRD_PASS(read_size(store, "members", &info->members));
+    if (info->members <= CRD_MEMBERS_MAX) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "the attribute 'members' of %s is %d, and must be 1 to %d", crd_store_path(store),
+                    info->members, (int)CRD_MEMBERS_MAX);
+}
+
 /* Everything but the parameters. *config is the caller's to free. */
 static crd_status read_info(crd_store *store, crd_model_info *info, char **config)
 {
@@ -291,11 +349,13 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
             return crd_fail(CRD_ERR_FORMAT, "the attribute 'calibration' of %s is %g, and must be above 0",
                             crd_store_path(store), info->calibration);
     }
+    CRD_PASS(read_members(store, info));
     CRD_PASS(read_classes(store, info));
     CRD_PASS(read_text(store, "norm", info->norm, sizeof info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
     CRD_PASS(crd_heldout_read(store, &info->heldout));
+    CRD_PASS(crd_systematic_read(store, info->classes == 0 ? 2 : info->classes, &info->systematic));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }
 
@@ -351,7 +411,12 @@ static crd_status read_parameters(crd_store *store, crd_model *model)
     if (model->info.classes > 2) snprintf(classes, sizeof classes, " for %d classes", model->info.classes);
     snprintf(needed_by, sizeof needed_by, "a %s with %d filters and %d groups%s", crd_kind_name(model->info.kind),
              model->info.filters, model->info.groups, classes);
-    CRD_PASS(crd_store_get_layout(store, "", &model->net.model, needed_by, model->parameters));
+    for (int m = 0; m < model->info.members; m++) {
+        char group[GROUP_TEXT];
+        group_of(model, m, group);
+        CRD_PASS(crd_store_get_layout(store, group, &model->net.model, needed_by, crd_model_member(model, m)));
+        if (model->info.members > 1) CRD_PASS(read_member(store, group, &model->info.member[m]));
+    }
     if (crd_store_has(store, pieces_name)) CRD_PASS(read_pieces(store, model));
     CRD_PASS(crd_provenance_read(store, &model->provenance));
     CRD_PASS(check_finite(model, crd_store_path(store)));

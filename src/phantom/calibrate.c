@@ -1,6 +1,7 @@
 /* How many objects, and how large exactly, so that the asked share of the voxels is foreground. Overlaps, films, facets
  * and roughness leave no formula for it, so it is measured: on all voxels of a small volume, on a sample of a large
- * one. First the number of objects is corrected a few times, then all surfaces move by the same fraction of a voxel. */
+ * one. First the number of objects is corrected a few times, then all surfaces move by the same fraction of a voxel.
+ * The binder of an electrode follows when its particles are settled, by its growth alone. */
 #include "base/memory.h"
 #include "base/portable_math.h"
 #include "base/random/philox.h"
@@ -16,6 +17,8 @@ enum {
 
 typedef struct measurement {
     const crd_scene *scene;
+    void (*raw)(const crd_scene *scene, const crd_window *window, float *scratch, float *raw);
+    float lowest, per_voxel; /* growth of the first bin; bins of a voxel of growth */
     int64_t tiles[2];
     bool sampled;
     int64_t windows;
@@ -66,15 +69,15 @@ static void count_window(void *context, int64_t item, int worker)
     const int64_t count = w.rows * w.columns;
     float *raw = m->scratch + (int64_t)worker * m->scratch_floats, *scratch = raw + EDGE * EDGE;
     int64_t *counts = m->counts + (int64_t)worker * COUNTS;
-    crd_scene_raw(m->scene, &w, scratch, raw);
+    m->raw(m->scene, &w, scratch, raw);
     for (int64_t i = 0; i < count; i++) {
-        const float place = (raw[i] + (float)CRD_GROWTH_LIMIT) * (float)BINS_PER_VOXEL;
+        const float place = (raw[i] - m->lowest) * m->per_voxel;
         counts[place < 0.0f ? ALWAYS : place >= (float)BINS ? NEVER : FIRST_BIN + (int)place]++;
     }
     counts[VOXELS] += count;
 }
 
-/* below[i]: share of the voxels that are foreground when everything grows by i / BINS_PER_VOXEL - CRD_GROWTH_LIMIT. */
+/* below[i]: share of the voxels that are foreground when everything grows by lowest + i / per_voxel. */
 static void measure(measurement *m, crd_pool *pool, double below[BINS + 1])
 {
     const int workers = crd_pool_threads(pool);
@@ -101,11 +104,35 @@ static double clamp(double v, double low, double high)
     return v < low ? low : v > high ? high : v;
 }
 
+/* The growth that comes closest to the asked share. */
+static float growth_for(const measurement *m, const double below[BINS + 1], double fraction)
+{
+    int best = 0;
+    while (best < BINS && below[best] < fraction) best++;
+    if (best > 0 && fraction - below[best - 1] < below[best] - fraction) best--;
+    return (float)((double)best / (double)m->per_voxel + (double)m->lowest);
+}
+
+/* Half-way between two particles the distance is never above the far limit, and seldom far below 0. */
+static void grow_binder(measurement *m, crd_pool *pool, crd_scene *scene)
+{
+    double below[BINS + 1];
+    m->raw = crd_scene_raw_binder;
+    m->lowest = -4.0f;
+    m->per_voxel = (float)BINS / (scene->far_limit + 8.0f);
+    measure(m, pool, below);
+    scene->binder_growth = growth_for(m, below, scene->options.binder_fraction);
+}
+
 crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *options, crd_pool *pool, crd_scene *out)
 {
     crd_status status = CRD_OK;
     const int64_t *shape = options->shape;
-    measurement m = {.scene = out, .tiles = {(shape[1] + EDGE - 1) / EDGE, (shape[2] + EDGE - 1) / EDGE}};
+    measurement m = {.scene = out,
+                     .raw = crd_scene_raw,
+                     .lowest = -(float)CRD_GROWTH_LIMIT,
+                     .per_voxel = (float)BINS_PER_VOXEL,
+                     .tiles = {(shape[1] + EDGE - 1) / EDGE, (shape[2] + EDGE - 1) / EDGE}};
     double below[BINS + 1];
     crd_scene_prepare(kind, options, out);
 
@@ -128,10 +155,8 @@ crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *opti
         if (round < ROUNDS - 1)
             crowding = clamp(crowding * clamp(wanted / (found + 1e-3 * wanted), 0.25, 4.0), 1e-6, 8.0);
     }
-    int best = 0;
-    while (best < BINS && below[best] < options->fraction) best++;
-    if (best > 0 && options->fraction - below[best - 1] < below[best] - options->fraction) best--;
-    out->growth = (float)((double)best / BINS_PER_VOXEL - CRD_GROWTH_LIMIT);
+    out->growth = growth_for(&m, below, options->fraction);
+    if (kind == CRD_PHANTOM_ELECTRODE) grow_binder(&m, pool, out);
 done:
     crd_free(&m.counts);
     crd_free(&m.scratch);

@@ -10,6 +10,7 @@
 enum {
     TILE = 128,                   /* edge of the windows the scene is looked at through: their arrays stay in cache */
     BLOCK = 16,                   /* rows finished at a time */
+    VIEWS = 5,                    /* arrays of a crd_view */
     SLAB_VOXELS = 2 * 1024 * 1024 /* of a slab whose size was left open */
 };
 
@@ -50,7 +51,7 @@ static int64_t scratch_need(const crd_generator *g)
 {
     const int64_t columns = g->scene.options.shape[2];
     const int64_t blur_edge = TILE + 2 * g->camera.blur.radius, noise_edge = TILE + 2 * g->camera.noise.radius;
-    const int64_t look = 3 * blur_edge * blur_edge + crd_scene_scratch(blur_edge, blur_edge);
+    const int64_t look = VIEWS * blur_edge * blur_edge + crd_scene_scratch(blur_edge, blur_edge);
     const int64_t noise = 2 * noise_edge * noise_edge + noise_edge;
     const int64_t finish = 2 * BLOCK * columns + crd_camera_scratch(&g->camera, BLOCK);
     const int64_t rings = crd_field_scratch(1, g->camera.radii);
@@ -158,12 +159,18 @@ static crd_window with_border(const crd_window *w, int64_t radius)
     return (crd_window){w->z, w->y0 - radius, w->x0 - radius, w->rows + 2 * radius, w->columns + 2 * radius};
 }
 
-static void keep_mask(const float *distance, const crd_window *tile, int64_t radius, int64_t stride, uint8_t *out)
+static void keep_phases(float *const distance[CRD_PHANTOM_PHASES - 1], int64_t phases, const crd_window *tile,
+                        int64_t radius, int64_t stride, uint8_t *out)
 {
     const int64_t wide = tile->columns + 2 * radius;
     for (int64_t i = 0; i < tile->rows; i++) {
-        const float *in = distance + (i + radius) * wide + radius;
-        for (int64_t j = 0; j < tile->columns; j++) out[i * stride + j] = in[j] < 0.0f;
+        const int64_t at = (i + radius) * wide + radius;
+        const float *first = distance[0] + at, *second = distance[1] + at;
+        uint8_t *row = out + i * stride;
+        for (int64_t j = 0; j < tile->columns; j++) row[j] = first[j] < 0.0f;
+        for (int64_t j = 0; phases > 2 && j < tile->columns; j++) {
+            if (second[j] < 0.0f && row[j] == 0) row[j] = 2;
+        }
     }
 }
 
@@ -175,12 +182,15 @@ static void look_at_tile(void *context, int64_t item, int worker)
     const int64_t stride = g->scene.options.shape[2], count = wide.rows * wide.columns;
     const int64_t at = slot_of(&g->grey, tile.z) * g->slice + row * stride + column;
     float *scratch = scratch_of(g, worker);
-    const crd_view view = {scratch, scratch + count, scratch + 2 * count};
-    crd_scene_look(&g->scene, &wide, scratch + 3 * count, &view);
-    keep_mask(view.truth, &tile, g->grey.radius, stride, g->truth + at);
-    keep_mask(view.label, &tile, g->grey.radius, stride, g->label + at);
-    crd_kernel_plane(&g->camera.blur, view.grey, tile.rows, tile.columns, scratch + 3 * count, g->grey.values + at,
-                     stride);
+    float *rest = scratch + VIEWS * count;
+    const crd_view view = {.truth = {scratch, scratch + count},
+                           .label = {scratch + 2 * count, scratch + 3 * count},
+                           .grey = scratch + 4 * count};
+    const int64_t phases = crd_phantom_phases(g->scene.kind);
+    crd_scene_look(&g->scene, &wide, rest, &view);
+    keep_phases(view.truth, phases, &tile, g->grey.radius, stride, g->truth + at);
+    keep_phases(view.label, phases, &tile, g->grey.radius, stride, g->label + at);
+    crd_kernel_plane(&g->camera.blur, view.grey, tile.rows, tile.columns, rest, g->grey.values + at, stride);
 }
 
 static void noise_of_tile(void *context, int64_t item, int worker)

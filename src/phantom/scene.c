@@ -32,6 +32,11 @@ static crd_field field_of(uint64_t seed, uint32_t layer, int64_t along_z, int64_
     return (crd_field){.seed = seed, .layer = layer, .spacing = {along_z, in_plane, in_plane}};
 }
 
+static bool has_grains(crd_phantom_kind kind)
+{
+    return kind == CRD_PHANTOM_GRAPHITE || kind == CRD_PHANTOM_ELECTRODE;
+}
+
 /* Up to this distance the second grain counts for the film between two. */
 static double film_reach(const crd_phantom_options *o)
 {
@@ -42,8 +47,10 @@ static double film_reach(const crd_phantom_options *o)
 static float far_limit_of(crd_phantom_kind kind, const crd_phantom_options *o)
 {
     const double moved = 1.5 + CRD_GROWTH_LIMIT + 3.0 * o->roughness + 3.0 * (o->label_waver + 0.5 * o->label_jitter);
-    const double film = kind == CRD_PHANTOM_GRAPHITE ? film_reach(o) : 0.0;
-    return (float)(moved > film ? moved : film);
+    const double film = has_grains(kind) ? film_reach(o) : 0.0;
+    const double binder = kind == CRD_PHANTOM_ELECTRODE ? 1.0 + 0.6 * o->grain_size : 0.0;
+    const double between = film > binder ? film : binder;
+    return (float)(moved > between ? moved : between);
 }
 
 static void make_grains(crd_scene *s)
@@ -106,7 +113,7 @@ void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options
     s->options.output = s->options.format = s->options.type = s->options.spacing = NULL; /* the caller's */
     s->seed = (uint64_t)options->seed;
     s->far_limit = far_limit_of(kind, options);
-    if (kind == CRD_PHANTOM_GRAPHITE)
+    if (has_grains(kind))
         make_grains(s);
     else
         make_voids(s);
@@ -119,6 +126,8 @@ void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options
     s->texture = field_of(s->seed, CRD_LAYER_TEXTURE, 4, 4);
     s->waver = field_of(s->seed, CRD_LAYER_WAVER, 7, 9);
     s->jitter = field_of(s->seed, CRD_LAYER_JITTER, 0, 6);
+    s->binder = field_of(s->seed, CRD_LAYER_BINDER, fine, fine);
+    s->binder_waver = field_of(s->seed, CRD_LAYER_BINDER_WAVER, 7, 9);
 }
 
 void crd_scene_crowd(crd_scene *s, double crowding)
@@ -153,7 +162,7 @@ static void draw_kept(const crd_scene *s, const crd_window *w, const crd_distanc
     crd_distances_clear(d, count, s->far_limit);
     for (int i = 0; i < s->population_count; i++) {
         crd_population_draw(&s->populations[i], w, false, s->far_limit, d);
-        if (i == 0 && s->kind == CRD_PHANTOM_GRAPHITE && s->options.grain_film > 0.0) part_grains(s, d, count);
+        if (i == 0 && has_grains(s->kind) && s->options.grain_film > 0.0) part_grains(s, d, count);
     }
 }
 
@@ -165,6 +174,19 @@ static void draw_missed(const crd_scene *s, const crd_window *w, const crd_dista
 static float clamp01(float v)
 {
     return v < 0.0f ? 0.0f : v > 1.0f ? 1.0f : v;
+}
+
+/* A voxel that a particle fills in part has binder and pore in the rest. */
+static void shade_electrode(const crd_scene *s, const float *particle, const float *binder, const float *own,
+                            const float *texture, int64_t count, float *restrict grey)
+{
+    const crd_phantom_options *o = &s->options;
+    const float dark = (float)(o->brightness - 0.5 * o->contrast), step = (float)o->contrast;
+    const float middle = (float)(o->contrast * o->binder_grey), vary = (float)o->grain_grey, amount = (float)o->texture;
+    for (int64_t i = 0; i < count; i++) {
+        const float inside = clamp01(0.5f - particle[i]), rest = (1.0f - inside) * clamp01(0.5f - binder[i]);
+        grey[i] = dark + inside * (step + vary * own[i]) + rest * middle + amount * texture[i];
+    }
 }
 
 static void shade(const crd_scene *s, const float *distance, const float *metal, const float *own, const float *texture,
@@ -193,7 +215,7 @@ static void join_distance(const crd_scene *s, const float *objects, const float 
                           int64_t count, float *restrict distance)
 {
     const float growth = s->growth, skin = (float)s->weld.skin;
-    if (s->kind == CRD_PHANTOM_GRAPHITE) {
+    if (has_grains(s->kind)) {
         for (int64_t i = 0; i < count; i++) distance[i] = objects[i] + rough[i] - growth;
         return;
     }
@@ -205,10 +227,10 @@ static void join_distance(const crd_scene *s, const float *objects, const float 
 
 typedef struct parts { /* how the scratch is divided */
     crd_distances objects;
-    float *kept, *rough, *texture, *metal, *rest;
+    float *kept, *kept_second, *rough, *texture, *metal, *rest;
 } parts;
 
-enum { PARTS = 7 };
+enum { PARTS = 8 };
 
 static parts divide(float *scratch, int64_t count)
 {
@@ -218,6 +240,7 @@ static parts divide(float *scratch, int64_t count)
         .rough = scratch + 4 * count,
         .texture = scratch + 5 * count,
         .metal = scratch + 6 * count,
+        .kept_second = scratch + 7 * count,
         .rest = scratch + PARTS * count,
     };
 }
@@ -250,6 +273,36 @@ void crd_scene_raw(const crd_scene *s, const crd_window *w, float *scratch, floa
     }
 }
 
+/* Binder gathers where two particles are close: what lies within its growth, half-way between the distances to both. */
+static void join_binder(const crd_scene *s, const crd_window *w, const float *nearest, const float *second, float *rest,
+                        float *restrict out)
+{
+    const int64_t count = w->rows * w->columns;
+    for (int64_t i = 0; i < count; i++) out[i] = 0.5f * (nearest[i] + second[i]) - s->binder_growth;
+    if (s->options.binder_scatter > 0.0) {
+        crd_field_add(&s->binder, w, (float)s->options.binder_scatter, rest, out);
+    }
+}
+
+void crd_scene_raw_binder(const crd_scene *s, const crd_window *w, float *scratch, float *raw)
+{
+    const int64_t count = w->rows * w->columns;
+    const parts p = divide(scratch, count);
+    draw_kept(s, w, &p.objects);
+    draw_missed(s, w, &p.objects);
+    add_roughness(s, w, &p);
+    join_binder(s, w, p.objects.nearest, p.objects.second, p.rest, raw);
+    for (int64_t i = 0; i < count; i++) {
+        if (p.objects.nearest[i] + p.rough[i] - s->growth < 0.0f) raw[i] = 2.0f * s->far_limit + 1e6f;
+    }
+}
+
+static void waver(const crd_scene *s, const crd_window *w, const crd_field *smooth, float *rest, float *label)
+{
+    if (s->options.label_waver > 0.0) crd_field_add(smooth, w, (float)s->options.label_waver, rest, label);
+    if (s->options.label_jitter > 0.0) crd_field_add(&s->jitter, w, (float)s->options.label_jitter, rest, label);
+}
+
 void crd_scene_look(const crd_scene *s, const crd_window *w, float *scratch, const crd_view *out)
 {
     const int64_t count = w->rows * w->columns;
@@ -258,19 +311,22 @@ void crd_scene_look(const crd_scene *s, const crd_window *w, float *scratch, con
 
     draw_kept(s, w, &p.objects);
     memcpy(p.kept, p.objects.nearest, bytes);
+    memcpy(p.kept_second, p.objects.second, bytes);
     draw_missed(s, w, &p.objects);
     add_roughness(s, w, &p);
     if (s->kind == CRD_PHANTOM_WELD) crd_weld_metal(&s->weld, w, p.rest, p.metal);
-    join_distance(s, p.objects.nearest, p.rough, p.metal, count, out->truth);
-    join_distance(s, p.kept, p.rough, p.metal, count, out->label);
-    if (s->options.label_waver > 0.0) {
-        crd_field_add(&s->waver, w, (float)s->options.label_waver, p.rest, out->label);
-    }
-    if (s->options.label_jitter > 0.0) {
-        crd_field_add(&s->jitter, w, (float)s->options.label_jitter, p.rest, out->label);
-    }
+    join_distance(s, p.objects.nearest, p.rough, p.metal, count, out->truth[0]);
+    join_distance(s, p.kept, p.rough, p.metal, count, out->label[0]);
+    waver(s, w, &s->waver, p.rest, out->label[0]);
 
     memset(p.texture, 0, bytes);
     if (s->options.texture > 0.0) crd_field_add(&s->texture, w, 1.0f, p.rest, p.texture);
-    shade(s, out->truth, p.metal, p.objects.grey, p.texture, count, out->grey);
+    if (s->kind != CRD_PHANTOM_ELECTRODE) {
+        shade(s, out->truth[0], p.metal, p.objects.grey, p.texture, count, out->grey);
+        return;
+    }
+    join_binder(s, w, p.objects.nearest, p.objects.second, p.rest, out->truth[1]);
+    join_binder(s, w, p.kept, p.kept_second, p.rest, out->label[1]);
+    waver(s, w, &s->binder_waver, p.rest, out->label[1]);
+    shade_electrode(s, out->truth[0], out->truth[1], p.objects.grey, p.texture, count, out->grey);
 }

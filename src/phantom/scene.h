@@ -22,7 +22,9 @@ enum crd_phantom_layer {
     CRD_LAYER_WHITE = 10,
     CRD_LAYER_CORRELATED = 11,
     CRD_LAYER_SURFACES = 12,
-    CRD_LAYER_CALIBRATION = 13
+    CRD_LAYER_CALIBRATION = 13,
+    CRD_LAYER_BINDER = 14,
+    CRD_LAYER_BINDER_WAVER = 15
 };
 
 enum { CRD_MAX_POPULATIONS = 2 };
@@ -38,25 +40,30 @@ typedef struct crd_scene {
     int population_count;
     crd_field rough[2], texture, waver, jitter;
     float rough_scale[2];
-    float far_limit; /* distances are known up to here */
-    float growth;    /* all objects grow by this many voxels, so that the fraction is met */
-    crd_weld weld;   /* weld only */
+    float far_limit;                /* distances are known up to here */
+    float growth;                   /* all objects grow by this many voxels, so that the fraction is met */
+    crd_weld weld;                  /* weld only */
+    crd_field binder, binder_waver; /* electrode only: of the binder's surface, and of its label */
+    float binder_growth;            /* it fills what lies this close to two particles */
 } crd_scene;
 
 /* Makes the scene and fits the number and the growth of its objects to options->fraction (in calibrate.c). */
 crd_status crd_scene_make(crd_phantom_kind kind, const crd_phantom_options *options, crd_pool *pool, crd_scene *out);
 
 /* The steps of it: everything but the objects' number; the number, by the sum of the objects' volumes over the volume
- * of space; and the growth at which each voxel of a window becomes foreground (scratch as for crd_scene_look). */
+ * of space; and the growth at which each voxel of a window becomes foreground (scratch as for crd_scene_look). Binder
+ * grows where no particle is, which is settled before: inside one it never does. */
 void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options, crd_scene *out);
 void crd_scene_crowd(crd_scene *scene, double crowding);
 void crd_scene_raw(const crd_scene *scene, const crd_window *window, float *scratch, float *raw);
+void crd_scene_raw_binder(const crd_scene *scene, const crd_window *window, float *scratch, float *raw);
 
-/* Values of one window. Distances are signed, in voxels, negative in the foreground. */
+/* Values of one window. Distances are signed, in voxels, negative inside: [0] those to phase 1, [1] to phase 2, which
+ * is where phase 1 isn't. A kind of two phases leaves [1] alone. */
 typedef struct crd_view {
-    float *truth; /* distance to the true boundary: truth is 1 where it is < 0 */
-    float *label; /* distance to the hand label's boundary */
-    float *grey;  /* the ideal scan: partial volume, no blur, no noise */
+    float *truth[CRD_PHANTOM_PHASES - 1]; /* to the true boundary */
+    float *label[CRD_PHANTOM_PHASES - 1]; /* to the hand label's */
+    float *grey;                          /* the ideal scan: partial volume, no blur, no noise */
 } crd_view;
 
 /* Floats of scratch for crd_scene_look at windows of up to rows * columns. */

@@ -1,4 +1,4 @@
-/* How hard a phantom is: what the best global threshold gets wrong. Counted while the slices pass by. */
+/* How hard a phantom is: what the best global thresholds get wrong. Counted while the slices pass by. */
 #ifndef CRD_PHANTOM_SCORE_H
 #define CRD_PHANTOM_SCORE_H
 
@@ -8,14 +8,15 @@
 enum { CRD_SCORE_BINS = 65536 };
 
 typedef struct crd_score {
-    int64_t bins[2][CRD_SCORE_BINS]; /* voxels by truth and grey value; f32 in steps of 1/65535 */
-    int64_t label_foreground, label_errors;
+    int64_t bins[CRD_PHANTOM_PHASES][CRD_SCORE_BINS]; /* voxels by truth and grey value; f32 in steps of 1/65535 */
+    int64_t label_voxels[CRD_PHANTOM_PHASES], label_errors;
 } crd_score;
 
 void crd_score_add(crd_score *score, crd_type type, const void *scan, const uint8_t *label, const uint8_t *truth,
                    int64_t count);
 
-/* The foreground of graphite is what is darker than the threshold, that of weld what is at least as light. */
+/* The foreground of graphite is what is darker than the threshold, that of weld what is at least as light; an
+ * electrode's binder lies between two thresholds, its particles are at least as light as the upper one. */
 void crd_score_finish(const crd_score *score, crd_phantom_kind kind, crd_type type, crd_phantom_result *out);
 
 #endif

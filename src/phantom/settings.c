@@ -1,4 +1,4 @@
-/* The settings of both kinds, from one list. The defaults are what makes a kind look like itself, and hard enough that
+/* The settings of all kinds, from one list. The defaults are what makes a kind look like itself, and hard enough that
  * no global threshold does the work (docs/PHANTOMS.md has the figures). */
 #include <stddef.h>
 
@@ -80,17 +80,26 @@
          .help = "edges of a voxel, to be written into the files: 0.65,0.65,0.65,um",                                  \
          .group = "Files"},
 
-/* BOTH has a default for graphite and one for weld; SAME has one for both. */
-#define STRENGTHS(BOTH, SAME, GRAPHITE, WELD)                                                                          \
-    BOTH("Objects", "fraction", fraction, "0.5", "0.18", 0.01, 0.8, "F", "share of all voxels that are foreground")    \
-    BOTH("Objects", "roughness", roughness, "0.4", "0.35", 0.0, 5.0, "V",                                              \
+/* EACH has a default for graphite, weld and electrode in this order; GRAINS for graphite and electrode; SAME has one
+ * for all. */
+#define STRENGTHS(EACH, SAME, GRAINS, WELD, ELECTRODE)                                                                 \
+    EACH("Objects", "fraction", fraction, "0.5", "0.18", "0.5", 0.01, 0.8, "F",                                        \
+         "share of all voxels that are foreground; of an electrode, particle")                                         \
+    EACH("Objects", "roughness", roughness, "0.4", "0.35", "0.4", 0.0, 5.0, "V",                                       \
          "standard deviation of the objects' surfaces from smooth ones, in voxels")                                    \
-    GRAPHITE("grain-size", grain_size, "15", 2.0, 200.0, "V", "typical radius of a grain, in voxels")                  \
-    GRAPHITE("grain-spread", grain_spread, "0.22", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius") \
-    GRAPHITE("grain-flatness", grain_flatness, "2.8", 1.0, 8.0, "R", "long radius over short radius")                  \
-    GRAPHITE("grain-tilt", grain_tilt, "22", 0.0, 60.0, "DEG", "typical angle between a grain's flat axis and z")      \
-    GRAPHITE("grain-grey", grain_grey, "0.018", 0.0, 1.0, "G", "standard deviation of the grey value between grains")  \
-    GRAPHITE("grain-film", grain_film, "1.6", 0.0, 5.0, "V", "matrix between grains that touch, in voxels")            \
+    GRAINS("grain-size", grain_size, "15", "12", 2.0, 200.0, "V", "typical radius of a grain, in voxels")              \
+    GRAINS("grain-spread", grain_spread, "0.22", "0.3", 0.0, 0.5, "S",                                                 \
+           "standard deviation of the logarithm of the radius")                                                        \
+    GRAINS("grain-flatness", grain_flatness, "2.8", "1.2", 1.0, 8.0, "R", "long radius over short radius")             \
+    GRAINS("grain-tilt", grain_tilt, "22", "45", 0.0, 60.0, "DEG", "typical angle between a grain's flat axis and z")  \
+    GRAINS("grain-grey", grain_grey, "0.018", "0.018", 0.0, 1.0, "G",                                                  \
+           "standard deviation of the grey value between grains")                                                      \
+    GRAINS("grain-film", grain_film, "1.6", "1", 0.0, 5.0, "V", "matrix between grains that touch, in voxels")         \
+    ELECTRODE("binder-fraction", binder_fraction, "0.15", 0.005, 0.4, "F", "share of all voxels that are binder")      \
+    ELECTRODE("binder-grey", binder_grey, "0.5", 0.0, 1.0, "R",                                                        \
+              "where the binder's grey value lies between the pore's (0) and the particles' (1)")                      \
+    ELECTRODE("binder-scatter", binder_scatter, "1.2", 0.0, 10.0, "V",                                                 \
+              "standard deviation of the binder's surface from an even meniscus, in voxels")                           \
     WELD("void-size", void_size, "5", 1.0, 200.0, "V", "typical radius of a void, in voxels")                          \
     WELD("void-spread", void_spread, "0.35", 0.0, 0.5, "S", "standard deviation of the logarithm of the radius")       \
     WELD("void-flatness", void_flatness, "1.3", 1.0, 8.0, "R", "long radius over short radius")                        \
@@ -100,8 +109,10 @@
     WELD("bead-width", bead_width, "0.7", 0.1, 1.5, "F", "width of the bead, as a share of the width")                 \
     WELD("ripple", ripple, "0.25", 0.0, 1.0, "F", "height of the ripples, as a share of the bead's")                   \
     WELD("seam-gap", seam_gap, "0.03", 0.0, 0.3, "F", "width of the open seam, as a share of the width")               \
-    SAME("Scan (G: share of full scale)", "contrast", contrast, "0.2", 0.0, 1.0, "G", "light phase minus dark phase")  \
-    BOTH(NULL, "brightness", brightness, "0.45", "0.4", 0.0, 1.0, "G", "grey value half-way between the phases")       \
+    EACH("Scan (G: share of full scale)", "contrast", contrast, "0.2", "0.2", "0.3", 0.0, 1.0, "G",                    \
+         "light phase minus dark phase")                                                                               \
+    EACH(NULL, "brightness", brightness, "0.45", "0.4", "0.45", 0.0, 1.0, "G",                                         \
+         "grey value half-way between the phases")                                                                     \
     SAME(NULL, "texture", texture, "0.015", 0.0, 1.0, "G", "standard deviation inside each phase")                     \
     SAME(NULL, "blur", blur, "0.8", 0.0, 5.0, "V", "standard deviation of the point spread, in voxels")                \
     SAME(NULL, "noise", noise, "0.022", 0.0, 1.0, "G", "standard deviation of the white noise")                        \
@@ -109,47 +120,76 @@
          "standard deviation of the correlated noise")                                                                 \
     SAME(NULL, "noise-correlation", noise_correlation, "0.8", 0.0, 5.0, "V",                                           \
          "standard deviation of the Gaussian that correlates it, in voxels")                                           \
-    BOTH(NULL, "rings", rings, "0.03", "0.02", 0.0, 1.0, "G", "standard deviation of the ring artifacts")              \
-    BOTH(NULL, "cupping", cupping, "0.15", "0.06", -1.0, 1.0, "G",                                                     \
+    EACH(NULL, "rings", rings, "0.03", "0.02", "0.03", 0.0, 1.0, "G", "standard deviation of the ring artifacts")      \
+    EACH(NULL, "cupping", cupping, "0.15", "0.06", "0.15", -1.0, 1.0, "G",                                             \
          "beam hardening: grey value at the corners minus that at the centre")                                         \
-    BOTH(NULL, "drift", drift, "0.03", "0.02", 0.0, 1.0, "G", "standard deviation of the slow drift")                  \
+    EACH(NULL, "drift", drift, "0.03", "0.02", "0.03", 0.0, 1.0, "G", "standard deviation of the slow drift")          \
     SAME(NULL, "drift-length", drift_length, "48", 2.0, 4096.0, "V", "voxels over which the drift changes")            \
-    BOTH("Label", "label-waver", label_waver, "0.3", "0.4", 0.0, 5.0, "V",                                             \
+    EACH("Label", "label-waver", label_waver, "0.3", "0.4", "0.3", 0.0, 5.0, "V",                                      \
          "standard deviation of the label's boundary, smooth in 3D, in voxels")                                        \
-    BOTH(NULL, "label-jitter", label_jitter, "0.2", "0.25", 0.0, 5.0, "V", "the same, drawn anew in every slice")      \
+    EACH(NULL, "label-jitter", label_jitter, "0.2", "0.25", "0.2", 0.0, 5.0, "V",                                      \
+         "the same, drawn anew in every slice")                                                                        \
     SAME(NULL, "label-miss", label_miss, "0.05", 0.0, 1.0, "P",                                                        \
          "probability that a small object is missing from the label")
 
 #define NONE(...)
-#define OF_GRAPHITE(...) REAL("Graphite", __VA_ARGS__)
-#define OF_WELD(...)     REAL("Weld", __VA_ARGS__)
-#define FIRST(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                     \
+#define OF_WELD(...)      REAL("Weld", __VA_ARGS__)
+#define OF_ELECTRODE(...) REAL("Electrode", __VA_ARGS__)
+#define FIRST(GROUP, NAME, FIELD, A, B, C, LOW, HIGH, ARGUMENT, HELP)                                                  \
     REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP)
-#define SECOND(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                    \
+#define SECOND(GROUP, NAME, FIELD, A, B, C, LOW, HIGH, ARGUMENT, HELP)                                                 \
     REAL(GROUP, NAME, FIELD, B, LOW, HIGH, ARGUMENT, HELP)
-#define NAMES_BOTH(GROUP, NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                \
-    REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (weld: " B ")")
+#define THIRD(GROUP, NAME, FIELD, A, B, C, LOW, HIGH, ARGUMENT, HELP)                                                  \
+    REAL(GROUP, NAME, FIELD, C, LOW, HIGH, ARGUMENT, HELP)
+#define NAMES_ALL(GROUP, NAME, FIELD, A, B, C, LOW, HIGH, ARGUMENT, HELP)                                              \
+    REAL(GROUP, NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (weld: " B ", electrode: " C ")")
+#define FIRST_GRAINS(NAME, FIELD, A, B, ...)  REAL("Grains", NAME, FIELD, A, __VA_ARGS__)
+#define SECOND_GRAINS(NAME, FIELD, A, B, ...) REAL("Grains", NAME, FIELD, B, __VA_ARGS__)
+#define NAMES_GRAINS(NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                     \
+    REAL("Graphite and electrode", NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (electrode: " B ")")
 
-static const crd_setting graphite_rows[] = {FILE_ROWS STRENGTHS(FIRST, REAL, OF_GRAPHITE, NONE)};
-static const crd_setting weld_rows[] = {FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD)};
-static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_BOTH, REAL, OF_GRAPHITE, OF_WELD)};
+static const crd_setting graphite_rows[] = {FILE_ROWS STRENGTHS(FIRST, REAL, FIRST_GRAINS, NONE, NONE)};
+static const crd_setting weld_rows[] = {FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD, NONE)};
+static const crd_setting electrode_rows[] = {FILE_ROWS STRENGTHS(THIRD, REAL, SECOND_GRAINS, NONE, OF_ELECTRODE)};
+static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_ALL, REAL, NAMES_GRAINS, OF_WELD, OF_ELECTRODE)};
 
 #define TABLE(TITLE, ROWS)                                                                                             \
     {                                                                                                                  \
-        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0]                                            \
+        .title = TITLE, .rows = ROWS, .count = sizeof ROWS / sizeof ROWS[0], .size = sizeof(crd_phantom_options)       \
     }
 
-static const crd_settings tables[] = {TABLE("phantom graphite", graphite_rows), TABLE("phantom weld", weld_rows)};
+static const crd_settings tables[] = {[CRD_PHANTOM_GRAPHITE] = TABLE("phantom graphite", graphite_rows),
+                                      [CRD_PHANTOM_WELD] = TABLE("phantom weld", weld_rows),
+                                      [CRD_PHANTOM_ELECTRODE] = TABLE("phantom electrode", electrode_rows)};
+static const char *const names[] = {"graphite", "weld", "electrode"};
 const crd_settings crd_phantom_all_settings = TABLE("phantom", all_rows);
+
+static bool is_kind(crd_phantom_kind kind)
+{
+    return (int)kind >= 0 && (int)kind < CRD_PHANTOM_KINDS;
+}
 
 const crd_settings *crd_phantom_settings(crd_phantom_kind kind)
 {
-    return &tables[kind == CRD_PHANTOM_WELD];
+    return &tables[is_kind(kind) ? kind : CRD_PHANTOM_GRAPHITE];
 }
 
 const char *crd_phantom_kind_name(crd_phantom_kind kind)
 {
-    return kind == CRD_PHANTOM_WELD ? "weld" : "graphite";
+    return is_kind(kind) ? names[kind] : "";
+}
+
+int64_t crd_phantom_phases(crd_phantom_kind kind)
+{
+    return kind == CRD_PHANTOM_ELECTRODE ? 3 : 2;
+}
+
+const char *crd_phantom_phase_name(crd_phantom_kind kind, int64_t phase)
+{
+    static const char *const phases[][CRD_PHANTOM_PHASES] = {[CRD_PHANTOM_GRAPHITE] = {"matrix", "grain", ""},
+                                                             [CRD_PHANTOM_WELD] = {"metal or air", "void", ""},
+                                                             [CRD_PHANTOM_ELECTRODE] = {"pore", "particle", "binder"}};
+    return is_kind(kind) && phase >= 0 && phase < CRD_PHANTOM_PHASES ? phases[kind][phase] : "";
 }
 
 static crd_status check_number(const crd_setting *row, double value)
@@ -160,8 +200,9 @@ static crd_status check_number(const crd_setting *row, double value)
 
 crd_status crd_phantom_check(crd_phantom_kind kind, const crd_phantom_options *options)
 {
-    if (kind != CRD_PHANTOM_GRAPHITE && kind != CRD_PHANTOM_WELD) {
-        return crd_fail(CRD_ERR_ARGUMENT, "there is no phantom of kind %d; choose graphite (0) or weld (1)", (int)kind);
+    if (!is_kind(kind)) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "there is no phantom of kind %d; choose graphite (0), weld (1) or electrode (2)", (int)kind);
     }
     const crd_settings *table = crd_phantom_settings(kind);
     for (size_t i = 0; i < table->count; i++) {

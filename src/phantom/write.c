@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
@@ -203,33 +204,73 @@ static void list_unfinished(const writer *w, char *out, size_t room)
     snprintf(out + used, room - (size_t)used, "],\n");
 }
 
+/* What more there is to say of three phases: "classes" and both thresholds. */
+static void list_phases(const writer *w, const crd_phantom_result *r, char *out, size_t room)
+{
+    char number[CRD_NUMBER_BYTES];
+    int used = 0;
+    if (r->phases == 2) return;
+    used += snprintf(out, room, "\"classes\": [");
+    for (int64_t k = 0; k < r->phases; k++) {
+        used += snprintf(out + used, room - (size_t)used,
+                         "%s{\"name\": \"%s\", \"value\": %lld, \"voxels\": %lld, \"fraction\": %s}", k > 0 ? ", " : "",
+                         crd_phantom_phase_name(w->kind, k), (long long)k, (long long)r->phase_voxels[k],
+                         crd_format_real(share(r->phase_voxels[k], r->voxels), number));
+    }
+    used += snprintf(out + used, room - (size_t)used, "],\n\"best_thresholds\": {\"values\": [");
+    for (int64_t k = 0; k + 1 < r->phases; k++) {
+        used += snprintf(out + used, room - (size_t)used, "%s%s", k > 0 ? ", " : "",
+                         crd_format_real(r->thresholds[k], number));
+    }
+    snprintf(out + used, room - (size_t)used, "], \"errors\": %lld, \"error\": %s},\n", (long long)r->threshold_errors,
+             crd_format_real(share(r->threshold_errors, r->voxels), number));
+}
+
+/* What there is to say of two phases: the threshold between them. */
+static void say_threshold(const writer *w, const crd_phantom_result *r, char *out, size_t room)
+{
+    char number[2][CRD_NUMBER_BYTES];
+    if (r->phases != 2) return;
+    snprintf(
+        out, room,
+        "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n",
+        crd_format_real(r->threshold, number[0]),
+        w->kind == CRD_PHANTOM_GRAPHITE ? "<" : ">=", (long long)r->threshold_errors,
+        crd_format_real(share(r->threshold_errors, r->voxels), number[1]));
+}
+
 static crd_status write_about(const writer *w, const crd_phantom_result *r, bool finished)
 {
     crd_status status = CRD_OK;
     char *settings = NULL, *text = NULL;
-    char number[5][CRD_NUMBER_BYTES], unfinished[128] = "";
+    char number[3][CRD_NUMBER_BYTES], unfinished[128] = "", thresholds[1024] = "";
     if (!finished) list_unfinished(w, unfinished, sizeof unfinished);
+    list_phases(w, r, thresholds, sizeof thresholds);
+    say_threshold(w, r, thresholds, sizeof thresholds);
     CRD_TRY(crd_settings_to_json(crd_phantom_settings(w->kind), w->options, CRD_SCOPE_RESULT, &settings));
-    const size_t bytes = strlen(settings) + 2048;
+    const size_t bytes = strlen(settings) + sizeof thresholds + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
-    snprintf(
-        text, bytes,
-        "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
-        "%s\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n"
-        "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n"
-        "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
-        "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
-        crd_version(), crd_phantom_kind_name(w->kind), unfinished, (long long)r->voxels, (long long)r->foreground,
-        crd_format_real(share(r->foreground, r->voxels), number[0]), crd_format_real(r->threshold, number[1]),
-        w->kind == CRD_PHANTOM_GRAPHITE ? "<" : ">=", (long long)r->threshold_errors,
-        crd_format_real(share(r->threshold_errors, r->voxels), number[2]), (long long)r->majority_errors,
-        crd_format_real(share(r->majority_errors, r->voxels), number[3]), (long long)r->label_foreground,
-        (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[4]), settings);
+    snprintf(text, bytes,
+             "{\n\"format\": \"credence-phantom\",\n\"version\": 1,\n\"program\": \"credence %s\",\n\"kind\": \"%s\",\n"
+             "%s\"voxels\": %lld,\n\"foreground\": %lld,\n\"volume_fraction\": %s,\n%s"
+             "\"majority\": {\"errors\": %lld, \"error\": %s},\n"
+             "\"label\": {\"foreground\": %lld, \"errors\": %lld, \"error\": %s},\n\"settings\": %s\n}\n",
+             crd_version(), crd_phantom_kind_name(w->kind), unfinished, (long long)r->voxels, (long long)r->foreground,
+             crd_format_real(share(r->foreground, r->voxels), number[0]), thresholds, (long long)r->majority_errors,
+             crd_format_real(share(r->majority_errors, r->voxels), number[1]), (long long)r->label_foreground,
+             (long long)r->label_errors, crd_format_real(share(r->label_errors, r->voxels), number[2]), settings);
     CRD_TRY(crd_write_file(w->about, text, strlen(text)));
 done:
     crd_free(&text);
     crd_settings_free_text(&settings);
     return status;
+}
+
+static void check_share(const crd_monitor *monitor, const char *what, double found, double asked)
+{
+    if (found >= asked - 0.02 && found <= asked + 0.02) return;
+    crd_warn(monitor, "the share of %s voxels is %.3f, not %.3f: objects of this size and shape don't fill more", what,
+             found, asked);
 }
 
 static crd_status prepare(writer *w)
@@ -268,8 +309,8 @@ static void release(writer *w)
     crd_pool_free(&w->pool);
 }
 
-crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
-                             crd_phantom_result *out)
+static crd_status write_phantom(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
+                                crd_phantom_result *out)
 {
     crd_status status = CRD_OK;
     writer w = {.kind = kind, .options = options, .monitor = monitor};
@@ -282,14 +323,22 @@ crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *o
     CRD_TRY(remove_earlier(&w));              /* then this, so that there are never two phantoms */
     for (int i = 0; i < FILES; i++) CRD_TRY(crd_volume_commit(w.volumes[i]));
     CRD_TRY(write_about(&w, &result, true));
-    const double fraction = share(result.foreground, result.voxels);
-    if (fraction < options->fraction - 0.02 || fraction > options->fraction + 0.02) {
-        crd_warn(monitor,
-                 "the share of foreground voxels is %.3f, not %.3f: objects of this size and shape don't fill more",
-                 fraction, options->fraction);
+    check_share(monitor, "foreground", share(result.foreground, result.voxels), options->fraction);
+    if (kind == CRD_PHANTOM_ELECTRODE) {
+        check_share(monitor, "binder", share(result.phase_voxels[2], result.voxels), options->binder_fraction);
     }
     if (out != NULL) *out = result;
 done:
     release(&w);
+    return status;
+}
+
+crd_status crd_phantom_write(crd_phantom_kind kind, const crd_phantom_options *options, const crd_monitor *monitor,
+                             crd_phantom_result *out)
+{
+    crd_phantom_options whole;
+    CRD_PASS(crd_settings_whole(crd_phantom_settings(kind), options, &whole));
+    const crd_status status = write_phantom(kind, &whole, monitor, out);
+    crd_settings_whole_free(crd_phantom_settings(kind), options, &whole);
     return status;
 }

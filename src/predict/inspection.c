@@ -54,7 +54,7 @@ static crd_status take_fingerprints(crd_inspection *i)
 {
     crd_fingerprints *f = &i->fingerprints;
     const char *mask = crd_request_mask_file(i->request);
-    CRD_PASS(crd_sha256_file(i->request->options->model, f->model));
+    if (i->request->options->model != NULL) CRD_PASS(crd_sha256_file(i->request->options->model, f->model));
     if (f->scan[0] == '\0') {
         CRD_PASS(crd_scan_fingerprint(i->scan, "taking the scan's fingerprint", &i->monitor, f->scan));
     }

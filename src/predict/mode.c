@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "predict/work.h"
 
 static const char *const norms_names[] = {
@@ -54,7 +55,7 @@ static const char *tile_option(const crd_predict_options *options)
     return options->halo_given || options->halo != CRD_HALO_USUAL ? "halo" : NULL;
 }
 
-crd_status crd_predict_check(const crd_predict_options *options)
+static crd_status check(const crd_predict_options *options)
 {
     const char *other = overlap_option(options), *tiles = tile_option(options);
     const bool seamless = is(options->mode, "seamless"), overlap = is(options->mode, "overlap");
@@ -84,6 +85,15 @@ crd_status crd_predict_check(const crd_predict_options *options)
                                       : other);
     }
     return CRD_OK;
+}
+
+crd_status crd_predict_check(const crd_predict_options *options)
+{
+    crd_predict_options whole;
+    CRD_PASS(crd_settings_whole(&crd_predict_settings, options, &whole));
+    const crd_status status = check(&whole);
+    crd_settings_whole_free(&crd_predict_settings, options, &whole);
+    return status;
 }
 
 static crd_status choose_norms(crd_request *request)
@@ -153,7 +163,7 @@ static bool choose_seamless(const crd_request *request, const crd_monitor *monit
 crd_status crd_request_choose_mode(crd_request *request, const crd_monitor *monitor)
 {
     const crd_predict_options *options = request->options;
-    CRD_PASS(crd_predict_check(options));
+    CRD_PASS(check(options));
     request->seamless = given(options->mode) ? is(options->mode, "seamless") : choose_seamless(request, monitor);
     if (!request->seamless && tile_option(options) != NULL) {
         return crd_fail(

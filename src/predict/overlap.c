@@ -153,6 +153,9 @@ static crd_status gather(crd_predict_run *r)
 
 static crd_status commit(crd_predict_run *r)
 {
+    if (r->request.outlet != NULL) {
+        return crd_volumes_measure(&r->request, r->partial, &r->log.monitor, &r->seams);
+    }
     if (r->growing == NULL) {
         return crd_volumes_write(&r->request, r->partial, r->path, &r->log.monitor, &r->seams);
     }

@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/settings/whole.h"
 #include "predict/memory_plan.h"
 
 struct crd_predict_plan {
+    size_t given;                /* size of the caller's options */
+    crd_predict_options options; /* the same, whole */
     crd_request request;
     crd_predict_needs needs;
 };
@@ -42,7 +45,9 @@ crd_status crd_predict_plan_make(const crd_predict_options *options, const crd_m
     crd_predict_plan *plan = NULL;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *plan, "the plan", &plan));
-    CRD_TRY(crd_request_make(options, monitor, &plan->request));
+    CRD_TRY(crd_settings_whole(&crd_predict_settings, options, &plan->options));
+    plan->given = options->size;
+    CRD_TRY(crd_request_make(&plan->options, monitor, &plan->request));
     CRD_TRY(fill(plan));
     *out = plan;
     plan = NULL;
@@ -72,5 +77,6 @@ void crd_predict_plan_free(crd_predict_plan **plan)
 {
     if (*plan == NULL) return;
     crd_request_free(&(*plan)->request);
+    if ((*plan)->given > 0) crd_settings_whole_free(&crd_predict_settings, &(*plan)->given, &(*plan)->options);
     crd_free(plan);
 }

@@ -9,6 +9,7 @@
 #include "predict/request.h"
 #include "predict/settings_text.h"
 #include "volume/choose.h"
+#include "volume/views/lent.h"
 
 static int by_size(const void *a, const void *b)
 {
@@ -190,7 +191,7 @@ static crd_status file_of_scan(const char *path, char **file)
 /* "dir/scan.nii.gz" and "scan.ome.zarr" -> "scan"; "slices/a_*.tif" -> "a_". */
 static crd_status name_of_scan(const char *file, char **out)
 {
-    const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
+    const char *slash = strrchr(file, crd_is_lent(file) ? ':' : '/'), *name = slash != NULL ? slash + 1 : file;
     CRD_PASS(crd_alloc((int64_t)strlen(name) + 8, 1, "a name", out));
     size_t length = 0;
     for (; *name != '\0'; name++) {
@@ -212,10 +213,15 @@ static crd_status name_of_scan(const char *file, char **out)
 static crd_status choose_format(crd_request *request, const char *file)
 {
     const char *wanted = request->options->format, *own = request->scan.format;
-    const bool replaced = strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
+    const bool no_file = request->unfiled || crd_is_lent(request->options->scan);
+    const bool replaced = no_file || strcmp(own, "raw") == 0 || strcmp(own, "hdf5") == 0;
     const bool chosen = wanted != NULL && wanted[0] != '\0';
     const crd_format *format = NULL;
-    CRD_PASS(crd_format_to_write(chosen ? wanted : replaced ? "tiff" : own, &format, request->suffix));
+    CRD_PASS(crd_format_to_write(request->unfiled ? "npy"
+                                 : chosen         ? wanted
+                                 : replaced       ? "tiff"
+                                                  : own,
+                                 &format, request->suffix));
     request->format = format->name;
     if (!chosen && !replaced) crd_format_kind(format, file, request->suffix);
     return CRD_OK;

@@ -10,15 +10,17 @@
 #include "base/memory.h"
 #include "predict/mode.h"
 #include "predict/settings.h"
+#include "predict/sums/widen.h"
 #include "run/paths.h"
+#include "volume/views/lent.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
 
 /* Sums over all of the box. */
 typedef struct totals {
     int64_t inside, foreground;
-    wide_sum probability, doubt; /* as the intervals */
-    wide_sum *intervals;         /* sums of round(value * 2^32) */
+    wide_sum probability, doubt, spread; /* as the intervals */
+    wide_sum *intervals;                 /* sums of round(value * 2^32) */
     double *least, *most;
     double *fractions; /* by sample, or NULL */
 } totals;
@@ -50,6 +52,7 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
         t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
         t->probability += sums[CRD_SUM_PROBABILITY];
         t->doubt += sums[CRD_SUM_DOUBT];
+        t->spread += sums[CRD_SUM_SPREAD];
         for (int64_t i = 0; i < request->interval_count; i++) {
             const uint64_t *words = sums + CRD_SUM_FIRST_INTERVAL + i * CRD_INTERVAL_WORDS;
             t->intervals[i] += words[CRD_INTERVAL_SUM];
@@ -130,6 +133,7 @@ static crd_status fill_fractions(const crd_request *request, const totals *t, cr
     const int64_t count = request->samples;
     m->fraction.segmentation = (double)t->foreground / (double)t->inside;
     m->fraction.mean_probability = mean_of(t, t->probability);
+    m->fraction.interval90[0] = m->fraction.interval90[1] = m->fraction.systematic = (double)NAN;
     if (t->fractions == NULL) return CRD_OK;
     m->fraction.samples = (crd_real_list){.items = t->fractions, .count = count};
     CRD_TRY(crd_alloc(count, sizeof *sorted, "the volume fractions", &sorted));
@@ -139,6 +143,9 @@ static crd_status fill_fractions(const crd_request *request, const totals *t, cr
     m->fraction.mean_cut = m->fraction.mean;
     m->fraction.interval90[0] = percentile(sorted, count, 5.0);
     m->fraction.interval90[1] = percentile(sorted, count, 95.0);
+    m->fraction.systematic =
+        crd_systematic_term(&crd_model_describe(request->model)->systematic, 1, mean_of(t, t->spread));
+    crd_interval_widen(m->fraction.mean, m->fraction.systematic, m->fraction.interval90);
     for (int64_t i = 0; i < request->interval_count; i++) {
         const crd_interval *interval = &request->intervals[i];
         m->intervals[i].fractions[0] = percentile(sorted, count, request->percentiles[interval->low]);
@@ -160,11 +167,13 @@ static crd_status fill_classes(const crd_request *request, crd_manifest *m)
                                     .segmentation = m->fraction.segmentation,
                                     .mean = m->fraction.mean,
                                     .interval90 = {m->fraction.interval90[0], m->fraction.interval90[1]},
+                                    .systematic = m->fraction.systematic,
                                     .samples = m->fraction.samples};
     *other = (crd_run_class){.name = "background",
                              .segmentation = 1.0 - m->fraction.segmentation,
                              .mean = 1.0 - m->fraction.mean,
-                             .interval90 = {1.0 - m->fraction.interval90[1], 1.0 - m->fraction.interval90[0]}};
+                             .interval90 = {1.0 - m->fraction.interval90[1], 1.0 - m->fraction.interval90[0]},
+                             .systematic = m->fraction.systematic};
     if (m->fraction.samples.items == NULL) return CRD_OK;
     CRD_PASS(crd_alloc(request->samples, sizeof(double), "the volume fractions", &other->samples.items));
     other->samples.count = request->samples;
@@ -239,6 +248,7 @@ static crd_status out_of_memory(void)
 static crd_status replace_path(cJSON *settings, const char *key, const char *path)
 {
     char *whole = NULL;
+    if (path == NULL || crd_is_lent(path)) return CRD_OK;
     CRD_PASS(crd_absolute_path(path, &whole));
     cJSON_DeleteItemFromObject(settings, key);
     const bool added = cJSON_AddStringToObject(settings, key, whole) != NULL;
@@ -288,6 +298,9 @@ void crd_record_result(const crd_manifest *m, crd_predict_result *result)
     result->volume_fraction = m->fraction.segmentation;
     result->fraction_low = m->uncertainty.fractions[0];
     result->fraction_high = m->uncertainty.fractions[1];
+    result->fraction_mean = m->fraction.samples.count > 0 ? m->fraction.mean : (double)NAN;
+    memcpy(result->fraction_interval90, m->fraction.interval90, sizeof result->fraction_interval90);
+    result->fraction_systematic = m->fraction.systematic;
     result->mean_uncertainty = m->uncertainty.mean;
 }
 

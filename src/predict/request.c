@@ -19,9 +19,10 @@ static bool given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-static crd_status check_options(const crd_predict_options *options)
+static crd_status check_options(const crd_predict_options *options, bool loaded)
 {
-    if (!given(options->model)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a model; name one with --model");
+    if (!loaded && !given(options->model))
+        return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a model; name one with --model");
     if (!given(options->scan)) return crd_fail(CRD_ERR_ARGUMENT, "a prediction needs a scan; name one with --scan");
     if (options->samples < 1) {
         return crd_fail(CRD_ERR_ARGUMENT, "samples must be at least 1, not %" PRId64, options->samples);
@@ -119,7 +120,7 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
     crd_volume *volume = NULL;
     const crd_predict_options *options = request->options;
     const char *norm = options->norm;
-    CRD_TRY(crd_model_load(options->model, &request->model));
+    if (!request->model_lent) CRD_TRY(crd_model_load(options->model, &request->model));
     if (request->model->net.classes > 2)
         CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s tells %d classes apart, and only models of two can be used to predict so far",
                  options->model, request->model->net.classes);
@@ -148,16 +149,19 @@ static void choose_method(crd_request *request)
 {
     const crd_predict_options *options = request->options;
     const crd_model_info *info = crd_model_describe(request->model);
-    request->estimator = is(options->estimator, "mean") ? CRD_MEAN : CRD_INDEPENDENT;
+    const bool at_means = crd_model_at_means(request->model);
+    request->estimator = at_means || is(options->estimator, "mean") ? CRD_MEAN : CRD_INDEPENDENT;
     request->samples = options->preview && options->samples > PREVIEW_SAMPLES ? PREVIEW_SAMPLES : options->samples;
-    if (request->estimator == CRD_MEAN) request->samples = 1; /* all would be the same */
+    if (request->estimator == CRD_MEAN && request->samples > info->members) {
+        request->samples = info->members; /* more would be the same again */
+    }
     request->first_sample = options->first_sample;
     request->seed = (uint64_t)options->seed;
     request->draws_per_chunk = is(options->draws, "per-chunk");
     request->aggregate_samples = is(options->aggregate, "samples");
     request->save_bits = is(options->save_samples, "bits");
     request->save_samples = given(options->save_samples) && !is(options->save_samples, "none");
-    const bool calibrated = request->estimator != CRD_MEAN && !options->no_calibration;
+    const bool calibrated = (request->estimator != CRD_MEAN || at_means) && !options->no_calibration;
     request->inverse_temperature = calibrated ? (float)(1.0 / info->calibration) : 1.0f;
     request->step = options->preview ? 1 : options->step;
 }
@@ -198,11 +202,11 @@ crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor)
     return CRD_OK;
 }
 
-crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
+/* `out` holds a lent model, or nothing. */
+static crd_status make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
 {
-    memset(out, 0, sizeof *out);
     out->options = options;
-    CRD_PASS(check_options(options));
+    CRD_PASS(check_options(options, out->model_lent));
     const crd_device_choice choice = {.device = options->device,
                                       .precision = options->precision,
                                       .isa = options->isa,
@@ -219,6 +223,22 @@ crd_status crd_request_make(const crd_predict_options *options, const crd_monito
     return crd_request_outputs(out);
 }
 
+crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out)
+{
+    memset(out, 0, sizeof *out);
+    return make(options, monitor, out);
+}
+
+crd_status crd_request_make_unfiled(const crd_predict_options *options, const crd_model *model,
+                                    const crd_monitor *monitor, crd_request *out)
+{
+    memset(out, 0, sizeof *out);
+    out->unfiled = true;
+    out->model_lent = model != NULL;
+    out->model = (crd_model *)(uintptr_t)model; /* only read */
+    return make(options, monitor, out);
+}
+
 crd_status crd_request_with_chunk(const crd_request *request, const int64_t chunk[3], crd_request *out)
 {
     *out = *request;
@@ -233,7 +253,7 @@ crd_status crd_request_with_chunk(const crd_request *request, const int64_t chun
 
 void crd_request_free(crd_request *request)
 {
-    crd_model_free(&request->model);
+    if (!request->model_lent) crd_model_free(&request->model);
     crd_free(&request->percentiles);
     crd_free(&request->intervals);
     crd_free(&request->quantities);
@@ -299,6 +319,7 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
     *out = (crd_predictor_plan){
         .net = &request->model->net,
         .parameters = request->model->parameters,
+        .members = request->model->info.members,
         .samples = request->samples,
         .seed = request->seed,
         .estimator = request->estimator,

@@ -40,6 +40,9 @@ enum { CRD_HALO_USUAL = 40 };
 typedef struct crd_request {
     const crd_predict_options *options; /* borrowed */
     crd_model *model;
+    bool model_lent;           /* it isn't the request's to free */
+    bool unfiled;              /* the results are no files */
+    struct crd_outlet *outlet; /* where finished voxels go in place of files; NULL: into the run folder. Borrowed */
     const crd_backend *backend;
     crd_device_settings device;
 
@@ -79,6 +82,9 @@ typedef struct crd_request {
 
 /* Loads the model and the scan's header. Free with crd_request_free in any case. */
 crd_status crd_request_make(const crd_predict_options *options, const crd_monitor *monitor, crd_request *out);
+/* The same of a model that is loaded already, for results that are no files. */
+crd_status crd_request_make_unfiled(const crd_predict_options *options, const crd_model *model,
+                                    const crd_monitor *monitor, crd_request *out);
 void crd_request_free(crd_request *request);
 /* For who has options, model, backend, device, scan and norm of a request already: chooses method, mode, plan and
  * windows as crd_request_make does, but no outputs. */

@@ -7,7 +7,9 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "base/text.h"
+#include "credence/cluster.h"
 #include "dist/agree.h"
 #include "predict/certificate.h"
 #include "predict/norms.h"
@@ -268,6 +270,15 @@ static crd_status gather_finished(crd_predict_run *r)
     return CRD_OK;
 }
 
+static crd_status end_outlet(crd_predict_run *r)
+{
+    char *manifest = NULL;
+    CRD_PASS(crd_run_path(r->path, CRD_RUN_MANIFEST, &manifest));
+    const crd_status status = crd_outlet_end(r->outlet, manifest);
+    crd_free(&manifest);
+    return status;
+}
+
 static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
@@ -290,6 +301,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .times = &r->times,
                                .computed = r->all};
     CRD_TRY(crd_record_write(&record, r->path, result));
+    if (r->outlet != NULL) CRD_TRY(end_outlet(r));
     r->finisher->close(r);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_run_partial_remove(r->path));
@@ -353,7 +365,9 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
     const crd_error error = *crd_last_error();
     if (r->finisher != NULL) (void)r->finisher->wait(r);
     crd_inspection_free(&r->inspection);
-    if (r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) return crd_error_adopt(&error);
+    if (r->sink != NULL || r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) {
+        return crd_error_adopt(&error);
+    }
     return crd_fail(error.status, "%s; finished %s are kept, and the same command with --resume goes on in %s",
                     error.message, r->finisher->items, r->path);
 }
@@ -363,17 +377,22 @@ static crd_status open_folder(crd_predict_run *r)
 {
     const crd_request *request = &r->request;
     const crd_predict_options *options = request->options;
-    const crd_run_target target = {.path = options->output,
+    if (r->sink != NULL) {
+        CRD_PASS(crd_outlet_make_folder(&r->own_folder));
+        CRD_PASS(crd_outlet_open(request, r->sink, &r->outlet));
+        r->request.outlet = r->outlet;
+    }
+    r->path = r->sink != NULL ? r->own_folder : options->output;
+    const crd_run_target target = {.path = r->path,
                                    .resume = options->resume,
                                    .overwrite = options->overwrite,
                                    .name = request->name,
                                    .outputs = request->outputs,
                                    .output_count = request->output_count,
                                    .inputs = {options->scan, options->model, crd_request_mask_file(request)}};
-    r->path = options->output;
     if (crd_predict_first(r)) CRD_PASS(crd_run_folder_open(&target, &r->log.monitor, &r->folder));
     CRD_PASS(crd_dist_broadcast(r->dist, &r->folder.complete, (int64_t)sizeof r->folder.complete));
-    if (!crd_predict_first(r) || r->folder.complete) return CRD_OK;
+    if (!crd_predict_first(r) || r->folder.complete || r->sink != NULL) return CRD_OK;
     return crd_run_folder_check_space(&r->folder, r->memory.disk_bytes);
 }
 
@@ -423,9 +442,11 @@ static crd_status compute_all(crd_predict_run *r, crd_predict_result *result)
     return CRD_OK;
 }
 
-static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, crd_predict_result *result)
+static crd_status run_all(crd_predict_run *r, const crd_predict_options *options, const crd_model *model,
+                          crd_predict_result *result)
 {
-    CRD_PASS(crd_request_make(options, &r->log.monitor, &r->request));
+    CRD_PASS(r->sink != NULL ? crd_request_make_unfiled(options, model, &r->log.monitor, &r->request)
+                             : crd_request_make(options, &r->log.monitor, &r->request));
     r->finisher = r->request.seamless ? &crd_finish_tiles : &crd_finish_slices;
     CRD_PASS(meet(r));
     CRD_PASS(crd_memory_plan_make(&r->request, crd_dist_place(r->dist), &r->memory));
@@ -437,7 +458,8 @@ static crd_status run_all(crd_predict_run *r, const crd_predict_options *options
     return crd_dist_broadcast(r->dist, result, (int64_t)sizeof *result);
 }
 
-crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
+static crd_status predict(const crd_predict_options *options, const crd_model *model, const crd_sink *sink,
+                          const crd_monitor *monitor, crd_predict_result *out)
 {
     crd_status status = CRD_OK;
     crd_predict_run *r = NULL;
@@ -446,9 +468,10 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
         return crd_fail(CRD_ERR_ARGUMENT, "a dry run is planned, not run: call crd_predict_plan_make");
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     r->dist = crd_dist_current();
+    r->sink = sink;
     r->likeness = (crd_likeness){(double)NAN, (double)NAN, (double)NAN};
     crd_run_log_begin(crd_dist_watch(r->dist, monitor), &r->log);
-    status = run_all(r, options, &result);
+    status = run_all(r, options, model, &result);
     if (status != CRD_OK) {
         crd_dist_fail(r->dist);
         status = say_how_to_go_on(r);
@@ -467,7 +490,42 @@ crd_status crd_predict(const crd_predict_options *options, const crd_monitor *mo
     crd_free(&r->inside);
     crd_free(&r->moments);
     crd_run_log_end(&r->log);
+    crd_outlet_close(&r->outlet);
+    if (r->own_folder != NULL) crd_outlet_remove_folder(r->own_folder);
+    crd_free(&r->own_folder);
     crd_request_free(&r->request);
     crd_free(&r);
+    return status;
+}
+
+crd_status crd_predict(const crd_predict_options *options, const crd_monitor *monitor, crd_predict_result *out)
+{
+    crd_predict_options whole;
+    CRD_PASS(crd_settings_whole(&crd_predict_settings, options, &whole));
+    const crd_status status = predict(&whole, NULL, NULL, monitor, out);
+    crd_settings_whole_free(&crd_predict_settings, options, &whole);
+    return status;
+}
+
+static crd_status check_sink(const crd_predict_options *options)
+{
+    if (options->output != NULL || options->resume) {
+        return crd_fail(CRD_ERR_ARGUMENT, "output: results that go to a sink have no run folder; leave it out, or call "
+                                          "crd_predict");
+    }
+    if (crd_cluster_size() > 1) {
+        return crd_fail(CRD_ERR_UNSUPPORTED, "a sink takes the results of one process, not of a job of several");
+    }
+    return CRD_OK;
+}
+
+crd_status crd_predict_to(const crd_predict_options *options, const crd_model *model, const crd_sink *sink,
+                          const crd_monitor *monitor, crd_predict_result *out)
+{
+    crd_predict_options whole;
+    CRD_PASS(crd_settings_whole(&crd_predict_settings, options, &whole));
+    crd_status status = check_sink(&whole);
+    if (status == CRD_OK) status = predict(&whole, model, sink, monitor, out);
+    crd_settings_whole_free(&crd_predict_settings, options, &whole);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "predict/finisher.h"
 #include "predict/inspection.h"
 #include "predict/likeness.h"
+#include "predict/outlet.h"
 #include "predict/reader.h"
 #include "predict/record.h"
 #include "predict/sharing.h"
@@ -21,6 +22,9 @@ struct crd_predict_run {
     crd_memory_plan memory;
     const char *path;      /* of the run folder */
     crd_run_folder folder; /* rank 0's */
+    const crd_sink *sink;  /* NULL: the results are files in the folder; else that is */
+    char *own_folder;      /* the run's own, and removed at its end */
+    crd_outlet *outlet;    /* to the sink */
     crd_run_log log;
     crd_inspection *inspection; /* rank 0's; NULL: nothing is to be found out any more */
     crd_fingerprints fingerprints;

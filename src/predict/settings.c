@@ -329,7 +329,8 @@ const crd_settings crd_predict_settings = {.title = "predict",
                                            .rows = rows,
                                            .count = sizeof rows / sizeof rows[0],
                                            .aliases = crd_paper_keys,
-                                           .alias_count = CRD_PAPER_KEY_COUNT};
+                                           .alias_count = CRD_PAPER_KEY_COUNT,
+                                           .size = sizeof(crd_predict_options)};
 
 crd_status crd_predict_record(const crd_predict_options *options, bool seamless, crd_setting_scope widest, cJSON **out)
 {

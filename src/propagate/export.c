@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "base/text.h"
 #include "propagate/form.h"
 
@@ -145,7 +146,7 @@ done:
     return status;
 }
 
-crd_status crd_export(const crd_export_options *options, const crd_monitor *monitor, crd_export_summary *out)
+static crd_status export_files(const crd_export_options *options, const crd_monitor *monitor, crd_export_summary *out)
 {
     crd_status status = CRD_OK;
     crd_export_plan plan = {0};
@@ -187,5 +188,14 @@ done:
     crd_free(&pass.mask);
     crd_pool_free(&pass.pool);
     crd_export_plan_close(&plan);
+    return status;
+}
+
+crd_status crd_export(const crd_export_options *options, const crd_monitor *monitor, crd_export_summary *out)
+{
+    crd_export_options whole;
+    CRD_PASS(crd_settings_whole(&crd_export_settings, options, &whole));
+    const crd_status status = export_files(&whole, monitor, out);
+    crd_settings_whole_free(&crd_export_settings, options, &whole);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/queue.h"
+#include "base/settings/whole.h"
 #include "base/text.h"
 #include "propagate/command.h"
 #include "propagate/printed.h"
@@ -238,7 +239,7 @@ static crd_status check(const crd_propagate_options *options)
     return CRD_OK;
 }
 
-crd_status crd_propagate(const crd_propagate_options *options, const crd_monitor *monitor, crd_propagation **out)
+static crd_status propagate(const crd_propagate_options *options, const crd_monitor *monitor, crd_propagation **out)
 {
     crd_status status = CRD_OK;
     crd_export_plan plan = {0};
@@ -275,5 +276,14 @@ done:
     crd_propagation_free(&gathered);
     crd_results_close(&p.results);
     crd_export_plan_close(&plan);
+    return status;
+}
+
+crd_status crd_propagate(const crd_propagate_options *options, const crd_monitor *monitor, crd_propagation **out)
+{
+    crd_propagate_options whole;
+    CRD_PASS(crd_settings_whole(&crd_propagate_settings, options, &whole));
+    const crd_status status = propagate(&whole, monitor, out);
+    crd_settings_whole_free(&crd_propagate_settings, options, &whole);
     return status;
 }

@@ -34,8 +34,10 @@ static const crd_setting export_rows[] = {
      .group = "Running"},
 };
 
-const crd_settings crd_export_settings = {
-    .title = "export", .rows = export_rows, .count = sizeof export_rows / sizeof export_rows[0]};
+const crd_settings crd_export_settings = {.title = "export",
+                                          .rows = export_rows,
+                                          .count = sizeof export_rows / sizeof export_rows[0],
+                                          .size = sizeof(crd_export_options)};
 
 #define AT(FIELD) offsetof(crd_propagate_options, FIELD)
 
@@ -124,5 +126,7 @@ static const crd_setting propagate_rows[] = {
      .help = "leave out realisations whose commands fail, in place of stopping at the first"},
 };
 
-const crd_settings crd_propagate_settings = {
-    .title = "propagate", .rows = propagate_rows, .count = sizeof propagate_rows / sizeof propagate_rows[0]};
+const crd_settings crd_propagate_settings = {.title = "propagate",
+                                             .rows = propagate_rows,
+                                             .count = sizeof propagate_rows / sizeof propagate_rows[0],
+                                             .size = sizeof(crd_propagate_options)};

@@ -162,7 +162,8 @@ static void explain_fraction(crd_text *page, const crd_reported_run *s)
 typedef struct table_row {
     const char *name;
     size_t offset;
-    int better; /* 1: higher is, -1: lower, 0: neither */
+    int better;       /* 1: higher is, -1: lower, 0: neither */
+    const char *many; /* what it is with more than two classes, where that is something else */
 } table_row;
 
 static double figure_at(const crd_reported_run *s, size_t offset)
@@ -180,8 +181,11 @@ static double rounded(double value)
 
 static void figure_row(crd_text *page, const table_row *row, const crd_reported_run *runs, int count)
 {
+    bool known = false; /* what only two classes have */
+    for (int i = 0; i < count; i++) known |= runs[i].class_count == 2 || isfinite(figure_at(&runs[i], row->offset));
+    if (!known) return;
     crd_text_add(page, "<tr><th scope=\"row\">");
-    crd_text_html(page, row->name);
+    crd_text_html(page, runs[0].class_count > 2 && row->many != NULL ? row->many : row->name);
     crd_text_add(page, "</th>");
     for (int i = 0; i < count; i++) {
         const double value = figure_at(&runs[i], row->offset);
@@ -197,21 +201,21 @@ static void figure_table(crd_text *page, const crd_reported_run *runs, int count
 {
 #define AT(MEMBER) offsetof(crd_validation, MEMBER)
     static const table_row rows[] = {
-        {"Accuracy", AT(accuracy), 1},
-        {"Dice", AT(dice), 1},
-        {"Intersection over union", AT(iou), 1},
-        {"Volume fraction, segmentation", AT(volume_fraction), 0},
-        {"Volume fraction, label", AT(label_fraction), 0},
-        {"Mean uncertainty", AT(uncertainty.mean), 0},
-        {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain), 1},
-        {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate), 1},
-        {"PAvPU3D: both together", AT(pavpu.pavpu3d), 1},
-        {"Expected calibration error", AT(calibration.ece), -1},
-        {"Brier score", AT(calibration.brier), -1},
-        {"Negative log-likelihood", AT(calibration.nll), -1},
-        {"Area under risk over coverage", AT(calibration.aurc), -1},
-        {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation), 0},
-        {"Mean gradient / mean", AT(geometry.gradient_over_mean), 0}};
+        {"Accuracy", AT(accuracy), 1, NULL},
+        {"Dice", AT(dice), 1, "Mean Dice of the classes"},
+        {"Intersection over union", AT(iou), 1, "Mean intersection over union of the classes"},
+        {"Volume fraction, segmentation", AT(volume_fraction), 0, NULL},
+        {"Volume fraction, label", AT(label_fraction), 0, NULL},
+        {"Mean uncertainty", AT(uncertainty.mean), 0, NULL},
+        {"P(accurate | certain): right where it says it can be trusted", AT(pavpu.p_accurate_given_certain), 1, NULL},
+        {"P(uncertain | inaccurate): warns where it is wrong", AT(pavpu.p_uncertain_given_inaccurate), 1, NULL},
+        {"PAvPU3D: both together", AT(pavpu.pavpu3d), 1, NULL},
+        {"Expected calibration error", AT(calibration.ece), -1, NULL},
+        {"Brier score", AT(calibration.brier), -1, NULL},
+        {"Negative log-likelihood", AT(calibration.nll), -1, NULL},
+        {"Area under risk over coverage", AT(calibration.aurc), -1, NULL},
+        {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation), 0, NULL},
+        {"Mean gradient / mean", AT(geometry.gradient_over_mean), 0, NULL}};
 #undef AT
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
     for (int i = 0; i < count; i++) {
@@ -276,7 +280,7 @@ crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int co
         if (count > 1) name_part(page, s);
         if (v != NULL) say_seen(page, v);
         crd_text_add(page, "<div class=\"numbers\">");
-        fraction_box(page, s);
+        if (s->class_count == 2) fraction_box(page, s);
         if (s->unc != NULL) {
             const double mean = isfinite(s->run.uncertainty.mean) ? s->run.uncertainty.mean : s->survey.mean;
             number_box(page, mean, 3, "", "mean uncertainty of a voxel, on a scale of 0 to 1");
@@ -289,9 +293,13 @@ crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int co
             validated++;
         }
         crd_text_add(page, "</div>");
-        explain_fraction(page, s);
+        if (s->class_count > 2)
+            crd_page_class_table(page, s);
+        else
+            explain_fraction(page, s);
     }
     if (validated > 0) figure_table(page, runs, count);
+    crd_page_confusion(page, runs, count);
     if (validated > 1) CRD_PASS(compare_runs(page, runs));
     crd_text_add(page, "</section>");
     return CRD_OK;
@@ -305,9 +313,13 @@ void crd_page_words(crd_text *page, const crd_reported_run *s)
     crd_text_add(
         page,
         "<section id=\"meaning\"><h2>What the uncertainty says</h2><p>The network was asked many times, each time with "
-        "other weights drawn from what training left open. Every voxel so has many probabilities. The "
-        "segmentation is where their mean is above one half. The <strong>uncertainty</strong> of a voxel "
-        "is how far apart they lie: from percentile ");
+        "other weights drawn from what training left open. Every voxel so has many probabilities");
+    crd_text_add(page, s->class_count == 2
+                           ? ". The segmentation is where their mean is above one half. The "
+                             "<strong>uncertainty</strong> of a voxel is how far apart they lie: from percentile "
+                           : " of each class. The segmentation is the class whose mean probability is the largest. The "
+                             "<strong>uncertainty</strong> of a voxel is how far apart the probabilities of that class "
+                             "lie: from percentile ");
     crd_text_html(page, low);
     crd_text_add(page, " to percentile ");
     crd_text_html(page, strchr(interval, '-') + 1);

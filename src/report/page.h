@@ -9,6 +9,12 @@
 void crd_page_begin(crd_text *page, const char *title, const crd_reported_run *runs, int count);
 /* The figures that matter, in large print, and as a table beside those of a second run. */
 crd_status crd_page_summary(crd_text *page, const crd_reported_run *runs, int count);
+/* Of more than two classes: shares with their intervals, Dice, IoU; which colour is which; what was taken for what. */
+void crd_page_class_table(crd_text *page, const crd_reported_run *run);
+void crd_page_class_key(crd_text *page, const crd_reported_run *run);
+void crd_page_confusion(crd_text *page, const crd_reported_run *runs, int count);
+/* Do two runs tell the same classes apart? */
+bool crd_page_same_classes(const crd_reported_run runs[2]);
 /* What the interval is, and what it isn't. */
 void crd_page_words(crd_text *page, const crd_reported_run *run);
 

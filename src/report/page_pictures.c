@@ -140,7 +140,9 @@ static crd_status read_label(crd_reported_run *s, int axis, int64_t index, crd_p
     CRD_TRY(crd_alloc(out->rows * out->columns, sizeof *out->values, "a picture", &out->values));
     CRD_TRY(crd_alloc(out->rows * out->columns, 1, "a picture", &classes));
     CRD_TRY(crd_label_read(s->label, &box, classes));
-    for (int64_t i = 0; i < out->rows * out->columns; i++) out->values[i] = classes[i] == 1;
+    for (int64_t i = 0; i < out->rows * out->columns; i++) {
+        out->values[i] = s->class_count == 2 ? (float)(classes[i] == 1) : (float)classes[i];
+    }
 done:
     crd_free(&classes);
     return status;
@@ -149,6 +151,7 @@ done:
 /* All that a slice shows. */
 typedef struct planes {
     crd_plane back, seg, label, unc, maps[4];
+    bool classes;     /* seg and label hold numbers of more than two */
     double low, high; /* greys */
     bool scan;
     double edge; /* of a row's voxels, 0: not known */
@@ -178,8 +181,12 @@ static crd_status read_planes(crd_reported_run *s, int axis, int64_t index, bool
     } else {
         CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->back));
     }
+    p->classes = s->class_count > 2;
     if (s->seg != NULL) {
         CRD_PASS(read_plane(s->seg, 1.0, &s->whole, axis, index, &p->seg));
+        for (int64_t i = 0; p->classes && i < p->seg.rows * p->seg.columns; i++) {
+            p->seg.values[i] = (float)crd_reported_class(s, p->seg.values[i]);
+        }
     } else {
         CRD_PASS(read_plane(s->prob, s->prob_scale, &s->whole, axis, index, &p->seg));
     }
@@ -210,6 +217,28 @@ static crd_status add_grey(crd_page_pictures *pictures, const planes *p, int64_t
 done:
     crd_picture_free(&picture);
     return status;
+}
+
+static crd_status add_class_picture(crd_page_pictures *pictures, const crd_plane *plane, int64_t width, int64_t height,
+                                    const char *name, const char *where)
+{
+    crd_status status = CRD_OK;
+    crd_picture picture = {0};
+    char alt[256];
+    CRD_TRY(crd_picture_classes(plane, width, height, &picture));
+    snprintf(alt, sizeof alt, "Classes of the %s, %s", name, where);
+    CRD_TRY(add(pictures, &picture, name, alt, name));
+done:
+    crd_picture_free(&picture);
+    return status;
+}
+
+/* What was predicted: an outline over the scan, or of more than two classes all in their colours. */
+static crd_status add_segmentation(crd_page_pictures *pictures, const planes *p, int64_t width, int64_t height,
+                                   const char *where)
+{
+    if (!p->classes) return add_grey(pictures, p, width, height, true, where);
+    return add_class_picture(pictures, &p->seg, width, height, "segmentation", where);
 }
 
 static crd_status add_map(crd_page_pictures *pictures, const crd_plane *plane, double high, int64_t width,
@@ -282,8 +311,11 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs,
                          &height[i]);
         pictures->which = "";
         if (i == 0) CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], false, where));
+        if (i == 0 && p[i].classes && p[i].label.values != NULL) {
+            CRD_TRY(add_class_picture(pictures, &p[i].label, width[i], height[i], "label", where));
+        }
         if (count > 1) pictures->which = run_names[i];
-        CRD_TRY(add_grey(pictures, &p[i], width[i], height[i], true, where));
+        CRD_TRY(add_segmentation(pictures, &p[i], width[i], height[i], where));
         if (s->unc != NULL)
             CRD_TRY(add_map(pictures, &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
     }
@@ -314,6 +346,17 @@ static void name_slice(crd_text *page, const crd_reported_run *s, const char *ru
     crd_text_add(page, "</small></h4>");
 }
 
+static void add_outline_key(crd_text *page, bool label)
+{
+    crd_text_print(page, "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
+                   (unsigned)crd_class_colours[PREDICTED]);
+    if (label) {
+        crd_text_print(page, "<span><i style=\"background:#%06x\"></i>outline of the label, where they differ</span>",
+                       (unsigned)crd_class_colours[LABELLED]);
+    }
+    crd_text_add(page, "</p>");
+}
+
 crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, int count)
 {
     double high = 0.0;
@@ -322,15 +365,12 @@ crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, 
         high = fmax(high, runs[i].survey.high);
         label |= runs[i].label != NULL;
     }
-    crd_text_print(pictures->page,
-                   "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
-                   (unsigned)crd_class_colours[PREDICTED]);
-    if (label) {
-        crd_text_print(pictures->page,
-                       "<span><i style=\"background:#%06x\"></i>outline of the label, where they differ</span>",
-                       (unsigned)crd_class_colours[LABELLED]);
+    for (int i = 0; i < count; i++) {
+        if (runs[i].class_count > 2 && (i == 0 || !crd_page_same_classes(runs))) {
+            crd_page_class_key(pictures->page, &runs[i]);
+        }
     }
-    crd_text_add(pictures->page, "</p>");
+    if (runs[0].class_count == 2) add_outline_key(pictures->page, label);
     if (high > 0.0) add_bar(pictures->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
     for (int axis = 0; axis < 3; axis++) {
         choice choices[CHOICES];
@@ -371,7 +411,8 @@ static crd_status add_crop(crd_page_pictures *pictures, crd_reported_run *s, con
     CRD_TRY(read_planes(s, 0, region->centre[0], false, &p));
     crd_plane *all[] = {&p.back, &p.seg, &p.label, &p.unc};
     for (int i = 0; i < 4; i++) CRD_TRY(cropped(all[i], region->centre[1], region->centre[2]));
-    CRD_TRY(add_grey(pictures, &p, CROP_EDGE, CROP_EDGE, true, where));
+    if (p.classes) CRD_TRY(add_grey(pictures, &p, CROP_EDGE, CROP_EDGE, false, where));
+    CRD_TRY(add_segmentation(pictures, &p, CROP_EDGE, CROP_EDGE, where));
     CRD_TRY(add_map(pictures, &p.unc, s->survey.high, CROP_EDGE, CROP_EDGE, s->run.uncertainty.text, where));
 done:
     free_planes(&p);
@@ -386,7 +427,7 @@ crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *s)
     for (int i = 0; i < s->survey.region_count; i++) {
         const crd_region *r = &s->survey.regions[i];
         const int64_t *o = s->in_scan.origin;
-        crd_text_print(page, "<article><h4>%d</h4><div class=\"crops\">", i + 1);
+        crd_text_print(page, "<article><h4>%d</h4><div class=\"crops%s\">", i + 1, s->class_count > 2 ? " three" : "");
         CRD_PASS(add_crop(pictures, s, r, i + 1));
         crd_text_print(page,
                        "</div><dl><dt>centre z, y, x</dt><dd>%lld, %lld, %lld</dd><dt>from</dt><dd>%lld, %lld, "

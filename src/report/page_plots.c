@@ -1,5 +1,6 @@
 /* The plots of one run. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,19 +105,26 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The volume fraction of each realisation, and the interval. */
-static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
+/* Shares of the realisations, their interval, and the share of the segmentation. */
+typedef struct fractions {
+    const crd_real_list *samples;
+    const double *range;
+    double segmented;
+    const char *label, *title, *words;
+} fractions;
+
+static crd_status plot_shares(crd_text *page, const crd_reported_run *s, const fractions *f)
 {
     enum { BINS = 16 };
     crd_status status = CRD_OK;
-    const int64_t count = s->run.fraction.samples.count;
-    const double *range = s->run.uncertainty.fractions, segmented = s->run.fraction.segmentation;
+    const int64_t count = f->samples->count;
+    const double *range = f->range, segmented = f->segmented;
     double *values = NULL, low[BINS], high[BINS], share[BINS] = {0}, most = 0.0;
     int64_t n = 0;
     if (count < 3) return CRD_OK;
     CRD_TRY(crd_alloc(count, sizeof *values, "the volume fractions", &values));
     for (int64_t i = 0; i < count; i++) { /* the manifest may be anybody's */
-        const double value = s->run.fraction.samples.items[i];
+        const double value = f->samples->items[i];
         if (value >= 0.0 && value <= 1.0) values[n++] = value;
     }
     if (n < 3) goto done;
@@ -135,19 +143,43 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
     const crd_series series[] = {{.kind = CRD_SERIES_BAND, .x = &range[0], .x_end = &range[1], .count = 1},
                                  {.kind = CRD_SERIES_BARS, .x = low, .x_end = high, .y = share, .count = BINS},
                                  {.kind = CRD_SERIES_DASHES, .x = marked, .y = whole, .count = 2}};
-    const crd_plot plot = {.x = {.label = "volume fraction of the foreground",
-                                 .low = from - 0.08 * (to - from),
-                                 .high = to + 0.08 * (to - from)},
+    const crd_plot plot = {.x = {.label = f->label, .low = from - 0.08 * (to - from), .high = to + 0.08 * (to - from)},
                            .y = {.label = "samples", .high = 1.1 * most},
                            .series = series,
                            .count = 3};
-    add_figure(page, s, "Volume fraction over the samples",
-               "Every sample is cut at one half by itself. Band: their interval. Dashed: the segmentation, which cuts "
-               "the mean of all samples instead, and so may lie outside the band.",
-               &plot);
+    add_figure(page, s, f->title, f->words, &plot);
 done:
     crd_free(&values);
     return status;
+}
+
+/* The volume fraction of each realisation, and the interval; of more than two classes that of each. */
+static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
+{
+    const fractions foreground = {
+        .samples = &s->run.fraction.samples,
+        .range = s->run.uncertainty.fractions,
+        .segmented = s->run.fraction.segmentation,
+        .label = "volume fraction of the foreground",
+        .title = "Volume fraction over the samples",
+        .words =
+            "Every sample is cut at one half by itself. Band: their interval. Dashed: the segmentation, which cuts "
+            "the mean of all samples instead, and so may lie outside the band."};
+    if (s->class_count == 2) return plot_shares(page, s, &foreground);
+    for (int k = 0; k < s->class_count; k++) {
+        const crd_run_class *c = &s->run.classes[k];
+        char title[128];
+        snprintf(title, sizeof title, "Volume fraction over the samples: %s", c->name);
+        const fractions one = {.samples = &c->samples,
+                               .range = c->interval90,
+                               .segmented = c->segmentation,
+                               .label = "volume fraction",
+                               .title = title,
+                               .words = "In every sample each voxel goes to its most probable class. Band: their 90 % "
+                                        "interval. Dashed: the segmentation, which goes by the mean of all samples."};
+        CRD_PASS(plot_shares(page, s, &one));
+    }
+    return CRD_OK;
 }
 
 static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
@@ -158,7 +190,7 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
         v->reliability.high.count != n) {
         return CRD_OK;
     }
-    static const double diagonal[2] = {0.5, 1.0};
+    const double least = v->reliability.low.items[0], diagonal[2] = {least, 1.0};
     const double *accuracy = v->reliability.accuracy.items;
     const crd_series series[] = {
         {.kind = CRD_SERIES_BARS,
@@ -168,10 +200,11 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
          .count = n},
         {.kind = CRD_SERIES_DASHES, .x = diagonal, .y = diagonal, .count = 2},
         {.kind = CRD_SERIES_DOTS, .x = v->reliability.confidence.items, .y = accuracy, .count = n, .colour = 1}};
-    const crd_plot plot = {.x = {.label = "probability of the predicted class", .low = 0.5, .high = 1.0},
-                           .y = {.label = "share that is right", .low = fmin(0.5, smallest(accuracy, n)), .high = 1.0},
-                           .series = series,
-                           .count = 3};
+    const crd_plot plot = {
+        .x = {.label = "probability of the predicted class", .low = least, .high = 1.0},
+        .y = {.label = "share that is right", .low = fmin(least, smallest(accuracy, n)), .high = 1.0},
+        .series = series,
+        .count = 3};
     add_figure(page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
                "On the dashed diagonal a probability is an honest frequency; below it the network is too sure.", &plot);
     return CRD_OK;

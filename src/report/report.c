@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/settings/whole.h"
 #include "draw/picture.h"
 #include "report/page.h"
 
@@ -84,7 +85,7 @@ static bool pass_progress(void *context, const crd_progress *progress)
     return shown->progress == NULL || shown->progress(shown->context, progress);
 }
 
-crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor)
+static crd_status report(const crd_report_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_reported_run *runs = NULL;
@@ -115,5 +116,14 @@ done:
     for (int i = 0; runs != NULL && i < count; i++) crd_reported_run_close(&runs[i]);
     crd_free(&runs);
     crd_free(&folder);
+    return status;
+}
+
+crd_status crd_report(const crd_report_options *options, const crd_monitor *monitor)
+{
+    crd_report_options whole;
+    CRD_PASS(crd_settings_whole(&crd_report_settings, options, &whole));
+    const crd_status status = report(&whole, monitor);
+    crd_settings_whole_free(&crd_report_settings, options, &whole);
     return status;
 }

@@ -63,6 +63,27 @@ done:
     return status;
 }
 
+static crd_status count_classes(crd_reported_run *s)
+{
+    s->class_count = s->run.class_count > 2 ? (int)s->run.class_count : 2;
+    if (s->run.class_count > CRD_CLASSES_MAX) {
+        return crd_fail(CRD_ERR_FORMAT, "the manifest of %s names %lld classes; there are at most %d", s->folder,
+                        (long long)s->run.class_count, (int)CRD_CLASSES_MAX);
+    }
+    if (s->class_count > 2 && s->seg == NULL) {
+        return crd_fail(CRD_ERR_FORMAT, "the run %s has no segmentation", s->folder);
+    }
+    return CRD_OK;
+}
+
+int crd_reported_class(const crd_reported_run *s, float value)
+{
+    for (int k = 0; k < s->class_count; k++) {
+        if ((float)s->run.classes[k].value == value) return k;
+    }
+    return -1;
+}
+
 static crd_status open_maps(crd_reported_run *s)
 {
     const crd_manifest *run = &s->run;
@@ -74,6 +95,7 @@ static crd_status open_maps(crd_reported_run *s)
         CRD_PASS(open_map(s, map, &s->maps[s->map_count], &s->map_scales[s->map_count]));
         crd_interval_text(map->percents, s->map_names[s->map_count++]);
     }
+    CRD_PASS(count_classes(s));
     if (s->unc == NULL) return add_warning(s, "The run has no uncertainty map.");
     return CRD_OK;
 }
@@ -135,10 +157,16 @@ static crd_status open_label(crd_reported_run *s, const crd_report_options *opti
     crd_volume *volume = NULL;
     int64_t shape[3];
     if (options->label == NULL) return CRD_OK;
-    const crd_label_options label = {.foreground = options->foreground.items,
-                                     .foreground_count = options->foreground.count,
-                                     .ignore = options->ignore.items,
-                                     .ignore_count = options->ignore.count};
+    crd_label_options label = {.foreground = options->foreground.items,
+                               .foreground_count = options->foreground.count,
+                               .ignore = options->ignore.items,
+                               .ignore_count = options->ignore.count};
+    double values[CRD_CLASSES_MAX];
+    if (s->class_count > 2) {
+        for (int k = 0; k < s->class_count; k++) values[k] = s->run.classes[k].value;
+        label.classes = values;
+        label.class_count = s->class_count;
+    }
     CRD_TRY(crd_volume_open(options->label, NULL, NULL, &volume));
     memcpy(shape, crd_volume_describe(volume)->shape, sizeof shape);
     s->in_label = memcmp(shape, s->whole.size, sizeof shape) == 0 ? s->whole : s->in_scan;

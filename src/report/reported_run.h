@@ -39,6 +39,7 @@ typedef struct crd_reported_run {
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
     crd_label *label; /* NULL: none */
+    int class_count;  /* 2, or more: then run.classes says what they are, and the label has the same */
     crd_box whole;    /* of the run's volumes */
     crd_box in_scan;  /* the same in the scan */
     crd_box in_label;
@@ -55,6 +56,9 @@ typedef struct crd_reported_run {
 crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
                                  crd_reported_run *run);
 void crd_reported_run_close(crd_reported_run *run);
+
+/* The class that a value in the segmentation of more than two is, from 0 on; -1: none. */
+int crd_reported_class(const crd_reported_run *run, float value);
 
 crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor);
 void crd_survey_free(crd_survey *survey);

@@ -70,4 +70,5 @@ static const crd_setting rows[] = {
      .group = "Running"},
 };
 
-const crd_settings crd_report_settings = {.title = "report", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_report_settings = {
+    .title = "report", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_report_options)};

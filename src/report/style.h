@@ -45,12 +45,16 @@
     ".key i{display:inline-block;width:1.4rem;height:.5rem;margin-right:.5rem;border:1px solid var(--soft)}"           \
     ".key i,.pictures img,.crops img{"                                                                                 \
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
+    "i.class{display:inline-block;width:1.1rem;height:.8rem;margin-right:.5rem;border:1px solid var(--soft)}"          \
+    ".confusion td small{display:block}.confusion td,.confusion th:not(:first-child){padding:.3rem .8rem}"             \
+    "i.class,.confusion td{print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                 \
     ".bar{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem;margin:.4rem 0 1rem;color:var(--soft);"             \
     "font-variant-numeric:tabular-nums}.bar i{width:min(20rem,50vw);height:1rem;border:1px solid var(--line);"         \
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}"                                                       \
     ".regions{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,340px),1fr));gap:1rem}"              \
     ".regions article{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem}"            \
-    ".regions h4{margin:0 0 .4rem}.crops{display:grid;grid-template-columns:1fr 1fr;gap:.5rem}"                        \
+    ".regions h4{margin:0 0 .4rem}.crops{display:grid;grid-template-columns:1fr "                                      \
+    "1fr;gap:.5rem}.three{grid-template-columns:1fr 1fr 1fr}"                                                          \
     "dl{display:grid;grid-template-columns:auto 1fr;gap:.1rem .8rem;margin:.6rem 0 0;font-size:.9rem}"                 \
     "dt{color:var(--soft)}dd{margin:0;font-variant-numeric:tabular-nums}"                                              \
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;background:var(--card);padding:.8rem;"            \

@@ -70,9 +70,9 @@ static void look_at_errors(work *w, int64_t z)
     crd_survey *survey = &w->run->survey;
     const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
     for (int64_t i = 0; i < height * width; i++) {
-        if (w->classes[i] > 1) continue;
+        if (w->classes[i] == CRD_LABEL_NONE) continue;
         const int64_t at[3] = {z, i / width, i % width};
-        const double wrong = (w->seg[i] != 0) != (w->classes[i] != 0);
+        const double wrong = w->seg[i] != w->classes[i];
         for (int axis = 0; axis < 3; axis++) {
             survey->wrong[axis][at[axis]] += wrong;
             w->counted[axis][at[axis]] += 1.0;
@@ -91,10 +91,11 @@ static crd_status look_at_slice(work *w, int64_t z)
         CRD_PASS(crd_volume_read(s->prob, &slice, CRD_F32, w->unc));
     }
     const double half = s->seg != NULL ? 0.0 : 0.5 / s->prob_scale;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; s->class_count == 2 && i < count; i++) {
         w->seg[i] = (double)w->unc[i] > half;
         s->survey.foreground += w->seg[i];
     }
+    for (int64_t i = 0; s->class_count > 2 && i < count; i++) w->seg[i] = (uint8_t)crd_reported_class(s, w->unc[i]);
     if (s->label != NULL) {
         crd_box there = slice;
         for (int axis = 0; axis < 3; axis++) there.origin[axis] += s->in_label.origin[axis];

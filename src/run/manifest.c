@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "volume/views/lent.h"
 
 enum { MANIFEST_LIMIT = 1 << 28 };
 static const char format[] = "credence-run";
@@ -54,6 +55,7 @@ static bool add_reals(cJSON *parent, const char *key, const double *values, int6
 static bool add_path(cJSON *parent, const char *key, const char *path)
 {
     char *whole = NULL;
+    if (crd_is_lent(path)) return add_text(parent, key, path);
     const bool added = crd_absolute_path(path, &whole) == CRD_OK && add_text(parent, key, whole);
     crd_free(&whole);
     return added;
@@ -113,6 +115,7 @@ static bool write_fraction(const crd_manifest *m, cJSON *parent, const char *key
         fine = add_reals(intervals, m->intervals[i].text, m->intervals[i].fractions, 2);
     }
     return fine && add_reals(o, "interval90", m->fraction.interval90, 2) &&
+           add_real(o, "interval_systematic", m->fraction.systematic) &&
            add_reals(o, "samples", m->fraction.samples.items, m->fraction.samples.count);
 }
 
@@ -127,6 +130,7 @@ static bool write_classes(const crd_manifest *m, cJSON *parent, const char *key)
                add_real(o, "segmentation", c->segmentation);
         if (c->samples.items == NULL) continue;
         fine = fine && add_real(o, "mean", c->mean) && add_reals(o, "interval90", c->interval90, 2) &&
+               add_real(o, "interval_systematic", c->systematic) &&
                add_reals(o, "samples", c->samples.items, c->samples.count);
     }
     return fine;
@@ -242,6 +246,7 @@ static crd_status read_fraction(const cJSON *item, crd_manifest *m)
     m->fraction.mean_cut = cut != NULL ? real_of(cut) : m->fraction.mean;
     m->fraction.mean_probability = real_of(item_at(item, "mean_probability"));
     read_pair(item_at(item, "interval90"), m->fraction.interval90);
+    m->fraction.systematic = real_of(item_at(item, "interval_systematic"));
     read_pair(item_at(intervals, m->uncertainty.text), m->uncertainty.fractions);
     for (int64_t i = 0; i < m->interval_count; i++) {
         read_pair(item_at(intervals, m->intervals[i].text), m->intervals[i].fractions);
@@ -263,6 +268,7 @@ static crd_status read_classes(const cJSON *list, crd_manifest *m)
         c->segmentation = real_of(item_at(item, "segmentation"));
         c->mean = real_of(item_at(item, "mean"));
         read_pair(item_at(item, "interval90"), c->interval90);
+        c->systematic = real_of(item_at(item, "interval_systematic"));
         CRD_PASS(read_reals(item_at(item, "samples"), &c->samples));
     }
     return CRD_OK;

@@ -34,6 +34,7 @@ typedef struct crd_run_class {
     const char *name;
     double value; /* in the segmentation */
     double segmentation, mean, interval90[2];
+    double systematic; /* as that of the fraction below */
     crd_real_list samples;
 } crd_run_class;
 
@@ -91,7 +92,9 @@ typedef struct crd_manifest {
         /* Over the realisations: of each, the share of voxels above one half, or the mean of its probabilities. `mean`
          * is the one to go by, now that of cut ones, and what follows belongs to it. */
         double mean, mean_cut, mean_probability;
-        double interval90[2];  /* its 5th and 95th percentile over the realisations */
+        /* 90 %: the 5th to 95th percentile over the realisations, wider by the systematic term, a standard deviation;
+         * NaN: the model knows of none, and the interval is that of the realisations. */
+        double interval90[2], systematic;
         crd_real_list samples; /* of each realisation; none where draws differ from chunk to chunk */
     } fraction;                /* of the foreground */
     crd_run_class *classes;

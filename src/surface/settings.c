@@ -140,4 +140,5 @@ static const crd_setting rows[] = {
      .group = "Running"},
 };
 
-const crd_settings crd_surface_settings = {.title = "surface", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_surface_settings = {
+    .title = "surface", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_surface_options)};

@@ -7,6 +7,7 @@
 
 #include "base/monitor.h"
 #include "base/parallel.h"
+#include "base/settings/whole.h"
 #include "surface/decimate.h"
 #include "surface/inputs.h"
 #include "surface/march.h"
@@ -73,7 +74,7 @@ static void summarise(const crd_surface_options *options, const crd_surface_inpu
     }
 }
 
-crd_status crd_surface(const crd_surface_options *options, const crd_monitor *monitor, crd_surface_summary *out)
+static crd_status surface(const crd_surface_options *options, const crd_monitor *monitor, crd_surface_summary *out)
 {
     crd_status status = CRD_OK;
     const crd_mesh_format *format = NULL;
@@ -124,5 +125,14 @@ done:
     crd_slices_close(&slices);
     crd_pool_free(&pool);
     crd_surface_inputs_close(&in);
+    return status;
+}
+
+crd_status crd_surface(const crd_surface_options *options, const crd_monitor *monitor, crd_surface_summary *out)
+{
+    crd_surface_options whole;
+    CRD_PASS(crd_settings_whole(&crd_surface_settings, options, &whole));
+    const crd_status status = surface(&whole, monitor, out);
+    crd_settings_whole_free(&crd_surface_settings, options, &whole);
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct content {
     crd_trainer_state *state;
     crd_train_progress *progress;
     const crd_train_identity *identity;
-    char **isa; /* only this is wanted, where not NULL */
+    char **isa; /* only this and the place are wanted, where not NULL */
 } content;
 
 static crd_status put(void *context, crd_store *store)
@@ -145,8 +145,11 @@ static crd_status get(void *context, crd_store *store)
     if (!crd_store_has(store, "optimizer") || !crd_store_has(store, GROUP)) {
         return crd_fail(CRD_ERR_FORMAT, "%s is a model but not a checkpoint: it has no optimizer state", c->path);
     }
-    if (c->isa != NULL) return crd_store_get_text(store, GROUP, "isa", c->isa);
     CRD_PASS(crd_store_get_integers(store, "state/place", COUNTERS, "a checkpoint", counters));
+    if (c->isa != NULL) {
+        c->progress->steps = counters[0];
+        return crd_store_get_text(store, GROUP, "isa", c->isa);
+    }
     CRD_PASS(crd_store_get_reals(store, GROUP, "values", VALUES, values));
     CRD_PASS(check_identity(c, store, counters[4]));
     CRD_PASS(crd_store_get_layout(store, "optimizer/m", &c->net->model, "its own model", c->state->m));
@@ -169,14 +172,15 @@ static crd_status get(void *context, crd_store *store)
     return CRD_OK;
 }
 
-crd_status crd_checkpoint_load(const char *path, const crd_train_identity *identity, crd_model *model,
+crd_status crd_checkpoint_load(const char *path, const crd_train_identity *identity, const crd_model *model,
                                crd_trainer_state *state, crd_train_progress *progress)
 {
     crd_status status = CRD_OK;
     crd_model *stored = NULL;
     content c = {.path = path, .net = &model->net, .state = state, .progress = progress, .identity = identity};
     CRD_TRY(crd_model_read(path, get, &c, &stored));
-    if (stored->net.model.total != model->net.model.total || stored->net.kind != model->net.kind) {
+    if (stored->net.model.total != model->net.model.total || stored->net.kind != model->net.kind ||
+        stored->info.members != 1) {
         CRD_FAIL(CRD_ERR_MISMATCH, "%s holds another network than the settings describe", path);
     }
     memcpy(state->parameters, stored->parameters, (size_t)state->count * sizeof *state->parameters);
@@ -185,12 +189,14 @@ done:
     return status;
 }
 
-crd_status crd_checkpoint_isa(const char *path, char **out)
+crd_status crd_checkpoint_place(const char *path, int64_t *steps, char **isa)
 {
     crd_model *stored = NULL;
-    content c = {.path = path, .isa = out};
-    *out = NULL;
+    crd_train_progress progress = {0};
+    content c = {.path = path, .isa = isa, .progress = &progress};
+    *isa = NULL;
     const crd_status status = crd_model_read(path, get, &c, &stored);
     crd_model_free(&stored);
+    *steps = progress.steps;
     return status;
 }

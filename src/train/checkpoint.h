@@ -18,11 +18,11 @@ typedef struct crd_train_identity {
 crd_status crd_checkpoint_save(const char *path, const crd_model *model, const crd_trainer_state *state,
                                const crd_train_progress *progress, const crd_train_identity *identity);
 
-/* Fills the model's parameters, the state and the progress; refuses by name what differs from `identity`. */
-crd_status crd_checkpoint_load(const char *path, const crd_train_identity *identity, crd_model *model,
+/* Fills the state and the progress; refuses by name what differs from `identity`. */
+crd_status crd_checkpoint_load(const char *path, const crd_train_identity *identity, const crd_model *model,
                                crd_trainer_state *state, crd_train_progress *progress);
 
-/* The instruction path of a checkpoint ("avx512"); *out is freed with crd_free. */
-crd_status crd_checkpoint_isa(const char *path, char **out);
+/* How far a checkpoint is, and its instruction path ("avx512"), freed with crd_free. */
+crd_status crd_checkpoint_place(const char *path, int64_t *steps, char **isa);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 struct crd_train_log {
     FILE *file;
     char *path;
+    int64_t members;
+    pthread_mutex_t lock; /* of a line */
 };
 
 static double number(const cJSON *object, const char *name)
@@ -33,7 +36,9 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
     const double at = number(line, "step");
     *ends_epoch = cJSON_HasObjectItem(line, "lr") != 0;
     if (at >= 1.0 && at < 1e15) {
-        *step = (crd_log_step){(int64_t)at,
+        const double member = number(line, "member");
+        *step = (crd_log_step){member >= 0.0 && member < 1e9 ? (int64_t)member : 0,
+                               (int64_t)at,
                                (int64_t)number(line, "epoch"),
                                number(line, "bce"),
                                number(line, "kl"),
@@ -49,39 +54,55 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
     return at >= 1.0 && at < 1e15;
 }
 
+/* Lines that stay move to the front of the file, over those that don't. */
+static bool move(FILE *file, const char *line, size_t length, off_t to)
+{
+    const off_t at = ftello(file);
+    return at == to + (off_t)length || (fseeko(file, to, SEEK_SET) == 0 && fwrite(line, 1, length, file) == length &&
+                                        fseeko(file, at, SEEK_SET) == 0);
+}
+
 /* A run that was killed may have logged more steps than its checkpoint has, the last one half: those come again. */
-static crd_status keep_until(crd_train_log *log, int64_t resumed_at, crd_log_reader *reader, void *context,
+static crd_status keep_until(crd_train_log *log, const int64_t *resumed_at, crd_log_reader *reader, void *context,
                              double *seconds)
 {
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
     off_t keep = 0;
-    while ((length = getline(&line, &room, log->file)) > 0) {
+    bool fine = true;
+    while (fine && (length = getline(&line, &room, log->file)) > 0) {
         crd_log_step step;
         crd_log_epoch epoch;
         bool ends_epoch;
-        if (line[length - 1] != '\n' || !parse(line, &step, &epoch, &ends_epoch) || step.step > resumed_at) break;
+        if (line[length - 1] != '\n' || !parse(line, &step, &epoch, &ends_epoch)) break;
+        if (step.member >= log->members || step.step > resumed_at[step.member]) continue;
+        fine = move(log->file, line, (size_t)length, keep);
         keep += length;
         *seconds = isfinite(step.seconds) ? step.seconds : *seconds;
         if (reader != NULL) reader(context, &step, ends_epoch ? &epoch : NULL);
     }
     free(line);
-    if (ferror(log->file) || fseeko(log->file, keep, SEEK_SET) != 0 || ftruncate(fileno(log->file), keep) != 0) {
+    if (!fine || ferror(log->file) || fseeko(log->file, keep, SEEK_SET) != 0 ||
+        ftruncate(fileno(log->file), keep) != 0) {
         return crd_fail_errno("the log %s can't be continued", log->path);
     }
     return CRD_OK;
 }
 
-crd_status crd_log_open(const char *path, int64_t resumed_at, crd_log_reader *reader, void *context,
-                        crd_train_log **out, double *seconds)
+crd_status crd_log_open(const char *path, int64_t members, const int64_t *resumed_at, crd_log_reader *reader,
+                        void *context, crd_train_log **out, double *seconds)
 {
     crd_status status = CRD_OK;
     crd_train_log *log = NULL;
-    const bool go_on = resumed_at > 0 && access(path, F_OK) == 0;
+    bool go_on = false;
+    for (int64_t i = 0; i < members; i++) go_on = go_on || resumed_at[i] > 0;
+    go_on = go_on && access(path, F_OK) == 0;
     *out = NULL;
     *seconds = 0.0;
     CRD_TRY(crd_alloc(1, sizeof *log, "the log", &log));
+    log->members = members;
+    pthread_mutex_init(&log->lock, NULL);
     CRD_TRY(crd_strdup(path, &log->path));
     log->file = fopen(path, go_on ? "r+e" : "we");
     if (log->file == NULL) {
@@ -101,6 +122,7 @@ void crd_log_close(crd_train_log **log)
 {
     if (*log == NULL) return;
     if ((*log)->file != NULL) fclose((*log)->file);
+    pthread_mutex_destroy(&(*log)->lock);
     crd_free(&(*log)->path);
     crd_free(log);
 }
@@ -133,7 +155,10 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
                   {"mean_sigma", epoch != NULL ? epoch->mean_sigma : 0.0},
                   {"certain_share", epoch != NULL ? epoch->certain_share : 0.0}};
     const size_t count = epoch != NULL ? sizeof fields / sizeof fields[0] : 4;
-    fprintf(log->file, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64, step->step, step->epoch);
+    pthread_mutex_lock(&log->lock);
+    fputs("{", log->file);
+    if (log->members > 1) fprintf(log->file, "\"member\":%" PRId64 ",", step->member);
+    fprintf(log->file, "\"step\":%" PRId64 ",\"epoch\":%" PRId64, step->step, step->epoch);
     for (size_t i = 0; i < count; i++) {
         char text[CRD_NUMBER_BYTES];
         fprintf(log->file, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
@@ -141,7 +166,9 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
     if (epoch != NULL && speeds != NULL) add_speeds(log, speeds, ranks);
     fprintf(log->file, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
             (int)(1e3 * (step->seconds - floor(step->seconds))));
-    if (ferror(log->file)) return crd_fail_errno("the log %s can't be written", log->path);
+    const bool failed = ferror(log->file) != 0;
+    pthread_mutex_unlock(&log->lock);
+    if (failed) return crd_fail_errno("the log %s can't be written", log->path);
     return CRD_OK;
 }
 

@@ -1,4 +1,5 @@
-/* One training run: what setup.c puts together and run.c drives. */
+/* One training run: what setup.c puts together and run.c drives. Its networks, one or an ensemble's, are members of it
+ * (train/member.h). */
 #ifndef CRD_TRAIN_RUN_H
 #define CRD_TRAIN_RUN_H
 
@@ -9,30 +10,28 @@
 #include "credence/train.h"
 #include "dist/dist.h"
 #include "run/lock.h"
-#include "train/checkpoint.h"
-#include "train/data/feeder.h"
+#include "train/data/dataset.h"
 #include "train/heldout/baseline.h"
 #include "train/heldout/learnt.h"
-#include "train/history.h"
 #include "train/log.h"
-#include "train/shared_step.h"
-#include "train/validation.h"
+#include "train/member.h"
 
 typedef struct crd_train_run {
     const crd_train_options *options;
     const crd_monitor *monitor;
     crd_train_result *result;
-    char *best_path, *checkpoint_path, *log_path, *lock_path, *picture_path;
+    char *log_path, *lock_path;
     char *settings;             /* that must be a checkpoint's, as JSON */
     char *config;               /* for the model file */
-    char *isa;                  /* of the checkpoint that is resumed, or NULL */
+    char *isa;                  /* of a checkpoint that is resumed, or NULL */
     char init[CRD_SHA256_TEXT]; /* of the model that it starts from; "none" for none */
     crd_dist *dist;             /* rank 0 talks and writes; all ranks hold the same state */
-    crd_shared_step *shared;    /* NULL for a process alone */
-    double *rank_speeds;        /* examples a second, by rank; NULL for a process alone */
     int64_t threads;
     crd_lock *lock;
-    crd_model *model;
+    crd_model *model;      /* with the members' parameters */
+    crd_member *members;   /* [model->info.members] */
+    crd_trainer_plan plan; /* of every member's trainer, but for its seed */
+    int64_t at_once;       /* members that are trained side by side */
     crd_volume_options scan_reading, label_reading;
     char unit[16]; /* of the scans' spacing, where it is given */
     crd_dataset *training, *validation;
@@ -41,18 +40,9 @@ typedef struct crd_train_run {
     crd_baseline *baseline;
     crd_model *ancestor;       /* that this training begins with; NULL: with random weights */
     crd_scan_name *scan_names; /* of the training scans, as models know them */
-    crd_trainer *trainer;
-    crd_feeder *feeder;
-    crd_batch batch;     /* the one that the trainer has, but for the arrays of one that is `ahead` */
-    crd_loss *losses[2]; /* of its examples; and of those added ahead of their step */
-    bool ahead;          /* the next batch was added while a device computed */
-    crd_checker checker;
     crd_train_log *log;
-    crd_history *history;
     int64_t batches, end_step;
     double kl_divisor;
-    crd_train_progress progress;
-    crd_train_identity identity;
     double begin; /* on the clock; the log counts seconds from here */
 } crd_train_run;
 
@@ -66,12 +56,18 @@ static inline bool crd_train_keeps_best(const crd_train_options *options)
     return options->keep != NULL && strcmp(options->keep, "best") == 0;
 }
 
+/* An ensemble of plain networks, whose weights have no spread: its samples are its members. */
+static inline bool crd_train_at_means(const crd_train_options *options)
+{
+    return options->members > 1 && strcmp(options->estimator, "mean") == 0;
+}
+
 /* With how many samples an epoch is checked; 0: with none. The best state is chosen by them. */
 static inline int64_t crd_train_check_samples(const crd_train_options *options)
 {
     enum { USUAL = 8 };
     if (options->valid_samples > 0) return options->valid_samples;
-    return crd_train_keeps_best(options) ? USUAL : 0;
+    return crd_train_keeps_best(options) && !crd_train_at_means(options) ? USUAL : 0;
 }
 
 /* What was learnt from before this training. */
@@ -84,7 +80,7 @@ static inline const crd_provenance *crd_train_earlier(const crd_train_run *run)
 /* open_data.c: fills all from scan_reading to kl_divisor that is about data. */
 crd_status crd_train_open_data(crd_train_run *run);
 
-/* Files, data, model, trainer and reader, ready for the first step. Close it also after a failure. */
+/* Files, data, model and device, ready for the first member. Close it also after a failure. */
 crd_status crd_train_run_open(crd_train_run *run);
 void crd_train_run_close(crd_train_run *run);
 

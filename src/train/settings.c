@@ -6,6 +6,7 @@
 #include "backend/choose.h"
 #include "base/error.h"
 #include "base/settings/paper_keys.h"
+#include "base/settings/row.h"
 #include "chunk/scan.h"
 #include "credence/train.h"
 #include "net/class_names.h"
@@ -234,6 +235,17 @@ static const crd_setting rows[] = {
      .initial = "flipout",
      .choices = "flipout|independent|mean",
      .help = "how weights are drawn in a mini-batch"},
+    {.name = "members",
+     .kind = CRD_SETTING_INT,
+     AT(members),
+     .initial = "1",
+     .unsaid = true,
+     .low = 1,
+     .high = CRD_MEMBERS_MAX,
+     .argument = "N",
+     .help =
+         "train an ensemble: N networks that differ in their seed, in one model. A prediction's samples are of each "
+         "of them in turn"},
     {.name = "init",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_INPUT,
@@ -360,6 +372,12 @@ static const crd_setting rows[] = {
      AT(no_pieces),
      .help = "leave out of the model the small pieces of the scans that its norms are frozen at in a prediction, for "
              "scans that must not travel; the paper's presets do"},
+    {.name = "no-intervals",
+     .kind = CRD_SETTING_FLAG,
+     AT(no_intervals),
+     .unsaid = true,
+     .help = "don't try the network on made-up changes of the scans at the end, which is what a prediction widens the "
+             "intervals of its volume fractions by"},
     {.name = "valid-samples",
      .kind = CRD_SETTING_INT,
      AT(valid_samples),
@@ -433,7 +451,8 @@ const crd_settings crd_train_settings = {.title = "train",
                                          .rows = rows,
                                          .count = sizeof rows / sizeof rows[0],
                                          .aliases = crd_paper_keys,
-                                         .alias_count = CRD_PAPER_KEY_COUNT};
+                                         .alias_count = CRD_PAPER_KEY_COUNT,
+                                         .size = sizeof(crd_train_options)};
 
 typedef struct preset {
     const char *name, *json;
@@ -484,6 +503,9 @@ static crd_status apply_groups(crd_train_options *options, bool *given)
 
 crd_status crd_train_apply_preset(crd_train_options *options, bool *given)
 {
+    for (size_t i = 0; i < crd_train_settings.count && given != NULL; i++) {
+        given[i] |= !crd_setting_there(&crd_train_settings, &rows[i], options); /* an older program's */
+    }
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
         if (options->preset == NULL || strcmp(presets[i].name, options->preset) != 0) continue;
         if (i == 0) CRD_PASS(apply_groups(options, given));

@@ -19,7 +19,6 @@
 #include "draw/picture.h"
 #include "net/class_names.h"
 #include "train/diagnosis.h"
-#include "train/progress_picture.h"
 #include "train/run.h"
 #include "volume/choose.h"
 
@@ -83,6 +82,10 @@ static crd_status check_options(const crd_train_options *o)
                         "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
                         o->valid_scan.count, o->valid_label.count);
     }
+    if (o->members < 1 || o->members > CRD_MEMBERS_MAX) {
+        return crd_fail(CRD_ERR_ARGUMENT, "an ensemble has 1 to %d members, not %" PRId64, (int)CRD_MEMBERS_MAX,
+                        o->members);
+    }
     CRD_PASS(check_prior(o));
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
     return crd_net_check_chunk(NULL, o->chunk);
@@ -91,13 +94,18 @@ static crd_status check_options(const crd_train_options *o)
 /* No name that is written may be one that is read. `input` may be NULL. */
 static crd_status spare_input(const crd_train_run *r, const char *input)
 {
-    const char *const written[] = {r->options->output, r->best_path, r->checkpoint_path, r->log_path, r->picture_path};
     const char *dataset, *lost = NULL;
     char *file;
     if (input == NULL) return CRD_OK;
     CRD_PASS(crd_split_dataset(input, false, &file, &dataset));
-    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
-        if (crd_same_file(file, written[i])) lost = written[i];
+    if (crd_same_file(file, r->options->output)) lost = r->options->output;
+    if (crd_same_file(file, r->log_path)) lost = r->log_path;
+    for (int64_t i = 0; i < r->options->members; i++) {
+        const crd_member *m = &r->members[i];
+        const char *const written[] = {m->best_path, m->checkpoint_path, m->picture_path};
+        for (size_t k = 0; k < sizeof written / sizeof written[0]; k++) {
+            if (crd_same_file(file, written[k])) lost = written[k];
+        }
     }
     crd_free(&file);
     if (lost == NULL) return CRD_OK;
@@ -134,13 +142,29 @@ static crd_status check_places(const crd_train_run *r)
     return CRD_OK;
 }
 
+/* Files of a member: "model.best.h5", or of several "model.2.best.h5". */
+static crd_status name_member(crd_train_run *r, int64_t number, const char *suffix, char **out)
+{
+    char own[64];
+    if (r->options->members == 1) return beside(r->options->output, suffix, out);
+    snprintf(own, sizeof own, ".%" PRId64 "%s", number, suffix);
+    return beside(r->options->output, own, out);
+}
+
 static crd_status name_files(crd_train_run *r)
 {
     const char *output = r->options->output, *log = r->options->log;
-    CRD_PASS(beside(output, ".best.h5", &r->best_path));
-    CRD_PASS(beside(output, ".ckpt.h5", &r->checkpoint_path));
+    CRD_PASS(crd_alloc(r->options->members, sizeof *r->members, "the members", &r->members));
+    for (int64_t i = 0; i < r->options->members; i++) {
+        crd_member *m = &r->members[i];
+        m->run = r;
+        m->number = i;
+        m->seed = crd_member_seed((uint64_t)r->options->seed, i);
+        CRD_PASS(name_member(r, i, ".best.h5", &m->best_path));
+        CRD_PASS(name_member(r, i, ".ckpt.h5", &m->checkpoint_path));
+        CRD_PASS(name_member(r, i, ".progress.png", &m->picture_path));
+    }
     CRD_PASS(beside(output, ".lock", &r->lock_path));
-    CRD_PASS(beside(output, ".progress.png", &r->picture_path));
     return log != NULL ? crd_strdup(log, &r->log_path) : beside(output, ".log.jsonl", &r->log_path);
 }
 
@@ -171,6 +195,7 @@ static crd_status make_model(crd_train_run *r)
     crd_model_info info = {.kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
                            .filters = (int)o->filters,
                            .groups = (int)o->groups,
+                           .members = (int)o->members,
                            .classes = classes->count,
                            .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                            .config = r->config};
@@ -185,6 +210,12 @@ static crd_status make_model(crd_train_run *r)
     snprintf(r->init, sizeof r->init, "none");
     if (from != NULL) {
         CRD_TRY(crd_sha256_file(o->init, r->init));
+        if (from->info.members != 1 && from->info.members != r->model->info.members) {
+            CRD_FAIL(CRD_ERR_MISMATCH,
+                     "%s has %d members and %d are wanted; set --members to as many, or begin with a "
+                     "model that is one network, which all members can start from",
+                     o->init, from->info.members, r->model->info.members);
+        }
         if (from->net.kind != r->model->net.kind || from->net.filters != r->model->net.filters ||
             from->net.groups != r->model->net.groups) {
             CRD_FAIL(CRD_ERR_MISMATCH,
@@ -198,7 +229,16 @@ static crd_status make_model(crd_train_run *r)
                      "%s tells %d classes apart, and the labels have %d; see --classes and --foreground", o->init,
                      from->net.classes, r->model->net.classes);
         }
-        memcpy(r->model->parameters, from->parameters, (size_t)from->net.model.total * sizeof(float));
+        for (int m = 0; m < r->model->info.members; m++) {
+            memcpy(crd_model_member(r->model, m), crd_model_member(from, from->info.members > 1 ? m : 0),
+                   (size_t)from->net.model.total * sizeof(float));
+        }
+        if (from->info.members < r->model->info.members) {
+            crd_info(r->monitor,
+                     "all members start from the one network in %s: they will differ in the order, the augmentation "
+                     "and the noise of their steps alone, and less than members that start from random weights",
+                     o->init);
+        }
     }
     CRD_TRY(crd_learnt_join(crd_train_earlier(r), r->scan_names, r->training, &r->model->provenance));
 done:
@@ -268,7 +308,7 @@ static crd_status choose_device(crd_train_run *r, crd_trainer_plan *plan)
     if (r->isa != NULL && from_gpu == plan->backend->on_host) {
         crd_warn(r->monitor,
                  "%s was made on %s and goes on on %s: the model will be as good, but not byte for byte the same",
-                 r->checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
+                 r->members[0].checkpoint_path, from_gpu ? "a GPU" : "the CPU", from_gpu ? "the CPU" : "a GPU");
     }
     return CRD_OK;
 }
@@ -285,7 +325,8 @@ static crd_prior_settings prior_of(const crd_train_options *o)
                                 .share = o->prior_share};
 }
 
-static crd_status make_trainer(crd_train_run *r)
+/* Which device, and what is the same for all members' trainers. */
+static crd_status plan_trainers(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     const int64_t samples = o->valid_samples > CRD_CALIBRATION_SAMPLES ? o->valid_samples : CRD_CALIBRATION_SAMPLES;
@@ -293,7 +334,6 @@ static crd_status make_trainer(crd_train_run *r)
                                          .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                          .batch = o->batch,
                                          .prior = prior_of(o),
-                                         .seed = (uint64_t)o->seed,
                                          .samples = crd_dataset_count(r->validation) > 0 ? samples : 0,
                                          .rank = crd_dist_rank(r->dist),
                                          .size = crd_dist_size(r->dist)}};
@@ -302,105 +342,77 @@ static crd_status make_trainer(crd_train_run *r)
     CRD_PASS(crd_estimator_parse(o->estimator, &plan.learner.estimator));
     CRD_PASS(plan.backend->describe(&plan.device, device, sizeof device));
     crd_info(r->monitor, "training on %s", device);
-    CRD_PASS(crd_trainer_create(&plan, &r->trainer));
-    crd_trainer_state *state = crd_trainer_state_of(r->trainer);
-    memcpy(state->parameters, r->model->parameters, (size_t)state->count * sizeof(float));
-    r->identity = (crd_train_identity){.settings = r->settings,
-                                       .isa = crd_trainer_isa(r->trainer),
-                                       .init = r->init,
-                                       .batches = r->batches,
-                                       .data = crd_dataset_digest(r->training) ^
-                                               (crd_dataset_digest(r->validation) * UINT64_C(0x9e3779b97f4a7c15))};
-    CRD_PASS(crd_shared_step_create(r->dist, o->batch, r->trainer, &r->shared));
-    for (int i = 0; i < 2; i++) CRD_PASS(crd_alloc(o->batch, sizeof(crd_loss), "the losses", &r->losses[i]));
-    if (r->shared != NULL) {
-        CRD_PASS(crd_alloc(crd_dist_size(r->dist), sizeof(double), "the ranks' speeds", &r->rank_speeds));
-    }
-    return crd_checker_open(r->trainer, r->validation, r->dist, r->monitor, &r->checker);
+    r->plan = plan;
+    return CRD_OK;
 }
 
-static crd_status resume(crd_train_run *r)
-{
-    crd_train_progress *p = &r->progress;
-    CRD_PASS(crd_checkpoint_load(r->checkpoint_path, &r->identity, r->model, crd_trainer_state_of(r->trainer), p));
-    if (p->steps > r->end_step) {
-        return crd_fail(CRD_ERR_ARGUMENT,
-                        "%s is after step %" PRId64 " already, and --epochs and --max-steps ask for %" PRId64
-                        "; ask for more, or start anew without --resume",
-                        r->checkpoint_path, p->steps, r->end_step);
-    }
-    if (!isnan(p->best_valid_bce) && access(r->best_path, R_OK) != 0) {
-        crd_warn(r->monitor, "%s is gone: the best of the epochs to come takes its place", r->best_path);
-        p->best_valid_bce = (double)NAN;
-        p->best_epoch = 0;
-    }
-    crd_info(r->monitor, "going on from %s after step %" PRId64, r->checkpoint_path, p->steps);
-    return crd_dist_broadcast(r->dist, p, (int64_t)sizeof *p); /* all see the same best state, or all miss it */
-}
-
-/* A network on the host leaves no core to readers, and one of them is faster than it; a GPU takes what several bring.
- */
-static int64_t automatic_readers(const crd_train_run *r)
-{
-    enum { MOST = 8 };
-    const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
-    if (crd_trainer_backend(r->trainer)->on_host || threads < 4) return 1;
-    return threads / 2 < MOST ? threads / 2 : MOST;
-}
-
-static crd_status start_feeder(crd_train_run *r)
+/* A training of one network that starts anew leaves its earlier checkpoint until it has a newer one. Of several, a
+ * later member's would be taken for this training's once it is resumed. */
+static void find_checkpoint(crd_train_run *r, crd_member *m)
 {
     const crd_train_options *o = r->options;
-    const crd_feeder_plan plan = {.dataset = r->training,
-                                  .readers = o->readers > 0 ? o->readers : automatic_readers(r),
-                                  .batch = o->batch,
-                                  .chunk_voxels = crd_trainer_chunk_voxels(r->trainer),
-                                  .seed = (uint64_t)o->seed,
-                                  .shuffle = !o->no_shuffle,
-                                  .first_step = r->progress.steps,
-                                  .end_step = r->end_step,
-                                  .rank = crd_dist_rank(r->dist),
-                                  .size = crd_dist_size(r->dist)};
-    return crd_feeder_start(&plan, &r->feeder);
+    remove_unfinished(m->best_path);
+    remove_unfinished(m->checkpoint_path);
+    remove_unfinished(m->picture_path);
+    const bool there = access(m->checkpoint_path, F_OK) == 0;
+    m->go_on = o->resume && there;
+    if (o->resume && !there) {
+        crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", m->checkpoint_path);
+    }
+    if (!o->resume && there) {
+        crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
+                 m->checkpoint_path);
+        if (o->members > 1) (void)unlink(m->checkpoint_path);
+    }
 }
 
-/* Rank 0 takes the lock and looks for a checkpoint; all go on from it, or none. */
-static crd_status claim_files(crd_train_run *r, bool *go_on)
+/* Rank 0 takes the lock and looks for checkpoints; all processes go on from one, or none. */
+static crd_status claim_files(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
-    *go_on = false;
     if (crd_train_first(r)) {
         CRD_PASS(check_places(r));
         CRD_PASS(crd_lock_take(r->lock_path, r->monitor, &r->lock));
         remove_unfinished(o->output);
-        remove_unfinished(r->best_path);
-        remove_unfinished(r->checkpoint_path);
-        remove_unfinished(r->picture_path);
-        const bool there = access(r->checkpoint_path, F_OK) == 0;
-        *go_on = o->resume && there;
-        if (o->resume && !there) {
-            crd_info(r->monitor, "there is no checkpoint %s yet: starting anew", r->checkpoint_path);
-        }
-        if (!o->resume && there) {
-            crd_info(r->monitor, "starting anew; the earlier %s will be replaced (--resume would go on from it)",
-                     r->checkpoint_path);
+        for (int64_t i = 0; i < o->members; i++) find_checkpoint(r, &r->members[i]);
+    }
+    for (int64_t i = 0; i < o->members; i++) {
+        crd_member *m = &r->members[i];
+        char *isa = NULL;
+        CRD_PASS(crd_dist_broadcast(r->dist, &m->go_on, (int64_t)sizeof m->go_on));
+        if (!m->go_on) continue;
+        CRD_PASS(crd_checkpoint_place(m->checkpoint_path, &m->resumed_at, &isa));
+        if (r->isa == NULL) {
+            r->isa = isa;
+        } else {
+            crd_free(&isa);
         }
     }
-    CRD_PASS(crd_dist_broadcast(r->dist, go_on, (int64_t)sizeof *go_on));
-    return *go_on ? crd_checkpoint_isa(r->checkpoint_path, &r->isa) : CRD_OK;
+    return CRD_OK;
+}
+
+static void remember_line(void *context, const crd_log_step *step, const crd_log_epoch *epoch)
+{
+    crd_train_run *r = context;
+    crd_history_add(r->members[step->member].history, step, epoch);
 }
 
 static crd_status open_log(crd_train_run *r)
 {
+    int64_t resumed_at[CRD_MEMBERS_MAX];
     double seconds;
     if (!crd_train_first(r)) return CRD_OK;
-    CRD_PASS(crd_alloc(1, sizeof *r->history, "the course of the training", &r->history));
-    r->history->per_bin = r->history->every = 1;
-    CRD_PASS(crd_log_open(r->log_path, r->progress.steps, crd_history_add, r->history, &r->log, &seconds));
+    for (int64_t i = 0; i < r->options->members; i++) {
+        crd_member *m = &r->members[i];
+        CRD_PASS(crd_alloc(1, sizeof *m->history, "the course of the training", &m->history));
+        m->history->per_bin = m->history->every = 1;
+        resumed_at[i] = m->resumed_at;
+    }
+    CRD_PASS(crd_log_open(r->log_path, r->options->members, resumed_at, remember_line, r, &r->log, &seconds));
     r->begin = crd_seconds() - seconds;
     if (!crd_png_possible()) {
         crd_info(r->monitor, "this build has no libpng: %s is left out, and the log has the same figures",
-                 r->picture_path);
+                 r->members[0].picture_path);
     }
     return CRD_OK;
 }
@@ -428,49 +440,40 @@ static crd_status meet(crd_train_run *r)
 crd_status crd_train_run_open(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
-    bool go_on;
     CRD_PASS(check_options(o));
     CRD_PASS(meet(r));
     CRD_PASS(name_files(r));
-    CRD_PASS(claim_files(r, &go_on));
+    CRD_PASS(claim_files(r));
     CRD_PASS(record_settings(o, CRD_SCOPE_RESULT, &r->settings));
     CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
     CRD_PASS(crd_train_open_data(r));
     CRD_PASS(make_model(r));
     if (!r->options->no_pieces) CRD_PASS(take_pieces(r));
-    CRD_PASS(make_trainer(r));
-    r->progress = (crd_train_progress){.first_valid_bce = (double)NAN,
-                                       .best_valid_bce = (double)NAN,
-                                       .last_valid_bce = (double)NAN,
-                                       .last_valid_accuracy = (double)NAN};
-    if (go_on) CRD_PASS(resume(r));
-    CRD_PASS(crd_trainer_parameters_changed(r->trainer));
-    CRD_PASS(open_log(r));
-    return start_feeder(r);
+    CRD_PASS(plan_trainers(r));
+    return open_log(r);
 }
 
 void crd_train_run_close(crd_train_run *r)
 {
-    crd_feeder_stop(&r->feeder);
+    for (int64_t i = 0; r->members != NULL && i < r->options->members; i++) {
+        crd_member *m = &r->members[i];
+        crd_member_close(m);
+        crd_free(&m->history);
+        crd_free(&m->best_path);
+        crd_free(&m->checkpoint_path);
+        crd_free(&m->picture_path);
+    }
+    crd_free(&r->members);
     crd_log_close(&r->log);
-    crd_checker_close(&r->checker);
-    crd_shared_step_free(&r->shared);
-    for (int i = 0; i < 2; i++) crd_free(&r->losses[i]);
-    crd_free(&r->rank_speeds);
-    crd_trainer_free(&r->trainer);
     crd_baseline_free(&r->baseline);
     crd_free(&r->scan_names);
     crd_model_free(&r->ancestor);
     crd_dataset_close(&r->validation);
     crd_dataset_close(&r->training);
     crd_model_free(&r->model);
-    crd_free(&r->history);
     crd_lock_release(&r->lock);
-    crd_free(&r->best_path);
-    crd_free(&r->checkpoint_path);
     crd_free(&r->log_path);
     crd_free(&r->lock_path);
-    crd_free(&r->picture_path);
     crd_free(&r->settings);
     crd_free(&r->config);
     crd_free(&r->isa);

@@ -19,6 +19,7 @@ struct crd_trainer {
     crd_loss **next;            /* the same for the examples that are added meanwhile */
     int64_t running, added;     /* examples */
     float scale;                /* of those added */
+    crd_trainer_networks pool;  /* members 0: samples are of the trainer's own network */
     crd_predictor *predictor;   /* of the samples drawn last, where the learner has none of its own */
     const float *probabilities; /* of the chunk encoded last, from the predictor */
     void *memory;               /* one block behind all arrays */
@@ -235,15 +236,28 @@ done:
     return status;
 }
 
+void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks)
+{
+    trainer->pool = *networks;
+}
+
+static int64_t sample_count(const crd_trainer *trainer)
+{
+    return trainer->pool.members > 0 ? trainer->pool.samples : trainer->plan.learner.samples;
+}
+
 static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
 {
     const crd_learner_plan *from = &trainer->plan.learner;
+    const crd_trainer_networks *pool = &trainer->pool;
+    const bool own = pool->members == 0;
     const crd_predictor_plan plan = {.net = from->net,
-                                     .parameters = trainer->state.parameters,
+                                     .parameters = own ? trainer->state.parameters : pool->parameters,
+                                     .members = pool->members,
                                      .chunk = {from->chunk[0], from->chunk[1], from->chunk[2]},
-                                     .samples = from->samples,
-                                     .seed = from->seed,
-                                     .estimator = CRD_INDEPENDENT,
+                                     .samples = sample_count(trainer),
+                                     .seed = own ? from->seed : pool->seed,
+                                     .estimator = pool->at_means ? CRD_MEAN : CRD_INDEPENDENT,
                                      .inverse_temperature = 1.0f,
                                      .keep_samples = true,
                                      .first_sample = first_sample};
@@ -254,8 +268,8 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
 
 crd_status crd_trainer_draw_samples(crd_trainer *trainer)
 {
-    const int64_t first = (int64_t)LAST_STEP - (trainer->plan.learner.samples - 1);
-    if (trainer->backend->learner_draw == NULL) return make_predictor(trainer, first);
+    const int64_t first = (int64_t)LAST_STEP - (sample_count(trainer) - 1);
+    if (trainer->backend->learner_draw == NULL || trainer->pool.members > 0) return make_predictor(trainer, first);
     trainer->backend->learner_draw(trainer->learner, first);
     return CRD_OK;
 }
@@ -276,7 +290,7 @@ crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
 {
     const int64_t values = crd_trainer_chunk_voxels(trainer) * crd_trainer_planes(trainer);
-    const int64_t place = trainer->plan.learner.samples - 1 - sample; /* in the rising order of their streams */
+    const int64_t place = sample_count(trainer) - 1 - sample; /* in the rising order of their streams */
     if (trainer->predictor == NULL) {
         trainer->backend->learner_decode(trainer->learner, place, probability);
         return;

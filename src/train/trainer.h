@@ -89,12 +89,23 @@ crd_status crd_trainer_evaluate(crd_trainer *trainer, const float *input, const 
 /* Of the posterior that the state describes. */
 crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summary *out);
 
+/* From here on samples are those of all these networks, in turns, and no longer of the trainer's own. */
+typedef struct crd_trainer_networks {
+    const float *parameters; /* [members], borrowed */
+    int64_t members;
+    uint64_t seed;
+    int64_t samples;
+    bool at_means; /* they have no spread of their own */
+} crd_trainer_networks;
+void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks);
+
 /* What the samples of a prediction would say, from streams that training never uses:
  *
  *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
  *     for each chunk:
  *         crd_trainer_encode(trainer, input);
- *         for each sample below plan.learner.samples: crd_trainer_decode(trainer, sample, probability);
+ *         for each sample below plan.learner.samples, or those of the pool: crd_trainer_decode(trainer, sample,
+ * probability);
  *
  * probability: [crd_trainer_planes][voxels]. */
 crd_status crd_trainer_draw_samples(crd_trainer *trainer);

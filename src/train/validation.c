@@ -9,8 +9,13 @@
 #include "base/portable_math.h"
 #include "train/shared_step.h"
 
-/* Calibration: voxels whose samples are computed (at least two chunks), and those that take part in the search. */
-enum { SAMPLES = CRD_CALIBRATION_SAMPLES, VOXELS_DECODED = 1 << 17, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+/* Calibration: voxels whose samples are computed, in CHUNKS_LEAST chunks at least, and those that take part in the
+ * search. Places differ far more than neighbours do (one may hold an object that the label forgot), so few chunks say
+ * little, however large they are: all blocks to check on take part. */
+enum { VOXELS_DECODED = 1 << 17, CHUNKS_LEAST = 24, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+/* What is fitted to all parts but one is judged on that one. With two parts a number would be judged that fits half of
+ * the blocks, and such numbers are refused too often. */
+enum { PARTS = 4, ALL_PARTS = (1 << PARTS) - 1 };
 static const double NEAREST = 1e-7; /* probabilities stay this far from 0 and 1 */
 
 static double clipped(double p)
@@ -143,10 +148,11 @@ crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_re
 }
 
 typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */
-    int64_t planes;       /* of one voxel and sample: the foreground's, or one for each class */
-    float *logits;        /* [voxels][SAMPLES][planes] */
+    int64_t samples;
+    int64_t planes; /* of one voxel and sample: the foreground's, or one for each class */
+    float *logits;  /* [voxels][samples][planes] */
     uint8_t *classes;
-    uint8_t *halves; /* which half of the blocks a voxel is of */
+    uint8_t *parts; /* of the blocks, that a voxel is of: 1, 2, 4 or 8 */
     int64_t voxels;
 } evidence;
 
@@ -160,19 +166,17 @@ static double softened(const float *logits, int64_t planes, int class, double ca
     return crd_exp((logits[class] - largest) / calibration) / sum;
 }
 
-enum { FIRST_HALF = 1, SECOND_HALF = 2, BOTH_HALVES = 3 };
-
-/* Of the voxels in these halves. */
-static double negative_log_likelihood(const evidence *e, int halves, double calibration)
+/* Of the voxels in these parts. */
+static double negative_log_likelihood(const evidence *e, int parts, double calibration)
 {
     double total = 0.0;
     for (int64_t v = 0; v < e->voxels; v++) {
-        const float *logits = e->logits + v * SAMPLES * e->planes;
+        const float *logits = e->logits + v * e->samples * e->planes;
         const int class = e->classes[v];
         double mean = 0.0;
-        if ((e->halves[v] & halves) == 0) continue;
-        for (int s = 0; s < SAMPLES; s++)
-            mean += softened(logits + s * e->planes, e->planes, class, calibration) / SAMPLES;
+        if ((e->parts[v] & parts) == 0) continue;
+        for (int64_t s = 0; s < e->samples; s++)
+            mean += softened(logits + s * e->planes, e->planes, class, calibration) / (double)e->samples;
         mean = clipped(mean);
         total -= crd_log(class != 0 || e->planes > 1 ? mean : 1.0 - mean);
     }
@@ -187,48 +191,49 @@ static double to_logit(float probability, int64_t planes)
 }
 
 /* Notes one sample of the voxels taken: every `stride`-th labelled one of the chunk, from `first` on in the list. */
-static int64_t take_voxels(evidence *e, const crd_checker *checker, int half, int sample, int64_t first, int64_t stride)
+static int64_t take_voxels(evidence *e, const crd_checker *checker, int part, int64_t sample, int64_t first,
+                           int64_t stride)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     int64_t seen = 0, at = first;
     for (int64_t v = 0; v < voxels && at < VOXELS_MOST; v++) {
         if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
         for (int64_t c = 0; c < e->planes; c++)
-            e->logits[(at * SAMPLES + sample) * e->planes + c] =
+            e->logits[(at * e->samples + sample) * e->planes + c] =
                 (float)to_logit(checker->probability[c * voxels + v], e->planes);
-        e->halves[at] = (uint8_t)half;
+        e->parts[at] = (uint8_t)part;
         e->classes[at++] = checker->label[v];
     }
     return at;
 }
 
 /* Golden section on log c: the likelihood has one maximum there in practice, and a local one will do. */
-static double search(const evidence *e, int halves)
+static double search(const evidence *e, int parts)
 {
     const double ratio = 0.6180339887498949;
     double low = crd_log(CRD_CALIBRATION_LOW), high = crd_log(CRD_CALIBRATION_HIGH);
     double a = high - ratio * (high - low), b = low + ratio * (high - low);
-    double at_a = negative_log_likelihood(e, halves, crd_exp(a)), at_b = negative_log_likelihood(e, halves, crd_exp(b));
+    double at_a = negative_log_likelihood(e, parts, crd_exp(a)), at_b = negative_log_likelihood(e, parts, crd_exp(b));
     for (int i = 0; i < SEARCH_STEPS && high - low > 1e-4; i++) {
         if (at_a < at_b) {
             high = b;
             b = a;
             at_b = at_a;
             a = high - ratio * (high - low);
-            at_a = negative_log_likelihood(e, halves, crd_exp(a));
+            at_a = negative_log_likelihood(e, parts, crd_exp(a));
         } else {
             low = a;
             a = b;
             at_a = at_b;
             b = low + ratio * (high - low);
-            at_b = negative_log_likelihood(e, halves, crd_exp(b));
+            at_b = negative_log_likelihood(e, parts, crd_exp(b));
         }
     }
     return crd_exp(0.5 * (low + high));
 }
 
-/* Which half chunk `i` of the `used` ones belongs to: the halves take turns block by block. */
-static int half_of(const crd_dataset *dataset, int64_t used, int64_t i)
+/* Which part chunk `i` of the `used` ones belongs to: they take turns block by block. */
+static int part_of(const crd_dataset *dataset, int64_t used, int64_t i)
 {
     const int64_t chunks = crd_dataset_count(dataset);
     int64_t changes = 0;
@@ -236,7 +241,7 @@ static int half_of(const crd_dataset *dataset, int64_t used, int64_t i)
         changes +=
             crd_dataset_block_of(dataset, k * chunks / used) != crd_dataset_block_of(dataset, (k - 1) * chunks / used);
     }
-    return changes % 2 == 0 ? FIRST_HALF : SECOND_HALF;
+    return 1 << changes % PARTS;
 }
 
 /* This process's part of the `used` chunks. */
@@ -250,9 +255,9 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
         CRD_PASS(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
         CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
-        for (int s = 0; s < SAMPLES; s++) {
+        for (int64_t s = 0; s < e->samples; s++) {
             crd_trainer_decode(checker->trainer, s, checker->probability);
-            taken = take_voxels(e, checker, half_of(checker->dataset, used, i), s, e->voxels, stride > 0 ? stride : 1);
+            taken = take_voxels(e, checker, part_of(checker->dataset, used, i), s, e->voxels, stride > 0 ? stride : 1);
         }
         e->voxels = taken;
         CRD_PASS(crd_advance(checker->monitor, "calibrating", "chunks", i - begin + 1, end - begin, NULL));
@@ -261,11 +266,11 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
 }
 
 /* Everybody's evidence to everybody, in the order of the chunks and as much as one process would have taken. A row of
- * the vector is a voxel: its class and half, then its logits. */
+ * the vector is a voxel: its class and part, then its logits. */
 static crd_status join_evidence(crd_dist *dist, evidence *e)
 {
     enum { CLASSES = 256 };
-    const int64_t logits = SAMPLES * e->planes, row = logits + 1;
+    const int64_t logits = e->samples * e->planes, row = logits + 1;
     crd_status status = CRD_OK;
     const int size = crd_dist_size(dist), rank = crd_dist_rank(dist);
     int64_t *counts = NULL, *bounds = NULL;
@@ -282,14 +287,14 @@ static crd_status join_evidence(crd_dist *dist, evidence *e)
     float *rows = crd_shared_vector_values(vector);
     const int64_t first = bounds[rank] / row;
     for (int64_t v = first; v < bounds[rank + 1] / row; v++) {
-        rows[v * row] = (float)(e->classes[v - first] + CLASSES * e->halves[v - first]);
+        rows[v * row] = (float)(e->classes[v - first] + CLASSES * e->parts[v - first]);
         memcpy(rows + v * row + 1, e->logits + (v - first) * logits, (size_t)logits * sizeof *rows);
     }
     CRD_TRY(crd_shared_vector_share(vector, bounds));
     e->voxels = bounds[size] / row;
     for (int64_t v = 0; v < e->voxels; v++) {
         e->classes[v] = (uint8_t)((int)rows[v * row] % CLASSES);
-        e->halves[v] = (uint8_t)((int)rows[v * row] / CLASSES);
+        e->parts[v] = (uint8_t)((int)rows[v * row] / CLASSES);
         memcpy(e->logits + v * logits, rows + v * row + 1, (size_t)logits * sizeof *rows);
     }
 done:
@@ -299,34 +304,34 @@ done:
     return status;
 }
 
-/* The number that fits all of the evidence, if numbers that were fitted to half of it help in the other half; else 1.
- */
+/* The number that fits all of the evidence, if those that fit all parts but one help in that one; else 1. */
 static double judge(const evidence *e)
 {
-    int halves = 0;
-    for (int64_t v = 0; v < e->voxels; v++) halves |= e->halves[v];
-    if (halves != BOTH_HALVES) return 1.0;
-    const double without = negative_log_likelihood(e, BOTH_HALVES, 1.0);
-    const double with = negative_log_likelihood(e, SECOND_HALF, search(e, FIRST_HALF)) +
-                        negative_log_likelihood(e, FIRST_HALF, search(e, SECOND_HALF));
-    return with < without ? search(e, BOTH_HALVES) : 1.0;
+    int there = 0;
+    double with = 0.0;
+    for (int64_t v = 0; v < e->voxels; v++) there |= e->parts[v];
+    if ((there & (there - 1)) == 0) return 1.0; /* one at most */
+    for (int part = 1; part < ALL_PARTS; part *= 2) {
+        if ((there & part) != 0) with += negative_log_likelihood(e, part, search(e, ALL_PARTS & ~part));
+    }
+    return with < negative_log_likelihood(e, ALL_PARTS, 1.0) ? search(e, ALL_PARTS) : 1.0;
 }
 
-crd_status crd_calibrate(crd_checker *checker, double *calibration)
+crd_status crd_calibrate(crd_checker *checker, int64_t samples, double *calibration)
 {
     crd_status status = CRD_OK;
-    evidence e = {.planes = crd_trainer_planes(checker->trainer)};
+    evidence e = {.samples = samples, .planes = crd_trainer_planes(checker->trainer)};
     crd_trainer *trainer = checker->trainer;
     const int64_t chunks = crd_dataset_count(checker->dataset);
     int64_t used = (VOXELS_DECODED + crd_trainer_chunk_voxels(trainer) - 1) / crd_trainer_chunk_voxels(trainer);
     bool stopped;
-    used = used < 2 ? 2 : used;
+    used = used < CHUNKS_LEAST ? CHUNKS_LEAST : used;
     used = used < chunks ? used : chunks;
     *calibration = 1.0;
     if (chunks == 0) return CRD_OK;
-    CRD_TRY(crd_alloc((int64_t)VOXELS_MOST * SAMPLES * e.planes, sizeof *e.logits, "the calibration", &e.logits));
+    CRD_TRY(crd_alloc(VOXELS_MOST * samples * e.planes, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
-    CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.halves));
+    CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.parts));
     CRD_TRY(crd_trainer_draw_samples(trainer));
     status = take_part(checker, used, &e);
     if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
@@ -337,6 +342,6 @@ crd_status crd_calibrate(crd_checker *checker, double *calibration)
 done:
     crd_free(&e.logits);
     crd_free(&e.classes);
-    crd_free(&e.halves);
+    crd_free(&e.parts);
     return status;
 }

@@ -38,8 +38,8 @@ enum { CRD_CALIBRATION_SAMPLES = 16 };
 #define CRD_CALIBRATION_HIGH 10.0
 /* The number c that minimises the negative log likelihood of mean over samples of sigmoid(logit / c), or of the
  * softmax, on voxels of a few chunks spread over the data. It is fitted on half of the blocks, or chunks, and judged on
- * the other half, both ways; where that doesn't help, and without data, it is 1. The trainer's plan has at least
- * CRD_CALIBRATION_SAMPLES samples. */
-crd_status crd_calibrate(crd_checker *checker, double *calibration);
+ * the other half, both ways; where that doesn't help, and without data, it is 1. `samples` are at most those of
+ * crd_trainer_draw_samples. */
+crd_status crd_calibrate(crd_checker *checker, int64_t samples, double *calibration);
 
 #endif

@@ -1,6 +1,7 @@
 /* Uncertainty and errors by distance to the predicted boundary: exact Euclidean distances up to 16 voxels.
  *
- * The distance of a voxel is that to the centre of the nearest voxel of the other class. It separates by axis: along x,
+ * The distance of a voxel is that to the centre of the nearest voxel of another class. Of more than two classes there
+ * is a pass for each: that class against the others, and only its voxels are tallied. It separates by axis: along x,
  * then along y and z as the smallest of 33 sums. Rows are worked on in blocks. Most blocks of most scans lie far from
  * any boundary; that is known from counting how many blocks in a line have been so, and costs nothing. A few slices
  * are finished at a time, so that the rows they share are read from memory once. */
@@ -142,8 +143,12 @@ static crd_status scan_slice(const crd_sweep *sweep, const crd_sweep_part *part,
     const crd_box box = {{z, top, 0}, {1, bottom - top, shape[2]}};
     const plane *own = &r->ring[z % RING], *before = z > first ? &r->ring[(z - 1) % RING] : NULL;
     const uint16_t *near[2 * REACH + 1];
-    if (reader->seg == NULL) CRD_PASS(crd_volume_read(reader->prob, &box, CRD_F32, r->prob));
+    if (reader->seg == NULL) CRD_PASS(crd_volume_read(reader->probs[0], &box, CRD_F32, r->prob));
     CRD_PASS(crd_input_reader_segmentation(reader, &box, r->prob, r->seg));
+    if (sweep->class_number >= 0) {
+        const int64_t count = (bottom - top) * shape[2];
+        for (int64_t i = 0; i < count; i++) r->seg[i] = r->seg[i] == sweep->class_number;
+    }
     for (int64_t y = 0; y < bottom - top; y++) scan_row(sweep, r->seg + y * shape[2], r, y);
     for (int64_t y = part->y_begin; y < part->y_end; y++) {
         const int above = lesser(y - top, REACH), below = lesser(bottom - 1 - y, REACH);
@@ -156,6 +161,16 @@ static crd_status scan_slice(const crd_sweep *sweep, const crd_sweep_part *part,
     count_line(own->far, before != NULL ? before->far : NULL, before != NULL ? before->line : NULL,
                (part->y_end - part->y_begin) * blocks, own->line);
     return CRD_OK;
+}
+
+/* The class's own voxels become its number; those of others don't count. */
+static void choose_class(const crd_sweep *sweep, int64_t count, uint8_t *seg, uint8_t *label)
+{
+    const uint8_t number = (uint8_t)sweep->class_number;
+    for (int64_t i = 0; i < count; i++) {
+        label[i] = seg[i] != 0 ? label[i] : CRD_LABEL_NONE;
+        seg[i] = number;
+    }
 }
 
 /* What a slice is finished with: which voxels count and are right, and the uncertainty. */
@@ -171,7 +186,8 @@ static crd_status load(const crd_sweep *sweep, const crd_sweep_part *part, int64
     for (int64_t y = 0; y < rows; y++) {
         for (int64_t x = 0; x < width; x++) r->seg[y * width + x] = (uint8_t)(squares[y * whole + x] >> 15);
     }
-    sweep->rows->mark(r->seg, f->label, inputs->mask != NULL ? r->inside : NULL, rows * width, r->kind, f->mark);
+    if (sweep->class_number >= 0) choose_class(sweep, rows * width, r->seg, f->label);
+    crd_sweep_mark(sweep, r->seg, f->label, inputs->mask != NULL ? r->inside : NULL, rows * width, r->kind, f->mark);
     if (inputs->unc == NULL) return CRD_OK;
     CRD_PASS(crd_volume_read(reader->unc, &box, CRD_F32, f->unc));
     sweep->rows->clean(f->unc, r->kind, rows * width);
@@ -220,5 +236,11 @@ crd_status crd_sweep_distance(const crd_sweep *sweep, crd_tally *tally)
                                 .begin = begin_room,
                                 .part = do_part,
                                 .end = end_room};
-    return crd_team_run(sweep, &work, tally);
+    crd_sweep one = *sweep;
+    one.class_number = -1;
+    if (!crd_sweep_many(sweep)) return crd_team_run(&one, &work, tally);
+    for (one.class_number = 0; one.class_number < sweep->inputs->class_count; one.class_number++) {
+        CRD_PASS(crd_team_run(&one, &work, tally));
+    }
+    return CRD_OK;
 }

@@ -35,7 +35,73 @@ crd_status crd_list_make(int64_t count, crd_real_list *list)
     return CRD_OK;
 }
 
-static void class_figures(const crd_class_counts *counts, crd_validation *v)
+static crd_status class_lists(const crd_inputs *inputs, crd_validation *v)
+{
+    const int64_t count = inputs->class_count;
+    CRD_PASS(crd_alloc(count, sizeof *v->classes.name.items, "the figures", &v->classes.name.items));
+    v->classes.name.count = count;
+    CRD_PASS(crd_list_make(count, &v->classes.value));
+    CRD_PASS(crd_list_make(count, &v->classes.dice));
+    CRD_PASS(crd_list_make(count, &v->classes.iou));
+    CRD_PASS(crd_list_make(count, &v->classes.volume_fraction));
+    CRD_PASS(crd_list_make(count, &v->classes.label_fraction));
+    CRD_PASS(crd_list_make(count * count, &v->classes.confusion));
+    for (int64_t k = 0; k < count; k++) {
+        v->classes.value.items[k] = inputs->classes[k].value;
+        CRD_PASS(crd_strdup(inputs->classes[k].name, &v->classes.name.items[k]));
+    }
+    return CRD_OK;
+}
+
+/* The mean over those that have a value. */
+static double mean_of(const crd_real_list *list)
+{
+    double sum = 0.0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        if (isnan(list->items[i])) continue;
+        sum += list->items[i];
+        count++;
+    }
+    return count > 0 ? sum / (double)count : (double)NAN;
+}
+
+/* Of each class by the matrix. One that neither the label nor the segmentation has is n/a. */
+static void each_class(const int64_t *matrix, int64_t count, crd_validation *v)
+{
+    for (int64_t k = 0; k < count; k++) {
+        int64_t labelled = 0, predicted = 0;
+        for (int64_t i = 0; i < count; i++) {
+            labelled += matrix[k * count + i];
+            predicted += matrix[i * count + k];
+            v->classes.confusion.items[k * count + i] = (double)matrix[k * count + i];
+        }
+        const int64_t both = matrix[k * count + k];
+        v->classes.dice.items[k] = crd_share(2 * both, labelled + predicted);
+        v->classes.iou.items[k] = crd_share(both, labelled + predicted - both);
+        v->classes.volume_fraction.items[k] = crd_share(predicted, v->voxels);
+        v->classes.label_fraction.items[k] = crd_share(labelled, v->voxels);
+    }
+}
+
+/* More than two: the figures of a class are its own, and those of all their means. */
+static crd_status many_classes(const crd_inputs *inputs, const crd_tally *t, crd_validation *v)
+{
+    const int64_t count = inputs->class_count;
+    int64_t matrix[CRD_CLASSES_MAX * CRD_CLASSES_MAX], right = 0;
+    for (int64_t i = 0; i < count * count; i++) matrix[i] = t->confusion[i / count][i % count];
+    for (int64_t k = 0; k < count; k++) right += matrix[k * count + k];
+    v->voxels = t->counts.voxels;
+    CRD_PASS(class_lists(inputs, v));
+    each_class(matrix, count, v);
+    v->tp = v->fp = v->fn = v->tn = -1;
+    v->accuracy = crd_share(right, v->voxels);
+    v->dice = mean_of(&v->classes.dice);
+    v->iou = mean_of(&v->classes.iou);
+    return CRD_OK;
+}
+
+static crd_status two_classes(const crd_inputs *inputs, const crd_class_counts *counts, crd_validation *v)
 {
     v->voxels = counts->voxels;
     v->tp = counts->both;
@@ -47,6 +113,10 @@ static void class_figures(const crd_class_counts *counts, crd_validation *v)
     v->iou = crd_share(v->tp, v->tp + v->fp + v->fn);
     v->volume_fraction = crd_share(counts->predicted, counts->voxels);
     v->label_fraction = crd_share(counts->labelled, counts->voxels);
+    const int64_t matrix[4] = {v->tn, v->fp, v->fn, v->tp};
+    CRD_PASS(class_lists(inputs, v));
+    each_class(matrix, 2, v);
+    return CRD_OK;
 }
 
 static double stored_value(uint32_t bits, double scale)
@@ -151,9 +221,10 @@ static crd_status pavpu_figures(const crd_sweep *sweep, const crd_tally *t, crd_
     return CRD_OK;
 }
 
-static crd_status calibration_figures(const crd_tally *t, crd_validation *v)
+static crd_status calibration_figures(const crd_inputs *inputs, const crd_tally *t, crd_validation *v)
 {
     const int64_t n = t->counts.voxels;
+    const double floor = 1.0 / inputs->class_count, range = 1.0 - floor;
     double ece = 0.0;
     CRD_PASS(crd_list_make(CRD_RELIABILITY_BINS, &v->reliability.low));
     CRD_PASS(crd_list_make(CRD_RELIABILITY_BINS, &v->reliability.high));
@@ -167,10 +238,10 @@ static crd_status calibration_figures(const crd_tally *t, crd_validation *v)
             count += t->reliability[k][b].count;
             excess += t->reliability[k][b].excess;
         }
-        const double confidence = 0.5 + crd_wide_mean(excess, count, CRD_UNIT);
+        const double confidence = floor + crd_wide_mean(excess, count, CRD_UNIT);
         const double accuracy = crd_share(t->reliability[0][b].count + t->reliability[3][b].count, count);
-        v->reliability.low.items[b] = 0.5 + 0.5 * b / CRD_RELIABILITY_BINS;
-        v->reliability.high.items[b] = 0.5 + 0.5 * (b + 1) / CRD_RELIABILITY_BINS;
+        v->reliability.low.items[b] = floor + range * b / CRD_RELIABILITY_BINS;
+        v->reliability.high.items[b] = floor + range * (b + 1) / CRD_RELIABILITY_BINS;
         v->reliability.count.items[b] = (double)count;
         v->reliability.confidence.items[b] = confidence;
         v->reliability.accuracy.items[b] = accuracy;
@@ -263,17 +334,33 @@ static crd_status growth_figures(const crd_sweep *sweep, const crd_tally *t, crd
     return CRD_OK;
 }
 
+static crd_status slice_classes(const crd_inputs *inputs, const crd_tally *t, crd_validation *v)
+{
+    const int64_t count = inputs->class_count;
+    CRD_PASS(crd_list_make(t->slices * count, &v->classes.slice_volume_fraction));
+    CRD_PASS(crd_list_make(t->slices * count, &v->classes.slice_label_fraction));
+    for (int64_t i = 0; i < t->slices * count; i++) {
+        const int64_t z = i / count, k = i % count, voxels = t->slice[z].counts.voxels;
+        v->classes.slice_label_fraction.items[i] = crd_share(t->slice_classes[z][0][k], voxels);
+        v->classes.slice_volume_fraction.items[i] = crd_share(t->slice_classes[z][1][k], voxels);
+    }
+    return CRD_OK;
+}
+
 static crd_status slice_figures(const crd_sweep *sweep, const crd_tally *t, crd_validation *v)
 {
+    const int64_t fractions = crd_sweep_many(sweep) ? 0 : t->slices;
     CRD_PASS(crd_list_make(t->slices, &v->slices.accuracy));
     CRD_PASS(crd_list_make(t->slices, &v->slices.uncertainty));
-    CRD_PASS(crd_list_make(t->slices, &v->slices.volume_fraction));
-    CRD_PASS(crd_list_make(t->slices, &v->slices.label_fraction));
+    CRD_PASS(crd_list_make(fractions, &v->slices.volume_fraction));
+    CRD_PASS(crd_list_make(fractions, &v->slices.label_fraction));
+    if (crd_sweep_many(sweep)) CRD_PASS(slice_classes(sweep->inputs, t, v));
     for (int64_t z = 0; z < t->slices; z++) {
         const crd_class_counts *c = &t->slice[z].counts;
         v->slices.accuracy.items[z] = crd_share(c->voxels - c->predicted - c->labelled + 2 * c->both, c->voxels);
         v->slices.uncertainty.items[z] =
             sweep->inputs->unc != NULL ? crd_wide_mean(t->slice[z].sum, c->voxels, CRD_UNIT) : (double)NAN;
+        if (fractions == 0) continue;
         v->slices.volume_fraction.items[z] = crd_share(c->predicted, c->voxels);
         v->slices.label_fraction.items[z] = crd_share(c->labelled, c->voxels);
     }
@@ -301,7 +388,7 @@ crd_status crd_figures_make(const crd_sweep *sweep, const crd_tally *tally, crd_
 {
     const crd_inputs *inputs = sweep->inputs;
     memcpy(v->shape, inputs->shape, sizeof v->shape);
-    class_figures(&tally->counts, v);
+    CRD_PASS(crd_sweep_many(sweep) ? many_classes(inputs, tally, v) : two_classes(inputs, &tally->counts, v));
     v->ignored = v->shape[0] * v->shape[1] * v->shape[2] - v->voxels;
     if (inputs->unc != NULL) {
         uncertainty_figures(sweep, tally, v);
@@ -309,7 +396,7 @@ crd_status crd_figures_make(const crd_sweep *sweep, const crd_tally *tally, crd_
         CRD_PASS(risk_figures(tally, v));
         CRD_PASS(histogram_figures(tally, v));
     }
-    if (inputs->prob != NULL) CRD_PASS(calibration_figures(tally, v));
+    if (inputs->prob_count > 0) CRD_PASS(calibration_figures(inputs, tally, v));
     if (sweep->core) return CRD_OK;
     if (inputs->unc != NULL) {
         geometry_figures(tally, v);

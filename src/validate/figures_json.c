@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "validate/figures.h"
 
-typedef enum kind { REAL, COUNT, SHAPE, WORD, REALS, WORDS, FLAG } kind; /* FLAG: true, false, or null for -1 */
+/* FLAG: true, false, or null for -1. COUNT: null for less than 0. CLASSES and CONFUSION are lists of their own forms,
+ * in which several fields of crd_validation.classes stand together. */
+typedef enum kind { REAL, COUNT, SHAPE, WORD, REALS, WORDS, FLAG, CLASSES, CONFUSION } kind;
 
 /* In the order of the file; a section is an object of its own. */
 typedef struct field {
@@ -37,6 +39,8 @@ static const field fields[] = {
     {NULL, "tn", COUNT, AT(tn)},
     {NULL, "volume_fraction", REAL, AT(volume_fraction)},
     {NULL, "label_fraction", REAL, AT(label_fraction)},
+    {NULL, "classes", CLASSES, AT(classes)},
+    {NULL, "confusion", CONFUSION, AT(classes)},
     {NULL, "seen_in_training", FLAG, AT(seen_in_training)},
     {NULL, "measure", WORD, AT(measure)},
     IN(unseen, voxels, COUNT),
@@ -121,22 +125,100 @@ crd_status crd_validation_create(crd_validation **out)
     return CRD_OK;
 }
 
+static void free_words(crd_text_list *list)
+{
+    for (int64_t k = 0; list->items != NULL && k < list->count; k++) crd_free(&list->items[k]);
+    crd_free(&list->items);
+}
+
+/* The numbers of a class, in the order of the file. */
+static const struct {
+    const char *key;
+    size_t offset;
+} class_fields[] = {{"value", AT(classes.value)},
+                    {"dice", AT(classes.dice)},
+                    {"iou", AT(classes.iou)},
+                    {"volume_fraction", AT(classes.volume_fraction)},
+                    {"label_fraction", AT(classes.label_fraction)}},
+  slice_fields[] = {{"slice_volume_fraction", AT(classes.slice_volume_fraction)},
+                    {"slice_label_fraction", AT(classes.slice_label_fraction)}};
+enum {
+    CLASS_FIELDS = sizeof class_fields / sizeof class_fields[0],
+    SLICE_FIELDS = sizeof slice_fields / sizeof slice_fields[0]
+};
+
+static crd_real_list *list_at(const crd_validation *v, size_t offset)
+{
+    return (crd_real_list *)(void *)((char *)v + offset);
+}
+
+static void free_classes(crd_validation *v)
+{
+    free_words(&v->classes.name);
+    for (int i = 0; i < CLASS_FIELDS; i++) crd_free(&list_at(v, class_fields[i].offset)->items);
+    for (int i = 0; i < SLICE_FIELDS; i++) crd_free(&list_at(v, slice_fields[i].offset)->items);
+    crd_free(&v->classes.confusion.items);
+}
+
 void crd_validation_free(crd_validation **pointer)
 {
     crd_validation *v = *pointer;
+    if (v != NULL) free_classes(v);
     for (size_t i = 0; v != NULL && i < FIELDS; i++) {
         void *at = field_of(&fields[i], v);
         if (fields[i].kind == REALS) crd_free(&((crd_real_list *)at)->items);
-        if (fields[i].kind != WORDS) continue;
-        crd_text_list *list = at;
-        for (int64_t k = 0; list->items != NULL && k < list->count; k++) crd_free(&list->items[k]);
-        crd_free(&list->items);
+        if (fields[i].kind == WORDS) free_words(at);
     }
     crd_free(pointer);
 }
 
-static void write_value(crd_text *text, const field *f, const void *at)
+static void write_reals(crd_text *text, const double *items, int64_t count, int64_t stride)
 {
+    crd_text_add(text, "[");
+    for (int64_t i = 0; i < count; i++) {
+        if (i > 0) crd_text_add(text, ", ");
+        crd_text_real(text, items[i * stride]);
+    }
+    crd_text_add(text, "]");
+}
+
+static void write_classes(crd_text *text, const crd_validation *v)
+{
+    const int64_t count = v->classes.name.count;
+    crd_text_add(text, "[");
+    for (int64_t k = 0; k < count; k++) {
+        crd_text_print(text, "%s\n    {\"name\": ", k > 0 ? "," : "");
+        crd_text_json(text, v->classes.name.items[k]);
+        for (int i = 0; i < CLASS_FIELDS; i++) {
+            const crd_real_list *list = list_at(v, class_fields[i].offset);
+            crd_text_print(text, ", \"%s\": ", class_fields[i].key);
+            crd_text_real(text, k < list->count ? list->items[k] : (double)NAN);
+        }
+        for (int i = 0; i < SLICE_FIELDS; i++) {
+            const crd_real_list *list = list_at(v, slice_fields[i].offset);
+            if (list->count == 0) continue;
+            crd_text_print(text, ",\n     \"%s\": ", slice_fields[i].key);
+            write_reals(text, list->items + k, list->count / count, count);
+        }
+        crd_text_add(text, "}");
+    }
+    crd_text_add(text, count > 0 ? "\n  ]" : "]");
+}
+
+static void write_confusion(crd_text *text, const crd_validation *v)
+{
+    const int64_t count = v->classes.name.count;
+    crd_text_add(text, "[");
+    for (int64_t k = 0; k < count && v->classes.confusion.count == count * count; k++) {
+        if (k > 0) crd_text_add(text, ", ");
+        write_reals(text, v->classes.confusion.items + k * count, count, 1);
+    }
+    crd_text_add(text, "]");
+}
+
+static void write_value(crd_text *text, const field *f, const crd_validation *v)
+{
+    const void *at = (const char *)v + f->offset;
     const crd_real_list *reals = at;
     const crd_text_list *words = at;
     switch (f->kind) {
@@ -144,7 +226,16 @@ static void write_value(crd_text *text, const field *f, const void *at)
         crd_text_real(text, *(const double *)at);
         break;
     case COUNT:
-        crd_text_int(text, *(const int64_t *)at);
+        if (*(const int64_t *)at < 0)
+            crd_text_add(text, "null");
+        else
+            crd_text_int(text, *(const int64_t *)at);
+        break;
+    case CLASSES:
+        write_classes(text, v);
+        break;
+    case CONFUSION:
+        write_confusion(text, v);
         break;
     case FLAG:
         crd_text_add(text, *(const int64_t *)at < 0 ? "null" : *(const int64_t *)at > 0 ? "true" : "false");
@@ -157,12 +248,7 @@ static void write_value(crd_text *text, const field *f, const void *at)
                        (long long)((const int64_t *)at)[1], (long long)((const int64_t *)at)[2]);
         break;
     case REALS:
-        crd_text_add(text, "[");
-        for (int64_t i = 0; i < reals->count; i++) {
-            if (i > 0) crd_text_add(text, ", ");
-            crd_text_real(text, reals->items[i]);
-        }
-        crd_text_add(text, "]");
+        write_reals(text, reals->items, reals->count, 1);
         break;
     case WORDS:
         crd_text_add(text, "[");
@@ -199,7 +285,7 @@ crd_status crd_validation_to_json(const crd_validation *validation, const char *
         if (begins) crd_text_print(&text, "\"%s\": {\n    ", f->section);
         section = f->section;
         crd_text_print(&text, "\"%s\": ", f->key);
-        write_value(&text, f, (const char *)validation + f->offset);
+        write_value(&text, f, validation);
     }
     crd_text_add(&text, section != NULL ? "\n  }\n}\n" : "\n}\n");
     return crd_text_finish(&text, json);
@@ -229,15 +315,84 @@ static crd_status read_words(const cJSON *item, crd_text_list *list)
 
 static int64_t whole(const cJSON *item)
 {
-    const double value = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+    const double value = cJSON_IsNumber(item) ? item->valuedouble : cJSON_IsNull(item) ? -1.0 : 0.0;
     return fabs(value) <= 0x1p62 ? (int64_t)value : 0;
 }
 
-static crd_status read_value(const field *f, const cJSON *item, void *at)
+static double real_of(const cJSON *item)
 {
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+}
+
+/* At most so many as there can be, so that a strange file can't ask for more. */
+static int class_count_of(const cJSON *list)
+{
+    const int count = cJSON_GetArraySize(list);
+    return count <= CRD_CLASSES_MAX ? count : CRD_CLASSES_MAX;
+}
+
+static crd_status read_slices(const cJSON *list, int count, const char *key, crd_real_list *out)
+{
+    const int slices = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(list->child, key));
+    if (slices == 0) return CRD_OK;
+    CRD_PASS(crd_list_make((int64_t)slices * count, out));
+    const cJSON *item = list->child;
+    for (int k = 0; k < count; k++, item = item->next) {
+        const cJSON *one = cJSON_GetObjectItemCaseSensitive(item, key);
+        one = one != NULL ? one->child : NULL;
+        for (int z = 0; z < slices; z++, one = one != NULL ? one->next : NULL) {
+            out->items[(int64_t)z * count + k] = real_of(one);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_classes(const cJSON *list, crd_validation *v)
+{
+    const int count = class_count_of(list);
+    if (count == 0 || v->classes.name.items != NULL) return CRD_OK;
+    CRD_PASS(crd_alloc(count, sizeof *v->classes.name.items, "the figures", &v->classes.name.items));
+    v->classes.name.count = count;
+    for (int i = 0; i < CLASS_FIELDS; i++) CRD_PASS(crd_list_make(count, list_at(v, class_fields[i].offset)));
+    const cJSON *item = list->child;
+    for (int k = 0; k < count; k++, item = item->next) {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
+        CRD_PASS(crd_strdup(name != NULL ? name : "", &v->classes.name.items[k]));
+        for (int i = 0; i < CLASS_FIELDS; i++) {
+            list_at(v, class_fields[i].offset)->items[k] =
+                real_of(cJSON_GetObjectItemCaseSensitive(item, class_fields[i].key));
+        }
+    }
+    for (int i = 0; i < SLICE_FIELDS; i++) {
+        CRD_PASS(read_slices(list, count, slice_fields[i].key, list_at(v, slice_fields[i].offset)));
+    }
+    return CRD_OK;
+}
+
+static crd_status read_confusion(const cJSON *list, crd_validation *v)
+{
+    const int count = class_count_of(list);
+    if (count == 0 || v->classes.confusion.items != NULL) return CRD_OK;
+    CRD_PASS(crd_list_make((int64_t)count * count, &v->classes.confusion));
+    const cJSON *row = list->child;
+    for (int k = 0; k < count; k++, row = row->next) {
+        for (int i = 0; i < count; i++) {
+            v->classes.confusion.items[k * count + i] = real_of(cJSON_GetArrayItem(row, i));
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_value(const field *f, const cJSON *item, crd_validation *v)
+{
+    void *at = field_of(f, v);
     switch (f->kind) {
+    case CLASSES:
+        return cJSON_IsArray(item) ? read_classes(item, v) : CRD_OK;
+    case CONFUSION:
+        return cJSON_IsArray(item) ? read_confusion(item, v) : CRD_OK;
     case REAL:
-        *(double *)at = cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+        *(double *)at = real_of(item);
         break;
     case COUNT:
         *(int64_t *)at = whole(item);
@@ -273,7 +428,7 @@ crd_status crd_validation_from_json(const char *json, const char *source, crd_va
         const field *f = &fields[i];
         const cJSON *object = f->section != NULL ? cJSON_GetObjectItemCaseSensitive(root, f->section) : root;
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, f->key);
-        if (item != NULL) CRD_TRY(read_value(f, item, field_of(f, v)));
+        if (item != NULL) CRD_TRY(read_value(f, item, v));
     }
     *out = v;
     v = NULL;

@@ -81,11 +81,23 @@ static crd_status open_label(const crd_validate_options *options, const crd_moni
     crd_volume_options reading = {.offset = options->offset, .type = options->type};
     memcpy(reading.shape, options->shape, sizeof reading.shape);
     reading.type = crd_label_type(options->label, &reading);
-    const crd_label_options label = {.volume = &reading,
-                                     .foreground = options->foreground.items,
-                                     .foreground_count = options->foreground.count,
-                                     .ignore = options->ignore.items,
-                                     .ignore_count = options->ignore.count};
+    crd_label_options label = {.volume = &reading,
+                               .foreground = options->foreground.items,
+                               .foreground_count = options->foreground.count,
+                               .ignore = options->ignore.items,
+                               .ignore_count = options->ignore.count};
+    double values[CRD_CLASSES_MAX];
+    if (inputs->class_count > 2) {
+        if (options->foreground.count > 0) {
+            CRD_FAIL(CRD_ERR_ARGUMENT,
+                     "foreground: the run tells %d classes apart, and each is validated against its own value of the "
+                     "label; leave --foreground out",
+                     inputs->class_count);
+        }
+        for (int k = 0; k < inputs->class_count; k++) values[k] = inputs->classes[k].value;
+        label.classes = values;
+        label.class_count = inputs->class_count;
+    }
     CRD_TRY(crd_volume_open(options->label, &reading, NULL, &volume));
     int64_t own[3], counts[3];
     memcpy(own, crd_volume_describe(volume)->shape, sizeof own);
@@ -120,6 +132,35 @@ static crd_status find_maps(const char *folder, const crd_manifest *run, crd_inp
     return CRD_OK;
 }
 
+/* Those that the manifest names, and the volumes of their probabilities; of two classes the foreground's. */
+static crd_status find_classes(const char *folder, const crd_manifest *run, crd_inputs *inputs)
+{
+    if (run->class_count > CRD_CLASSES_MAX) {
+        return crd_fail(CRD_ERR_FORMAT, "the manifest of %s names %lld classes; there are at most %d", folder,
+                        (long long)run->class_count, (int)CRD_CLASSES_MAX);
+    }
+    const bool many = run->class_count > 2;
+    for (int k = 0; run->class_count >= 2 && k < run->class_count; k++) {
+        inputs->class_count = k + 1;
+        inputs->classes[k].value = run->classes[k].value;
+        CRD_PASS(crd_strdup(run->classes[k].name, &inputs->classes[k].name));
+    }
+    for (int k = 0; k < (many ? inputs->class_count : 1); k++) {
+        const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_PROBABILITY, k);
+        if (output == NULL) break;
+        CRD_PASS(crd_join_path(folder, output->file, "", &inputs->probs[k]));
+        inputs->prob_count = k + 1;
+    }
+    if (many && inputs->prob_count != inputs->class_count) {
+        return crd_fail(CRD_ERR_FORMAT, "the run %s has %d classes and the probabilities of %d of them", folder,
+                        inputs->class_count, inputs->prob_count);
+    }
+    if (many && crd_manifest_output(run, CRD_OUTPUT_SEGMENTATION, 0) == NULL) {
+        return crd_fail(CRD_ERR_FORMAT, "the run %s has no segmentation", folder);
+    }
+    return CRD_OK;
+}
+
 static crd_status find_run(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
 {
     crd_status status = CRD_OK;
@@ -127,7 +168,7 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     const bool deviation = options->measure != NULL && strcmp(options->measure, "std") == 0;
     CRD_PASS(crd_run_read(options->run, &run));
     const char *interval = run.uncertainty.text[0] != '\0' ? run.uncertainty.text : "uncertainty";
-    CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_PROBABILITY, &inputs->prob));
+    CRD_TRY(find_classes(options->run, &run, inputs));
     CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
     CRD_TRY(find_volume(options->run, &run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
     if (deviation && inputs->unc == NULL) {
@@ -150,9 +191,15 @@ done:
 
 static crd_status copy_paths(const crd_validate_options *options, crd_inputs *inputs)
 {
-    if (options->prob != NULL || inputs->prob == NULL) {
-        crd_free(&inputs->prob);
-        CRD_PASS(crd_strdup(options->prob, &inputs->prob));
+    if (options->prob != NULL && inputs->class_count > 2) {
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "prob: the run has the probabilities of %d classes; one map can't replace them",
+                        inputs->class_count);
+    }
+    if (options->prob != NULL) {
+        crd_free(&inputs->probs[0]);
+        CRD_PASS(crd_strdup(options->prob, &inputs->probs[0]));
+        inputs->prob_count = 1;
     }
     if (options->seg != NULL || inputs->seg == NULL) {
         crd_free(&inputs->seg);
@@ -175,20 +222,34 @@ static crd_status copy_paths(const crd_validate_options *options, crd_inputs *in
     return inputs->mask != NULL ? CRD_OK : crd_strdup(options->mask, &inputs->mask);
 }
 
+/* Where no manifest says it. */
+static crd_status name_two_classes(crd_inputs *inputs)
+{
+    static const char *const names[2] = {"background", "foreground"};
+    for (; inputs->class_count < 2; inputs->class_count++) {
+        inputs->classes[inputs->class_count].value = inputs->class_count;
+        CRD_PASS(crd_strdup(names[inputs->class_count], &inputs->classes[inputs->class_count].name));
+    }
+    return CRD_OK;
+}
+
 crd_status crd_inputs_open(const crd_validate_options *options, const crd_monitor *monitor, crd_inputs *inputs)
 {
     inputs->mean = (double)NAN;
     memcpy(inputs->raw_shape, options->shape, sizeof inputs->raw_shape);
     if (options->run != NULL) CRD_PASS(find_run(options, monitor, inputs));
     CRD_PASS(copy_paths(options, inputs));
-    if (inputs->prob == NULL && inputs->seg == NULL) {
+    CRD_PASS(name_two_classes(inputs));
+    if (inputs->prob_count == 0 && inputs->seg == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "there is nothing to validate: give a run folder, or --prob, --seg and --unc");
     }
     if (options->label == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "label: without a label there is nothing to validate against; give --label");
     }
-    if (inputs->prob != NULL) CRD_PASS(look_at(inputs->prob, "probability", monitor, inputs, &inputs->prob_scale));
+    for (int k = 0; k < inputs->prob_count; k++) {
+        CRD_PASS(look_at(inputs->probs[k], "probability", monitor, inputs, &inputs->prob_scales[k]));
+    }
     if (inputs->seg != NULL) CRD_PASS(look_at(inputs->seg, "segmentation", monitor, inputs, NULL));
     if (inputs->unc != NULL) {
         CRD_PASS(look_at(inputs->unc, "uncertainty map", monitor, inputs, &inputs->unc_scale));
@@ -203,7 +264,10 @@ crd_status crd_inputs_open(const crd_validate_options *options, const crd_monito
 
 void crd_inputs_close(crd_inputs *inputs)
 {
-    crd_free(&inputs->prob);
+    for (int k = 0; k < CRD_CLASSES_MAX; k++) {
+        crd_free(&inputs->classes[k].name);
+        crd_free(&inputs->probs[k]);
+    }
     crd_free(&inputs->seg);
     crd_free(&inputs->unc);
     crd_free(&inputs->unc_name);
@@ -219,7 +283,9 @@ crd_status crd_input_reader_open(const crd_inputs *inputs, crd_input_reader *rea
 {
     memset(reader, 0, sizeof *reader);
     reader->inputs = inputs;
-    if (inputs->prob != NULL) CRD_PASS(open_map(inputs->prob, inputs, NULL, &reader->prob));
+    for (int k = 0; k < inputs->prob_count; k++) {
+        CRD_PASS(open_map(inputs->probs[k], inputs, NULL, &reader->probs[k]));
+    }
     if (inputs->seg != NULL) CRD_PASS(open_map(inputs->seg, inputs, NULL, &reader->seg));
     if (inputs->unc != NULL) CRD_PASS(open_map(inputs->unc, inputs, NULL, &reader->unc));
     for (int64_t i = 0; i < inputs->map_count; i++) {
@@ -232,7 +298,7 @@ crd_status crd_input_reader_open(const crd_inputs *inputs, crd_input_reader *rea
 
 void crd_input_reader_close(crd_input_reader *reader)
 {
-    crd_volume_close(&reader->prob);
+    for (int k = 0; k < CRD_CLASSES_MAX; k++) crd_volume_close(&reader->probs[k]);
     crd_volume_close(&reader->seg);
     crd_volume_close(&reader->unc);
     for (int64_t i = 0; i < CRD_MAPS_MAX; i++) crd_volume_close(&reader->maps[i]);
@@ -246,21 +312,56 @@ static int64_t box_voxels(const crd_box *box)
     return box->size[0] * box->size[1] * box->size[2];
 }
 
+static crd_status need_spare(crd_input_reader *reader, int64_t count)
+{
+    if (reader->spare_count >= count) return CRD_OK;
+    crd_free(&reader->spare);
+    reader->spare_count = 0;
+    CRD_PASS(crd_alloc(count, sizeof *reader->spare, "a slice of the segmentation", &reader->spare));
+    reader->spare_count = count;
+    return CRD_OK;
+}
+
+/* Numbers of classes from values in the segmentation. Any other becomes NO_CLASS, which is fine where a voxel doesn't
+ * count. */
+enum { NO_CLASS = CRD_CLASSES_MAX };
+
+static crd_status read_classes(crd_input_reader *reader, const crd_box *box, uint8_t *seg)
+{
+    const crd_inputs *inputs = reader->inputs;
+    const int64_t count = box_voxels(box);
+    uint8_t class_of[256];
+    if (crd_volume_describe(reader->seg)->type == CRD_U8) {
+        memset(class_of, NO_CLASS, sizeof class_of);
+        for (int k = 0; k < inputs->class_count; k++) {
+            const double value = inputs->classes[k].value;
+            if (value >= 0.0 && value <= 255.0 && value == floor(value)) class_of[(int)value] = (uint8_t)k;
+        }
+        CRD_PASS(crd_volume_read(reader->seg, box, CRD_U8, seg));
+        for (int64_t i = 0; i < count; i++) seg[i] = class_of[seg[i]];
+        return CRD_OK;
+    }
+    CRD_PASS(need_spare(reader, count));
+    CRD_PASS(crd_volume_read(reader->seg, box, CRD_F32, reader->spare));
+    memset(seg, NO_CLASS, (size_t)count);
+    for (int k = 0; k < inputs->class_count; k++) {
+        const float value = (float)inputs->classes[k].value;
+        for (int64_t i = 0; i < count; i++) seg[i] = reader->spare[i] == value ? (uint8_t)k : seg[i];
+    }
+    return CRD_OK;
+}
+
 crd_status crd_input_reader_segmentation(crd_input_reader *reader, const crd_box *box, const float *prob, uint8_t *seg)
 {
     const int64_t count = box_voxels(box);
+    if (reader->inputs->class_count > 2) return read_classes(reader, box, seg);
     if (reader->seg == NULL) {
-        const double scale = reader->inputs->prob_scale;
+        const double scale = reader->inputs->prob_scales[0];
         for (int64_t i = 0; i < count; i++) seg[i] = (double)prob[i] * scale > 0.5;
         return CRD_OK;
     }
     if (crd_volume_describe(reader->seg)->type == CRD_U8) return crd_volume_read(reader->seg, box, CRD_U8, seg);
-    if (reader->spare_count < count) {
-        crd_free(&reader->spare);
-        reader->spare_count = 0;
-        CRD_PASS(crd_alloc(count, sizeof *reader->spare, "a slice of the segmentation", &reader->spare));
-        reader->spare_count = count;
-    }
+    CRD_PASS(need_spare(reader, count));
     CRD_PASS(crd_volume_read(reader->seg, box, CRD_F32, reader->spare));
     for (int64_t i = 0; i < count; i++) seg[i] = reader->spare[i] != 0.0f;
     return CRD_OK;

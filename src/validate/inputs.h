@@ -9,12 +9,22 @@
 #include "credence/validate.h"
 #include "validate/tally.h"
 
+/* A class of the segmentation and of the label. */
+typedef struct crd_input_class {
+    char *name;
+    double value; /* in the segmentation, and in the label unless --foreground says otherwise */
+} crd_input_class;
+
 typedef struct crd_inputs {
-    char *prob, *seg, *unc; /* NULL: missing */
+    crd_input_class classes[CRD_CLASSES_MAX];
+    int class_count;              /* two at least */
+    char *probs[CRD_CLASSES_MAX]; /* of the foreground of two classes, else of each class */
+    int prob_count;               /* 0: missing */
+    char *seg, *unc;              /* NULL: missing */
     char *maps[CRD_MAPS_MAX], *map_names[CRD_MAPS_MAX];
     int64_t map_count;
     char *unc_name; /* "33-67", or "std" */
-    double prob_scale, unc_scale, map_scales[CRD_MAPS_MAX];
+    double prob_scales[CRD_CLASSES_MAX], unc_scale, map_scales[CRD_MAPS_MAX];
     int64_t raw_shape[3]; /* of raw files, as the options give it; 0, 0, 0: not given */
     int64_t shape[3];     /* of the maps */
     int64_t origin[3];    /* of the maps inside the label and the mask */
@@ -34,7 +44,7 @@ void crd_inputs_close(crd_inputs *inputs);
 
 typedef struct crd_input_reader {
     const crd_inputs *inputs;
-    crd_volume *prob, *seg, *unc, *maps[CRD_MAPS_MAX];
+    crd_volume *probs[CRD_CLASSES_MAX], *seg, *unc, *maps[CRD_MAPS_MAX];
     crd_label *label;
     crd_volume *mask;
     float *spare; /* room for one slice of a segmentation that isn't u8 */
@@ -44,7 +54,8 @@ typedef struct crd_input_reader {
 crd_status crd_input_reader_open(const crd_inputs *inputs, crd_input_reader *reader);
 void crd_input_reader_close(crd_input_reader *reader);
 
-/* All boxes are in the maps' coordinates. `prob` is needed where there is no segmentation; it has been read then. */
+/* All boxes are in the maps' coordinates. `prob` is needed where there is no segmentation; it has been read then. Two
+ * classes: 0 is background. More: the number of the class, from 0 on. */
 crd_status crd_input_reader_segmentation(crd_input_reader *reader, const crd_box *box, const float *prob, uint8_t *seg);
 crd_status crd_input_reader_label(crd_input_reader *reader, const crd_box *box, uint8_t *classes);
 /* Only where inputs->mask isn't NULL. */

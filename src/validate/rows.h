@@ -19,7 +19,8 @@ enum {
     CRD_MIXED = 1
 };
 
-/* What a voxel is: bits. 0: doesn't count. */
+/* What a voxel is: bits. 0: doesn't count. Of more than two classes a voxel that counts is PREDICTED, and LABELLED
+ * where it is right: so whatever asks whether both agree serves any number of classes. */
 enum { CRD_PREDICTED = 1, CRD_LABELLED = 2, CRD_COUNTS = 4 };
 
 /* Room for counters that are too hot for 64 bits; emptied into the tally after at most 2^31 voxels. */
@@ -53,6 +54,14 @@ typedef struct crd_cube_pair {
     uint8_t marks[CRD_STRETCH + 1];
 } crd_cube_pair;
 
+/* A stretch of the probabilities of more than two classes. */
+typedef struct crd_class_rows {
+    int classes;
+    const float *prob[CRD_CLASSES_MAX];
+    const double *scales;
+    const uint8_t *seg, *label, *kind;
+} crd_class_rows;
+
 typedef struct crd_neighbour_rows {
     const float *here, *below, *behind; /* at (z, y), (z, y + 1), (z + 1, y); one more voxel than `count` */
     const uint8_t *here_kind, *below_kind, *behind_kind;
@@ -64,6 +73,13 @@ typedef struct crd_rows {
      * mask (NULL: everything is inside). */
     void (*mark)(const uint8_t *seg, const uint8_t *label, const uint8_t *inside, int64_t count, uint8_t *kind,
                  uint8_t *mark);
+    /* The same of more than two classes: seg[] and label[] hold their numbers. */
+    void (*mark_classes)(const uint8_t *seg, const uint8_t *label, const uint8_t *inside, int64_t count, uint8_t *kind,
+                         uint8_t *mark);
+    /* Voxels of at most CRD_STRETCH by label and segmentation, added; false where one that counts was given no class.
+     */
+    bool (*confusion)(const uint8_t *seg, const uint8_t *label, const uint8_t *kind, int64_t count,
+                      int64_t confusion[CRD_CLASSES_MAX][CRD_CLASSES_MAX]);
     /* In place: -0 becomes 0, and so does what lies where a voxel doesn't count. The others want clean values. */
     void (*clean)(float *values, const uint8_t *kind, int64_t count);
     void (*count)(const uint8_t *kind, int64_t count, crd_class_counts *counts);
@@ -73,6 +89,9 @@ typedef struct crd_rows {
     /* Returns the largest stored probability as bits of a float: above crd_rows_limit means there is a wrong one. */
     uint32_t (*probability)(const float *prob, const uint8_t *kind, double scale, int64_t count, crd_tally *tally,
                             crd_hot *hot);
+    /* The same of more than two classes, from the probabilities of all of them; returns the number of the first class
+     * that has a wrong one, or -1. */
+    int (*class_probabilities)(const crd_class_rows *rows, int64_t count, crd_tally *tally, crd_hot *hot);
     /* The `count` cubes of edge 2 that begin in this stretch, of the rows at (z, y) and (z + 1, y), each with one voxel
      * more, and those of the row before, y - 1, which the last call left in `before` (NULL: this is the first row). */
     void (*cubes)(const float *const unc[2], const uint8_t *const mark[2], const crd_cube_rule *rule, int64_t count,

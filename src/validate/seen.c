@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/monitor.h"
 #include "base/hash/sha256.h"
+#include "base/monitor.h"
 #include "run/read.h"
 #include "validate/figures.h"
 
@@ -86,7 +86,7 @@ static crd_status measure_unseen(const crd_sweep *all, const crd_inputs *inputs,
     sweep.inputs = inputs;
     sweep.core = true;
     sweep.threshold_count = 0;
-    CRD_TRY(crd_tally_create(inputs->shape[0], 0, &tally));
+    CRD_TRY(crd_tally_create(inputs->shape[0], 0, inputs->class_count, &tally));
     CRD_TRY(crd_sweep_run(&sweep, tally));
     if (tally->counts.voxels == 0) goto done;
     CRD_TRY(crd_validation_create(&rest));

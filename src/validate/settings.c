@@ -161,4 +161,5 @@ static const crd_setting rows[] = {
      .help = "a raw label: bytes to skip at the start of the file"},
 };
 
-const crd_settings crd_validate_settings = {.title = "validate", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_validate_settings = {
+    .title = "validate", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_validate_options)};

@@ -20,7 +20,8 @@ typedef struct layer {
 typedef struct room {
     int64_t depth; /* of the ring */
     layer ring[CRD_EDGE_MAX];
-    float *prob, *map;
+    float *prob, *map; /* prob: as many planes of `voxels` as there are volumes of it */
+    int64_t voxels;
     uint8_t *seg, *label, *inside;
     float *no_unc; /* a row where there is no neighbour */
     uint8_t *no_kind;
@@ -91,7 +92,10 @@ static crd_status begin_room(const crd_sweep *sweep, void **out)
         CRD_PASS(crd_alloc(voxels, 1, what, &r->ring[i].kind));
         CRD_PASS(crd_alloc(voxels, 1, what, &r->ring[i].mark));
     }
-    CRD_PASS(crd_alloc(voxels, sizeof *r->prob, what, &r->prob));
+    int64_t probabilities = 0;
+    CRD_PASS(crd_product(voxels, sweep->inputs->prob_count > 0 ? sweep->inputs->prob_count : 1, 1, &probabilities));
+    CRD_PASS(crd_alloc(probabilities, sizeof *r->prob, what, &r->prob));
+    r->voxels = voxels;
     if (sweep->inputs->map_count > 0) CRD_PASS(crd_alloc(voxels, sizeof *r->map, what, &r->map));
     CRD_PASS(crd_alloc(voxels, 1, what, &r->seg));
     CRD_PASS(crd_alloc(voxels, 1, what, &r->label));
@@ -117,15 +121,49 @@ static crd_status load(const crd_sweep *sweep, const crd_box *box, crd_input_rea
 {
     const crd_inputs *inputs = sweep->inputs;
     const int64_t count = box->size[1] * box->size[2];
-    if (inputs->prob != NULL) CRD_PASS(crd_volume_read(reader->prob, box, CRD_F32, r->prob));
+    for (int k = 0; k < inputs->prob_count; k++) {
+        CRD_PASS(crd_volume_read(reader->probs[k], box, CRD_F32, r->prob + k * r->voxels));
+    }
     CRD_PASS(crd_input_reader_segmentation(reader, box, r->prob, r->seg));
     CRD_PASS(crd_input_reader_label(reader, box, r->label));
     if (inputs->mask != NULL) CRD_PASS(crd_input_reader_mask(reader, box, r->inside));
-    sweep->rows->mark(r->seg, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
+    crd_sweep_mark(sweep, r->seg, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
     if (inputs->unc == NULL) return CRD_OK;
     CRD_PASS(crd_volume_read(reader->unc, box, CRD_F32, l->unc));
     sweep->rows->clean(l->unc, l->kind, count);
     return CRD_OK;
+}
+
+static crd_status tally_probability(const crd_sweep *sweep, int64_t at, int64_t count, const room *r, const layer *l,
+                                    crd_tally *tally)
+{
+    const crd_inputs *inputs = sweep->inputs;
+    if (inputs->prob_count == 0) return CRD_OK;
+    if (!crd_sweep_many(sweep)) {
+        const double scale = inputs->prob_scales[0];
+        const uint32_t most = sweep->rows->probability(r->prob + at, l->kind + at, scale, count, tally, r->hot);
+        return most > crd_rows_limit(scale) ? wrong_values("probability", inputs->probs[0]) : CRD_OK;
+    }
+    crd_class_rows rows = {.classes = inputs->class_count,
+                           .scales = inputs->prob_scales,
+                           .seg = r->seg + at,
+                           .label = r->label + at,
+                           .kind = l->kind + at};
+    for (int k = 0; k < inputs->class_count; k++) rows.prob[k] = r->prob + k * r->voxels + at;
+    const int wrong = sweep->rows->class_probabilities(&rows, count, tally, r->hot);
+    return wrong >= 0 ? wrong_values("probability", inputs->probs[wrong]) : CRD_OK;
+}
+
+/* Adds a slice's matrix to that of all, and what it says of the slice to the profile. */
+static void add_confusion(int64_t (*confusion)[CRD_CLASSES_MAX], int64_t z, crd_tally *tally)
+{
+    for (int label = 0; label < CRD_CLASSES_MAX; label++) {
+        for (int seg = 0; seg < CRD_CLASSES_MAX; seg++) {
+            tally->confusion[label][seg] += confusion[label][seg];
+            tally->slice_classes[z][0][label] += confusion[label][seg];
+            tally->slice_classes[z][1][seg] += confusion[label][seg];
+        }
+    }
 }
 
 /* Counts, sums, bins of the part's own voxels of a slice. */
@@ -134,6 +172,7 @@ static crd_status tally_voxels(const crd_sweep *sweep, int64_t z, int64_t own, r
 {
     const crd_inputs *inputs = sweep->inputs;
     const int64_t width = inputs->shape[2];
+    int64_t confusion[CRD_CLASSES_MAX][CRD_CLASSES_MAX] = {{0}};
     crd_slice_tally slice = {0};
     for (int64_t y = 0; y < own; y++) {
         for (int64_t x = 0; x < width; x += CRD_STRETCH) {
@@ -142,16 +181,20 @@ static crd_status tally_voxels(const crd_sweep *sweep, int64_t z, int64_t own, r
             if (inputs->unc != NULL) {
                 sweep->rows->uncertainty(l->unc + at, l->kind + at, inputs->unc_scale, count, tally, &slice, r->hot);
             }
-            if (inputs->prob != NULL) {
-                const uint32_t most =
-                    sweep->rows->probability(r->prob + at, l->kind + at, inputs->prob_scale, count, tally, r->hot);
-                if (most > crd_rows_limit(inputs->prob_scale)) return wrong_values("probability", inputs->prob);
+            CRD_PASS(tally_probability(sweep, at, count, r, l, tally));
+            if (crd_sweep_many(sweep)) {
+                if (!sweep->rows->confusion(r->seg + at, r->label + at, l->kind + at, count, confusion)) {
+                    return crd_fail(CRD_ERR_FORMAT,
+                                    "the segmentation %s holds values that none of the run's %d classes has",
+                                    inputs->seg, inputs->class_count);
+                }
             }
         }
     }
     if (inputs->unc != NULL && tally->most > crd_rows_limit(inputs->unc_scale)) {
         return wrong_values("uncertainty map", inputs->unc);
     }
+    if (crd_sweep_many(sweep)) add_confusion(confusion, z, tally);
     tally->counts.voxels += slice.counts.voxels;
     tally->counts.predicted += slice.counts.predicted;
     tally->counts.labelled += slice.counts.labelled;
@@ -314,7 +357,7 @@ static crd_status sum_part(const crd_sweep *sweep, const crd_sweep_part *part, c
         if (!inputs->all_count) {
             CRD_PASS(crd_input_reader_label(reader, &box, r->label));
             if (inputs->mask != NULL) CRD_PASS(crd_input_reader_mask(reader, &box, r->inside));
-            sweep->rows->mark(r->label, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
+            crd_sweep_mark(sweep, r->label, r->label, inputs->mask != NULL ? r->inside : NULL, count, l->kind, l->mark);
         }
         for (int64_t first = 0; first < count; first += CRD_STRETCH) {
             const int64_t some = count - first < CRD_STRETCH ? count - first : CRD_STRETCH;
@@ -337,7 +380,7 @@ crd_status crd_sweep_mean(const crd_sweep *sweep, int64_t *voxels, crd_wide *sum
                                 .begin = begin_room,
                                 .part = sum_part,
                                 .end = end_room};
-    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &tally));
+    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, sweep->inputs->class_count, &tally));
     CRD_TRY(crd_team_run(sweep, &work, tally));
     *voxels = tally->counts.voxels;
     *sum = tally->sum;

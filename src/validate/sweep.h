@@ -18,7 +18,20 @@ typedef struct crd_sweep {
     const double *thresholds;
     int64_t threshold_count;
     bool core;
+    int class_number; /* crd_sweep_distance of more than two classes: the one whose voxels are looked at; else -1 */
 } crd_sweep;
+
+static inline bool crd_sweep_many(const crd_sweep *sweep)
+{
+    return sweep->inputs->class_count > 2;
+}
+
+/* What the voxels are, as rows->mark or rows->mark_classes has it. */
+static inline void crd_sweep_mark(const crd_sweep *sweep, const uint8_t *seg, const uint8_t *label,
+                                  const uint8_t *inside, int64_t count, uint8_t *kind, uint8_t *mark)
+{
+    (crd_sweep_many(sweep) ? sweep->rows->mark_classes : sweep->rows->mark)(seg, label, inside, count, kind, mark);
+}
 
 /* The threshold that a text asks for; NaN: the mean of the map. `name` is the setting's, for the sentence. */
 crd_status crd_parse_threshold(const char *name, const char *text, double *out);

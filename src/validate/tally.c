@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 
-crd_status crd_tally_create(int64_t slices, int64_t threshold_count, crd_tally **out)
+crd_status crd_tally_create(int64_t slices, int64_t threshold_count, int class_count, crd_tally **out)
 {
     crd_status status = CRD_OK;
     crd_tally *tally = NULL;
@@ -15,6 +15,9 @@ crd_status crd_tally_create(int64_t slices, int64_t threshold_count, crd_tally *
     CRD_TRY(crd_alloc(CRD_CUBE_BINS, sizeof *tally->cubes, "the sums", &tally->cubes));
     CRD_TRY(crd_alloc(threshold_count + 1, sizeof *tally->thresholds, "the sums", &tally->thresholds));
     CRD_TRY(crd_alloc(slices, sizeof *tally->slice, "the sums of the slices", &tally->slice));
+    if (class_count > 2) {
+        CRD_TRY(crd_alloc(slices, sizeof *tally->slice_classes, "the sums of the slices", &tally->slice_classes));
+    }
     *out = tally;
     tally = NULL;
 done:
@@ -30,6 +33,7 @@ void crd_tally_free(crd_tally **pointer)
     crd_free(&tally->cubes);
     crd_free(&tally->thresholds);
     crd_free(&tally->slice);
+    crd_free(&tally->slice_classes);
     crd_free(pointer);
 }
 
@@ -88,6 +92,10 @@ void crd_tally_merge(crd_tally *into, const crd_tally *from)
     add_all(into->bins[0], from->bins[0], 2 * CRD_MEASURE_BINS);
     add_all(into->cubes[0], from->cubes[0], 4 * CRD_CUBE_BINS);
     add_all(into->thresholds[0], from->thresholds[0], 4 * from->threshold_count);
+    add_all(into->confusion[0], from->confusion[0], CRD_CLASSES_MAX * CRD_CLASSES_MAX);
+    if (from->slice_classes != NULL) {
+        add_all(into->slice_classes[0][0], from->slice_classes[0][0], from->slices * 2 * CRD_CLASSES_MAX);
+    }
     for (int64_t z = 0; z < from->slices; z++) {
         add_counts(&into->slice[z].counts, &from->slice[z].counts);
         into->slice[z].sum += from->slice[z].sum;

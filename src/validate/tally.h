@@ -4,6 +4,7 @@
 #define CRD_VALIDATE_TALLY_H
 
 #include "base/error.h"
+#include "credence/model.h"
 #include "validate/fixed.h"
 
 enum {
@@ -32,10 +33,12 @@ typedef struct crd_tally {
     crd_wide sum, square; /* of the uncertainty */
     uint32_t least, most; /* of the stored uncertainty, as bits of a float: least > most where there is none */
     crd_wide brier, nll;
+    int64_t confusion[CRD_CLASSES_MAX][CRD_CLASSES_MAX]; /* more than two classes: voxels by label and segmentation */
     struct {
         int64_t count;
-        crd_wide excess;                    /* confidence above one half */
-    } reliability[4][CRD_RELIABILITY_BINS]; /* by segmentation | label << 1 */
+        crd_wide excess;                    /* confidence above one over the number of classes */
+    } reliability[4][CRD_RELIABILITY_BINS]; /* by segmentation | label << 1; of more than two classes by right << 1 | 1
+                                             */
     struct {
         int64_t pairs;
         crd_wide product, sum;
@@ -52,13 +55,15 @@ typedef struct crd_tally {
         crd_wide sum;
     } distance[CRD_DISTANCES];
 
-    int64_t (*bins)[2];       /* CRD_MEASURE_BINS: right, wrong */
-    int64_t (*cubes)[4];      /* CRD_CUBE_BINS: accurate << 1 | uncertain */
-    int64_t (*thresholds)[4]; /* the same for each threshold of the curve */
-    crd_slice_tally *slice;   /* slices */
+    int64_t (*bins)[2];                           /* CRD_MEASURE_BINS: right, wrong */
+    int64_t (*cubes)[4];                          /* CRD_CUBE_BINS: accurate << 1 | uncertain */
+    int64_t (*thresholds)[4];                     /* the same for each threshold of the curve */
+    crd_slice_tally *slice;                       /* slices */
+    int64_t (*slice_classes)[2][CRD_CLASSES_MAX]; /* slices: voxels of each class in the label, in the segmentation */
 } crd_tally;
 
-crd_status crd_tally_create(int64_t slices, int64_t threshold_count, crd_tally **out);
+/* Room for what more than two classes need is made where there are such. */
+crd_status crd_tally_create(int64_t slices, int64_t threshold_count, int class_count, crd_tally **out);
 void crd_tally_free(crd_tally **tally);
 void crd_tally_merge(crd_tally *into, const crd_tally *from);
 

@@ -42,7 +42,8 @@ static crd_status do_part(crd_team *team, int64_t item, int worker)
     if (!m->ready) {
         m->ready = true; /* whatever was opened is closed at the end, even if the rest failed */
         CRD_PASS(crd_input_reader_open(sweep->inputs, &m->reader));
-        CRD_PASS(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &m->tally));
+        CRD_PASS(
+            crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, sweep->inputs->class_count, &m->tally));
         CRD_PASS(team->work->begin(sweep, &m->room));
     }
     CRD_PASS(team->work->part(sweep, &part, &m->reader, m->room, m->tally));

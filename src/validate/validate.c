@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/settings/whole.h"
 #include "run/paths.h"
 #include "run/read.h"
 #include "validate/figures.h"
@@ -40,7 +41,7 @@ static crd_status measure(const crd_validate_options *options, crd_sweep *sweep,
     crd_tally *tally = NULL;
     bool from_manifest;
     CRD_TRY(find_threshold(options, sweep, &from_manifest));
-    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, &tally));
+    CRD_TRY(crd_tally_create(sweep->inputs->shape[0], sweep->threshold_count, sweep->inputs->class_count, &tally));
     CRD_TRY(crd_sweep_run(sweep, tally));
     if (tally->counts.voxels == 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "no voxel of %s is labelled and inside the mask: there is nothing to validate",
@@ -88,7 +89,7 @@ done:
     return status;
 }
 
-crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
+static crd_status validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
 {
     crd_status status = CRD_OK;
     crd_validation *v = NULL;
@@ -125,6 +126,15 @@ done:
     crd_validation_free(&v);
     crd_inputs_close(&inputs);
     crd_pool_free(&sweep.pool);
+    return status;
+}
+
+crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out)
+{
+    crd_validate_options whole;
+    CRD_PASS(crd_settings_whole(&crd_validate_settings, options, &whole));
+    const crd_status status = validate(&whole, monitor, out);
+    crd_settings_whole_free(&crd_validate_settings, options, &whole);
     return status;
 }
 

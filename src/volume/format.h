@@ -28,6 +28,8 @@ struct crd_volume {
     bool in_place;          /* while writing: under its own name from the beginning, and stays without a commit */
     bool over;              /* while writing: see crd_volume_create_over */
     bool staged;            /* while writing: see crd_volume_stage */
+    bool lent;              /* its path opens it: see volume/views/lent.h */
+    crd_volume *next_lent;  /* of those */
     bool committed;
     bool failed; /* a write went wrong: there is nothing to commit */
     void *state; /* the format's own */

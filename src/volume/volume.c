@@ -14,6 +14,7 @@
 #include "volume/format.h"
 #include "volume/types.h"
 #include "volume/units.h"
+#include "volume/views/lent.h"
 
 static const size_t default_cache = (size_t)256 << 20;
 static const crd_volume_options no_options;
@@ -106,6 +107,12 @@ static crd_status open_volume(const char *path, const crd_volume_options *option
     crd_volume *volume = NULL;
     *out = NULL;
     if (options == NULL) options = &no_options;
+    CRD_TRY(crd_lent_open(path, &volume));
+    if (volume != NULL) {
+        CRD_TRY(settle_info(volume, options, monitor));
+        *out = volume;
+        return CRD_OK;
+    }
     CRD_TRY(volume_new(path, false, options, &volume));
     CRD_TRY(keep_options(volume, options));
     if (other != NULL) {
@@ -386,6 +393,7 @@ void crd_volume_close(crd_volume **volume)
 {
     crd_volume *v = *volume;
     if (v == NULL) return;
+    if (v->lent) crd_lent_end(v);
     if (v->format != NULL && v->format->close != NULL) v->format->close(v);
     if (v->write_path != NULL && !v->committed && !v->in_place && !v->staged) {
         if (v->format != NULL && v->format->folder) {

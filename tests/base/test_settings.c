@@ -421,7 +421,7 @@ static const char train_result[] =
     "valid-fraction classes class-names foreground ignore mask norm spacing kind filters groups prior prior-std "
     "prior-narrow prior-share estimator "
     "chunk step batch lr "
-    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces valid-samples "
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces no-intervals valid-samples "
     "keep "
     "seed";
 

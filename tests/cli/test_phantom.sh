@@ -22,6 +22,16 @@ s = json.load(open(sys.argv[1]))["settings"]
 print(s["fraction"], s["contrast"], "grain-size" in s, "void-size" in s)' "$folder/weld/phantom.json")" '0.18 0.3 False True'
 run info --json "$folder/weld/truth.raw"; expect 0; same "$(json 'd["min"], d["max"], d["type"]')" '0 1 u8'
 
+# Three phases: values 0, 1 and 2, and two thresholds.
+run phantom electrode -o "$folder/electrode" "${shape[@]}" --format npy --seed 2
+expect 0; out 'label value 2 +1[0-9.]+ % of the voxels are binder'; out 'best thresholds .* and [0-9]+'
+run phantom electrode -o "$folder/electrode" "${shape[@]}" --format npy --seed 2 --json --binder-fraction 0.1
+expect 0; same "$(json '[c["name"] for c in d["classes"]], abs(d["classes"][2]["fraction"] - 0.1) < 0.02, len(d["thresholds"])')" \
+    "['pore', 'particle', 'binder'] True 2"
+run info --json "$folder/electrode/truth.npy"; expect 0; same "$(json 'd["min"], d["max"], d["type"]')" '0 2 u8'
+run phantom weld -o "$folder/x" --binder-grey 0.4; expect 2; err '--binder-grey has no meaning for weld'
+run phantom electrode -o "$folder/x" --void-size 4; expect 2; err '--void-size has no meaning for electrode'
+
 # A suffix names the format as well, and is what the files get.
 for suffix in .TIF h5 nhdr mhd ome-zarr $("$CREDENCE_PROGRAM" --version | grep -q 'NIfTI volumes: yes' && echo nii.gz); do
     name=$(echo "${suffix#.}" | tr 'A-Z-' 'a-z.')
@@ -55,8 +65,8 @@ same "$(sort -u "$folder/one/label.raw" "$folder/one/scan.npy.json")" mine
 mkdir "$folder/own"; echo '{}' >"$folder/own/phantom.json"
 run phantom weld -o "$folder/own" "${shape[@]}" -q; expect 1; err 'phantom.json is there already and describes no phantom'
 
-run phantom;                                     expect 2; err 'graphite\|weld'
-run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite or weld"
+run phantom;                                     expect 2; err 'graphite\|weld\|electrode'
+run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite, weld or electrode"
 run phantom graphite;                            expect 2; err '--output'
 run phantom weld -o "$folder/x" --grain-size 9;  expect 2; err '--grain-size has no meaning for weld'
 run phantom graphite -o "$folder/x" --noise 2;   expect 2; err '--noise must lie between 0'

@@ -213,6 +213,24 @@ shutil.copytree(path("a"), path("c"))
 for hostile in (report("hostile.html", path("a"), "--scan", scan), report("hostile2.html", path("a"), path("c"))):
     check(tag in hostile.text, "what the manifest says isn't shown")
 
+# Three classes: their colours, their shares with intervals, and what was taken for what.
+check(run("phantom", "electrode", "-o", path("e"), "--shape", "24,40,52", "--format", "npy", "-q").returncode == 0, "electrode")
+for name, kind in (("k", "bcnn"), ("l", "mcdn")):
+    run_folder.make_classes(path(name), path("e/scan.npy"), path("e/truth.npy"), ["pore", "<particle>", "binder"], [0, 1, 2], kind=kind)
+page = report("classes.html", path("k"), "--label", path("e/truth.npy"))
+words = " ".join(page.words)
+for part in ("<particle>", "their 90 % interval", "What was taken for what", "Mean Dice of the classes", "not labelled",
+             "class whose mean probability is the largest", "Volume fraction over the samples: binder"):
+    check(part in words, f"classes.html says '{part}'")
+matrix = json.load(open(path("k/validation.json")))["confusion"]
+for row in matrix:
+    for count in row:
+        check(f"{count:.0f}" in words, f"classes.html has the count {count}")
+check("Volume fraction, segmentation" not in words, "what only two classes have isn't there")
+page = report("classes2.html", path("k"), path("l"), "--label", path("e/truth.npy"))
+check(" ".join(page.words).count("What was taken for what") == 1, "one heading for both matrices")
+report("classes3.html", path("k"))
+
 # A constant map, one slice, odd numbers in the manifest: a page all the same.
 os.makedirs(path("flat"))
 np.save(path("flat/x_prob.npy"), np.full((1, 9, 7), 0.25, "f4"))

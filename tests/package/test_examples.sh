@@ -10,7 +10,7 @@ export LD_LIBRARY_PATH
 cd "$folder"
 for source in "$CREDENCE_SOURCE"/examples/*.c; do
     # shellcheck disable=SC2046 # flags are separate words
-    cc -std=c11 -Wall -Wextra -Werror "$source" -o "$(basename "$source" .c)" $(pkg-config --cflags --libs credence)
+    cc -std=c11 -Wall -Wextra -Werror "$source" -o "$(basename "$source" .c)" $(pkg-config --cflags --libs credence) -lm
     [ "$(wc -l <"$source")" -le 60 ] || fail "$source has become too long for an example"
 done
 
@@ -21,3 +21,16 @@ grep -qE '^volume fraction 0\.[0-9]{4}; a third ' said || fail "the example said
 [ -s run/scan_unc.npy ] || fail "the example wrote no uncertainty"
 if ./predict model.h5 absent.npy run2 >said 2>log; then fail "a missing scan went unnoticed"; fi
 grep -q '^predict: absent.npy' log || fail "the example said: $(cat log)"
+
+# From memory and into memory; and box by box, against the volume of a run folder.
+./segment_array model.h5 >said 2>log || fail "$(cat log)"
+grep -qE '^volume fraction [01]\.[0-9]{4}; slice 12:$' said || fail "the example said: $(cat said)"
+[ "$(grep -cE '^[#.]{32}$' said)" = 16 ] || fail "the example drew: $(cat said)"
+if ./segment_array absent.h5 >said 2>log; then fail "a missing model went unnoticed"; fi
+grep -q '^segment_array: absent.h5' log || fail "the example said: $(cat log)"
+"$CREDENCE_BUILD/credence" predict --model model.h5 --scan phantom/scan.npy -o own --format npy --quiet
+./own_sink model.h5 phantom/scan.npy >said 2>log || fail "$(cat log)"
+# The file's last 16*24*24 floats are its voxels: the place of the largest.
+place=$(tail -c $((16 * 24 * 24 * 4)) own/scan_unc.npy | od -An -v -t f4 -w4 |
+    awk '$1 + 0 > most { most = $1 + 0; at = NR - 1 } END { printf "%d,%d,%d", at / 576, at / 24 % 24, at % 24 }')
+[ "$(cat said)" = "least sure at $place" ] || fail "the example said $(cat said), the run folder $place"

@@ -9,9 +9,9 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
     grep -rnE '^ *#include "' src "${code[@]}" | awk -F: '
         BEGIN {
             split("credence build_config.h 0 base 1 draw 2 volume 3 phantom chunk 4 run 5 net ops backend bayes 6 " \
-                  "predict train dist 7 validate measure surface propagate 8 report 9", words, " ")
+                  "predict train dist 7 validate measure surface propagate 8 report 9 view 10", words, " ")
             for (i = 1; i in words; i++)
-                if (words[i] ~ /^[0-9]$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }
+                if (words[i] ~ /^[0-9]+$/) { for (name in waiting) level[name] = words[i]; split("", waiting) }
                 else waiting[words[i]]
         }
         {
@@ -21,7 +21,7 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
             if (n == 1 && !(included[1] in level)) next # a neighbour in the same folder
             if (!(path[2] in level) || !(included[1] in level))
                 print $1 ":" $2 ": the order of folders in this test does not know " path[2] " or " included[1]
-            else if (level[included[1]] > level[path[2]])
+            else if (level[included[1]] + 0 > level[path[2]] + 0)
                 print $1 ":" $2 ": src/" path[2] " comes before src/" included[1] " and must not include it"
         }'
     grep -rnE '^ *#include ".*/' cli "${code[@]}" | grep -v '"credence/' |

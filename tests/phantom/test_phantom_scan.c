@@ -205,11 +205,11 @@ static void test_blur_keeps_the_mean_and_smooths(void)
 static double blurred(const crd_scene *scene, double deviation, int64_t z, int64_t y, int64_t x, float *space)
 {
     enum { R = 3, N = 2 * R + 1 };
-    float truth[N * N], label[N * N], grey[N * N];
+    float truth[2][N * N], label[2][N * N], grey[N * N];
     double sum = 0, weights = 0;
     for (int k = -R; k <= R; k++) {
         const crd_window window = {.z = z + k, .y0 = y - R, .x0 = x - R, .rows = N, .columns = N};
-        crd_scene_look(scene, &window, space, &(crd_view){truth, label, grey});
+        crd_scene_look(scene, &window, space, &(crd_view){{truth[0], truth[1]}, {label[0], label[1]}, grey});
         for (int i = 0; i < N * N; i++) {
             const int j = i / N - R, l = i % N - R;
             const double w = exp(-0.5 * (k * k + j * j + l * l) / (deviation * deviation));
@@ -226,7 +226,7 @@ static void test_scan_is_the_blurred_scene_without_seams(void)
 {
     static const int64_t zs[] = {0, 5, 11}, ys[] = {0, 63, 127, 128, 139},
                          xs[] = {0, 1, 125, 126, 127, 128, 129, 130, 149};
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < CRD_PHANTOM_KINDS; kind++) {
         crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 12, 140, 150);
         phantom p;
         crd_scene scene;

@@ -74,11 +74,11 @@ static crd_status figures_text(crd_sweep sweep, const int64_t (*parts)[2], int c
     crd_status status = CRD_OK;
     crd_tally *all = NULL, *part = NULL;
     crd_validation *figures = NULL;
-    CRD_TRY(crd_tally_create(DEPTH, 0, &all));
+    CRD_TRY(crd_tally_create(DEPTH, 0, 2, &all));
     for (int i = 0; i < count; i++) {
         sweep.first = parts[i][0];
         sweep.last = parts[i][1];
-        CRD_TRY(crd_tally_create(DEPTH, 0, &part));
+        CRD_TRY(crd_tally_create(DEPTH, 0, 2, &part));
         CRD_TRY(crd_sweep_run(&sweep, part));
         CRD_TRY(crd_sweep_distance(&sweep, part));
         crd_tally_merge(all, part);
@@ -312,7 +312,7 @@ static void test_distances(void)
         crd_sweep sweep = sweep_of(&inputs, pool);
         sweep.last = DEEP;
         sweep.rows = crd_rows_all[path];
-        CHECK_OK(crd_tally_create(DEEP, 0, &tally));
+        CHECK_OK(crd_tally_create(DEEP, 0, 2, &tally));
         CHECK_OK(crd_sweep_distance(&sweep, tally));
         for (int d = 0; d < CRD_DISTANCES; d++) {
             CHECK(tally->distance[d].count == expected[d]);

@@ -134,9 +134,6 @@ static crd_status plan_path(const crd_device_settings *settings, const crd_predi
 {
     PASS(path_of(settings, path));
     path->precision = cuda_precision_of(settings, plan->net->filters, false);
-    // Parts of chunks are held against whole ones to the bit on sm80; Hopper's kernels can compute them, but wait for
-    // that comparison (tests/cuda/test_cuda_crop.c) unless they are asked for.
-    if (plan->keep[0] > 0 && !asks_for(settings, "sm90")) path->hopper = false;
     return CRD_OK;
 }
 

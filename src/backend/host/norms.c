@@ -1,5 +1,5 @@
-/* Statistics of norms on the CPU: the pieces side by side, the encoder once, then one walk through the decoder a
- * sample. */
+/* Statistics of norms on the CPU: the pieces side by side; for every network the encoder once, then one walk through
+ * the decoder a sample. */
 #include "backend/host/norms.h"
 
 #include <string.h>
@@ -63,6 +63,25 @@ static crd_status after_layer(void *context)
     return crd_advance(l->monitor, "measuring the norms", "layers", ++l->done, l->all, NULL);
 }
 
+/* Of one network: its encoder's are the same for all its samples. */
+static crd_status measure_turn(const crd_predictor_plan *plan, crd_host_draws *draws, int64_t turn, walkers *w,
+                               const crd_layer_watch *watch, crd_moments *moments)
+{
+    const int64_t count = crd_net_moments(plan->net), members = crd_plan_members(plan);
+    const crd_moments *first = moments + turn * count;
+    CRD_PASS(crd_engines_measure_encoder(w->engines, w->count, crd_host_draws_encoder(draws, turn), w->inputs, watch,
+                                         moments + turn * count));
+    for (int64_t s = turn + members; s < plan->samples; s += members) {
+        memcpy(moments + s * count, first, (size_t)count * sizeof *moments);
+    }
+    for (int64_t s = turn; s < plan->samples; s += members) {
+        const crd_host_sample sample = crd_host_draws_sample(draws, s, 0);
+        CRD_PASS(crd_engines_measure_decoder(w->engines, w->count, sample.decoder, sample.masks, watch,
+                                             moments + s * count));
+    }
+    return CRD_OK;
+}
+
 crd_status crd_host_measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                   const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
@@ -72,19 +91,16 @@ crd_status crd_host_measure_norms(const crd_device_settings *settings, const crd
     crd_host_draws *draws = NULL;
     walkers w = {0};
     const int64_t count = crd_net_moments(plan->net), encoder = plan->net->decoder;
-    listening l = {monitor, 0, encoder + plan->samples * (plan->net->head - encoder)};
+    const int64_t turns = crd_plan_turns(plan);
+    listening l = {monitor, 0, turns * encoder + plan->samples * (plan->net->head - encoder)};
     const crd_layer_watch watch = {after_layer, &l};
     CRD_TRY(crd_host_ops(settings, &ops));
     CRD_TRY(crd_pool_create(settings->threads, &pool));
     CRD_TRY(crd_host_draws_create(plan, pool, &draws));
     CRD_TRY(make_walkers(plan, pieces, ops, pool, &w));
     memset(moments, 0, (size_t)(count * plan->samples) * sizeof *moments);
-    CRD_TRY(crd_engines_measure_encoder(w.engines, w.count, crd_host_draws_encoder(draws), w.inputs, &watch, moments));
-    for (int64_t s = 1; s < plan->samples; s++) memcpy(moments + s * count, moments, (size_t)count * sizeof *moments);
-    for (int64_t s = 0; s < plan->samples; s++) {
-        const crd_host_sample sample = crd_host_draws_sample(draws, s, 0);
-        CRD_TRY(
-            crd_engines_measure_decoder(w.engines, w.count, sample.decoder, sample.masks, &watch, moments + s * count));
+    for (int64_t turn = 0; turn < turns; turn++) {
+        CRD_TRY(measure_turn(plan, draws, turn, &w, &watch, moments));
     }
 done:
     for (int i = 0; i < w.count; i++) crd_engine_free(&w.engines[i]);

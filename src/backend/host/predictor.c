@@ -1,5 +1,5 @@
-/* Prediction on the CPU: the encoder once per chunk, then one decoder pass per sample, then the summary over samples.
- * The queue is one deep: a chunk is computed when it is submitted. */
+/* Prediction on the CPU: for each network the encoder once per chunk, then one decoder pass per sample, then the
+ * summary over the samples of all. The queue is one deep: a chunk is computed when it is submitted. */
 #include "backend/host/predictor.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ crd_status crd_host_ops(const crd_device_settings *settings, const crd_ops **out
 /* What is kept of the skips pays from a few samples on. Level 1 takes three quarters of the memory. */
 static int keep_from(const crd_predictor_plan *plan)
 {
-    if (plan->samples < 4 || plan->memory_saving == CRD_MEMORY_SAVING_MOST) return 0;
+    if (crd_plan_samples_each(plan) < 4 || plan->memory_saving == CRD_MEMORY_SAVING_MOST) return 0;
     return 1 + plan->memory_saving;
 }
 
@@ -70,7 +70,8 @@ static crd_engine_plan engine_plan(const crd_predictor_plan *plan, const crd_ops
 
 static crd_status check_plan(const crd_predictor_plan *plan)
 {
-    if (plan->samples < 1 || plan->first_sample < 0 || plan->samples + plan->first_sample > INT32_MAX) {
+    if (plan->samples < 1 || plan->samples > INT32_MAX || plan->first_sample < 0 ||
+        plan->samples + plan->first_sample - 1 > UINT32_MAX) {
         return crd_fail(CRD_ERR_ARGUMENT, "the number of samples must lie in 1 .. %d, not %lld", (int)INT32_MAX,
                         (long long)plan->samples);
     }
@@ -301,14 +302,22 @@ static crd_status gather_probe(crd_predictor *predictor, const int64_t *probe, i
     return CRD_OK;
 }
 
+/* All samples of one network. */
+static void compute_turn(crd_predictor *predictor, int64_t turn, const float *input)
+{
+    const crd_predictor_plan *plan = &predictor->plan;
+    const int64_t own = turn * crd_net_moments(plan->net); /* of the encoder all its samples have the same */
+    crd_engine_freeze(predictor->engine, plan->moments != NULL ? plan->moments + own : NULL);
+    crd_engine_encode(predictor->engine, crd_host_draws_encoder(predictor->draws, turn), input);
+    for (int64_t s = turn; s < plan->samples; s += crd_plan_members(plan)) decode(predictor, s);
+}
+
 crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                      const int64_t *probe, int64_t probe_count)
 {
     const int64_t values = (SUMMARY_ROWS + predictor->plan.percentile_count) * predictor->values;
     predictor->chunk_number = chunk_number;
-    crd_engine_freeze(predictor->engine, predictor->plan.moments); /* of the encoder all samples have the same */
-    crd_engine_encode(predictor->engine, crd_host_draws_encoder(predictor->draws), input);
-    for (int64_t s = 0; s < predictor->plan.samples; s++) decode(predictor, s);
+    for (int64_t turn = 0; turn < crd_plan_turns(&predictor->plan); turn++) compute_turn(predictor, turn, input);
     const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));
     crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);

@@ -24,7 +24,8 @@ enum crd_purpose {
     CRD_PURPOSE_PHANTOM = 12,     /* phantoms; `layer` numbers the ingredient */
     CRD_PURPOSE_PIECES = 13,      /* places of the pieces that frozen norms are measured in; `layer` is the axis */
     CRD_PURPOSE_CERTIFICATE = 14, /* places on the borders of tiles; `layer` is the question */
-    CRD_PURPOSE_HELD_BACK = 18    /* blocks of labels that a training holds back; `layer` is the axis */
+    CRD_PURPOSE_HELD_BACK = 18,   /* blocks of labels that a training holds back; `layer` is the axis */
+    CRD_PURPOSE_MEMBER = 24       /* seeds of an ensemble's members */
 };
 
 typedef struct crd_stream { /* one sequence of random numbers, addressed by element */

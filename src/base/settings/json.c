@@ -214,6 +214,7 @@ static crd_status set_member(const crd_settings *table, void *options, cJSON *ob
         return crd_fail(CRD_ERR_ARGUMENT, "%s stands there twice", found.row->name);
     }
     if (given != NULL && given[found.row - table->rows]) return CRD_OK;
+    CRD_PASS(crd_setting_check_there(table, found.row, options));
     if (found.alias != NULL && cJSON_IsNumber(item)) {
         cJSON_SetNumberHelper(item, item->valuedouble + found.alias->add);
     }
@@ -346,6 +347,9 @@ static bool is_default(const crd_setting *row, const void *options)
     switch (row->kind) {
     case CRD_SETTING_FLAG:
         return !*(const bool *)field;
+    case CRD_SETTING_INT:
+        if (row->initial != NULL) (void)crd_parse_real(row->initial, strlen(row->initial), &initial);
+        return (double)*(const int64_t *)field == initial;
     case CRD_SETTING_REAL:
         if (row->initial != NULL) (void)crd_parse_real(row->initial, strlen(row->initial), &initial);
         return *(const double *)field == initial;
@@ -366,7 +370,8 @@ crd_status crd_settings_to_json(const crd_settings *table, const void *options, 
     cJSON *root = cJSON_CreateObject();
     *json = NULL;
     for (size_t i = 0; i < table->count && root != NULL; i++) {
-        if (table->rows[i].scope > widest || (table->rows[i].unsaid && is_default(&table->rows[i], options))) continue;
+        if (table->rows[i].scope > widest || !crd_setting_there(table, &table->rows[i], options)) continue;
+        if (table->rows[i].unsaid && is_default(&table->rows[i], options)) continue;
         cJSON *value = value_json(&table->rows[i], options);
         if (value != NULL && cJSON_AddItemToObject(root, table->rows[i].name, value)) continue;
         cJSON_Delete(value);

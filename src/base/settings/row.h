@@ -7,6 +7,20 @@
 #include "base/error.h"
 #include "credence/settings.h"
 
+/* Bytes of the field. */
+size_t crd_setting_bytes(crd_setting_kind kind);
+
+/* Has the struct, which may be that of an older program, room for the row? */
+static inline bool crd_setting_there(const crd_settings *table, const crd_setting *row, const void *options)
+{
+    if (table->size == 0) return true;
+    const size_t size = *(const size_t *)options;
+    return row->offset + crd_setting_bytes(row->kind) <= size && row->mark < size;
+}
+
+/* A sentence where it has none. */
+crd_status crd_setting_check_there(const crd_settings *table, const crd_setting *row, const void *options);
+
 /* The field of the row; the kind says what type lies there. */
 static inline void *crd_setting_field(const crd_setting *row, void *options)
 {

@@ -296,7 +296,7 @@ void crd_setting_clear(const crd_setting *row, void *options)
     }
 }
 
-static size_t field_bytes(crd_setting_kind kind)
+size_t crd_setting_bytes(crd_setting_kind kind)
 {
     static const size_t bytes[] = {
         [CRD_SETTING_FLAG] = sizeof(bool),           [CRD_SETTING_INT] = sizeof(int64_t),
@@ -308,16 +308,33 @@ static size_t field_bytes(crd_setting_kind kind)
     return bytes[kind];
 }
 
-crd_status crd_settings_default(const crd_settings *table, void *options)
+crd_status crd_setting_check_there(const crd_settings *table, const crd_setting *row, const void *options)
 {
+    if (crd_setting_there(table, row, options)) return CRD_OK;
+    return crd_fail(CRD_ERR_UNSUPPORTED,
+                    "%s: the calling program was built before credence had this option; build it again", row->name);
+}
+
+crd_status crd_settings_begin(const crd_settings *table, void *options, size_t size)
+{
+    if (table->size > 0) {
+        if (size > table->size) {
+            return crd_fail(CRD_ERR_UNSUPPORTED,
+                            "the calling program was built for a newer credence than this one (%s); install that",
+                            crd_version());
+        }
+        if (size < sizeof size) return crd_fail(CRD_ERR_ARGUMENT, "%zu bytes are no options of %s", size, table->title);
+        memset(options, 0, size);
+        *(size_t *)options = size;
+    }
     /* All fields are made empty first, so that a failure half-way leaves something that can be cleared. */
-    for (size_t i = 0; i < table->count; i++) {
-        memset(crd_setting_field(&table->rows[i], options), 0, field_bytes(table->rows[i].kind));
+    for (size_t i = 0; i < table->count && table->size == 0; i++) {
+        memset(crd_setting_field(&table->rows[i], options), 0, crd_setting_bytes(table->rows[i].kind));
         crd_setting_mark(&table->rows[i], options, false);
     }
     for (size_t i = 0; i < table->count; i++) {
         const crd_setting *row = &table->rows[i];
-        if (row->initial == NULL) continue;
+        if (row->initial == NULL || !crd_setting_there(table, row, options)) continue;
         const crd_status status = crd_setting_assign(row, options, row->initial);
         if (status != CRD_OK) {
             crd_settings_clear(table, options);
@@ -329,7 +346,9 @@ crd_status crd_settings_default(const crd_settings *table, void *options)
 
 void crd_settings_clear(const crd_settings *table, void *options)
 {
-    for (size_t i = 0; i < table->count; i++) crd_setting_clear(&table->rows[i], options);
+    for (size_t i = 0; i < table->count; i++) {
+        if (crd_setting_there(table, &table->rows[i], options)) crd_setting_clear(&table->rows[i], options);
+    }
 }
 
 crd_status crd_settings_set(const crd_settings *table, void *options, const char *name, const char *text)
@@ -338,6 +357,7 @@ crd_status crd_settings_set(const crd_settings *table, void *options, const char
     const char **names = NULL;
     const crd_setting *row = crd_settings_find(table, name);
     if (row != NULL) {
+        CRD_PASS(crd_setting_check_there(table, row, options));
         CRD_PASS(crd_setting_assign(row, options, text));
         crd_setting_mark(row, options, true);
         return CRD_OK;

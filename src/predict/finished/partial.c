@@ -250,6 +250,7 @@ crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
     CRD_ASSERT(slice->z >= request->box.origin[0] && slice->z < request->box.origin[0] + request->box.size[0]);
     for (int64_t i = 0; i < request->quantity_count; i++) {
         const int64_t bytes = slice_bytes(partial, i);
+        if (request->outlet != NULL && i != request->outputs[0].quantity) continue; /* only what seams are found in */
         CRD_PASS(crd_write_at(partial->files[i], request->quantities[i].name,
                               (slice->z - request->box.origin[0]) * bytes, slice->voxels[i], (size_t)bytes));
     }

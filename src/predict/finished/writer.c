@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/queue.h"
+#include "predict/outlet.h"
 
 struct crd_writer {
     const crd_request *request;
@@ -40,6 +41,7 @@ static crd_status write_slice(void *context, int64_t number, int thread)
     (void)thread;
     CRD_ASSERT(writer->waiting_count < writer->request->box.size[0]);
     CRD_PASS(crd_partial_write(writer->partial, slice));
+    if (writer->request->outlet != NULL) CRD_PASS(crd_outlet_put_slice(writer->request->outlet, slice));
     writer->waiting[writer->waiting_count] = slice->z;
     memcpy(writer->sums + writer->waiting_count * words, slice->sums, (size_t)words * sizeof(uint64_t));
     writer->waiting_count++;

@@ -16,9 +16,9 @@ typedef struct crd_slice {
 } crd_slice;
 
 /* Order of a slice's sums: these (of the probability p round(p * 2^32), and of the
- * doubt min(p, 1 - p) the same), then three per interval, then one per sample
+ * doubt min(p, 1 - p) and the spread p (1 - p) the same), then three per interval, then one per sample
  * where draws are shared. */
-enum { CRD_SUM_INSIDE, CRD_SUM_FOREGROUND, CRD_SUM_PROBABILITY, CRD_SUM_DOUBT, CRD_SUM_FIRST_INTERVAL };
+enum { CRD_SUM_INSIDE, CRD_SUM_FOREGROUND, CRD_SUM_PROBABILITY, CRD_SUM_DOUBT, CRD_SUM_SPREAD, CRD_SUM_FIRST_INTERVAL };
 /* Of an interval: sum of round(value * 2^32), smallest and largest value as the bits of a double. */
 enum { CRD_INTERVAL_SUM, CRD_INTERVAL_LEAST, CRD_INTERVAL_MOST, CRD_INTERVAL_WORDS };
 int64_t crd_slice_sums(const crd_request *request);

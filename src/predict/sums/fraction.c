@@ -79,7 +79,7 @@ static uint64_t bits_of(double value)
 enum { STRIPS = 16 };
 
 typedef struct strip_sums {
-    uint64_t within, foreground, sum, doubt;
+    uint64_t within, foreground, sum, doubt, spread;
     double least, most;
 } strip_sums;
 
@@ -120,6 +120,7 @@ static strip_sums count_voxels(const strip_work *work, int64_t begin, int64_t en
         sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
         sums.sum += counted * value;
         sums.doubt += counted * (value < rest ? value : rest);
+        sums.spread += counted * ((value * rest + (UINT64_C(1) << 31)) >> 32);
     }
     return sums;
 }
@@ -175,12 +176,13 @@ void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const ui
         .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
     crd_pool_run(pool, STRIPS, count_strip, &work);
     slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = slice->sums[CRD_SUM_PROBABILITY] = 0;
-    slice->sums[CRD_SUM_DOUBT] = 0;
+    slice->sums[CRD_SUM_DOUBT] = slice->sums[CRD_SUM_SPREAD] = 0;
     for (int i = 0; i < STRIPS; i++) {
         slice->sums[CRD_SUM_INSIDE] += work.sums[i].within;
         slice->sums[CRD_SUM_FOREGROUND] += work.sums[i].foreground;
         slice->sums[CRD_SUM_PROBABILITY] += work.sums[i].sum;
         slice->sums[CRD_SUM_DOUBT] += work.sums[i].doubt;
+        slice->sums[CRD_SUM_SPREAD] += work.sums[i].spread;
     }
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
@@ -201,6 +203,7 @@ void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, in
     sums[CRD_SUM_FOREGROUND] = counted.foreground;
     sums[CRD_SUM_PROBABILITY] = counted.sum;
     sums[CRD_SUM_DOUBT] = counted.doubt;
+    sums[CRD_SUM_SPREAD] = counted.spread;
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         uint64_t *words = interval_words(request, output, sums);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "predict/finished/volumes.h"
+#include "predict/outlet.h"
 #include "run/paths.h"
 #include "volume/array/flat.h"
 #include "volume/zarr/array.h"
@@ -74,6 +75,7 @@ static crd_status open_targets(crd_tile_files *files)
     crd_status status = CRD_OK;
     const crd_request *request = files->request;
     char *path = NULL, *partial = NULL;
+    if (request->outlet != NULL) return CRD_OK;
     for (int64_t i = 0; i < request->output_count; i++) {
         crd_volume_info info;
         CRD_TRY(name_output(request, files->folder, i, &path, &partial));
@@ -141,13 +143,14 @@ crd_status crd_tile_files_write(crd_tile_files *files, int64_t output, const crd
 {
     const target *t = &files->targets[output];
     crd_box place = *box;
+    if (files->request->outlet != NULL) return crd_outlet_put(files->request->outlet, output, box, voxels);
     for (int axis = 0; axis < 3; axis++) place.origin[axis] -= files->request->box.origin[axis];
     return t->volume != NULL ? crd_volume_write(t->volume, &place, voxels) : crd_flat_write(t->spool, &place, voxels);
 }
 
 crd_status crd_tile_files_sync(crd_tile_files *files)
 {
-    for (int64_t i = 0; i < files->request->output_count; i++) {
+    for (int64_t i = 0; i < files->request->output_count && files->request->outlet == NULL; i++) {
         const target *t = &files->targets[i];
         CRD_PASS(t->volume != NULL ? crd_volume_sync(t->volume) : crd_flat_sync(t->spool));
     }
@@ -167,6 +170,7 @@ crd_status crd_tile_files_commit(crd_tile_files *files, const double *ranges, co
 {
     const int64_t count = files->request->output_count;
     const crd_slices_source source = {.context = files, .read = read_spooled};
+    if (files->request->outlet != NULL) return CRD_OK;
     if (!staged(files->request)) {
         return crd_volumes_copy(files->request, &source, files->folder, monitor);
     }

@@ -1,7 +1,7 @@
 /* A run's volumes while tiles are finished: files of their final format in DIR/.partial, into which every tile is
  * written in its place, so that the end is a rename. A format that can't be written so (one that is packed in one
  * piece, or that libhdf5 writes) has a plain file of its voxels there, which is copied at the end; OME-Zarr grows under
- * its own name and can be looked at meanwhile. */
+ * its own name and can be looked at meanwhile. In a run without a folder tiles go to the request's outlet instead. */
 #ifndef CRD_PREDICT_TILES_FILES_H
 #define CRD_PREDICT_TILES_FILES_H
 

@@ -414,6 +414,11 @@ done:
     return status;
 }
 
+void crd_dataset_augment_by(crd_dataset *dataset, uint64_t seed)
+{
+    dataset->options.seed = seed;
+}
+
 int64_t crd_dataset_count(const crd_dataset *dataset)
 {
     return dataset->chunk_count;
@@ -543,11 +548,16 @@ int64_t crd_dataset_block_of(const crd_dataset *dataset, int64_t number)
     return dataset->places != NULL ? dataset->places[number].block : number;
 }
 
-int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number)
+int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number, crd_box *box)
 {
-    crd_box box;
+    crd_box found;
     const crd_box *core;
-    return find_chunk(dataset, number, &box, &core) - dataset->pairs;
+    return find_chunk(dataset, number, box != NULL ? box : &found, &core) - dataset->pairs;
+}
+
+void crd_dataset_hide(const crd_dataset *dataset, int64_t number, const crd_box *box, uint8_t *label)
+{
+    crd_blocks_hide(&dataset->hidden, dataset->pairs[number].source, box, label);
 }
 
 static crd_status read_chunk(crd_dataset *dataset, int64_t number, const crd_turn *turn, float *input, uint8_t *label,

@@ -48,6 +48,8 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
 crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from);
 /* The same data for another thread; it borrows the list of chunks, so `dataset` must outlive it. */
 crd_status crd_dataset_reopen(const crd_dataset *dataset, crd_dataset **out);
+/* Draws the augmentation from another seed from here on; what is held back stays as it is. */
+void crd_dataset_augment_by(crd_dataset *dataset, uint64_t seed);
 void crd_dataset_close(crd_dataset **dataset);
 
 /* What is held back. */
@@ -71,8 +73,10 @@ void crd_dataset_record(const crd_dataset *dataset, crd_training_record *record)
 /* Pieces of the scans, as they are: what a model carries for its norms. None where a scan is too small for one. */
 crd_status crd_dataset_pieces(const crd_dataset *dataset, int64_t step, crd_pieces *out);
 
-/* The number of the pair that a chunk is of. */
-int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number);
+/* The number of the pair that a chunk is of, and where it lies there; `box` may be NULL. */
+int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number, crd_box *box);
+/* Takes the labels away that are held back in a box of a pair, by its number. */
+void crd_dataset_hide(const crd_dataset *dataset, int64_t number, const crd_box *box, uint8_t *label);
 
 /* The block that a chunk looks at, where it looks at one; else a number of its own. */
 int64_t crd_dataset_block_of(const crd_dataset *dataset, int64_t number);

@@ -103,7 +103,9 @@ static double thread_seconds(void)
 static crd_status open_files(void *context, int thread)
 {
     crd_feeder *feeder = context;
-    return crd_dataset_reopen(feeder->plan.dataset, &feeder->readers[thread].dataset);
+    CRD_PASS(crd_dataset_reopen(feeder->plan.dataset, &feeder->readers[thread].dataset));
+    crd_dataset_augment_by(feeder->readers[thread].dataset, feeder->plan.seed);
+    return CRD_OK;
 }
 
 static crd_status read_example(void *context, int64_t index, int thread)

@@ -14,7 +14,7 @@ typedef struct crd_feeder_plan {
     int64_t readers;            /* threads */
     int64_t batch;
     int64_t chunk_voxels;
-    uint64_t seed;
+    uint64_t seed; /* of the order and of the augmentation */
     bool shuffle;
     int64_t first_step, end_step; /* steps are counted over all epochs, from 0 */
     int rank, size;               /* this process reads its crd_dist_part of every batch; size 0: all of it */

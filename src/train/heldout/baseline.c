@@ -99,7 +99,7 @@ crd_status crd_baseline_learn(const crd_dataset *dataset, int classes, const int
     CRD_TRY(crd_alloc(voxels, 1, "a chunk", &label));
     CRD_TRY(crd_dataset_reopen(dataset, &data));
     for (int64_t i = 0; i < used; i++) {
-        const int64_t number = i * chunks / used, scan = crd_dataset_scan_of(data, number);
+        const int64_t number = i * chunks / used, scan = crd_dataset_scan_of(data, number, NULL);
         if (scan != last) join_scan(b, own);
         last = scan;
         CRD_TRY(crd_dataset_read_plain(data, number, input, label, &labelled));

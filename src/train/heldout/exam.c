@@ -39,6 +39,7 @@ typedef struct sheet {
 typedef struct session {
     const crd_exam_plan *plan;
     crd_predict_options options;
+    int64_t samples;
     const crd_held_block *blocks[CRD_BLOCKS_MOST]; /* of the exam */
     int64_t block_count, begin, end;               /* those of this process */
     paper papers[CRD_BLOCKS_MOST];                 /* a scan each */
@@ -262,9 +263,12 @@ static crd_status plan_work(session *s)
         CRD_PASS(count_work(s, &work));
     }
     const double samples = floor(s->plan->work / work) - 1.0;
-    const int64_t most = s->options.samples;
-    const int64_t least = most < CRD_EXAM_SAMPLES_LEAST ? most : CRD_EXAM_SAMPLES_LEAST;
-    s->options.samples = samples >= (double)most ? most : samples <= (double)least ? least : (int64_t)samples;
+    const int64_t most = s->papers[0].request.samples, members = s->plan->model->info.members;
+    const int64_t enough = members > CRD_EXAM_SAMPLES_LEAST ? members : CRD_EXAM_SAMPLES_LEAST;
+    const int64_t least = most < enough ? most : enough;
+    s->samples = samples >= (double)most ? most : samples <= (double)least ? least : (int64_t)samples;
+    s->samples += (members - s->samples % members) % members; /* as many of each, where that isn't too many */
+    if (s->samples > most) s->samples = most;
     return CRD_OK;
 }
 
@@ -491,8 +495,8 @@ crd_status crd_exam_hold(const crd_exam_plan *plan, crd_exam *out)
     out->count = s->block_count;
     if (s->block_count == 0) goto done;
     CRD_TRY(plan_work(s));
-    out->samples = s->options.samples;
-    for (int64_t i = 0; i < s->paper_count; i++) s->papers[i].request.samples = s->options.samples;
+    out->samples = s->samples;
+    for (int64_t i = 0; i < s->paper_count; i++) s->papers[i].request.samples = s->samples;
     crd_dist_part(s->block_count, crd_dist_size(plan->dist), crd_dist_rank(plan->dist), &s->begin, &s->end);
     CRD_TRY(answer_together(s, out));
 done:

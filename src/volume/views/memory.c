@@ -3,11 +3,13 @@
 
 #include "base/memory.h"
 #include "volume/types.h"
+#include "volume/views/lent.h"
 #include "volume/views/view.h"
 
 typedef struct memory {
     const char *voxels;
     int64_t strides[3];
+    bool swapped; /* the other byte order */
 } memory;
 
 static crd_status memory_read(crd_volume *volume, const crd_box *box, void *voxels)
@@ -31,6 +33,7 @@ static crd_status memory_read(crd_volume *volume, const crd_box *box, void *voxe
             } else {
                 crd_gather(size, row, places, count[2], out);
             }
+            if (m->swapped) crd_swap_bytes(out, count[2], size);
             out += row_bytes;
         }
     }
@@ -42,7 +45,9 @@ done:
 static crd_status memory_open_again(const crd_volume *volume, crd_volume **out)
 {
     const memory *m = volume->state;
-    return crd_view_memory(m->voxels, &volume->info, m->strides, volume->path, out);
+    CRD_PASS(crd_view_memory(m->voxels, &volume->info, m->strides, volume->path, out));
+    ((memory *)(*out)->state)->swapped = m->swapped;
+    return CRD_OK;
 }
 
 static void memory_reverse_axes(crd_volume *volume)
@@ -76,4 +81,40 @@ crd_status crd_view_memory(const void *voxels, const crd_volume_info *info, cons
     memcpy(m->strides, strides != NULL ? strides : packed, sizeof m->strides);
     (*out)->z_fastest = llabs(m->strides[0]) < llabs(m->strides[2]);
     return CRD_OK;
+}
+
+/* Whether all voxels lie within what a pointer can reach. */
+static crd_status check_strides(const crd_volume_info *info, const int64_t *strides)
+{
+    int64_t reach = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t along;
+        if (strides[axis] == INT64_MIN || info->shape[axis] < 1 ||
+            crd_product(llabs(strides[axis]), info->shape[axis], 1, &along) != CRD_OK || along > INT64_MAX - reach) {
+            return crd_fail(CRD_ERR_ARGUMENT, "an array of that shape can't have a stride of %lld bytes along %c",
+                            (long long)strides[axis], "zyx"[axis]);
+        }
+        reach += along;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_volume_from_memory(const void *voxels, const crd_volume_info *info, const int64_t *strides,
+                                  bool big_endian, const char *name, crd_volume **out)
+{
+    crd_status status = CRD_OK;
+    crd_volume *volume = NULL;
+    char *path = NULL;
+    *out = NULL;
+    if (strides != NULL) CRD_PASS(check_strides(info, strides));
+    CRD_TRY(crd_lent_path(name, &path));
+    CRD_TRY(crd_view_memory(voxels, info, strides, path, &volume));
+    ((memory *)volume->state)->swapped = big_endian != (bool)CRD_BIG_ENDIAN;
+    CRD_TRY(crd_lend(volume));
+    *out = volume;
+    volume = NULL;
+done:
+    crd_volume_close(&volume);
+    crd_free(&path);
+    return status;
 }

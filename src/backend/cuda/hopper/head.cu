@@ -23,6 +23,7 @@ struct HeadParameters {
     long point_stride;
     float inverse_temperature;
     float *probability;
+    int apart;
     Place at; // of the output's first voxel in the input
     Extent size;
     Open open;
@@ -65,7 +66,7 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
     float sums[12]; // [plane][group of rows][row]
 #pragma unroll
     for (int i = 0; i < 12; i++) sums[i] = 0.0f;
-    float *out = p.probability + ((long)sample * p.size.depth + first) * p.size.height * p.size.width +
+    float *out = p.probability + ((long)sample * p.apart * p.size.depth + first) * p.size.height * p.size.width +
                  (long)y * p.size.width + x;
     int out_plane = first;
     auto store = [&]() {
@@ -131,6 +132,7 @@ template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a
     p.point_stride = a.point_stride;
     p.inverse_temperature = a.inverse_temperature;
     p.probability = a.probability;
+    p.apart = a.apart;
     p.size = a.conv.size;
     p.open = a.conv.open;
     p.planes = planes_of(a.conv.size, a.conv.open);

@@ -42,6 +42,7 @@ struct HopperHeadArguments {
     long point_stride;
     float inverse_temperature;
     float *probability;
+    int apart;
 };
 template <typename T>
 crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);

@@ -57,7 +57,8 @@ struct HeadArguments {
     const float *point; // [samples]: weight and bias of the last 1x1x1 convolution, `point_stride` floats apart
     long point_stride;
     float inverse_temperature;
-    float *probability; // [samples][voxels]
+    float *probability; // [samples][voxels], the samples `apart` times their voxels apart
+    int apart;
     Extent size;
 };
 // Tiles of the float32 path, whatever the convolution.

@@ -76,7 +76,7 @@ __global__ void head_plain_kernel(const __grid_constant__ HeadArguments p)
     }
     const float logit =
         (p.point[sample * p.point_stride] * relu(total) + p.point[sample * p.point_stride + 1]) * p.inverse_temperature;
-    p.probability[sample * p.size.voxels() + voxel] = sigmoid(logit);
+    p.probability[sample * p.apart * p.size.voxels() + voxel] = sigmoid(logit);
 }
 
 // Sums of a finished tensor, and of its products with `values` (itself where NULL), 4096 voxels a block: the tiles of

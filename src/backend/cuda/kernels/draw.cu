@@ -9,8 +9,8 @@ __global__ void draw_kernel(DrawArguments p)
 {
     const long block = (long)blockIdx.x * blockDim.x + threadIdx.x;
     if (4 * block >= p.count) return;
-    uint32_t words[4] = {(uint32_t)block, p.layer << 16 | CRD_PURPOSE_WEIGHT_NOISE, p.first_sample + blockIdx.y,
-                         p.example};
+    uint32_t words[4] = {(uint32_t)block, p.layer << 16 | CRD_PURPOSE_WEIGHT_NOISE,
+                         p.first_sample + blockIdx.y * p.apart, p.example};
     crd_philox_inline((uint32_t)p.seed, (uint32_t)(p.seed >> 32), words);
     for (int i = 0; i < 4 && 4 * block + i < p.count; i++) {
         const long at = 4 * block + i;

@@ -10,7 +10,8 @@ __global__ __launch_bounds__(HeadTile::THREADS, 3) void head_kernel(const __grid
     const int sample = blockIdx.z;
     const float weight = p.point[sample * p.point_stride], offset = p.point[sample * p.point_stride + 1];
     head_finish(p, origin, share, [&](long voxel, float value) {
-        p.probability[voxel] = sigmoid((weight * value + offset) * p.inverse_temperature);
+        const long beyond = (long)sample * (p.apart - 1) * p.size.voxels();
+        p.probability[voxel + beyond] = sigmoid((weight * value + offset) * p.inverse_temperature);
     });
 }
 

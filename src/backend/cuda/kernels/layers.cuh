@@ -110,13 +110,14 @@ struct PoolPartArguments {
 };
 template <typename T> crd_status pool_launch(const PoolPartArguments &arguments, cudaStream_t stream);
 
-// One Bayesian layer's kernels: loc + sigma * eps, the same bits as on the CPU. kernels: [samples], `stride` apart.
+// One Bayesian layer's kernels: loc + sigma * eps, the same bits as on the CPU. kernels: [samples], `stride` apart; the
+// samples' numbers are `apart`.
 struct DrawArguments {
     const float *loc, *rho;
     float *kernels;
     long stride, count;
     uint64_t seed;
-    uint32_t layer, first_sample, example;
+    uint32_t layer, first_sample, apart, example;
 };
 crd_status draw_launch(const DrawArguments &arguments, int samples, cudaStream_t stream);
 

@@ -50,7 +50,7 @@ template <typename T, int WIDTH> __global__ __launch_bounds__(THREADS) void soft
     float x[WIDTH];
     load_head<T, WIDTH>(static_cast<const T *>(p.y) + (sample * p.voxels + voxel) * HEAD_WIDTH, x);
     const Softmax<WIDTH> s(point, x, p.classes, p.inverse_temperature);
-    float *to = p.probability + (long)sample * p.classes * p.voxels + voxel;
+    float *to = p.probability + (long)sample * p.apart * p.classes * p.voxels + voxel;
 #pragma unroll
     for (int c = 0; c < WIDTH; c++)
         if (c < p.classes) to[c * p.voxels] = s.power[c] / s.sum + s.unsound;

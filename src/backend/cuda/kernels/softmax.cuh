@@ -29,7 +29,8 @@ struct SoftmaxArguments {
     long point_stride;
     int classes;
     float inverse_temperature;
-    float *probability; // [samples][classes][voxels]
+    float *probability; // [samples][classes][voxels], the samples `apart` times their values apart
+    int apart;
     long voxels;
 };
 template <typename T> crd_status softmax_launch(const SoftmaxArguments &arguments, int samples, cudaStream_t stream);

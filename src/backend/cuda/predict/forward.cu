@@ -46,7 +46,7 @@ template <typename T> crd_status Network<T>::fold(int layer, const Source &sourc
 template <typename T> Frozen Network<T>::frozen_at(int norm, int64_t first) const
 {
     if (!frozen()) return {};
-    return {moments_of(norm, first), measuring ? 0 : (long)crd_net_moments(net)};
+    return {moments_of(norm, first), measuring ? 0 : (long)(apart() * crd_net_moments(net))};
 }
 
 // The latent's mask, a sample's own, comes later than the norm.
@@ -208,11 +208,11 @@ template <typename T> crd_status Network<T>::encode(const float *chunk)
     for (int layer = 0; layer < net->decoder; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         if (row.source != CRD_SCAN) {
-            PASS(run(layer, {point(0), 0, 0}, 0, (int)room_of(layer)));
+            PASS(run(layer, {point(0), 0, 0}, turn, (int)room_of(layer)));
             continue;
         }
         PASS(read_scan(layer, chunk));
-        PASS(normalise(layer, 0, (int)room_of(layer)));
+        PASS(normalise(layer, turn, (int)room_of(layer)));
         PASS(mark(layer));
     }
     return CRD_OK;
@@ -236,7 +236,7 @@ template <typename T> crd_status Network<T>::wide_head(const Source &source, int
     PASS(points_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
                        point(net->point.bias[net->last]), classes, points, count, stream));
     PASS(softmax_launch<T>({head_y, points, (long)classes * (classes + 1), classes, plan.inverse_temperature,
-                            samples + first * classes * kept_voxels(), (long)kept_voxels()},
+                            samples + first * classes * kept_voxels(), (int)apart(), (long)kept_voxels()},
                            count, stream));
     return mark(net->head);
 }
@@ -262,12 +262,14 @@ template <typename T> crd_status Network<T>::head(const Source &source, int64_t 
                                           row.channels_out,
                                           extent_of(net->head),
                                           open_of(net->head)};
-            PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability}, count, stream));
+            PASS(hopper_head_launch<T>({conv, points, 2, plan.inverse_temperature, probability, (int)apart()}, count,
+                                       stream));
             return mark(net->head);
         }
     }
     PASS(head_launch<T>({x, (const uint2 *)packed, packed_count<T>(FOLD_HEAD, x.channels, row.channels_out),
-                         bias_classes, points, 2, plan.inverse_temperature, probability, extent_of(net->head)},
+                         bias_classes, points, 2, plan.inverse_temperature, probability, (int)apart(),
+                         extent_of(net->head)},
                         count, stream));
     return mark(net->head);
 }
@@ -277,7 +279,8 @@ template <typename T> crd_status Network<T>::decode(int64_t first, int count)
     const bool own = drawn();
     const bool kept = !plan.draws_per_chunk && !measuring; // all samples' draws, not only those at work
     const float *kernels = !own ? point(decoder) : kept ? draws + first * decoder_count() : draws;
-    const Source source = {kernels, own && !measuring ? (long)decoder_count() : 0, decoder};
+    const int64_t stride = !own || measuring ? 0 : (kept ? apart() : 1) * decoder_count();
+    const Source source = {kernels, (long)stride, decoder};
     const int latent = net->layers[net->decoder].source;
     const float *latent_mask = mask_of(latent, first);
     if (latent_mask != nullptr) {

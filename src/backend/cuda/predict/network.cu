@@ -86,7 +86,7 @@ static void raise(int64_t *most, int64_t value)
 
 template <typename T> void Network<T>::lay_out(Arena &arena)
 {
-    weights = arena.take<float>(net->model.total + net->point.total); // model layout, then point layout of the means
+    weights = arena.take<float>(turns() * weights_each());
     draws = arena.take<float>(drawn() ? draws_kept() * decoder_count() : 0);
     masks = arena.take<float>(plan.samples * net->mask_total);
     samples = arena.take<float>(measuring ? 0 : plan.samples * crd_net_planes(net) * kept_voxels());
@@ -131,16 +131,25 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     head_bias = arena.take<float>(wide() ? HEAD_WIDTH : 0);
 }
 
-template <typename T> crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to)
+template <typename T>
+crd_status Network<T>::draw(int64_t first, int64_t count, uint32_t example, float *to, int64_t stride)
 {
     for (int layer = net->decoder; layer <= net->last; layer++) {
         const crd_conv_layer &row = net->layers[layer];
         const long values = (long)row.kernel * row.kernel * row.kernel * row.channels_in * row.channels_out;
         PASS(draw_launch({parameter(net->model.kernel[layer]), parameter(net->model.rho[layer]),
-                          to + (net->point.kernel[layer] - decoder), (long)decoder_count(), values, plan.seed,
-                          (uint32_t)layer, (uint32_t)(plan.first_sample + first), example},
+                          to + (net->point.kernel[layer] - decoder), (long)stride, values, plan.seed, (uint32_t)layer,
+                          (uint32_t)(plan.first_sample + first), (uint32_t)apart(), example},
                          (int)count, stream));
     }
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::draw_all()
+{
+    for (turn = 0; turn < turns(); turn++)
+        PASS(draw(turn, own_samples(), 0, draws + turn * decoder_count(), apart() * decoder_count()));
+    turn = 0;
     return CRD_OK;
 }
 
@@ -169,10 +178,10 @@ template <typename T> crd_status Network<T>::upload_masks(uint32_t example)
     return CRD_OK;
 }
 
-template <typename T> crd_status Network<T>::upload_parameters()
+template <typename T> crd_status Network<T>::upload_turn(int64_t number, float *means)
 {
-    const auto means = host_array<float>(net->point.total);
-    CUDA_NEED(means);
+    const float *parameters = crd_plan_parameters(&plan, number);
+    float *to_weights = weights + number * weights_each();
     for (int i = 0; i < net->point.count; i++) { // the means, and all that is a point in both layouts
         const crd_parameter &to = net->point.parameters[i];
         for (int k = 0; k < net->model.count; k++) {
@@ -180,14 +189,23 @@ template <typename T> crd_status Network<T>::upload_parameters()
             const bool kernels =
                 to.role == CRD_ROLE_KERNEL && (from.role == CRD_ROLE_KERNEL || from.role == CRD_ROLE_LOC);
             if (from.layer == to.layer && (kernels || from.role == to.role)) {
-                memcpy(means.get() + to.offset, plan.parameters + from.offset, (size_t)to.count * sizeof(float));
+                memcpy(means + to.offset, parameters + from.offset, (size_t)to.count * sizeof(float));
             }
         }
     }
-    CUDA_PASS(cudaMemcpyAsync(weights, plan.parameters, (size_t)net->model.total * sizeof(float),
+    CUDA_PASS(cudaMemcpyAsync(to_weights, parameters, (size_t)net->model.total * sizeof(float), cudaMemcpyHostToDevice,
+                              stream));
+    CUDA_PASS(cudaMemcpyAsync(to_weights + net->model.total, means, (size_t)net->point.total * sizeof(float),
                               cudaMemcpyHostToDevice, stream));
-    CUDA_PASS(cudaMemcpyAsync(weights + net->model.total, means.get(), (size_t)net->point.total * sizeof(float),
-                              cudaMemcpyHostToDevice, stream));
+    CUDA_PASS(cudaStreamSynchronize(stream));
+    return CRD_OK;
+}
+
+template <typename T> crd_status Network<T>::upload_parameters()
+{
+    const auto means = host_array<float>(net->point.total);
+    CUDA_NEED(means);
+    for (int64_t number = 0; number < turns(); number++) PASS(upload_turn(number, means.get()));
     if (plan.moments != nullptr) {
         CUDA_PASS(cudaMemcpyAsync(moments, plan.moments,
                                   (size_t)(plan.samples * crd_net_moments(net)) * sizeof *moments,

@@ -1,6 +1,9 @@
 // One network on one GPU: its memory, and the order of its kernels. The encoder runs once per chunk; the decoder runs
 // for `together` samples in one launch of each kernel. What happens around it, queues and copies, is predictor.cu's.
 //
+// Networks of an ensemble share all of that and take turns: `turn` says whose weights are at work, and its samples are
+// those from number `turn` on, apart() apart.
+//
 // Or norms are measured (norms.cu): then `together` pieces are in one launch, of the encoder as of one sample's
 // decoder, and every norm is frozen at its moments over all of them before the next layer runs. The head isn't run.
 #ifndef CRD_CUDA_PREDICT_NETWORK_CUH
@@ -22,6 +25,7 @@ template <typename T> struct Network {
     crd_predictor_plan plan;
     const crd_net *net;
     bool measuring;
+    int64_t turn = 0;
     int64_t together, decoder;        // where it begins in the point layout
     crd_crop crop;                    // what each layer computes; the most of it until keep() is called
     bool hopper[CRD_LAYERS_MAX] = {}; // layers that have a kernel for this very GPU
@@ -51,6 +55,19 @@ template <typename T> struct Network {
     {
         return net->point.total - decoder;
     }
+    int64_t turns() const
+    {
+        return crd_plan_turns(&plan);
+    }
+    int64_t apart() const
+    {
+        return crd_plan_members(&plan);
+    }
+    // Samples of the network whose turn it is.
+    int64_t own_samples() const
+    {
+        return (plan.samples - turn + apart() - 1) / apart();
+    }
 
     // Voxels of a chunk, and of the part of it that is kept.
     int64_t chunk_voxels() const
@@ -67,11 +84,13 @@ template <typename T> struct Network {
     void keep(const crd_box &box);
     crd_status upload_parameters();
     crd_status upload_masks(uint32_t example);
-    // Kernels of samples first .. first + count - 1 of the plan; `to`: decoder_count() apart.
-    crd_status draw(int64_t first, int64_t count, uint32_t example, float *to);
+    // Kernels of `count` samples of the plan from `first` on, apart() apart; `to`: `stride` apart.
+    crd_status draw(int64_t first, int64_t count, uint32_t example, float *to, int64_t stride);
+    // All that are kept, of all networks.
+    crd_status draw_all();
 
-    // forward.cu: from a normalised chunk to the probabilities of all samples; or, measuring, from all pieces to the
-    // moments of norms: of the encoder's, and of the decoder's of sample `first`.
+    // forward.cu: from a normalised chunk to the probabilities of `count` samples from `first` on; or, measuring, from
+    // all pieces to the moments of norms: of the encoder's, and of the decoder's of sample `first`.
     crd_status encode(const float *chunk);
     crd_status decode(int64_t first, int count);
 
@@ -106,11 +125,16 @@ template <typename T> struct Network {
     Open open_of(int layer) const;
     const float *parameter(int64_t model_offset) const
     {
-        return weights + model_offset;
+        return weights + turn * weights_each() + model_offset;
     }
     const float *point(int64_t point_offset) const
     {
-        return weights + net->model.total + point_offset;
+        return weights + turn * weights_each() + net->model.total + point_offset;
+    }
+    // Model layout, then point layout of the means.
+    int64_t weights_each() const
+    {
+        return net->model.total + net->point.total;
     }
     bool frozen() const
     {
@@ -127,7 +151,7 @@ template <typename T> struct Network {
     }
     long mask_stride() const
     {
-        return measuring ? 0 : (long)net->mask_total;
+        return measuring ? 0 : (long)(apart() * net->mask_total);
     }
     int64_t draws_kept() const
     {
@@ -148,6 +172,7 @@ template <typename T> struct Network {
     int64_t packed_bytes(int layer) const;
     Sums sums_of(int layer) const;
     void take_node(Arena &arena, int layer, int64_t values, T *shared);
+    crd_status upload_turn(int64_t number, float *means);
     void draw_masks(uint32_t example, float *out) const;
     const float *mask_of(int layer, int64_t first) const;
     ConvInput input_of(int layer, int reader) const;

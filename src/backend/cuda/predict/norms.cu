@@ -1,4 +1,5 @@
-// Statistics of frozen norms on the GPU: the pieces side by side, the encoder once, then the decoder once a sample.
+// Statistics of frozen norms on the GPU: the pieces side by side; for every network the encoder once, then the decoder
+// once a sample.
 #include <string.h>
 
 #include "backend/cuda/predict/network.cuh"
@@ -59,15 +60,18 @@ template <typename T> struct Measurement {
         const int64_t samples = network.plan.samples, each = crd_net_moments(net);
         const size_t bytes = (size_t)(samples * each) * sizeof *moments;
         CUDA_PASS(cudaMemsetAsync(network.moments, 0, bytes, network.stream));
-        PASS(network.encode(input));
-        for (int64_t s = 0; s < samples; s++) {
-            if (network.drawn()) PASS(network.draw(s, 1, 0, network.draws));
-            PASS(network.decode(s, (int)pieces.count));
+        const int64_t apart = network.apart();
+        for (network.turn = 0; network.turn < network.turns(); network.turn++) {
+            PASS(network.encode(input));
+            for (int64_t s = network.turn; s < samples; s += apart) {
+                if (network.drawn()) PASS(network.draw(s, 1, 0, network.draws, 0));
+                PASS(network.decode(s, (int)pieces.count));
+            }
         }
         CUDA_PASS(cudaMemcpyAsync(moments, network.moments, bytes, cudaMemcpyDeviceToHost, network.stream));
         CUDA_PASS(cudaStreamSynchronize(network.stream));
         const size_t encoder = (size_t)(net->decoder * net->groups) * sizeof *moments;
-        for (int64_t s = 1; s < samples; s++) memcpy(moments + s * each, moments, encoder);
+        for (int64_t s = apart; s < samples; s++) memcpy(moments + s * each, moments + s % apart * each, encoder);
         return CRD_OK;
     }
 };

@@ -152,22 +152,31 @@ template <typename T> struct Queue : Predictor {
         if (!plan.draws_per_chunk) {
             // gammas, betas and biases are read from the means; only kernels differ between samples
             PASS(network.upload_masks(0));
-            if (network.drawn()) PASS(network.draw(0, plan.samples, 0, network.draws));
+            if (network.drawn()) PASS(network.draw_all());
         }
         CUDA_PASS(cudaStreamSynchronize(compute));
         return CRD_OK;
     }
 
-    crd_status launch_chunk(const Slot &slot)
+    // All samples of the network whose turn it is.
+    crd_status launch_turn(const Slot &slot)
     {
+        const int64_t count = network.own_samples();
         PASS(network.encode(slot.input));
-        for (int64_t first = 0; first < plan.samples; first += network.together) {
-            const int64_t left = plan.samples - first, now = left < network.together ? left : network.together;
+        for (int64_t done = 0; done < count; done += network.together) {
+            const int64_t left = count - done, now = left < network.together ? left : network.together;
+            const int64_t first = network.turn + done * network.apart();
             if (network.drawn() && plan.draws_per_chunk) {
-                PASS(network.draw(first, now, (uint32_t)slot.chunk_number, network.draws));
+                PASS(network.draw(first, now, (uint32_t)slot.chunk_number, network.draws, network.decoder_count()));
             }
             PASS(network.decode(first, (int)now));
         }
+        return CRD_OK;
+    }
+
+    crd_status launch_chunk(const Slot &slot)
+    {
+        for (network.turn = 0; network.turn < network.turns(); network.turn++) PASS(launch_turn(slot));
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
         // The planes of a voxel are summed up as voxels are.
         PASS(summary_launch({network.samples, (int)plan.samples, kept_values(), percentiles, (int)plan.percentile_count,
@@ -377,13 +386,14 @@ void predictor_sizes(const crd_predictor_plan &plan, const Path &path, int64_t t
 
 int64_t samples_together(const crd_predictor_plan &plan, const Path &path, int64_t available)
 {
-    const int64_t MOST = 48; // beyond this a launch fills the GPU many times over anyway
-    for (int64_t count = plan.samples < MOST ? plan.samples : MOST; count > 0; count--) {
+    const int64_t MOST = 48;                              // beyond this a launch fills the GPU many times over anyway
+    const int64_t samples = crd_plan_samples_each(&plan); // of one network: those of others aren't in its launches
+    for (int64_t count = samples < MOST ? samples : MOST; count > 0; count--) {
         int64_t device, host;
         predictor_sizes(plan, path, count, &device, &host);
         if (device > available) continue;
-        const int64_t launches = (plan.samples + count - 1) / count;
-        return (plan.samples + launches - 1) / launches; // launches of about the same size
+        const int64_t launches = (samples + count - 1) / count;
+        return (samples + launches - 1) / launches; // launches of about the same size
     }
     return 0;
 }

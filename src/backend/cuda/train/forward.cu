@@ -249,6 +249,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
                                 stride(),
                                 1.0f,
                                 nullptr,
+                                1,
                                 size[row.level]};
     PASS(loss_launch<T>({head, label, scale, with_gradient ? head_gradient : nullptr, loss_partial}, n, stream));
     return loss_sum_launch({loss_partial, loss_tiles<T>(size[row.level]), scale, loss_result,

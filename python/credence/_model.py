@@ -1,0 +1,156 @@
+"""Models: learnt from scans and labels, applied to scans."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from ctypes import c_void_p
+from pathlib import Path
+from typing import Any
+
+from ._job import Job, ProgressWish, run
+from ._library import ArgumentError, Options, check, library
+from ._result import Result
+from ._volumes import LentAll, OwnFolder
+
+
+def _work(lent: LentAll, begin: Any) -> Any:
+    """Runs `begin`, and frees the arrays when the library has done with them, also long after a Ctrl-C."""
+    try:
+        return begin()
+    except Exception:
+        lent.raise_errors()
+        raise
+    finally:
+        lent.close()
+
+
+class Model:
+    """A trained network.
+
+    >>> credence.Model("there-is-none.h5")
+    Traceback (most recent call last):
+        ...
+    credence.SystemError: there-is-none.h5 can't be opened: No such file or directory
+    """
+
+    def __init__(self, path: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
+        self.path = Path(path)
+        self._owner = _owner
+        handle = c_void_p()
+        text = ctypes.create_string_buffer(256)
+        check(library.crd_model_load(os.fsencode(self.path), ctypes.byref(handle)))
+        library.crd_model_summary(handle, text, len(text))
+        library.crd_model_free(ctypes.byref(handle))
+        #: One line about it: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176".
+        self.summary: str = text.value.decode()
+
+    def __repr__(self) -> str:
+        return f"<credence.Model {self.path.name}: {self.summary}>"
+
+    def save(self, path: str | os.PathLike[str]) -> "Model":
+        """Copies it to a file, which the program reads, too."""
+        shutil.copyfile(self.path, path)
+        return Model(path)
+
+    def start(self, scan: Any, *, output: str | os.PathLike[str] | None = None, **options: Any) -> "Job[Result]":
+        """As `predict`, but returns at once with a job that can be watched:
+
+            job = model.start(scan)
+            for p in job:
+                print(p.stage, p.done, p.total)
+            r = job.result()
+        """
+        owner = OwnFolder() if output is None else None
+        folder = os.path.join(owner.name, "run") if owner is not None else os.fspath(output or "")
+        for name in ("model", "dry_run"):
+            if name in options:
+                raise ArgumentError(f"{name} isn't an option here")
+        lent = LentAll()
+        try:
+            values = {"format": "npy", "save_samples": "bits", **options}
+            values["mask"] = lent.add_mask(values.get("mask"))
+            values.update(model=os.fspath(self.path), scan=lent.add(scan, "scan"), output=folder)
+            filled = Options("predict", values)
+        except BaseException:
+            lent.close()
+            raise
+
+        def work(monitor: Any) -> Result:
+            def begin() -> Result:
+                with filled:
+                    check(library.crd_predict(filled.block, monitor, None))
+                return Result(folder, owner)
+
+            return _work(lent, begin)
+
+        return Job(work)
+
+    def predict(
+        self,
+        scan: Any,
+        *,
+        output: str | os.PathLike[str] | None = None,
+        progress: ProgressWish = None,
+        **options: Any,
+    ) -> Result:
+        """Segments a scan: an array (z, y, x), or the name of a file.
+
+        Any array will do: NumPy's with any strides and byte order, what speaks DLPack (torch), and what gives boxes when
+        it is sliced (zarr, h5py, dask, xarray), which is then read box by box. None is copied as a whole.
+
+        `output` is a run folder that stays; without it the result lives as long as the object. `progress` is True for a
+        bar, or a function that is called with a `Progress`. All options of `credence predict` are keywords: samples=24,
+        seed=3, mask=array, spacing=(2, 1, 1), intervals=[(33, 67), (5, 95)], bbox=((0, 64), (0, 256), (0, 256)).
+        The bytes are those of the program with the same options.
+        """
+        return run(self.start(scan, output=output, **options), progress)
+
+
+def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | None = None, **options: Any) -> "Job[Model]":
+    """As `train`, but returns at once with a job that can be watched and stopped."""
+    owner = OwnFolder() if output is None else None
+    path = os.path.join(owner.name, "model.h5") if owner is not None else os.fspath(output or "")
+    lent = LentAll()
+    try:
+        values = dict(options)
+        values.update(scan=lent.add_each(scan, "scan"), label=lent.add_each(label, "label"), output=path)
+        for name in ("valid_scan", "valid_label"):
+            if values.get(name) is not None:
+                values[name] = lent.add_each(values[name], name)
+        values["mask"] = lent.add_mask(values.get("mask"))
+        filled = Options("train", values)
+        check(library.crd_train_apply_preset(filled.block, filled.given))
+    except BaseException:
+        lent.close()
+        raise
+
+    def work(monitor: Any) -> Model:
+        def begin() -> Model:
+            with filled:
+                check(library.crd_train(filled.block, monitor, None))
+            return Model(path, owner)
+
+        return _work(lent, begin)
+
+    return Job(work)
+
+
+def train(
+    scan: Any,
+    label: Any,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    progress: ProgressWish = None,
+    **options: Any,
+) -> Model:
+    """Learns to segment from a scan and its label, or from lists of them: arrays or names of files.
+
+    `output` is the model's file; without it the model lives as long as the object, and `Model.save` keeps it. All options
+    of `credence train` are keywords: preset="small", max_steps=2000, kind="mcdn", chunk=(32, 64, 64).
+    """
+    return run(start_training(scan, label, output=output, **options), progress)
+
+
+__all__ = ["Model", "start_training", "train"]

@@ -1,0 +1,179 @@
+"""What a prediction found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._library import ArgumentError, FormatError
+from ._pictures import number, picture, table
+from ._volumes import OwnFolder, read_volume
+
+
+class VolumeFraction(NamedTuple):
+    """Share of the voxels that are foreground, with the interval that holds it with 90 % credence."""
+
+    mean: float
+    low: float
+    high: float
+    segmentation: float
+    samples: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+class Result:
+    """A prediction: the volumes of a run folder as arrays, and its figures.
+
+    Arrays of `npy` runs, the default of `Model.predict`, are mapped into memory: what isn't looked at isn't read, and a
+    result may be larger than memory. The folder of a result without an `output` is removed together with it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
+        self.folder = Path(folder)
+        self._owner = _owner
+        manifest = self.folder / "manifest.json"
+        if not manifest.exists():
+            raise ArgumentError(f"{self.folder} is no run folder: it has no manifest.json")
+        #: All that is recorded of the run: settings, inputs, figures, times (docs/PREDICT.md explains the keys).
+        self.manifest: dict[str, Any] = json.loads(manifest.read_text())
+        if self.manifest.get("format") != "credence-run":
+            raise FormatError(f"{manifest} is another program's")
+
+    def _output(self, role: str, percentiles: tuple[float, ...] | None, index: int) -> dict[str, Any]:
+        fitting = [output for output in self.manifest["outputs"] if output["role"] == role]
+        if percentiles is not None:
+            fitting = [o for o in fitting if tuple(o.get("percentiles", ())) == tuple(float(p) for p in percentiles)]
+        if index < len(fitting):
+            return fitting[index]
+        there = ", ".join(sorted({output["role"] for output in self.manifest["outputs"]}))
+        raise ArgumentError(f"this run has no such volume of the role '{role}'; it has {there}")
+
+    def volume(self, role: str, percentiles: tuple[float, ...] | None = None, index: int = 0) -> np.ndarray:
+        """A volume by its role in the manifest: "probability", "uncertainty", "percentile", "standard deviation", ...
+
+        `percentiles` choose among several: (5, 95) of an uncertainty, (50,) of a percentile. What was kept in u8 or u16
+        to save room is given back as the quantity, in float32.
+        """
+        output = self._output(role, percentiles, index)
+        array = read_volume(self.folder / output["file"])
+        if output["scale"] == 1 or array.dtype.kind == "f":
+            return array
+        return array.astype("f4") * np.float32(output["scale"])
+
+    @property
+    def probability(self) -> np.ndarray:
+        """The probability of foreground in every voxel, the mean over the samples."""
+        return self.volume("probability")
+
+    @property
+    def segmentation(self) -> np.ndarray:
+        """1 where the probability is above one half, else 0."""
+        return self.volume("segmentation")
+
+    @property
+    def uncertainty(self) -> np.ndarray:
+        """Width of the first interval of percentiles of the samples, in every voxel."""
+        return self.volume("uncertainty")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of all its volumes: z, y, x."""
+        return tuple(self.manifest["plan"]["shape"])
+
+    @property
+    def sample_count(self) -> int:
+        """Realisations that were computed."""
+        return int(self.manifest["plan"]["samples"])
+
+    def samples(self, index: int) -> np.ndarray:
+        """Realisation number `index`: one possible segmentation of the whole scan, as booleans.
+
+        Where the run kept probabilities (save_samples="f32", "u16" or "u8"), those of that sample.
+        """
+        if not 0 <= index < self.sample_count:
+            raise IndexError(f"there are {self.sample_count} samples, counted from 0; {index} isn't one of them")
+        if any(output["role"] == "bits of samples" for output in self.manifest["outputs"]):
+            words = read_volume(self.folder / self._output("bits of samples", None, index // 64)["file"])
+            return (words >> np.uint64(index % 64)) & np.uint64(1) == 1
+        return self.volume("sample", index=index)
+
+    @property
+    def volume_fraction(self) -> VolumeFraction:
+        """How much of the scan is foreground, with an interval."""
+        found = self.manifest["volume_fraction"]
+        low, high = found.get("interval90") or (float("nan"), float("nan"))
+        return VolumeFraction(
+            found["mean"] if found.get("mean") is not None else float("nan"),
+            float("nan") if low is None else low,
+            float("nan") if high is None else high,
+            found["segmentation"],
+            tuple(found.get("samples") or ()),
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the run warned of."""
+        return list(self.manifest.get("warnings") or [])
+
+    def save(self, folder: str | os.PathLike[str]) -> "Result":
+        """Copies the run folder to a name of its own, which must be free; the program reads it, too."""
+        shutil.copytree(self.folder, folder)
+        return Result(folder)
+
+    def _figures(self) -> list[tuple[str, str]]:
+        rows = [
+            ("shape (z, y, x)", ", ".join(str(n) for n in self.shape)),
+            ("samples", str(self.sample_count)),
+            ("volume fraction", str(self.volume_fraction)),
+            ("computed", f"{self.manifest.get('mode', 'overlap')}, on {self.manifest.get('device', 'the CPU')}"),
+        ]
+        return rows + [("warning", sentence) for sentence in self.warnings]
+
+    def __repr__(self) -> str:
+        return f"<credence.Result of {self.shape}: volume fraction {self.volume_fraction}>"
+
+    def _slices(self) -> list[tuple[str, np.ndarray, float]]:
+        middle = self.shape[0] // 2
+        uncertainty = np.asarray(self.uncertainty[middle])
+        return [
+            ("probability", np.asarray(self.probability[middle]), 1.0),
+            ("segmentation", np.asarray(self.segmentation[middle]), max(1.0, float(np.max(self.segmentation[middle])))),
+            ("uncertainty", uncertainty, max(float(np.nanmax(uncertainty)), 1e-6)),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Pictures of the middle slice and the figures, for notebooks."""
+        pictures = "".join(
+            picture(slice_, 0.0, high, f"{title}, 0 to {number(high)}") for title, slice_, high in self._slices()
+        )
+        return f"<div>{table(self._figures())}{pictures}</div>"
+
+    def show(self) -> Any:
+        """The middle slice of probability, segmentation and uncertainty with matplotlib; gives back the figure."""
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("r.show() draws with matplotlib, which isn't installed: pip install matplotlib") from error
+        figure, axes = pyplot.subplots(1, 3, figsize=(12, 4))
+        for axis, (title, slice_, high) in zip(axes, self._slices()):
+            image = axis.imshow(slice_, cmap="gray", vmin=0, vmax=high)
+            axis.set_title(title)
+            axis.set_axis_off()
+            figure.colorbar(image, ax=axis, shrink=0.8)
+        figure.suptitle(f"volume fraction {self.volume_fraction}")
+        return figure
+
+
+def open_run(folder: str | os.PathLike[str]) -> Result:
+    """A run folder that the program or an earlier session wrote."""
+    return Result(folder)
+
+
+__all__ = ["Result", "VolumeFraction", "open_run"]

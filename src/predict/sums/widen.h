@@ -1,0 +1,17 @@
+/* The 90 % interval of a volume fraction: that of the samples, and what the network gets wrong as a whole, which no
+ * sample shows. The second is what the model's tries on made-up changes of its training scans found (crd_systematic),
+ * carried over to this scan by how doubtful the network is in it. */
+#ifndef CRD_PREDICT_SUMS_WIDEN_H
+#define CRD_PREDICT_SUMS_WIDEN_H
+
+#include "credence/model.h"
+
+/* The systematic standard deviation of a class's volume fraction, where `spread` is the mean of p (1 - p) over the
+ * voxels; NaN where the model knows of none. */
+double crd_systematic_term(const crd_systematic *systematic, int class, double spread);
+
+/* Adds the term, in squares, to both halves of the samples' interval around `mean`. Never narrower, and within 0 .. 1.
+ * Does nothing where the term is NaN. */
+void crd_interval_widen(double mean, double term, double interval[2]);
+
+#endif

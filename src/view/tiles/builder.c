@@ -1,0 +1,122 @@
+/* The thread that fills the stores, one layer after the other, and lets whoever waits for a tile go first. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/monitor.h"
+#include "base/thread.h"
+#include "view/tiles/levels.h"
+#include "view/view.h"
+
+enum { NICENESS = 10 };
+
+static void sleep_milliseconds(int milliseconds)
+{
+    const struct timespec time = {.tv_sec = 0, .tv_nsec = milliseconds * 1000000L};
+    (void)nanosleep(&time, NULL);
+}
+
+/* For a while at most: who pans without end shall see sharp planes some day, too. */
+static bool pause_for_tiles(void *context)
+{
+    crd_view *view = context;
+    for (int i = 0; i < 50 && atomic_load(&view->busy) > 0 && !atomic_load(&view->stop); i++) sleep_milliseconds(2);
+    return !atomic_load(&view->stop);
+}
+
+static void tell(crd_view *view, int number, const char *name, double there)
+{
+    char json[160];
+    snprintf(json, sizeof json, "{\"layer\":%d,\"revision\":%lld,\"there\":%.3f}", number,
+             (long long)atomic_load(&view->layers.items[number].revision), there);
+    crd_events_add(view->events, name, json);
+    view->http->wake(view->server);
+}
+
+static void build(crd_view *view, int number)
+{
+    crd_layer *layer = &view->layers.items[number];
+    crd_volume *source = NULL;
+    double told = crd_seconds();
+    bool more = crd_levels_building(layer->store);
+    bool began = more;
+    crd_status status = more ? crd_volume_open_again(layer->source, &source) : CRD_OK;
+    while (status == CRD_OK && more && !atomic_load(&view->stop)) {
+        status = crd_levels_advance(layer->store, layer, source, pause_for_tiles, view, &more);
+        if (crd_seconds() - told >= 0.25 || !more) {
+            told = crd_seconds();
+            tell(view, number, "cache", crd_levels_share(layer->store));
+        }
+    }
+    if (status != CRD_OK) {
+        char json[1400];
+        crd_text text = {0};
+        crd_levels_give_up(layer->store);
+        crd_text_json(&text, crd_last_error()->message);
+        if (text.status == CRD_OK) {
+            snprintf(json, sizeof json, "{\"level\":\"warning\",\"text\":%.*s}", (int)text.length, text.data);
+            crd_events_add(view->events, "message", json);
+        }
+        crd_text_free(&text);
+    }
+    crd_volume_close(&source);
+    if (began && !atomic_load(&view->stop)) {
+        atomic_fetch_add(&layer->revision, 1); /* coarse tiles are means over slices now */
+        tell(view, number, "layer", crd_levels_share(layer->store));
+    }
+}
+
+static void *body(void *context)
+{
+    crd_view *view = context;
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* of this thread alone, on Linux */
+    for (int i = 0; i < view->layers.count && !atomic_load(&view->stop); i++) {
+        if (view->layers.items[i].store != NULL) build(view, i);
+    }
+    return NULL;
+}
+
+static bool wants_store(const crd_layer *layer)
+{
+    if (layer->levels == 1) return false;
+    return layer->slow_across || layer->pyramid[layer->levels - 1] == NULL;
+}
+
+crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    for (int i = 0; i < view->layers.count && view->cache != NULL; i++) {
+        crd_layer *layer = &view->layers.items[i];
+        if (!wants_store(layer)) continue;
+        const int64_t bytes = crd_levels_bytes(layer);
+        crd_free(&folder);
+        CRD_TRY(crd_cache_folder_take(view->cache, layer, bytes, &folder));
+        if (folder == NULL) {
+            crd_warn(monitor,
+                     "the cache has no room for the %.1f GiB of coarser levels of %s, or another viewer works on them; "
+                     "it is looked at without, and slower (--cache-size gives more)",
+                     (double)bytes / (double)(1 << 30), layer->source->path);
+            continue;
+        }
+        CRD_TRY(crd_levels_open(layer, folder, cache_bytes / (size_t)view->layers.count, &layer->store));
+    }
+    const int cause = crd_thread_start(&view->builder, body, view);
+    if (cause != 0) CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread: %s", strerror(cause));
+    view->builder_runs = true;
+done:
+    crd_free(&folder);
+    return status;
+}
+
+void crd_builder_stop(crd_view *view)
+{
+    if (view->builder_runs) (void)pthread_join(view->builder, NULL);
+    view->builder_runs = false;
+}

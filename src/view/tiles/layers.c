@@ -1,0 +1,256 @@
+#include "view/tiles/layers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/monitor.h"
+#include "run/read.h"
+#include "view/tiles/label_values.h"
+#include "view/tiles/levels.h"
+
+static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
+{
+    if (layers->count == CRD_VIEW_LAYERS) return NULL;
+    crd_layer *layer = &layers->items[layers->count++];
+    layer->kind = kind;
+    layer->scale = 1.0;
+    atomic_store(&layer->revision, 1);
+    snprintf(layer->id, sizeof layer->id, "%s", id);
+    snprintf(layer->name, sizeof layer->name, "%s", name);
+    return layer;
+}
+
+/* Does a plane across y or x touch all of the file? So it is with slices that are packed, each in one piece, and with
+ * files that the machine can't keep in its memory. */
+static bool is_slow_across(const crd_layer *layer)
+{
+    const crd_volume_info *info = &layer->info;
+    struct stat about;
+    const int64_t bytes = info->shape[0] * info->shape[1] * info->shape[2] * (int64_t)crd_type_size(info->type);
+    if (layer->levels == 1 || strcmp(info->format, "zarr") == 0) return false;
+    if (strcmp(info->format, "hdf5") == 0 && layer->source->layer > 1) return false;
+    if (layer->source->file != NULL && stat(layer->source->file, &about) == 0 && S_ISREG(about.st_mode) &&
+        (int64_t)about.st_size < bytes / 10 * 9) {
+        return true; /* packed */
+    }
+    return bytes > crd_available_memory() / 2;
+}
+
+/* Levels that the file has itself, as far as they are halves. */
+static crd_status open_pyramid(crd_layer *layer)
+{
+    crd_status status = CRD_OK;
+    char name[8], *path = NULL;
+    if (strcmp(layer->info.format, "zarr") != 0 || layer->kind == CRD_LAYER_CLASSES) return CRD_OK;
+    for (int n = 1; n < layer->levels; n++) {
+        crd_volume *volume = NULL;
+        struct stat about;
+        snprintf(name, sizeof name, "%d", n);
+        crd_free(&path);
+        CRD_TRY(crd_join_path(layer->source->file, name, "", &path));
+        if (stat(path, &about) != 0 || crd_volume_open(path, NULL, NULL, &volume) != CRD_OK) break;
+        const crd_volume_info *info = crd_volume_describe(volume);
+        if (memcmp(info->shape, layer->shapes[n], sizeof info->shape) != 0 || info->type != layer->info.type) {
+            crd_volume_close(&volume);
+            break;
+        }
+        layer->pyramid[n] = volume;
+    }
+done:
+    crd_free(&path);
+    return status;
+}
+
+static crd_status fill(crd_layer *layer, const char *path, const crd_volume_options *options,
+                       const crd_monitor *monitor)
+{
+    CRD_PASS(crd_volume_open(path, options, monitor, &layer->source));
+    layer->info = *crd_volume_describe(layer->source);
+    layer->levels = crd_levels_plan(layer->info.shape, layer->shapes);
+    layer->slow_across = is_slow_across(layer);
+    return open_pyramid(layer);
+}
+
+/* The layer must lie inside the first one. */
+static crd_status place(crd_layers *layers, crd_layer *layer, const int64_t origin[3], const char *path)
+{
+    const crd_layer *first = &layers->items[0];
+    if (layer == first) return CRD_OK;
+    for (int i = 0; i < 3; i++) {
+        layer->origin[i] = origin[i];
+        if (origin[i] < 0 || origin[i] + layer->info.shape[i] > first->info.shape[i]) {
+            return crd_fail(CRD_ERR_MISMATCH,
+                            "%s has %lld x %lld x %lld voxels (z, y, x) and doesn't lie inside %s, which has %lld x "
+                            "%lld x %lld",
+                            path, (long long)layer->info.shape[0], (long long)layer->info.shape[1],
+                            (long long)layer->info.shape[2], first->source->path, (long long)first->info.shape[0],
+                            (long long)first->info.shape[1], (long long)first->info.shape[2]);
+        }
+    }
+    return CRD_OK;
+}
+
+/* ---- scan, run, label ---- */
+
+static crd_status add_scan(crd_layers *layers, const char *path, const crd_volume_options *options,
+                           const crd_monitor *monitor)
+{
+    crd_layer *layer = new_layer(layers, "scan", "scan", CRD_LAYER_SCAN);
+    return fill(layer, path, options, monitor);
+}
+
+static void name_classes(crd_layer *layer, const crd_manifest *run)
+{
+    const bool known = run != NULL && run->class_count > 1 && run->class_count <= CRD_VIEW_CLASSES;
+    layer->class_count = known ? (int)run->class_count : 2;
+    for (int k = 0; k < layer->class_count; k++) {
+        const char *name = known ? run->classes[k].name : k == 0 ? "background" : "foreground";
+        layer->class_values[k] = known && isfinite(run->classes[k].value) ? run->classes[k].value : k;
+        if (name != NULL && name[0] != '\0') {
+            snprintf(layer->class_names[k], sizeof layer->class_names[k], "%s", name);
+        } else {
+            snprintf(layer->class_names[k], sizeof layer->class_names[k], "class %d", k);
+        }
+    }
+}
+
+static crd_status add_output(crd_layers *layers, const crd_manifest *run, const char *folder, const crd_output *output,
+                             const char *id, const char *name, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    if (output == NULL) return CRD_OK;
+    const crd_layer_kind kind = output->role == CRD_OUTPUT_SEGMENTATION ? CRD_LAYER_CLASSES : CRD_LAYER_MAP;
+    crd_layer *layer = new_layer(layers, id, name, kind);
+    if (layer == NULL) return CRD_OK; /* of dozens of intervals the first are shown */
+    CRD_TRY(crd_join_path(folder, output->file, "", &path));
+    CRD_TRY(fill(layer, path, NULL, monitor));
+    const crd_volume_info *info = &layer->info;
+    const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
+    layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
+    if (kind == CRD_LAYER_CLASSES) name_classes(layer, run);
+    CRD_TRY(place(layers, layer, crd_manifest_boxed(run) ? run->plan.origin : info->origin, path));
+done:
+    crd_free(&path);
+    return status;
+}
+
+static crd_status add_run(crd_layers *layers, const char *folder, const crd_manifest *run, const crd_monitor *monitor)
+{
+    static const struct {
+        crd_output_role role;
+        const char *id;
+    } single[] = {{CRD_OUTPUT_PROBABILITY, "probability"}, {CRD_OUTPUT_SEGMENTATION, "segmentation"}};
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        CRD_PASS(add_output(layers, run, folder, crd_manifest_output(run, single[i].role, 0), single[i].id,
+                            single[i].id, monitor));
+    }
+    for (int64_t i = 0;; i++) {
+        const crd_output *map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, i);
+        char interval[CRD_INTERVAL_BYTES], id[48] = "uncertainty", name[48] = "uncertainty";
+        if (map == NULL || layers->count == CRD_VIEW_LAYERS) return CRD_OK;
+        if (i > 0) {
+            crd_interval_text(map->percents, interval);
+            snprintf(id, sizeof id, "uncertainty-%.32s", interval);
+            snprintf(name, sizeof name, "uncertainty %.32s %%", interval);
+        }
+        CRD_PASS(add_output(layers, run, folder, map, id, name, monitor));
+    }
+}
+
+static crd_status add_label(crd_layers *layers, const char *path, const crd_monitor *monitor)
+{
+    crd_layer *layer = new_layer(layers, "label", "label", CRD_LAYER_CLASSES);
+    if (layer == NULL) return crd_fail(CRD_ERR_ARGUMENT, "there are too many volumes to show the label %s, too", path);
+    const crd_volume_options raw = {
+        .shape = {layers->items[0].info.shape[0], layers->items[0].info.shape[1], layers->items[0].info.shape[2]},
+        .type = "u8"};
+    const bool plain = crd_raw_voxel_bytes(path, layers->items[0].info.shape) == 1;
+    CRD_PASS(fill(layer, path, plain ? &raw : NULL, monitor));
+    CRD_PASS(crd_label_values_find(layer, monitor));
+    static const int64_t start[3] = {0, 0, 0};
+    const bool whole = memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) == 0;
+    return place(layers, layer, whole ? start : layer->info.origin, path);
+}
+
+static bool is_run(const char *path)
+{
+    struct stat about;
+    crd_volume *volume = NULL;
+    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return false;
+    const bool zarr = crd_volume_open(path, NULL, NULL, &volume) == CRD_OK;
+    crd_volume_close(&volume);
+    return !zarr;
+}
+
+static crd_status reading_of(const crd_view_options *options, char unit[16], crd_volume_options *out)
+{
+    *out = (crd_volume_options){.type = options->type, .offset = options->offset};
+    memcpy(out->shape, options->shape, sizeof out->shape);
+    if (options->spacing == NULL) return CRD_OK;
+    CRD_PASS(crd_spacing_parse(options->spacing, out->spacing, unit));
+    if (unit[0] != '\0') out->unit = unit;
+    return CRD_OK;
+}
+
+/* The scan as the manifest names it, where it still lies there; else the run is looked at alone. */
+static crd_status add_scan_of_run(crd_layers *layers, const crd_manifest *run, const char *folder,
+                                  const crd_monitor *monitor)
+{
+    const crd_volume_options reading = crd_manifest_reading(run);
+    if (run->scan.path != NULL && add_scan(layers, run->scan.path, &reading, monitor) == CRD_OK) return CRD_OK;
+    if (run->scan.path != NULL) {
+        crd_warn(monitor, "the scan of the run can't be opened (%s); give it first, and the run by --run %s",
+                 crd_last_error()->message, folder);
+    }
+    crd_layers_close(layers);
+    return CRD_OK;
+}
+
+crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *monitor, crd_layers *out)
+{
+    crd_status status = CRD_OK;
+    crd_manifest run = {0};
+    crd_volume_options reading;
+    char unit[16] = "";
+    memset(out, 0, sizeof *out);
+    const bool run_alone = options->run == NULL && is_run(options->input);
+    const char *folder = run_alone ? options->input : options->run;
+    if (folder != NULL) CRD_TRY(crd_run_read(folder, &run));
+    if (run_alone) {
+        CRD_TRY(add_scan_of_run(out, &run, folder, monitor));
+    } else {
+        CRD_TRY(reading_of(options, unit, &reading));
+        CRD_TRY(add_scan(out, options->input, &reading, monitor));
+    }
+    if (folder != NULL) CRD_TRY(add_run(out, folder, &run, monitor));
+    if (options->label != NULL) CRD_TRY(add_label(out, options->label, monitor));
+done:
+    if (folder != NULL) crd_manifest_free(&run);
+    if (status != CRD_OK) crd_layers_close(out);
+    return status;
+}
+
+void crd_layers_close(crd_layers *layers)
+{
+    for (int i = 0; i < layers->count; i++) {
+        crd_layer *layer = &layers->items[i];
+        crd_levels_close(&layer->store);
+        for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
+        crd_volume_close(&layer->source);
+    }
+    memset(layers, 0, sizeof *layers);
+}
+
+int crd_layer_class(const crd_layer *layer, double value)
+{
+    for (int k = 0; k < layer->class_count; k++) {
+        if (layer->class_values[k] == value) return k;
+    }
+    return CRD_NO_CLASS;
+}

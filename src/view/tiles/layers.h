@@ -1,0 +1,73 @@
+/* What is looked at: volumes on the grid of one scan, each with its levels of resolution.
+ *
+ * Level n has voxels of 2^n along every axis, level 0 is the volume itself. A coarser level comes from the file's own
+ * pyramid where it has one, from the store that a background pass fills (view/tiles/levels.h), and until that has come
+ * so far from level 0. Layers don't change once the server runs, but for what view/tiles/levels.h says. */
+#ifndef CRD_VIEW_LAYERS_H
+#define CRD_VIEW_LAYERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "credence/view.h"
+#include "volume/format.h"
+
+enum { CRD_VIEW_LAYERS = 16, CRD_VIEW_LEVELS = 6, CRD_VIEW_CLASSES = 16, CRD_NO_CLASS = 255, CRD_TILE_EDGE = 256 };
+
+typedef enum crd_layer_kind {
+    CRD_LAYER_SCAN,    /* grey values, seen through a window */
+    CRD_LAYER_MAP,     /* 0 to 1 */
+    CRD_LAYER_CLASSES, /* one of few */
+} crd_layer_kind;
+
+typedef struct crd_levels crd_levels;
+
+typedef struct crd_layer {
+    char id[48];   /* "scan", "uncertainty-5-95" */
+    char name[48]; /* "uncertainty 5-95 %" */
+    crd_layer_kind kind;
+    crd_volume *source;   /* the server's own handle; readers open it again */
+    crd_volume_info info; /* of it */
+    int64_t origin[3];    /* its first voxel in the scan */
+    double scale;         /* stored * scale = the quantity */
+    int levels;           /* at least 1 */
+    int64_t shapes[CRD_VIEW_LEVELS][3];
+    crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
+    bool slow_across;                     /* planes across y and x would take seconds from the file */
+    crd_levels *store;                    /* NULL: there is none */
+    atomic_llong revision;
+    int class_count;
+    double class_values[CRD_VIEW_CLASSES]; /* in the volume */
+    char class_names[CRD_VIEW_CLASSES][32];
+} crd_layer;
+
+typedef struct crd_layers {
+    crd_layer items[CRD_VIEW_LAYERS];
+    int count;
+} crd_layers;
+
+/* Opens what the options name: a scan, a run, a label. The first layer is the one that all others lie on. */
+crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *monitor, crd_layers *out);
+void crd_layers_close(crd_layers *layers);
+
+/* The class of a value, or CRD_NO_CLASS. */
+int crd_layer_class(const crd_layer *layer, double value);
+
+/* One thread's handles of all layers and levels, opened as they are needed. */
+typedef struct crd_reader {
+    crd_layers *layers;
+    crd_volume *source[CRD_VIEW_LAYERS][CRD_VIEW_LEVELS]; /* level 0 and the file's own pyramid */
+    crd_volume *store[CRD_VIEW_LAYERS][CRD_VIEW_LEVELS];
+    void *voxels; /* room for what is read, */
+    int64_t room; /* in bytes */
+} crd_reader;
+
+void crd_reader_close(crd_reader *reader);
+/* Room for so many bytes; the last one asked for is gone. */
+crd_status crd_reader_room(crd_reader *reader, int64_t bytes, void *out);
+/* Where a box of a level can be read: *out NULL where nothing has it yet. */
+crd_status crd_reader_find(crd_reader *reader, int layer, int level, const crd_box *box, crd_volume **out);
+/* Level 0 in the file. */
+crd_status crd_reader_source(crd_reader *reader, int layer, crd_volume **out);
+
+#endif

@@ -1,0 +1,64 @@
+/* The server as its parts see it. */
+#ifndef CRD_VIEW_VIEW_H
+#define CRD_VIEW_VIEW_H
+
+#include <pthread.h>
+
+#include "view/http/events.h"
+#include "view/http/guard.h"
+#include "view/http/response.h"
+#include "view/http/server.h"
+#include "view/http/sockets.h"
+#include "view/tiles/cache_folder.h"
+#include "view/tiles/histogram.h"
+#include "view/tiles/layers.h"
+#include "view/tiles/tile.h"
+
+enum { CRD_VIEW_WAITING = 256, CRD_VIEW_WORKERS = 64 };
+
+/* A request that waits for a worker. */
+typedef struct crd_waiting {
+    crd_exchange *exchange;
+    crd_request request;
+} crd_waiting;
+
+struct crd_view {
+    crd_layers layers;
+    crd_guard guard;
+    crd_sockets sockets;
+    const char *socket_path; /* borrowed; NULL: a port */
+    char address[256], title[1200], tunnel[512];
+    crd_tile_cache *tiles;
+    crd_cache_folder *cache;
+    crd_events *events;
+    const crd_http *http;
+    crd_http_server *server;
+
+    crd_greys *sampled; /* of the first layer */
+    double window[2];   /* grey values for black and white, from the sample */
+
+    pthread_mutex_t lock; /* of the ring */
+    pthread_cond_t arrived;
+    crd_waiting *ring;
+    int64_t head, tail; /* of requests taken, and come */
+    bool stopping;
+    pthread_t workers[CRD_VIEW_WORKERS], builder, ticker;
+    int worker_count;
+    bool builder_runs, ticker_runs;
+    atomic_int busy; /* workers that make an answer: the builder lets them go first */
+    atomic_bool stop;
+};
+
+/* Answers one request with a worker's own reader; needs no socket. */
+void crd_view_answer(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
+
+/* What lies behind the paths (view/routes.c). */
+typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
+crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
+    crd_api_events;
+
+/* Threads that fill the stores (view/tiles/builder.c). */
+crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);
+void crd_builder_stop(crd_view *view);
+
+#endif

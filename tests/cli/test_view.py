@@ -1,0 +1,408 @@
+"""`credence view` over HTTP: what every path answers, who is refused, what happens at the ends."""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+PROGRAM = os.path.abspath(os.environ.get("CREDENCE_PROGRAM", "build/credence"))
+FOLDER = tempfile.mkdtemp()
+os.chdir(FOLDER)
+os.environ["XDG_CACHE_HOME"] = os.path.join(FOLDER, "cache")
+os.environ["XDG_RUNTIME_DIR"] = os.path.join(FOLDER, "runtime")
+os.environ.pop("DISPLAY", None)
+os.environ.pop("WAYLAND_DISPLAY", None)
+os.mkdir("runtime")
+failures = []
+
+if "page in the browser (view): yes" not in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout:
+    print("skipped: this build has no web server (libmicrohttpd)")
+    sys.exit(77)
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED", what, flush=True)
+
+
+class Server:
+    """A running `credence view` and its requests."""
+
+    def __init__(self, *words, port=None, wait=True):
+        words = [PROGRAM, "view", *words, "--no-browser"]
+        self.words = words + (["--port", str(port)] if port else [])
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        while "#key=" not in self.said:
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"{words}: {self.said}{self.process.stderr.read()}")
+            self.said += line
+        self.key = re.search("#key=([0-9a-f]{32})", self.said)[1]
+        self.port = int(re.search(r":(\d+)/#", self.said)[1])
+        if wait:
+            self.wait_for_levels()
+
+    def ask(self, path, method="GET", headers=None, body=None, key=True):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        all_headers = {"X-Credence-Key": self.key} if key else {}
+        all_headers.update(headers or {})
+        connection.request(method, path, body, all_headers)
+        answer = connection.getresponse()
+        answer.data = answer.read()
+        connection.close()
+        return answer
+
+    def json(self, path):
+        answer = self.ask("/api/1/" + path)
+        check(answer.status == 200, f"{path}: {answer.status} {answer.data[:200]}")
+        return json.loads(answer.data)
+
+    def tile(self, layer, axis, level, slice_, row, column, query="", headers=None):
+        revision = self.json("state")["layers"][layer]["revision"]
+        answer = self.ask(f"/api/1/tile/{layer}/{revision}/{axis}/{level}/{slice_}/{row}/{column}{query}", headers=headers)
+        if answer.status != 200:
+            return None
+        data = zlib.decompress(answer.data) if answer.headers["Content-Encoding"] == "deflate" else answer.data
+        rows, columns = map(int, answer.headers["X-Tile"].split(","))
+        return np.frombuffer(data, np.uint8).reshape(rows, columns)
+
+    def wait_for_levels(self):
+        for _ in range(300):
+            if all(layer["there"] == 1 for layer in self.json("state")["layers"]):
+                time.sleep(0.1)  # the revision rises behind the last slab
+                return
+            time.sleep(0.05)
+        check(False, "the levels don't come")
+
+    def raw(self, text, timeout=10):
+        """What a hand-made request gets."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout) as line:
+            line.sendall(text)
+            line.settimeout(timeout)
+            data = b""
+            try:
+                while chunk := line.recv(65536):
+                    data += chunk
+                    if b"\r\n\r\n" in data and b"Connection: close" not in text:
+                        break
+            except (socket.timeout, ConnectionResetError):
+                pass
+            return data
+
+    def stop(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        try:
+            code = self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = "does not end"
+        self.process.stdout.close()
+        self.errors = self.process.stderr.read()
+        self.process.stderr.close()
+        return code
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, "view", *words], capture_output=True, text=True, timeout=60)
+
+
+SHAPE = (70, 130, 300)
+noise = np.random.default_rng(3)
+scan = (noise.integers(0, 3000, SHAPE) + np.arange(SHAPE[2]) * 20).astype(np.uint16)
+label = (scan > 4000).astype(np.uint8)
+np.save("scan.npy", scan)
+np.save("label.npy", label)
+os.mkdir("run")
+prob = noise.integers(0, 256, SHAPE).astype(np.uint8)
+np.save("run/scan_prob.npy", prob)
+np.save("run/scan_seg.npy", (prob > 127).astype(np.uint8))
+np.save("run/scan_unc.npy", prob // 2)
+
+
+def half(volume):
+    """The mean of 2 x 2 x 2, fewer at odd ends, rounded half up."""
+    padded = np.pad(volume.astype(np.float64), [(0, n % 2) for n in volume.shape], constant_values=np.nan)
+    parts = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2, padded.shape[2] // 2, 2)
+    return np.floor(np.nanmean(parts, axis=(1, 3, 5)) + 0.5).astype(volume.dtype)
+
+
+def as_bytes(values, low, high):
+    return np.clip(np.floor((values.astype(np.float64) - low) * (255.0 / (high - low)) + 0.5), 0, 255).astype(np.uint8)
+
+
+def test_looking(server):
+    state = server.json("state")
+    check(state["scan"]["shape"] == list(SHAPE) and state["scan"]["type"] == "u16", "state: scan")
+    names = [layer["id"] for layer in state["layers"]]
+    check(names == ["scan", "probability", "segmentation", "uncertainty", "label"], f"state: layers {names}")
+    check(all(layer["levels"] == 2 for layer in state["layers"]), "state: levels")
+    check(len(state["map"]) == 6 * 256, "state: colours")
+    query, low, high = "?lo=1000&hi=6000", 1000, 6000
+    for axis, plane in (("z", scan[20]), ("y", scan[:, 20]), ("x", scan[:, :, 20].T)):
+        seen = server.tile(0, axis, 0, 20, 0, 0, query)
+        check(np.array_equal(seen, as_bytes(plane[:256, :256], low, high)), f"tile across {axis}")
+    check(np.array_equal(server.tile(0, "z", 0, 69, 0, 1, query), as_bytes(scan[69][:, 256:], low, high)), "tile at the end")
+    coarse = half(scan)
+    check(np.array_equal(server.tile(0, "y", 1, 7, 0, 0, query), as_bytes(coarse[:, 7], low, high)), "tile of level 1")
+    seen = server.tile(1, "z", 0, 5, 0, 0)
+    check(np.array_equal(seen, prob[5][:, :256]), "a map's bytes are 0 to 1")
+    seen = server.tile(2, "z", 0, 5, 0, 0, headers={"Accept-Encoding": "deflate"})
+    check(np.array_equal(seen, (prob[5] > 127)[:, :257]), "classes have one column more")
+    answer = server.ask("/api/1/tile/4/1/z/0/5/0/0", headers={"Accept-Encoding": "deflate"})
+    check(answer.headers["Content-Encoding"] == "deflate" and len(answer.data) < 20000, "classes are packed")
+    values = server.json("voxel?at=5,6,7")["values"]
+    check(values[0]["value"] == int(scan[5, 6, 7]) and abs(values[1]["value"] - prob[5, 6, 7] / 255) < 1e-9, "voxel")
+    check(values[4]["class"] == int(label[5, 6, 7]), "class of a voxel")
+    histogram = server.json("histogram/0")
+    check(histogram["exact"] and sum(histogram["bins"]) == scan.size == histogram["count"], "histogram")
+    check(histogram["percentiles"][0] == scan.min() and histogram["percentiles"][4] == scan.max(), "percentiles")
+    answer = server.ask("/api/1/box/0?box=3:9,10:20,250:300")
+    with open("box.npy", "wb") as file:
+        file.write(answer.data)
+    check(np.array_equal(np.load("box.npy"), scan[3:9, 10:20, 250:300]), "box")
+    answer = server.ask("/api/1/box/0?box=0:35,0:65,0:150&level=1")
+    with open("box.npy", "wb") as file:
+        file.write(answer.data)
+    check(np.array_equal(np.load("box.npy"), coarse), "box of level 1")
+
+
+def test_revisions(server):
+    revision = server.json("state")["layers"][0]["revision"]
+    answer = server.ask(f"/api/1/tile/0/{revision}/z/0/0/0/0")
+    check("immutable" in answer.headers["Cache-Control"], "a tile may be kept")
+    answer = server.ask(f"/api/1/tile/0/{revision + 1}/z/0/0/0/0")
+    check(answer.status == 200 and answer.headers["Cache-Control"] == "no-store", "not under another revision")
+
+
+def test_errors(server):
+    for path, status in (("nothing", 404), ("tile/0/1/z/0/70/0/0", 404), ("tile/9/1/z/0/0/0/0", 404), ("tile/0/1/w/0/0/0/0", 404),
+                         ("tile/0/1/z/7/0/0/0", 404), ("tile/0/1/z/0/0/0/0?lo=5&hi=5", 404), ("tile/0/1/z/0/0/0/0?lo=5", 404),
+                         ("tile/0/1/z/0/0/0/-1", 404), ("tile/0/1/z/0/0/0", 404), ("voxel", 400), ("voxel?at=1,2", 400),
+                         ("voxel?at=70,0,0", 400), ("histogram/1", 404), ("histogram/x", 404), ("box/0", 400),
+                         ("box/0?box=0:71,0:1,0:1", 400), ("box/7?box=0:1,0:1,0:1", 404), ("box/0?box=0:1,0:1,0:1&level=5", 400)):
+        answer = server.ask("/api/1/" + path)
+        error = json.loads(answer.data)["error"]
+        check(answer.status == status and error["code"] and error["message"].endswith("."), f"{path}: {answer.status} {error}")
+    check(server.ask("/api/1/state", "POST").status == 405, "POST to the state")
+    check(server.ask("/api/1/state", "DELETE").status == 405, "DELETE of the state")
+    head = f"POST /api/1/state HTTP/1.1\r\nHost: localhost\r\nX-Credence-Key: {server.key}\r\nConnection: close\r\n"
+    for length in ("Content-Length: 1048577\r\n\r\n", "Content-Length: 2147483648\r\n\r\n",
+                   "Transfer-Encoding: chunked\r\n\r\n" + "10000\r\n%s\r\n" % ("x" * 65536) * 20 + "0\r\n\r\n"):
+        got = server.raw((head + length).encode())
+        check(got.startswith(b"HTTP/1.1 413"), f"a large body: {length[:40]} got {got[:60]}")
+    check(server.ask("/api/1/state", "POST", body=b"a=1", headers={"Content-Type": "text/plain"}).status == 415, "a body that isn't JSON")
+    for path in ("/web/nothing.js", "/etc/passwd", "/web/index.html/x"):
+        check(server.ask(path, key=False).status == 404, path)
+
+
+def test_page(server):
+    answer = server.ask("/", key=False)
+    policy = answer.headers["Content-Security-Policy"]
+    check(answer.status == 200 and b"<title>" in answer.data, "the page")
+    check("default-src 'none'" in policy and "unsafe" not in policy, "its policy")
+    check(answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Referrer-Policy"] == "no-referrer", "its headers")
+    check(answer.headers["Access-Control-Allow-Origin"] is None, "no CORS")
+    total, waiting, seen = 0, ["/"], set()
+    while waiting:  # the page and all that it names
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        answer = server.ask(path, key=False)
+        check(answer.status == 200, f"{path} is there")
+        total += len(answer.data)
+        text = answer.data.decode()
+        waiting += re.findall(r'"(/web/[^"]+)"|\'(/web/[^\']+)\'', text) and [a or b for a, b in re.findall(r'"(/web/[^"]+)"|\'(/web/[^\']+)\'', text)]
+        waiting += ["/web/" + name for name in re.findall(r"from '\./([^']+)'", text)]
+        check("http://" not in text.replace("http://www.w3.org/", "") and "https://" not in text, f"{path} names nothing elsewhere")
+    check(len(seen) > 10 and total < 300 * 1024, f"the page has {len(seen)} files, {total} bytes")
+    again = server.ask("/web/app.js", key=False, headers={"If-None-Match": server.ask("/web/app.js", key=False).headers["ETag"]})
+    check(again.status == 304 and again.data == b"", "ETag")
+
+
+def test_strangers(server):
+    check(server.ask("/api/1/state", key=False).status == 401, "no key")
+    check(server.ask("/api/1/state", headers={"X-Credence-Key": "0" * 32}).status == 401, "wrong key")
+    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1.evil.example", ""):
+        check(server.ask("/", headers={"Host": host}).status == 403, f"host '{host}'")
+    for name, value in (("Origin", "http://evil.example"), ("Origin", "null"), ("Sec-Fetch-Site", "cross-site")):
+        check(server.ask("/api/1/state", headers={name: value}).status == 403, f"{name}: {value}")
+    own = f"http://127.0.0.1:{server.port}"
+    check(server.ask("/api/1/state", headers={"Origin": own, "Sec-Fetch-Site": "same-origin"}).status == 200, "the page itself")
+    for path in ("/../etc/passwd", "/web/../../etc/passwd", "/web/%2e%2e/x", "//etc/passwd", "/web//app.js", "/./", "/web/..;/x"):
+        got = server.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        check(re.match(rb"HTTP/1.1 (400|404)", got), f"{path}: {got[:40]}")
+    for text in (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n", b"GARBAGE\r\n\r\n", b"\0\0\0\0\r\n\r\n",
+                 b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                 b"POST /api/1/state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2147483648\r\nConnection: close\r\n\r\n",
+                 b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 60000 + b"\r\n\r\n", b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        got = server.raw(text, 3)
+        check(not got.startswith(b"HTTP/1.1 2"), f"{text[:40]} got {got[:40]}")
+    check(server.json("state")["version"], "and it lives on")
+
+
+def test_slow_lines(server):
+    """Many half requests take no thread, and the server still answers when they are gone."""
+    lines = []
+    for _ in range(200):
+        try:
+            line = socket.create_connection(("127.0.0.1", server.port), 2)
+            line.sendall(b"GET / HTTP/1.1\r\nHost: local")
+            lines.append(line)
+        except OSError:
+            break
+    for line in lines:
+        line.close()
+    time.sleep(0.3)
+    check(server.json("state")["version"], "after 200 half requests")
+
+
+def test_many_at_once(server):
+    wrong = []
+
+    def ask(first):
+        for i in range(first, first + 25):
+            if not np.array_equal(server.tile(0, "zyx"[i % 3], 0, i % 70, 0, 0, "?lo=0&hi=9000"),
+                                  as_bytes((scan[i % 70], scan[:, i % 70], scan[:, :, i % 70].T)[i % 3][:256, :256], 0, 9000)):
+                wrong.append(i)
+    threads = [threading.Thread(target=ask, args=(25 * n,)) for n in range(6)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    check(not wrong, f"150 tiles by six at once: wrong are {wrong}")
+
+
+def test_events():
+    """Told as they come; one that was cut off goes on where it was."""
+    shutil.rmtree("cache", ignore_errors=True)
+    server = Server("scan.npy", wait=False)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("GET", "/api/1/events", headers={"X-Credence-Key": server.key, "Last-Event-ID": "0"})
+    answer = connection.getresponse()
+    check(answer.status == 200 and answer.headers["Content-Type"].startswith("text/event-stream"), "a stream")
+    text = ""
+    while "event: layer" not in text or not text.endswith("\n\n"):
+        text += answer.read1(4096).decode()
+    check('"there":1' in text and "event: cache" in text, f"events: {text}")
+    check(server.stop() == 0, "stops with a stream open")
+    connection.close()
+
+
+def test_start_and_stop():
+    first = Server("scan.npy")
+    second = Server("scan.npy")
+    check(second.port != first.port, "the next free port")
+    answer = run("scan.npy", "--port", str(first.port), "--no-browser")
+    check(answer.returncode == 1 and "is taken" in answer.stderr, f"a port that is taken: {answer.stderr}")
+    key, port = first.key, first.port
+    check(first.stop() == 0 and second.stop(signal.SIGTERM) == 0, "both stop")
+    again = Server("scan.npy", port=port)
+    check(again.key == key, "the same key after a restart, for tabs that are open")
+    mode = [os.stat(os.path.join("runtime/credence", name)).st_mode & 0o777 for name in os.listdir("runtime/credence")]
+    check(mode and all(m == 0o600 for m in mode), "keys are private")
+    again.stop()
+
+
+def test_socket():
+    server = subprocess.Popen([PROGRAM, "view", "scan.npy", "--socket", "view.socket", "--no-browser"], stdout=subprocess.PIPE, text=True)
+    said = ""
+    while "Ctrl-C" not in said:
+        said += server.stdout.readline()
+    check(os.stat("view.socket").st_mode & 0o777 == 0o600, "the socket is private")
+    check("ssh -L" in said and "view.socket" in said, "the line for a tunnel")
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect("view.socket")
+        line.sendall(b"GET / HTTP/1.1\r\nHost: localhost:8471\r\nConnection: close\r\n\r\n")
+        check(line.recv(20).startswith(b"HTTP/1.1 200"), "a page over a socket")
+    server.send_signal(signal.SIGINT)
+    check(server.wait(10) == 0 and not os.path.exists("view.socket"), "the socket is gone")
+    server.stdout.close()
+
+
+def test_wrong_use():
+    for words, code, sentence in (((), 2, "say what to look at"), (("nothing.npy",), 1, "nothing.npy"), (("scan.npy", "label.npy"), 2, ""),
+                                  (("scan.npy", "--port", "0"), 2, "port"), (("scan.npy", "--listen", "0.0.0.0"), 2, "--host"),
+                                  (("scan.npy", "--listen", "here"), 2, "listen"), (("scan.npy", "--max-memory", "much"), 2, "max-memory"),
+                                  (("scan.npy", "--run", "nothing"), 1, "nothing"), (("scan.npy", "--socket", "x" * 200), 2, "socket"),
+                                  (("scan.npy", "--socket", "a", "--listen", "127.0.0.1"), 2, "two different places")):
+        answer = run(*words)
+        check(answer.returncode == code and sentence in answer.stderr, f"{words}: {answer.returncode} {answer.stderr}")
+    np.save("small.npy", np.zeros((3, 4, 5), np.uint8))
+    answer = run("small.npy", "--label", "label.npy")
+    check(answer.returncode == 1 and "doesn't lie inside" in answer.stderr, f"a label of another shape: {answer.stderr}")
+
+
+def test_odd_volumes():
+    """One voxel, one slice, all alike, no numbers at all: each is shown."""
+    for name, volume in (("one", np.ones((1, 1, 1), np.uint8)), ("slice", scan[:1]), ("alike", np.full((5, 6, 7), 3, np.uint16)),
+                         ("nan", np.full((5, 6, 7), np.nan, np.float32)), ("real", noise.normal(0, 1e-5, (9, 40, 40)).astype(np.float32))):
+        np.save(name + ".npy", volume)
+        server = Server(name + ".npy")
+        tile = server.tile(0, "z", 0, 0, 0, 0)
+        check(tile is not None and tile.shape == volume.shape[1:][:2] or name == "slice", f"{name}: a tile")
+        low, high = server.json("state")["layers"][0]["window"]
+        check(low < high, f"{name}: the window {low}, {high}")
+        check(server.ask("/api/1/histogram/0").status == 200, f"{name}: the histogram")
+        server.json("voxel?at=0,0,0")
+        check(server.stop() == 0, f"{name}: stops")
+
+
+def test_cache():
+    shutil.rmtree("cache", ignore_errors=True)
+    inputs = sorted(os.listdir("."))
+    server = Server("scan.npy")
+    folders = os.listdir("cache/credence/view")
+    check(len(folders) == 1, f"one folder of levels: {folders}")
+    check(server.stop() == 0, "stops")
+    state = os.path.join("cache/credence/view", folders[0], "state")
+    before = os.stat(state).st_mtime_ns
+    server = Server("scan.npy", wait=False)
+    check(server.json("histogram/0")["exact"] and os.stat(state).st_mtime_ns == before, "the second look makes nothing anew")
+    server.stop()
+    time.sleep(0.01)
+    np.save("scan.npy", scan)  # changed: other levels
+    Server("scan.npy").stop()
+    check(len(os.listdir("cache/credence/view")) == 2, "a changed scan has a folder of its own")
+    np.save("scan.npy", scan)
+    Server("scan.npy", "--cache-size", "4M").stop()
+    kept = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk("cache/credence/view") for name in names)
+    check(kept <= 4 << 20, f"no more than was allowed: {kept}")
+    shutil.rmtree("cache")
+    server = Server("scan.npy", "--cache", "none")
+    check(np.array_equal(server.tile(0, "z", 0, 3, 0, 0, "?lo=0&hi=9000"), as_bytes(scan[3][:, :256], 0, 9000)), "without a cache")
+    check(server.tile(0, "x", 1, 3, 0, 0) is not None, "coarse without a cache")
+    server.stop()
+    check(not os.path.exists("cache/credence/view"), "nothing is written")
+    check(sorted(os.listdir(".")) == [name for name in inputs if name != "cache"], "nothing beside the inputs")
+
+
+def main():
+    server = Server("scan.npy", "--run", "run", "--label", "label.npy")
+    for test in (test_looking, test_revisions, test_errors, test_page, test_strangers, test_slow_lines, test_many_at_once):
+        test(server)
+    check(server.stop() == 0, f"stops: {server.errors}")
+    for test in (test_events, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_cache):
+        test()
+    shutil.rmtree(FOLDER)
+    print(f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

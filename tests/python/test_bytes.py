@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The same bytes from Python and from the program: every volume, both modes, trainings, measurements."""
+import json
+import unittest
+
+from tools import credence, make_inputs, model_path, np, path, run
+
+model, scan = make_inputs()
+
+
+class Bytes(unittest.TestCase):
+    def same(self, mine, theirs):
+        """Every volume of two run folders."""
+        ours, others = mine.manifest["outputs"], theirs.manifest["outputs"]
+        self.assertEqual(len(ours), len(others))
+        for a, b in zip(ours, others):
+            self.assertEqual((a["role"], a["type"]), (b["role"], b["type"]))
+            x, y = (credence.read_volume(r.folder / o["file"]) for r, o in ((mine, a), (theirs, b)))
+            self.assertEqual(x.tobytes(), y.tobytes(), a["role"])
+
+    def test_overlap(self):
+        run("predict", "--model", model_path, "--scan", path("scan.npy"), "-o", path("o"), "--samples", "5", "--step", "2",
+            "--intervals", "33-67,5-95", "--percentiles", "50", "--std", "--bounds", "10-90", "--save-samples", "bits",
+            "--format", "npy", "--bbox", "2:19,0:24,1:27")
+        r = model.predict(scan, samples=5, step=2, intervals=[(33, 67), (5, 95)], percentiles=[50], std=True,
+                          bounds=[(10, 90)], bbox=((2, 19), (0, 24), (1, 27)))
+        self.same(r, credence.open_run(path("o")))
+        self.assertEqual(r.shape, (17, 24, 26))
+        self.assertEqual(r.volume("uncertainty", (5, 95)).shape, r.shape)
+        self.assertEqual(r.manifest["volume_fraction"], credence.open_run(path("o")).manifest["volume_fraction"])
+
+    def test_seamless(self):
+        mask = np.hypot(*np.ogrid[-12:12, -14:14])[None].repeat(20, 0) < 11
+        np.save(path("mask.npy"), mask.astype("u1"))
+        run("predict", "--model", model_path, "--scan", path("scan.npy"), "-o", path("s"), "--samples", "4", "--mode",
+            "seamless", "--norms", "scan", "--save-samples", "u8", "--dtype", "u16", "--format", "npy", "--mask",
+            path("mask.npy"))
+        r = model.predict(scan, samples=4, mode="seamless", norms="scan", save_samples="u8", dtype="u16", mask=mask)
+        self.same(r, credence.open_run(path("s")))
+        self.assertEqual(r.probability.dtype, np.float32)
+        self.assertLessEqual(float(r.probability.max()), 1.0)
+        self.assertEqual(r.samples(3).shape, r.shape)
+
+    def test_other_formats(self):
+        for form in ("tiff", "nii.gz", "h5", "ome.zarr"):
+            run("predict", "--model", model_path, "--scan", path("scan.npy"), "-o", path(form), "--samples", "2", "--step",
+                "1", "--format", form, "--save-samples", "bits")
+            theirs = credence.open_run(path(form))
+            mine = model.predict(path("scan.npy"), samples=2, step=1)
+            self.assertEqual(mine.probability.tobytes(), theirs.probability.tobytes())
+            np.testing.assert_array_equal(mine.samples(1), theirs.samples(1))
+
+    def test_figures(self):
+        r = model.predict(scan, samples=6, step=1)
+        fraction = r.volume_fraction
+        self.assertLessEqual(fraction.low, fraction.mean)
+        self.assertLessEqual(fraction.mean, fraction.high)
+        self.assertEqual(len(fraction.samples), 6)
+        self.assertAlmostEqual(fraction.segmentation, float((r.probability > 0.5).mean()), 12)
+        tiles = model.predict(scan, samples=6, mode="seamless", norms="scan")
+        for i in range(6):  # of a chunk's own samples where chunks overlap; of the whole where they don't
+            self.assertAlmostEqual(float(tiles.samples(i).mean()), tiles.volume_fraction.samples[i], 6)
+        kept = r.save(path("kept"))
+        self.assertEqual(kept.probability.tobytes(), r.probability.tobytes())
+
+    def test_measure(self):
+        r = model.predict(scan, samples=4, step=1, spacing="2,1,1,um")
+        mine = credence.measure(r, properties="fraction,surface,euler")
+        run("measure", str(r.folder), "--properties", "fraction,surface,euler")
+        with open(r.folder / "measure.json") as file:
+            theirs = json.load(file)
+        self.assertEqual(mine.properties, theirs["properties"])
+        self.assertEqual(mine["specific_surface"]["unit"], "1/um")
+        each = credence.measure([r.samples(i).astype("u1") for i in range(4)], phase="1", properties="fraction")
+        self.assertEqual(each["volume_fraction"]["values"], mine["volume_fraction"]["values"])
+
+    def test_train_and_validate(self):
+        label = (scan > 1000).astype("u1")
+        np.save(path("label.npy"), label)
+        run("train", "--scan", path("scan.npy"), "--label", path("label.npy"), "-o", path("t.h5"), "--preset", "toy",
+            "--max-steps", "2", "--filters", "8", "--chunk", "16,16,16", "--valid-fraction", "0", "--threads", "1")
+        mine = credence.train(scan, label, preset="toy", max_steps=2, filters=8, chunk=(16, 16, 16), valid_fraction=0,
+                              threads=1)
+        theirs = credence.Model(path("t.h5"))
+        self.assertEqual(mine.summary, theirs.summary)
+        a, b = (m.predict(scan, samples=2, step=1) for m in (mine, theirs))
+        self.assertEqual(a.probability.tobytes(), b.probability.tobytes())
+        figures = credence.validate(a, label)
+        right = float(((a.probability > 0.5) == (label > 0)).mean())
+        self.assertAlmostEqual(figures["accuracy"], right, 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

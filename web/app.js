@@ -1,0 +1,316 @@
+// The page as a whole: builds its parts from the state of the server, and draws once a frame at most.
+import { getJson, key, ApiError } from './api.js';
+import { Events } from './events.js';
+import { Histogram } from './histogram.js';
+import { letters, listenToKeys } from './keys.js';
+import { readLink, writeLink } from './link.js';
+import { VolumeMap } from './map.js';
+import { Pane } from './pane.js';
+import { layerPanel, make } from './panel.js';
+import { listenToSplits } from './splits.js';
+import { text } from './text.js';
+import { Tiles } from './tiles.js';
+import { axes, View } from './view.js';
+
+const $ = id => document.getElementById(id);
+
+class Page {
+  constructor(state) {
+    this.view = new View(state);
+    this.tiles = new Tiles(this.view, data => this.tileCame(data));
+    this.panes = ['z', 'y', 'x'].map(name => new Pane(axes.indexOf(name), $(`pane-${name}`), this.view, this.tiles, this));
+    this.active = this.panes[0];
+    this.histogram = new Histogram($('histogram'), this.view);
+    this.map = new VolumeMap($('map'), this.view);
+    this.tabs = [['layers', text.layers, layerPanel(this.view)]];
+    this.buildTabs();
+    this.buildTop();
+    listenToKeys(this);
+    listenToSplits($('centre'), () => this.draw());
+    this.view.addEventListener('change', event => this.changed(event.detail));
+    this.view.centre = this.view.shape.map(n => n / 2);
+    this.fit();
+    const missing = readLink(location.hash, this.view);
+    this.setFull(this.view.full);
+    if (missing.length > 0) this.notice(text.skipped(missing.join(', ')));
+    this.changed('place');
+    this.view.layers.forEach(layer => this.view.changed(layer));
+    this.listen(state);
+  }
+
+  // ---- drawing ----
+
+  draw() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.tiles.begin();
+      this.panes.forEach(pane => pane.draw());
+      this.tiles.ask();
+    });
+  }
+
+  changed(what) {
+    if (what === 'place') {
+      this.panes.forEach(pane => pane.say());
+      axes.forEach((name, i) => { if (document.activeElement !== $(`place-${name}`)) $(`place-${name}`).value = this.view.place[i]; });
+      const { spacing, unit, place, known } = this.view;
+      $('place-length').value = known ? `${place.map((at, i) => Number((at * spacing[i]).toPrecision(5))).join(', ')} ${unit}` : '';
+      this.sayPlace();
+    }
+    if (what === 'zoom' && document.activeElement !== $('zoom')) $('zoom').value = Number(this.view.zoom.toPrecision(3));
+    this.moving = what === 'pan' || what === 'zoom' || what === 'place';
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => {
+      this.moving = false;
+      history.replaceState(null, '', writeLink(this.view));
+      this.draw();
+    }, 500);
+    this.draw();
+  }
+
+  tileCame(data) {
+    if (data.failed && data.status === 401) this.notice(text.wrongKey);
+    if (data.there !== undefined) {
+      clearTimeout(this.again);
+      this.again = setTimeout(() => this.draw(), 600);
+      return;
+    }
+    if (data.failed) {
+      clearTimeout(this.again);
+      this.again = setTimeout(() => this.draw(), 2000);
+      return;
+    }
+    this.draw();
+  }
+
+  fit() {
+    this.view.centre = this.view.shape.map(n => n / 2);
+    const shown = this.panes.filter(pane => pane.canvas.clientWidth > 0);
+    this.view.setZoom(Math.min(...shown.map(pane => pane.fitZoom())) * 0.96);
+  }
+
+  // ---- the voxel under the pointer ----
+
+  pointAt(pane, place) {
+    this.pointed = place;
+    if (!place || place.some((at, i) => at < 0 || at >= this.view.shape[i])) {
+      $('under-pointer').textContent = place ? text.outside : '';
+      return;
+    }
+    this.askValues();
+  }
+
+  async askValues() {
+    if (this.asking) return;
+    this.asking = true;
+    while (this.pointed && this.pointed !== this.answered) {
+      const place = this.answered = this.pointed;
+      try {
+        const words = await this.valuesAt(place);
+        if (this.pointed) $('under-pointer').replaceChildren(...words);
+      } catch { break; }
+    }
+    this.asking = false;
+  }
+
+  async valuesAt(place) {
+    const { values } = await getJson(`voxel?at=${place.join(',')}`);
+    const parts = [`z ${place[0]}, y ${place[1]}, x ${place[2]}`];
+    for (const { number, value, class: found } of values) {
+      if (value === null) continue;
+      const layer = this.view.layers[number];
+      const shown = layer.kind === 'classes' ? (layer.classes[found]?.name ?? text.nothing) : Number(value.toPrecision(layer.kind === 'map' ? 3 : 6));
+      parts.push(' · ', `${layer.name} `, make('b', {}, String(shown)));
+    }
+    return parts;
+  }
+
+  // What a screen reader hears, once the cross-hair rests.
+  sayPlace() {
+    clearTimeout(this.saying);
+    this.saying = setTimeout(async () => {
+      try {
+        const words = (await this.valuesAt(this.view.place)).map(part => part.textContent ?? part).join('');
+        this.panes.forEach(pane => pane.say(words));
+        if (document.activeElement?.tagName === 'CANVAS') $('live').textContent = words;
+      } catch { /* said elsewhere */ }
+    }, 400);
+  }
+
+  // ---- top bar ----
+
+  buildTop() {
+    const { scan, view } = { scan: this.view.scan, view: this.view };
+    document.title = text.title(scan.name);
+    $('scan-name').textContent = scan.name;
+    $('scan-name').title = scan.name;
+    $('scan-facts').textContent = `${scan.shape.join(' × ')} · ${scan.type}${view.known ? ` · ${scan.spacing.map(edge => Number(edge.toPrecision(4))).join(' × ')} ${scan.unit}` : ''}`;
+    $('zoom-word').textContent = text.zoom;
+    $('copy-link').textContent = text.link;
+    $('show-keys').textContent = text.keys;
+    $('drawer').textContent = text.drawer;
+    $('place').addEventListener('submit', event => event.preventDefault());
+    axes.forEach((name, i) => $(`place-${name}`).addEventListener('change', () => {
+      const place = [...view.place], at = Number($(`place-${name}`).value);
+      const good = Number.isInteger(at) && at >= 0 && at < view.shape[i];
+      $(`place-${name}`).setAttribute('aria-invalid', String(!good));
+      if (!good) return;
+      place[i] = at;
+      view.goTo(place, true);
+    }));
+    $('zoom').addEventListener('change', () => Number($('zoom').value) > 0 && view.setZoom(Number($('zoom').value)));
+    $('copy-link').addEventListener('click', () => this.copyLink());
+    $('show-keys').addEventListener('click', () => this.showKeys());
+    $('drawer').addEventListener('click', () => $('drawer').setAttribute('aria-expanded', String($('side').classList.toggle('open'))));
+    this.buildTheme();
+  }
+
+  buildTheme() {
+    const names = ['system', 'light', 'dark'];
+    let theme = 'system';
+    try { theme = localStorage.getItem('credence-theme') ?? 'system'; } catch { /* the system's */ }
+    const show = () => {
+      if (theme === 'system') delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = theme;
+      $('theme').textContent = text.themes[theme];
+    };
+    if (!names.includes(theme)) theme = 'system';
+    $('theme').addEventListener('click', () => {
+      theme = names[(names.indexOf(theme) + 1) % names.length];
+      try { localStorage.setItem('credence-theme', theme); } catch { /* for this tab only */ }
+      show();
+    });
+    show();
+  }
+
+  buildTabs() {
+    for (const [id, name, panel] of this.tabs) {
+      const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
+      tab.addEventListener('click', () => this.showTab(id));
+      panel.id = `panel-${id}`;
+      panel.setAttribute('role', 'tabpanel');
+      panel.setAttribute('aria-labelledby', `tab-${id}`);
+      $('tabs').append(tab);
+      $('tab-panels').append(panel);
+    }
+    this.showTab(this.tabs[0][0]);
+  }
+
+  showTab(id) {
+    for (const [other] of this.tabs) {
+      $(`tab-${other}`).setAttribute('aria-selected', String(other === id));
+      $(`panel-${other}`).hidden = other !== id;
+    }
+  }
+
+  fill(name) { this.setFull(this.view.full === name ? null : name); }
+
+  setFull(name) {
+    this.view.full = name;
+    if (name) $('centre').dataset.full = name;
+    else delete $('centre').dataset.full;
+    if (name) this.active = this.panes[axes.indexOf(name)];
+    this.changed('layer');
+  }
+
+  async copyLink() {
+    const link = location.origin + location.pathname + writeLink(this.view);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.notice(text.linkCopied, 3000);
+    } catch {
+      this.notice(link, 20000);
+    }
+  }
+
+  // The window from half a percent to 99.5 of what the plane shows now: by its pixels, and so of the shown level.
+  windowFromView(pane) {
+    const scan = this.view.layers.find(layer => layer.kind === 'scan');
+    if (!scan) return;
+    const others = this.view.layers.filter(layer => layer !== scan && layer.visible);
+    const wide = [scan.range[0], scan.range[1]], before = scan.window, cross = this.view.cross;
+    others.forEach(layer => { layer.visible = false; });
+    this.view.cross = false;
+    scan.visible = true;
+    this.view.setWindow(scan, ...wide, false);
+    setTimeout(() => {
+      pane.draw();
+      const window = pane.greyEnds(wide) ?? before;
+      others.forEach(layer => { layer.visible = true; });
+      this.view.cross = cross;
+      this.view.setWindow(scan, ...window);
+    }, 250);
+  }
+
+  showKeys() {
+    const dialog = $('keys'), close = make('button', { type: 'button' }, text.close), box = make('input', { type: 'checkbox', checked: letters.on });
+    box.addEventListener('change', () => { letters.on = box.checked; });
+    close.addEventListener('click', () => dialog.close());
+    const rows = text.keyRows.map(([keys, does]) => make('tr', {}, make('th', { scope: 'row' }, keys), make('td', {}, does)));
+    dialog.replaceChildren(make('h2', { id: 'keys-title' }, text.keysTitle), make('table', {}, make('tbody', {}, ...rows)),
+      make('div', { className: 'row' }, make('label', {}, box, ` ${text.lettersOff}`), close));
+    dialog.showModal();
+  }
+
+  notice(words, milliseconds = 8000) {
+    $('notice').textContent = words;
+    $('notice').hidden = false;
+    clearTimeout(this.noticeEnds);
+    this.noticeEnds = setTimeout(() => { $('notice').hidden = true; }, milliseconds);
+  }
+
+  // ---- the server ----
+
+  connected(yes) {
+    $('connection').dataset.state = yes ? 'connected' : 'offline';
+    $('connection').lastElementChild.textContent = yes ? text.connected : text.offline;
+  }
+
+  listen(state) {
+    this.events = new Events();
+    this.events.last = state.event;
+    this.connected(true);
+    this.events.on('online', () => this.refresh());
+    this.events.on('offline', error => {
+      this.connected(false);
+      this.notice(error?.status === 401 ? text.wrongKey : text.gone);
+    });
+    this.events.on('cache', ({ layer, there }) => {
+      $('progress').textContent = there < 1 ? text.sharper(this.view.layers[layer].name, there) : '';
+      if (there === 1 || this.tiles.there < 1) this.draw();
+    });
+    this.events.on('layer', ({ layer, revision }) => {
+      this.view.layers[layer].revision = revision;
+      if (this.view.layers[layer].kind === 'scan') this.histogram.load();
+      this.draw();
+    });
+    this.events.on('message', ({ text: words }) => this.notice(words));
+    this.events.open();
+  }
+
+  // After a line was cut: is it still the same server, and what did we miss?
+  async refresh() {
+    try {
+      const state = await getJson('state');
+      this.connected(true);
+      if (state.version !== this.view.state.version) return this.notice(text.otherVersion, 1e6);
+      if (state.scan.name !== this.view.scan.name || state.scan.shape.join() !== this.view.shape.join()) return this.notice(text.otherScan, 1e6);
+      state.layers.forEach((layer, i) => { if (this.view.layers[i]) this.view.layers[i].revision = layer.revision; });
+      this.draw();
+    } catch { this.connected(false); }
+  }
+}
+
+async function begin() {
+  if (!key) throw new ApiError(401, 'key', text.noKey);
+  window.page = new Page(await getJson('state'));
+}
+
+begin().catch(error => {
+  $('notice').textContent = error.status === 401 ? (key ? text.wrongKey : text.noKey) : error.message;
+  $('notice').hidden = false;
+  $('connection').dataset.state = 'offline';
+  $('connection').lastElementChild.textContent = text.offline;
+});

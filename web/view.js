@@ -1,0 +1,128 @@
+// What is looked at: place of the cross-hair, centre and zoom of the planes, and how layers are drawn. All planes share
+// it, so rows and columns of neighbouring panes are aligned.
+import { greyTable, mapTable, classTable } from './colours.js';
+
+export const axes = ['z', 'y', 'x'];
+export const down = [1, 0, 1];  // of each plane: the axis that runs down the screen,
+export const right = [2, 2, 0]; // and the one that runs to the right
+
+const defaults = { segmentation: [true, 100], label: [true, 100], uncertainty: [true, 70] };
+
+// Twice the window, in powers of two: dragging it stays inside what was fetched, and 256 steps never show.
+function rangeFor(layer) {
+  const [low, high] = layer.window;
+  const limits = { u8: [0, 255], i8: [-128, 127] }[layer.type];
+  if (limits) return limits;
+  const width = 2 ** Math.ceil(Math.log2(2 * (high - low)));
+  const start = Math.floor((low - (width - (high - low)) / 2) / (width / 4)) * (width / 4);
+  return [start, start + width * 1.25];
+}
+
+export class View extends EventTarget {
+  constructor(state) {
+    super();
+    this.state = state;
+    this.scan = state.scan;
+    this.shape = state.scan.shape;
+    const known = state.scan.spacing.every(edge => edge > 0);
+    this.spacing = known ? state.scan.spacing : [1, 1, 1];
+    this.unit = known ? state.scan.unit || '' : '';
+    this.known = known;
+    const least = Math.min(...this.spacing);
+    this.edge = this.spacing.map(edge => edge / least); // of a voxel, in pixels at zoom 1
+    this.place = this.shape.map(n => Math.floor(n / 2));
+    this.centre = this.shape.map(n => n / 2);
+    this.zoom = 1;
+    this.full = null;
+    this.cross = true;
+    this.map = state.map;
+    this.layers = state.layers.map(layer => this.makeLayer(layer));
+  }
+
+  makeLayer(layer) {
+    const [visible, opacity] = defaults[layer.id] ?? [layer.kind === 'scan', 100];
+    const made = { ...layer, visible: visible || layer.number === 0, opacity, look: 0, outline: layer.kind === 'classes' && layer.classes.length <= 2 };
+    if (layer.kind === 'scan') {
+      made.first = [...layer.window];
+      made.range = rangeFor(made);
+    }
+    made.table = this.tableOf(made);
+    return made;
+  }
+
+  tableOf(layer) {
+    if (layer.kind === 'scan') return greyTable(layer.range, layer.window);
+    return layer.kind === 'map' ? mapTable(this.map) : classTable(layer);
+  }
+
+  layer(id) { return this.layers.find(layer => layer.id === id); }
+
+  tell(what) { this.dispatchEvent(new CustomEvent('change', { detail: what })); }
+
+  goTo(place, centre = false) {
+    this.place = place.map((at, i) => Math.max(0, Math.min(this.shape[i] - 1, Math.round(at))));
+    if (centre) this.centre = this.place.map(at => at + 0.5);
+    this.tell('place');
+  }
+
+  move(axis, steps) {
+    const place = [...this.place];
+    place[axis] += steps;
+    this.goTo(place);
+  }
+
+  setZoom(zoom, about = null) {
+    const next = Math.max(0.005, Math.min(64, zoom));
+    if (about) this.centre = this.centre.map((at, i) => (about[i] === null ? at : about[i] + (at - about[i]) * this.zoom / next));
+    this.zoom = next;
+    this.tell('zoom');
+  }
+
+  // Moves the centre so that the plane is shifted by so many pixels.
+  pan(axis, dx, dy) {
+    this.centre[right[axis]] -= dx / (this.zoom * this.edge[right[axis]]);
+    this.centre[down[axis]] -= dy / (this.zoom * this.edge[down[axis]]);
+    this.keepInSight();
+    this.tell('pan');
+  }
+
+  keepInSight() {
+    this.centre = this.centre.map((at, i) => Math.max(0, Math.min(this.shape[i], at)));
+  }
+
+  setWindow(layer, low, high, done = true) {
+    if (!(high > low)) high = low + Math.max(Math.abs(low) * 1e-6, 1e-9);
+    layer.window = [low, high];
+    const width = layer.range[1] - layer.range[0], own = high - low;
+    const outside = low < layer.range[0] || high > layer.range[1];
+    // While dragging, nothing is asked for: what lies beyond the range is shown as its end.
+    if (done && (outside || own < width / 8) && layer.type !== 'u8' && layer.type !== 'i8') layer.range = rangeFor(layer);
+    this.changed(layer);
+  }
+
+  // The layer is drawn otherwise: its tiles are coloured anew.
+  changed(layer) {
+    layer.table = this.tableOf(layer);
+    layer.look++;
+    this.tell('layer');
+  }
+
+  toggle(id, visible = undefined) {
+    const layer = this.layer(id);
+    if (!layer) return;
+    layer.visible = visible ?? !layer.visible;
+    this.latest = layer;
+    this.tell('layer');
+  }
+
+  setOpacity(layer, opacity) {
+    layer.opacity = Math.max(0, Math.min(100, opacity));
+    this.tell('layer');
+  }
+
+  // "97.5 um"
+  length(axis, voxels) {
+    if (!this.known) return '';
+    return `${Number((voxels * this.spacing[axis]).toPrecision(5))} ${this.unit}`.trim();
+  }
+}
