@@ -188,7 +188,7 @@ static crd_status draw_region(crd_view *view, crd_reader *reader, const crd_look
     crd_picture_size(&grey, known ? spacing[axis == 1 ? 0 : 1] : 1.0, known ? spacing[axis == 2 ? 0 : 2] : 1.0, EDGE,
                      &width, &height);
     CRD_TRY(crd_picture_grey(&grey, view->window[0], view->window[1], width, height, &picture));
-    blend(&picture, &map, unc->scale);
+    blend(&picture, &map, unc->scale / unc->high);
     CRD_TRY(crd_png_encode(&picture, png, count));
 done:
     crd_plane_free(&grey);

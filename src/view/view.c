@@ -143,7 +143,7 @@ static crd_status look_at_greys(crd_view *view)
     CRD_PASS(crd_alloc(1, sizeof *view->sampled, "grey values", &view->sampled));
     const crd_layer *first = &view->layers.items[0];
     if (first->kind != CRD_LAYER_SCAN) return CRD_OK;
-    CRD_PASS(crd_greys_sample(first->source, view->sampled));
+    CRD_PASS(crd_greys_sample(first->source, view->sampled, &view->sampled_all));
     view->window[0] = crd_greys_percentile(view->sampled, 0.005);
     view->window[1] = crd_greys_percentile(view->sampled, 0.995);
     if (!(view->window[0] < view->window[1])) { /* all are alike, or none is a number */

@@ -38,7 +38,8 @@ struct crd_view {
 
     crd_project *project;
     crd_looker looker;
-    crd_greys *sampled; /* of the first layer */
+    crd_greys *sampled; /* of the first layer; */
+    bool sampled_all;   /* it is so small that these are all its voxels */
     double window[2];   /* grey values for black and white, from the sample */
 
     pthread_mutex_t lock; /* of the ring */
