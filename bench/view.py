@@ -92,6 +92,12 @@ class Server:
             words = dict(line.split(":", 1) for line in file)
         return {name: int(words[key].split()[0]) // 1024 for name, key in (("most", "VmHWM"), ("anonymous", "RssAnon"))}
 
+    def cpu(self):
+        """Processor seconds until now: what a busy machine doesn't change."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def plane(self, axis, level):
         """Seconds for all tiles of the middle plane, four at a time, as the page asks."""
         shape = [-(-n // 2 ** level) for n in self.shape]
@@ -156,13 +162,16 @@ def measure(program, name, path, cache, tiles):
     while server.state()["layers"][0]["there"] < 1:
         time.sleep(0.1)
     result["levels_s"] = round(time.monotonic() - server.began, 2)
+    result["levels_cpu_s"] = round(server.cpu(), 1)
     time.sleep(0.5)
     revision = server.state()["layers"][0]["revision"]
     drop(path)
     drop(cache)
     result["cold"] = figures(server.ask(random_tiles(server.shape, tiles // 10, levels, 2, revision), CONNECTIONS))
     server.ask(random_tiles(server.shape, tiles, levels, 3, revision), CONNECTIONS)
+    before = server.cpu()
     result["warm"] = figures(server.ask(random_tiles(server.shape, tiles, levels, 4, revision), CONNECTIONS))
+    result["warm"]["cpu_ms"] = round(1000 * (server.cpu() - before) / tiles, 2)
     result["memory_mib"] = server.memory()
     server.stop()
     return result
@@ -188,7 +197,7 @@ def main():
         if wishes.json:
             print(json.dumps(result), flush=True)
         else:
-            print(f"{name:8} start {result['started_s']} s, z plane {result['first_z_plane_s']} s, three sharp {result['three_sharp_s']} s, levels {result['levels_s']} s; "
+            print(f"{name:8} start {result['started_s']} s, z plane {result['first_z_plane_s']} s, three sharp {result['three_sharp_s']} s, levels {result['levels_s']} s ({result['levels_cpu_s']} s of a core); "
                   f"cold {result['cold']}; warm {result['warm']}; MiB {result['memory_mib']}", flush=True)
     if not wishes.folder:
         shutil.rmtree(folder)

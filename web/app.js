@@ -58,6 +58,7 @@ class Page {
       this.waiting = false;
       this.tiles.begin();
       this.panes.forEach(pane => pane.draw());
+      if (this.tiles.wanted.size === 0 && !this.moving && this.tiles.there === 1) this.panes.forEach(pane => pane.prefetch());
       this.tiles.ask();
     });
   }
