@@ -145,7 +145,7 @@ typedef struct crd_learner_plan {
     crd_estimator estimator;
     crd_prior_settings prior;
     uint64_t seed;
-    int64_t samples; /* that learner_draw keeps */
+    int64_t samples; /* that learner_draw can keep */
     int rank, size;  /* which of how many processes this is, where each takes the steps of a part of the parameters;
                         0 of 0: alone */
 } crd_learner_plan;
@@ -240,10 +240,10 @@ struct crd_backend {
     crd_status (*learner_evaluate)(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
     void (*learner_free)(crd_learner **learner);
 
-    /* Samples first_sample .. first_sample + plan.samples - 1 of the parameters as they are, in the learner's own
-     * memory: drawn once, then a chunk encoded, then any of them, counted from 0, decoded. NULL, all three: a predictor
-     * is made for them. */
-    void (*learner_draw)(crd_learner *learner, int64_t first_sample);
+    /* Samples first_sample .. first_sample + count - 1 of the parameters as they are, at most plan.samples of them, in
+     * the learner's own memory: drawn once, then a chunk encoded, then any of them, counted from 0, decoded. NULL, all
+     * three: a predictor is made for them. */
+    void (*learner_draw)(crd_learner *learner, int64_t first_sample, int64_t count);
     void (*learner_encode)(crd_learner *learner, const float *input);
     void (*learner_decode)(crd_learner *learner, int64_t sample, float *probability);
 

@@ -11,8 +11,8 @@
 #include "base/memory.h"
 #include "predict/mode.h"
 #include "predict/settings.h"
-#include "predict/sums/widen.h"
 #include "run/paths.h"
+#include "run/widen.h"
 #include "volume/views/lent.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
