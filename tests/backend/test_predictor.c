@@ -119,7 +119,7 @@ static void check_summary(const crd_predictor_plan *plan, const float *input)
             mean += (double)sorted[s] / SAMPLES;
             bits |= (uint64_t)(sorted[s] > 0.5f) << s;
             const double p = (double)sorted[s];
-            entropy -= (p * log2(p) + (1.0 - p) * log2(1.0 - p)) / SAMPLES;
+            entropy -= ((p > 0.0 ? p * log2(p) : 0.0) + (p < 1.0 ? (1.0 - p) * log2(1.0 - p) : 0.0)) / SAMPLES;
         }
         for (int s = 0; s < SAMPLES; s++) variance += pow((double)sorted[s] - mean, 2) / SAMPLES;
         qsort(sorted, SAMPLES, sizeof sorted[0], by_size);
