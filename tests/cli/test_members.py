@@ -211,6 +211,24 @@ def test_init():
     check("all members start from the one network" in done.stderr, "one network is the beginning of all")
 
 
+def test_ranks():
+    """Two processes: the same model, the same probabilities."""
+    if not shutil.which("mpirun") or "clusters (MPI): yes" not in run("--version").stdout:
+        return
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    ranks = ["mpirun", "--oversubscribe", "-n", "2", PROGRAM]
+    done = subprocess.run([*ranks, *command("ranks.h5")], capture_output=True, text=True, env=environment)
+    check(done.returncode == 0, f"two ranks train: {done.stderr[-300:]}")
+    check(digest(path("ranks.h5")) == digest(path("pool.h5")), "two ranks: the same model")
+    for mode in ("seamless", "overlap"):
+        whole = predict("pool.h5", "whole", "--samples", "4", "--mode", mode)
+        words = ["predict", "--model", path("pool.h5"), "--scan", path("scan.npy"), "-o", path(f"ranks_{mode}"), "--samples", "4",
+                 "--mode", mode, "--quiet"]
+        done = subprocess.run([*ranks, *words], capture_output=True, text=True, env=environment)
+        check(done.returncode == 0, f"two ranks predict: {done.stderr[-300:]}")
+        check(np.array_equal(volume(path(f"ranks_{mode}"), "prob"), volume(whole, "prob")), f"two ranks, {mode}: the same volume")
+
+
 def test_predict_kill():
     whole = predict("pool.h5", "whole", "--samples", "7", "--mode", "seamless", "--tile", "16,16,16", "--halo", "8")
     words = ["predict", "--model", path("pool.h5"), "--scan", path("scan.npy"), "-o", path("cut"), "--samples", "7",
@@ -236,6 +254,7 @@ try:
     test_resume_finished()
     test_init()
     test_predict_kill()
+    test_ranks()
     test_kill("bcnn")
 finally:
     shutil.rmtree(FOLDER, ignore_errors=True)
