@@ -188,6 +188,13 @@ def test_kill(kind):
     check(steps == [(m, s) for m in range(3) for s in range(1, 35)], f"{kind}: the log has every step once")
 
 
+def test_longer():
+    """More steps than at first: the model that so many would have given at once."""
+    train("longer.h5", max_steps=20)
+    train("longer.h5", resume=True)
+    check(digest(path("longer.h5")) == digest(path("pool.h5")), "20 steps and then 34 are 34 steps")
+
+
 def test_resume_finished():
     """A finished member isn't trained again, one without a checkpoint is."""
     before = digest(path("pool.h5"))
@@ -251,6 +258,7 @@ try:
     train("drop.h5", kind="mcdn")
     test_samples("drop.h5", "--mode", "seamless")
     test_means()
+    test_longer()
     test_resume_finished()
     test_init()
     test_predict_kill()
