@@ -6,12 +6,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "model_tools.h"
 #include "net/init.h"
 #include "net/model.h"
 #include "reference_data.h"
 #include "volume_tools.h"
-
-enum { FILE_LIMIT = 1 << 24 };
 
 /* libhdf5 loses a few hundred bytes for every object header whose checksum is wrong. */
 CRD_API const char *__lsan_default_suppressions(void);
@@ -41,17 +40,6 @@ static crd_status make_model(crd_kind kind, crd_model **out)
                                           .unit = "um"};
     for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) info.training.histogram[i] = i * (INT64_C(1) << 33);
     return crd_model_create(&info, 42, out);
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    char *x = NULL, *y = NULL;
-    size_t m = 0, n = 1;
-    const bool read = crd_read_file(a, FILE_LIMIT, &x, &m) == CRD_OK && crd_read_file(b, FILE_LIMIT, &y, &n) == CRD_OK;
-    const bool same = read && m == n && memcmp(x, y, m) == 0;
-    crd_free(&x);
-    crd_free(&y);
-    return same;
 }
 
 static void check_round_trip(crd_kind kind)
@@ -193,15 +181,6 @@ static void test_checkpoint_content(void)
 }
 
 /* Changes to a good file, by another hand than the library's. */
-static void put_number(hid_t file, const char *name, int64_t value)
-{
-    (void)H5Adelete(file, name);
-    const hid_t space = H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(file, name, H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT);
-    (void)H5Awrite(attribute, H5T_NATIVE_INT64, &value);
-    (void)H5Aclose(attribute);
-    (void)H5Sclose(space);
-}
 
 static void put_real(hid_t file, const char *name, double value)
 {
@@ -546,65 +525,6 @@ static void test_classes(void)
     unlink("classes.h5");
 }
 
-/* An ensemble: the members' parameters apart, each with its own seed; what a file may lack and what it may not. */
-static void test_members(void)
-{
-    static const struct {
-        const char *what; /* is deleted, or gets the number */
-        int64_t number;
-        crd_status status;
-        const char *words;
-    } damages[] = {{"member/1/head/spatial/bias", 0, CRD_ERR_MISMATCH, "member/1/head/spatial/bias"},
-                   {"member/2", 0, CRD_ERR_MISMATCH, "member/2/"},
-                   {"members", 65, CRD_ERR_FORMAT, "must be 1 to 64"},
-                   {"members", 4, CRD_ERR_MISMATCH, "member/3/"},
-                   {"members", -1, CRD_ERR_FORMAT, "'members'"}};
-    crd_model *model = NULL, *read = NULL, *first = NULL;
-    crd_model_info info = {.kind = CRD_BCNN, .filters = 4, .members = 3, .config = "{\"estimator\": \"mean\"}"};
-    char text[128];
-    CHECK_OK(crd_model_create(&info, 3, &model));
-    const size_t bytes = (size_t)model->net.model.total * sizeof(float);
-    for (int m = 0; m < 3; m++) {
-        model->info.member[m] = (crd_member_info){.seed = 100 + m, .epoch = 7 - m, .check_nll = 0.25 * m};
-        CHECK(m == 0 || memcmp(crd_model_member(model, m), crd_model_member(model, m - 1), bytes) != 0);
-    }
-    crd_model_summary(model, text, sizeof text);
-    CHECK(strncmp(text, "3 members, each a bcnn, 4 filters", 33) == 0 && crd_model_at_means(model));
-    CHECK_OK(crd_model_save(model, "members.h5"));
-    CHECK_OK(crd_model_load("members.h5", &read));
-    CHECK(read->info.members == 3 && memcmp(read->parameters, model->parameters, 3 * bytes) == 0);
-    CHECK(memcmp(read->info.member, model->info.member, 3 * sizeof(crd_member_info)) == 0);
-    CHECK_OK(crd_model_save(read, "again.h5"));
-    CHECK(same_files("members.h5", "again.h5"));
-    info.members = 1;
-    CHECK_OK(crd_model_create(&info, 3, &first));
-    CHECK(memcmp(first->parameters, model->parameters, bytes) == 0 && !crd_model_at_means(first));
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        crd_model *damaged = NULL;
-        CHECK_OK(crd_model_save(model, "damaged.h5"));
-        const hid_t file = H5Fopen("damaged.h5", H5F_ACC_RDWR, H5P_DEFAULT);
-        if (damages[i].number == 0) {
-            (void)H5Ldelete(file, damages[i].what, H5P_DEFAULT);
-        } else {
-            put_number(file, damages[i].what, damages[i].number);
-        }
-        (void)H5Fclose(file);
-        CHECK_FAILS(crd_model_load("damaged.h5", &damaged), damages[i].status, damages[i].words);
-    }
-    crd_model_member(model, 2)[5] = NAN;
-    CHECK_FAILS(crd_model_save(model, "again.h5"), CRD_ERR_NUMERIC, "member/2/encoder");
-    info.members = 65;
-    crd_model_free(&first);
-    CHECK_FAILS(crd_model_create(&info, 3, &first), CRD_ERR_ARGUMENT, "1 to 64 members");
-    CHECK(crd_member_seed(5, 0) == 5 && crd_member_seed(5, 1) != crd_member_seed(6, 1));
-    crd_model_free(&read);
-    crd_model_free(&model);
-    unlink("members.h5");
-    unlink("again.h5");
-    unlink("damaged.h5");
-}
-
-TEST_MAIN(TEST(test_members), TEST(test_classes), TEST(test_round_trip_bcnn), TEST(test_round_trip_mcdn),
-          TEST(test_defaults_and_summary), TEST(test_long_config), TEST(test_checkpoint_content), TEST(test_refusals),
-          TEST(test_other_files), TEST(test_failed_saves), TEST(test_damage), TEST(test_file_of_another_program),
-          TEST(test_golden_file))
+TEST_MAIN(TEST(test_classes), TEST(test_round_trip_bcnn), TEST(test_round_trip_mcdn), TEST(test_defaults_and_summary),
+          TEST(test_long_config), TEST(test_checkpoint_content), TEST(test_refusals), TEST(test_other_files),
+          TEST(test_failed_saves), TEST(test_damage), TEST(test_file_of_another_program), TEST(test_golden_file))
