@@ -3,6 +3,7 @@
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 600
+PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 
@@ -13,7 +14,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: all help demo test test-long test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall clean packages packages-gpu packages-test packages-develop
+        install uninstall wheel clean packages packages-gpu packages-test packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -79,6 +80,10 @@ install: all ## into PREFIX=/usr/local, below DESTDIR where that is set
 	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 	@cp build/install_manifest.txt build/installed.txt
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+
+wheel: all ## a Python package with all its libraries inside, in build/packages
+	@mkdir -p build/packages
+	@cd python && CREDENCE_WHEEL=all CREDENCE_WHEEL_BUILD="$(CURDIR)/build" $(PYTHON) build_backend.py ../build/packages
 
 uninstall: ## remove what the last `make install` of this folder installed
 	@[ -f build/installed.txt ] || { echo "Nothing has been installed from this folder."; exit 1; }

@@ -75,6 +75,7 @@ typedef struct crd_train_options {
     bool resume;
     int64_t seed, threads;
     int64_t readers; /* threads that read ahead; 0: by the device */
+    int64_t at_once; /* members trained side by side; 0: by the device */
     char *device, *precision, *isa;
 } crd_train_options;
 

@@ -103,6 +103,7 @@ crd_status crd_train_open_data(crd_train_run *r)
                                 .volume = &r->scan_reading,
                                 .augment = augment_of(o->augment),
                                 .seed = (uint64_t)o->seed,
+                                .centre = true,
                                 .held_back = o->valid_scan.count > 0 ? 0.0 : o->valid_fraction};
     CRD_PASS(crd_norm_parse(o->norm, &data.norm));
     CRD_PASS(crd_dataset_create(&data, &r->training));
@@ -110,6 +111,7 @@ crd_status crd_train_open_data(crd_train_run *r)
         CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], r->monitor));
     }
     data.augment = CRD_AUGMENT_NONE;
+    data.centre = false;
     data.step = 1;
     data.held_back = 0.0;
     CRD_PASS(crd_dataset_create(&data, &r->validation));

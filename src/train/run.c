@@ -36,7 +36,6 @@ static crd_status calibrate(crd_train_run *r, double *calibration)
         crd_trainer_pool(last->trainer, &(crd_trainer_networks){.parameters = r->model->parameters,
                                                                 .members = r->model->info.members,
                                                                 .seed = (uint64_t)r->options->seed,
-                                                                .samples = calibration_samples(r),
                                                                 .at_means = crd_train_at_means(r->options)});
     }
     const crd_status status = crd_calibrate(&last->checker, calibration_samples(r), calibration);

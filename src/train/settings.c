@@ -425,6 +425,17 @@ static const crd_setting rows[] = {
      .argument = "N",
      .help = "threads that read pieces ahead of the network; 0: 1 on the CPU, on a GPU half of --threads, at most 8. "
              "The result doesn't depend on it"},
+    {.name = "at-once",
+     .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
+     AT(at_once),
+     .initial = "0",
+     .low = 0,
+     .high = CRD_MEMBERS_MAX,
+     .argument = "N",
+     .help =
+         "members of an ensemble that are trained side by side; 0: 1 on the CPU, on a GPU as many as fill it, at most "
+         "8. The result doesn't depend on it"},
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_MACHINE,
