@@ -499,3 +499,16 @@ const crd_realisations_info *crd_realisations_describe(const crd_realisations *r
 {
     return &realisations->info;
 }
+
+crd_status crd_realisations_fingerprint(const crd_realisations *r, char **out)
+{
+    crd_text text = {0};
+    for (int64_t i = 0; i < r->source_count; i++) {
+        struct stat about = {0};
+        const char *path = crd_volume_path(r->sources[i].volume);
+        if (stat(path, &about) != 0) return crd_fail_errno("can't look at %s", path);
+        crd_text_print(&text, "%s %lld %lld.%09ld\n", path, (long long)about.st_size, (long long)about.st_mtim.tv_sec,
+                       about.st_mtim.tv_nsec);
+    }
+    return crd_text_finish(&text, out);
+}

@@ -69,6 +69,9 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
 void crd_realisations_close(crd_realisations **realisations);
 const crd_realisations_info *crd_realisations_describe(const crd_realisations *realisations);
 
+/* Which files the bits come from, with their sizes and times: a line each. Free with crd_free. */
+crd_status crd_realisations_fingerprint(const crd_realisations *realisations, char **out);
+
 /* Whole slices of the box: word w of plane p of voxel i lies at words[(p * info->words + w) * voxels + i], with
  * voxels = slices * info->shape[1] * info->shape[2]. `inside` gets 1 for each voxel that counts and 0 for the others,
  * whose bits are 0; NULL where all of them do. The pool shares the work; what is read doesn't depend on it. */
