@@ -24,21 +24,6 @@ VARIANTS=100:0.003 SEEDS="1 2" MATERIALS=weld experiment recipe 4 \
     '^\| weld-T100-lr0.003-[36] \| weld-(alike|faint) \| 0.* ± 0'
 [ "${CREDENCE_LONG:-}" != 1 ] || experiment ablation 2 '^\| prior-std-3 \| (alike|faint) \| 0'
 
-# Three phases: a row for each network and test, pages, and nothing done twice.
-three_phase() {
-    last=(experiments/three_phase/run.py)
-    code=0
-    "$root/experiments/three_phase/run.py" --out "$folder/three" --scale tiny --seeds 1 --networks 2 --device cpu --credence "$CREDENCE" \
-        >"$folder/out" 2>"$folder/err" </dev/null || code=$?
-    expect 0
-    same "$(grep -cE '^\| (bcnn, normal prior|mcdn) \| 1 \| 0\.' "$folder/out")" 4
-}
-three_phase
-same "$(ls "$folder"/three/*.html | wc -l)" 4
-before=$(md5sum "$folder/three/rows.csv")
-three_phase
-same "$(md5sum "$folder/three/rows.csv")" "$before"
-
 run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
 run_unknown && complain "a scale that doesn't exist was taken"
 err 'SCALE=huge is not tiny'
