@@ -8,6 +8,7 @@
 #include "credence/measure.h"
 #include "credence/number.h"
 #include "figures.h"
+#include "json.h"
 
 /* What the table calls a property; "along z" and the like come behind it. */
 static const struct {
@@ -176,6 +177,57 @@ static int print(const cli_context *context, const crd_measurement *m)
     return CLI_DONE;
 }
 
+static void print_plan(const crd_measure_plan *plan)
+{
+    static const char *const names[][2] = {
+        {"first", "all properties of one pass"}, {"thickness", "local thickness"}, {"transport", "transport"}};
+    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " voxels (z, y, x), %" PRId64 " realisations, %" PRId64 " phase%s; "
+           "%.1f GiB may be used\n",
+           plan->shape[0], plan->shape[1], plan->shape[2], plan->samples, plan->phases, plan->phases > 1 ? "s" : "",
+           (double)plan->limit_bytes / 0x1p30);
+    for (int64_t i = 0; i < plan->pass_count; i++) {
+        const crd_measure_pass *pass = &plan->passes[i];
+        for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+            if (strcmp(names[n][0], pass->name) != 0) continue;
+            printf("  %-28s %8.0f MiB   about %.0f s%s\n", names[n][1], ceil((double)pass->memory_bytes / 0x1p20),
+                   ceil(pass->seconds), n == 2 && plan->coarse ? ", on cells of 2x2x2 voxels" : "");
+        }
+    }
+}
+
+static void print_plan_json(const crd_measure_plan *plan)
+{
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, NULL, '{');
+    cli_json_ints(&json, "shape", plan->shape, 3);
+    cli_json_int(&json, "samples", plan->samples);
+    cli_json_int(&json, "phases", plan->phases);
+    cli_json_int(&json, "max_memory_bytes", plan->limit_bytes);
+    cli_json_open(&json, "passes", '[');
+    for (int64_t i = 0; i < plan->pass_count; i++) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "name", plan->passes[i].name);
+        cli_json_int(&json, "realisations", plan->passes[i].realisations);
+        cli_json_int(&json, "memory_bytes", plan->passes[i].memory_bytes);
+        cli_json_real(&json, "eta_seconds", plan->passes[i].seconds);
+        cli_json_close(&json);
+    }
+    cli_json_close(&json);
+    cli_json_close(&json);
+}
+
+static int dry_run(const cli_context *context)
+{
+    crd_measure_plan plan;
+    if (crd_measure_plan_make(context->options, context->monitor, &plan) != CRD_OK) return cli_library_failed();
+    if (context->common->json) {
+        print_plan_json(&plan);
+    } else {
+        print_plan(&plan);
+    }
+    return CLI_DONE;
+}
+
 static int run(cli_context *context)
 {
     crd_measure_options *options = context->options;
@@ -191,6 +243,7 @@ static int run(cli_context *context)
     if (options->connectivity != 6 && options->connectivity != 26) {
         return cli_usage(context->command, "connectivity must be 6 or 26, not %" PRId64, options->connectivity);
     }
+    if (options->dry_run) return dry_run(context);
     if (crd_measure(options, context->monitor, &m) != CRD_OK) return cli_library_failed();
     const int printed = print(context, m);
     crd_measurement_free(&m);

@@ -54,6 +54,8 @@ typedef struct crd_measure_options {
     char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
     int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
 
+    bool resume;      /* go on with an unfinished measurement of a run */
+    bool dry_run;     /* for the program: say what it would take */
     char *csv;        /* a file for the values; NULL: measure.csv in a run folder */
     char *max_memory; /* "4G" */
     int64_t threads;  /* 0: one per core */
@@ -129,6 +131,22 @@ typedef struct crd_measurement {
 /* Measures. For a run folder, measure.json and measure.csv are written into it. `monitor` may be NULL, and so may `out`
  * where those files are all that is wanted. */
 CRD_API crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out);
+/* What a measurement would take: the first pass, and those that follow for each realisation. */
+typedef struct crd_measure_pass {
+    const char *name; /* "first", "thickness", "transport" */
+    int64_t realisations;
+    int64_t memory_bytes;
+    double seconds; /* about, by what a core was seen to do */
+} crd_measure_pass;
+typedef struct crd_measure_plan {
+    int64_t shape[3], samples, phases;
+    int64_t limit_bytes;
+    crd_measure_pass passes[3];
+    int64_t pass_count;
+    bool coarse; /* transport on cells of 2x2x2 voxels */
+} crd_measure_plan;
+CRD_API crd_status crd_measure_plan_make(const crd_measure_options *options, const crd_monitor *monitor,
+                                         crd_measure_plan *out);
 /* Frees the measurement and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_measurement_free(crd_measurement **measurement);
 

@@ -3,145 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "base/settings/row.h"
 #include "base/settings/whole.h"
+#include "base/text.h"
 #include "measure/interfaces.h"
-#include "measure/properties.h"
+#include "measure/job.h"
 #include "measure/settings.h"
-#include "measure/slow.h"
-#include "predict/settings_text.h"
 #include "run/paths.h"
 
-static const int64_t usual_lags[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-enum { USUAL_LAGS = sizeof usual_lags / sizeof usual_lags[0], LEAST_BLOCK = 32, FEW_SAMPLES = 20 };
-
-/* All that a measurement works with. */
-typedef struct job {
-    const crd_measure_options *options;
-    const crd_monitor *monitor;
-    crd_pool *pool;
-    crd_realisations *realisations;
-    const crd_realisations_info *info;
-    unsigned wanted;
-    double percent[2];
-    int64_t *phases;
-    int64_t phase_count;
-    int64_t *lags;
-    int64_t lag_count;
-    int64_t memory_bytes;
-} job;
-
-static bool given(const char *text)
-{
-    return text != NULL && text[0] != '\0';
-}
-
-/* ---- input ---- */
-
-static crd_status read_box(const crd_measure_options *options, crd_box *box)
-{
-    int64_t limits[6];
-    if (!given(options->bbox)) return CRD_OK;
-    CRD_PASS(crd_parse_bbox("bbox", options->bbox, limits));
-    for (int axis = 0; axis < 3; axis++) {
-        box->origin[axis] = limits[2 * axis];
-        box->size[axis] = limits[2 * axis + 1] - limits[2 * axis];
-        if (box->size[axis] < 1) {
-            return crd_fail(CRD_ERR_ARGUMENT, "bbox asks for %c from %lld to %lld, which holds no voxel", "zyx"[axis],
-                            (long long)limits[2 * axis], (long long)limits[2 * axis + 1]);
-        }
-    }
-    return CRD_OK;
-}
-
-static crd_status open_input(job *j)
-{
-    crd_status status = CRD_OK;
-    const crd_measure_options *options = j->options;
-    crd_real_list wanted = {NULL, 0};
-    char unit[16] = "";
-    bool from_start = false;
-    crd_realisations_options reading = {.paths = (const char *const *)options->input.items,
-                                        .path_count = options->input.count,
-                                        .mask = given(options->mask) ? options->mask : NULL,
-                                        .reading = {.type = options->type, .offset = options->offset}};
-    memcpy(reading.reading.shape, options->shape, sizeof options->shape);
-    if (options->shape[0] > 0 && !given(options->type)) reading.reading.type = "u8";
-    CRD_TRY(read_box(options, &reading.box));
-    if (given(options->spacing)) {
-        CRD_TRY(crd_spacing_parse(options->spacing, reading.reading.spacing, unit));
-        reading.reading.unit = unit;
-    }
-    if (given(options->samples)) {
-        CRD_TRY(crd_parse_samples("samples", options->samples, &reading.first_sample, &reading.samples, &from_start));
-        reading.from_start = from_start;
-    }
-    if (given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
-    reading.wanted = wanted.items;
-    reading.wanted_count = wanted.count > 0 ? wanted.count : 0;
-    CRD_TRY(crd_realisations_open(&reading, j->monitor, &j->realisations));
-    j->info = crd_realisations_describe(j->realisations);
-
-    const bool all = wanted.count < 0 || (wanted.count == 0 && j->info->phases > 2);
-    j->phase_count = all ? j->info->phases : wanted.count > 0 ? wanted.count : 1;
-    CRD_TRY(crd_alloc(j->phase_count, sizeof *j->phases, "the phases", &j->phases));
-    for (int64_t i = 0; i < j->phase_count; i++) {
-        j->phases[i] = all ? i : j->info->phases - 1;
-        for (int64_t p = 0; wanted.count > 0; p++) {
-            if (p == j->info->phases) {
-                CRD_FAIL(CRD_ERR_ARGUMENT, "phase: there is no phase %g in %s; a run of two classes has 0 and 1",
-                         wanted.items[i], j->info->name);
-            }
-            if (j->info->values[p] != wanted.items[i]) continue;
-            j->phases[i] = p;
-            break;
-        }
-    }
-done:
-    crd_free(&wanted.items);
-    return status;
-}
-
-static crd_status settle(job *j)
-{
-    const crd_measure_options *options = j->options;
-    crd_pair_list pairs = {NULL, 0};
-    CRD_PASS(crd_parse_properties("properties", given(options->properties) ? options->properties : "fast", &j->wanted));
-    if (options->connectivity != 6 && options->connectivity != 26) {
-        return crd_fail(CRD_ERR_ARGUMENT, "connectivity must be 6 or 26, not %lld", (long long)options->connectivity);
-    }
-    CRD_PASS(crd_pairs_parse("interval", given(options->interval) ? options->interval : "5-95", &pairs));
-    j->percent[0] = pairs.items[0].low;
-    j->percent[1] = pairs.items[0].high;
-    crd_free(&pairs.items);
-    if (!given(options->max_memory) || strcmp(options->max_memory, "auto") == 0) {
-        j->memory_bytes = crd_available_memory() / 4 * 3;
-    } else {
-        CRD_PASS(crd_parse_bytes(options->max_memory, "max-memory", &j->memory_bytes));
-    }
-    j->lag_count = options->lags > 0 ? options->lags + 1 : (j->wanted & CRD_WANT_S2) != 0 ? USUAL_LAGS : 2;
-    CRD_PASS(crd_alloc(j->lag_count, sizeof *j->lags, "the lags", &j->lags));
-    for (int64_t i = 0; i < j->lag_count; i++) j->lags[i] = options->lags > 0 ? i : usual_lags[i];
-    return CRD_OK;
-}
+enum { FEW_SAMPLES = 20 };
 
 /* ---- the first pass ---- */
 
-/* 4x4x4 blocks, or 2x2x2 where they would be small, or none. */
-static void choose_blocks(const int64_t shape[3], int64_t blocks[3])
-{
-    const int64_t least =
-        shape[0] < shape[1] ? (shape[0] < shape[2] ? shape[0] : shape[2]) : (shape[1] < shape[2] ? shape[1] : shape[2]);
-    const int64_t count = least >= 4 * LEAST_BLOCK ? 4 : least >= 2 * LEAST_BLOCK ? 2 : 0;
-    for (int axis = 0; axis < 3; axis++) blocks[axis] = count;
-}
-
-static crd_status check_window(const job *j, const crd_pass *pass)
+static crd_status check_window(const crd_measure_job *j, const crd_pass *pass)
 {
     if (pass->voxels == 0) {
         return crd_fail(CRD_ERR_ARGUMENT, "mask: no voxel of %s (%lld,%lld,%lld) lies inside it", j->info->name,
@@ -158,25 +35,34 @@ static crd_status check_window(const job *j, const crd_pass *pass)
                     (long long)j->info->shape[2]);
 }
 
-static crd_status first_pass(job *j, crd_measurement *m)
+/* Counts, or takes what was counted before. */
+static crd_status count_all(const crd_measure_job *j, crd_pass *pass)
+{
+    crd_status status = CRD_OK;
+    const int64_t bytes = crd_pass_counts_bytes(pass);
+    uint8_t *counts = NULL;
+    bool found;
+    CRD_TRY(crd_alloc(bytes, 1, "counts", &counts));
+    CRD_TRY(crd_journal_find(j->journal, "first", counts, bytes, &found));
+    if (found) {
+        crd_pass_counts_restore(pass, counts);
+        goto done;
+    }
+    CRD_TRY(crd_pass_run(pass, j->pool, j->monitor));
+    crd_pass_counts_save(pass, counts);
+    CRD_TRY(crd_journal_keep(j->journal, "first", counts, bytes));
+done:
+    crd_free(&counts);
+    return status;
+}
+
+static crd_status first_pass(crd_measure_job *j, crd_measurement *m)
 {
     crd_status status = CRD_OK;
     crd_pass pass = {0};
-    crd_pass_plan plan = {.realisations = j->realisations,
-                          .phases = j->phases,
-                          .phase_count = j->phase_count,
-                          .counted = CRD_COUNT_CELLS,
-                          .neighbours = (int)j->options->connectivity,
-                          .lags = j->lags,
-                          .lag_count = j->lag_count,
-                          .memory_bytes = j->memory_bytes};
-    if ((j->wanted & CRD_WANT_COMPONENTS) != 0) plan.counted |= CRD_COUNT_COMPONENTS;
-    if ((j->wanted & CRD_WANT_CHORDS) != 0) plan.counted |= CRD_COUNT_CHORDS | CRD_COUNT_PAIRS;
-    if ((j->wanted & CRD_WANT_S2) != 0) plan.counted |= CRD_COUNT_PAIRS;
-    if ((j->wanted & CRD_WANT_INTERFACES) != 0) plan.counted |= CRD_COUNT_SETS;
-    choose_blocks(j->info->shape, plan.blocks);
+    const crd_pass_plan plan = crd_job_first_plan(j);
     CRD_TRY(crd_pass_begin(&pass, &plan, j->pool));
-    CRD_TRY(crd_pass_run(&pass, j->pool, j->monitor));
+    CRD_TRY(count_all(j, &pass));
     CRD_TRY(check_window(j, &pass));
     m->window_voxels = pass.voxels;
     m->memory_bytes = pass.bytes;
@@ -189,22 +75,15 @@ done:
 
 /* ---- passes for every realisation ---- */
 
-static crd_status slow_passes(const job *j, crd_measurement *m)
+static crd_status slow_passes(const crd_measure_job *j, crd_measurement *m)
 {
-    const int64_t asked = j->options->slow_samples, all = j->info->samples;
-    crd_slow_plan plan = {.realisations = j->realisations,
-                          .samples = asked > 0 && asked < all ? asked : all,
-                          .memory_bytes = j->memory_bytes,
-                          .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
-                          .fast = given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
-                          .pool = j->pool,
-                          .monitor = j->monitor};
+    crd_slow_plan plan = crd_job_slow_plan(j);
     for (int64_t i = 0; i < j->phase_count && (j->wanted & CRD_WANT_THICKNESS) != 0; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_thickness(&plan, m));
     }
     if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
-    CRD_PASS(crd_parse_axes("axis", given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
+    CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
     for (int64_t i = 0; i < j->phase_count; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_transport(&plan, m));
@@ -214,7 +93,7 @@ static crd_status slow_passes(const job *j, crd_measurement *m)
 
 /* ---- what is odd ---- */
 
-static crd_status add_notes(const job *j, crd_measurement *m)
+static crd_status add_notes(const crd_measure_job *j, crd_measurement *m)
 {
     const double *s = m->spacing;
     if (!m->spacing_known) {
@@ -236,6 +115,29 @@ static crd_status add_notes(const job *j, crd_measurement *m)
     return CRD_OK;
 }
 
+/* ---- what is kept of an unfinished measurement ---- */
+
+static crd_status open_journal(crd_measure_job *j)
+{
+    crd_status status = CRD_OK;
+    char *settings = NULL, *files = NULL, *key = NULL;
+    crd_text text = {0};
+    if (!j->info->run) {
+        if (j->options->resume) crd_warn(j->monitor, "only the measurement of a run folder can be resumed");
+        return CRD_OK;
+    }
+    CRD_TRY(crd_settings_to_json(&crd_measure_settings, j->options, CRD_SCOPE_RESULT, &settings));
+    CRD_TRY(crd_realisations_fingerprint(j->realisations, &files));
+    crd_text_print(&text, "%s\n%s", settings, files);
+    CRD_TRY(crd_text_finish(&text, &key));
+    CRD_TRY(crd_journal_open(j->info->name, key, j->options->resume, j->monitor, &j->journal));
+done:
+    crd_settings_free_text(&settings);
+    crd_free(&files);
+    crd_free(&key);
+    return status;
+}
+
 /* ---- files ---- */
 
 static crd_status write_text(const char *folder, crd_run_file file, const char *text)
@@ -249,11 +151,11 @@ done:
     return status;
 }
 
-static crd_status write_files(const job *j, const crd_measurement *m)
+static crd_status write_files(const crd_measure_job *j, const crd_measurement *m)
 {
     crd_status status = CRD_OK;
     char *json = NULL, *csv = NULL;
-    const bool file = given(j->options->csv);
+    const bool file = crd_given(j->options->csv);
     if (!j->info->run && !file) return CRD_OK;
     CRD_TRY(crd_measurement_to_csv(m, &csv));
     if (file) CRD_TRY(crd_write_file(j->options->csv, csv, strlen(csv)));
@@ -272,35 +174,29 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
 {
     crd_status status = CRD_OK;
     crd_measurement *m = NULL;
-    job j = {.options = options, .monitor = monitor};
+    crd_measure_job j = {.options = options, .monitor = monitor};
     const double start = crd_seconds();
     if (out != NULL) *out = NULL;
-    if (options->input.count < 1) {
-        return crd_fail(CRD_ERR_ARGUMENT, "input: there is nothing to measure; give a run folder or a segmentation");
-    }
-    CRD_TRY(settle(&j));
-    if (given(options->csv)) CRD_TRY(crd_check_target(options->csv));
-    CRD_TRY(crd_pool_create((int)options->threads, &j.pool));
-    CRD_TRY(open_input(&j));
+    CRD_TRY(crd_job_open(&j));
+    if (crd_given(options->csv)) CRD_TRY(crd_check_target(options->csv));
     CRD_TRY(crd_measurement_create(j.info, j.percent, &m));
     CRD_TRY(crd_alloc(j.phase_count, sizeof *m->phases, "the phases", &m->phases));
     m->phase_count = j.phase_count;
     for (int64_t i = 0; i < j.phase_count; i++) m->phases[i] = j.info->values[j.phases[i]];
+    CRD_TRY(open_journal(&j));
     CRD_TRY(first_pass(&j, m));
     CRD_TRY(slow_passes(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
     CRD_TRY(write_files(&j, m));
+    CRD_TRY(crd_journal_finish(j.journal));
     if (out != NULL) {
         *out = m;
         m = NULL;
     }
 done:
     crd_measurement_free(&m);
-    crd_realisations_close(&j.realisations);
-    crd_pool_free(&j.pool);
-    crd_free(&j.phases);
-    crd_free(&j.lags);
+    crd_job_close(&j);
     return status;
 }
 

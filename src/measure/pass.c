@@ -181,10 +181,9 @@ static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)
     return CRD_OK;
 }
 
-crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool)
+static crd_status plan_all(crd_pass *pass, const crd_pass_plan *plan, int threads)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int threads = crd_pool_threads(pool);
     memset(pass, 0, sizeof *pass);
     pass->plan = *plan;
     memcpy(pass->window.shape, info->shape, sizeof info->shape);
@@ -193,7 +192,22 @@ crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *p
         return crd_fail(CRD_ERR_UNSUPPORTED, "the volume has %lld voxels along %c, and at most %d can be measured",
                         (long long)info->shape[axis], "zyx"[axis], LINE_MAX_VOXELS);
     }
-    CRD_PASS(plan_slices(pass, threads));
+    return plan_slices(pass, threads);
+}
+
+crd_status crd_pass_needs(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool, int64_t *bytes, int64_t *sets)
+{
+    CRD_PASS(plan_all(pass, plan, crd_pool_threads(pool)));
+    *bytes = pass->bytes;
+    *sets = sets_for(plan);
+    return CRD_OK;
+}
+
+crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool)
+{
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int threads = crd_pool_threads(pool);
+    CRD_PASS(plan_all(pass, plan, threads));
     pass->window.depth = pass->slices + kept_slices(plan);
     CRD_PASS(crd_frame_make(&pass->window, info->masked));
     CRD_PASS(crd_alloc(plan->phase_count * info->words, sizeof *pass->parts, "the phases", &pass->parts));

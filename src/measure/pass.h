@@ -65,11 +65,18 @@ typedef struct crd_pass {
     int64_t voxels; /* of the window */
 } crd_pass;
 
+/* What it would take: bytes, and sets of phases. */
+crd_status crd_pass_needs(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool, int64_t *bytes, int64_t *sets);
 /* Plans and takes the memory. */
 crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *pool);
 /* Goes through the slices. */
 crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monitor);
 void crd_pass_end(crd_pass *pass);
+
+/* All that was counted, as bytes: for a journal. The pass that they come back into has the same plan and is begun. */
+int64_t crd_pass_counts_bytes(const crd_pass *pass);
+void crd_pass_counts_save(const crd_pass *pass, uint8_t *bytes);
+void crd_pass_counts_restore(crd_pass *pass, const uint8_t *bytes);
 
 /* The part that holds a realisation's bit, and which of its bits that is. */
 const crd_pass_part *crd_pass_part_of(const crd_pass *pass, int64_t phase, int64_t bit, int *own);

@@ -48,17 +48,39 @@ static void describe(const crd_thickness *t, int64_t bit, double edge, thickness
     }
 }
 
+/* What a realisation gave: its figures, and the shares behind them. */
+static void move_values(thicknesses *t, int64_t bit, double *values, bool into)
+{
+    for (int64_t i = 0; i < FIGURES + t->bins; i++) {
+        double *own = i < FIGURES ? &t->figures[i][bit] : &t->shares[bit * t->bins + i - FIGURES];
+        if (into) *own = values[i];
+        if (!into) values[i] = *own;
+    }
+}
+
 static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, const crd_measurement *m, thicknesses *out)
 {
     crd_status status = CRD_OK;
+    char name[80];
+    double *values = NULL;
+    bool found;
     crd_bitmap bitmap = {0};
     crd_thickness t = {0};
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int64_t bytes = (FIGURES + out->bins) * (int64_t)sizeof *values;
+    snprintf(name, sizeof name, "thickness-%lld-%lld", (long long)plan->phase, (long long)bit);
+    CRD_TRY(crd_alloc(FIGURES + out->bins, sizeof *values, "values", &values));
+    CRD_TRY(crd_journal_find(plan->journal, name, values, bytes, &found));
+    if (found) move_values(out, bit, values, true);
+    if (found) goto done;
     CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &bitmap));
     const int64_t left = plan->memory_bytes - 2 * crd_bitmap_bytes(info);
     CRD_TRY(crd_thickness_compute(&bitmap, m->spacing, left, plan->pool, &t));
     describe(&t, bit, out->edge, out);
+    move_values(out, bit, values, false);
+    CRD_TRY(crd_journal_keep(plan->journal, name, values, bytes));
 done:
+    crd_free(&values);
     crd_thickness_free(&t);
     crd_bitmap_free(&bitmap);
     return status;
@@ -135,4 +157,10 @@ done:
     for (int i = 0; i < FIGURES; i++) crd_free(&t.figures[i]);
     crd_free(&t.shares);
     return status;
+}
+
+int64_t crd_slow_thickness_bytes(const crd_realisations_info *info, int64_t memory_bytes)
+{
+    const int64_t bitmaps = 2 * crd_bitmap_bytes(info);
+    return bitmaps + crd_thickness_needs(info->shape, memory_bytes - bitmaps);
 }

@@ -2,6 +2,7 @@
 #ifndef CRD_MEASURE_SLOW_H
 #define CRD_MEASURE_SLOW_H
 
+#include "measure/journal.h"
 #include "measure/results.h"
 
 typedef struct crd_slow_plan {
@@ -13,6 +14,7 @@ typedef struct crd_slow_plan {
     double tolerance; /* of its solver */
     bool fast;        /* on cells of 2x2x2 voxels although voxels would fit */
     crd_pool *pool;
+    const crd_journal *journal; /* of what is finished; NULL: none */
     const crd_monitor *monitor;
 } crd_slow_plan;
 
@@ -22,6 +24,8 @@ crd_status crd_slow_thickness(const crd_slow_plan *plan, crd_measurement *m);
  * of 2x2x2 are taken, and corrected by windows of voxels. */
 crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m);
 
+/* Bytes that local thickness takes, as far as they are known beforehand. */
+int64_t crd_slow_thickness_bytes(const crd_realisations_info *info, int64_t memory_bytes);
 /* Bytes that transport takes on voxels (cell 1) or on cells of 2x2x2. */
 int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell);
 

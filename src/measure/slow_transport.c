@@ -1,6 +1,7 @@
 /* Transport of every realisation. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -8,7 +9,19 @@
 #include "measure/transport/two_level.h"
 
 /* What is kept of a realisation along an axis. */
-enum { RELATIVE, TORTUOSITY, FORMATION, JOINED_TORTUOSITY, ERROR, UNEVEN, CONVERGED, CORRECTION, FIGURES };
+enum {
+    RELATIVE,
+    TORTUOSITY,
+    FORMATION,
+    JOINED_TORTUOSITY,
+    ERROR,
+    UNEVEN,
+    CONVERGED,
+    CORRECTION,
+    RATIO,
+    BOX,
+    FIGURES = BOX + 6
+};
 
 /* How it is solved: on voxels, or on coarse cells times a ratio, of the segmentation's or of windows of each. */
 typedef enum method { VOXELS, BY_SEGMENTATION, BY_WINDOWS } method;
@@ -19,7 +32,7 @@ typedef struct transports {
     int64_t window;
     double ratio;                         /* of the segmentation; 0: not yet known */
     int64_t computed, joined, unfinished; /* realisations; of them, how many percolate and didn't converge */
-    crd_box box;
+    crd_box box;                          /* in a mask */
 } transports;
 
 /* One realisation's window: the whole, or the box inside the mask. */
@@ -59,12 +72,11 @@ static crd_status find_ratio(const crd_laplace *problem, transports *t, double c
         CRD_PASS(crd_laplace_solve(&voxels, &exact));
         *ratio = coarse > 0.0 ? exact.relative / coarse : 1.0;
     }
-    t->ratio = *ratio;
     return CRD_OK;
 }
 
 static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int axis, const double spacing[3],
-                        transports *all, crd_transport *out, double *correction)
+                        transports *all, crd_transport *out, double *ratio)
 {
     crd_laplace problem = {.bitmap = bitmap,
                            .spacing = {spacing[0], spacing[1], spacing[2]},
@@ -72,28 +84,27 @@ static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int
                            .tolerance = plan->tolerance,
                            .cell = all->method == VOXELS ? 1 : 2,
                            .pool = plan->pool};
-    double ratio = 1.0;
+    *ratio = 1.0;
     CRD_PASS(crd_laplace_solve(&problem, out));
-    if (all->method != VOXELS && out->relative > 0.0) CRD_PASS(find_ratio(&problem, all, out->relative, &ratio));
-    out->relative *= ratio;
-    *correction = ratio - 1.0;
+    if (all->method != VOXELS && out->relative > 0.0) CRD_PASS(find_ratio(&problem, all, out->relative, ratio));
+    out->relative *= *ratio;
     return CRD_OK;
 }
 
-static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int axis, const crd_measurement *m,
-                                  transports *out)
+static crd_status compute(const crd_slow_plan *plan, int64_t bit, int axis, const crd_measurement *m, transports *out,
+                          double figures[FIGURES])
 {
     crd_status status = CRD_OK;
     crd_bitmap bitmap = {0};
     crd_transport t;
-    double correction;
+    double ratio;
     CRD_TRY(read_part(plan, bit, out, &bitmap));
-    CRD_TRY(solve(plan, &bitmap, axis, m->spacing, out, &t, &correction));
+    CRD_TRY(solve(plan, &bitmap, axis, m->spacing, out, &t, &ratio));
     const double voxels = (double)bitmap.shape[0] * (double)bitmap.shape[1] * (double)bitmap.shape[2];
     /* nothing percolates: infinite, or undefined where there is no phase at all */
     const double none = bitmap.voxels > 0 ? HUGE_VAL : (double)NAN;
     const bool joined = t.relative > 0.0;
-    const double figures[FIGURES] = {
+    const double found[FIGURES] = {
         [RELATIVE] = t.relative,
         [TORTUOSITY] = joined ? (double)bitmap.voxels / voxels / t.relative : none,
         [JOINED_TORTUOSITY] = joined ? (double)t.percolating / voxels / t.relative : none,
@@ -101,12 +112,38 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
         [ERROR] = t.error,
         [UNEVEN] = t.uneven,
         [CONVERGED] = t.converged ? 1.0 : 0.0,
-        [CORRECTION] = correction,
+        [CORRECTION] = ratio - 1.0,
+        [RATIO] = ratio,
     };
-    for (int i = 0; i < FIGURES; i++) out->figures[i][bit] = figures[i];
+    memcpy(figures, found, sizeof found);
+    for (int k = 0; k < 3; k++) {
+        figures[BOX + k] = (double)out->box.origin[k];
+        figures[BOX + 3 + k] = (double)out->box.size[k];
+    }
 done:
     crd_bitmap_free(&bitmap);
     return status;
+}
+
+static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int axis, const crd_measurement *m,
+                                  transports *out)
+{
+    double figures[FIGURES];
+    char name[80];
+    bool found;
+    snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+    CRD_PASS(crd_journal_find(plan->journal, name, figures, sizeof figures, &found));
+    if (!found) {
+        CRD_PASS(compute(plan, bit, axis, m, out, figures));
+        CRD_PASS(crd_journal_keep(plan->journal, name, figures, sizeof figures));
+    }
+    for (int i = 0; i < FIGURES; i++) out->figures[i][bit] = figures[i];
+    for (int k = 0; k < 3; k++) {
+        out->box.origin[k] = (int64_t)figures[BOX + k];
+        out->box.size[k] = (int64_t)figures[BOX + 3 + k];
+    }
+    if (out->ratio == 0.0 && out->figures[RELATIVE][bit] > 0.0) out->ratio = figures[RATIO];
+    return CRD_OK;
 }
 
 /* ---- what is said ---- */

@@ -21,6 +21,7 @@ static const char *const names[] = {
     [CRD_RUN_VALIDATION] = "validation.json",
     [CRD_RUN_MEASURE] = "measure.json",
     [CRD_RUN_VALUES] = "measure.csv",
+    [CRD_RUN_MEASURING] = ".measure",
     [CRD_RUN_LOCK] = ".lock",
     [CRD_RUN_PARTIAL] = PARTIAL,
     [CRD_RUN_IDENTITY] = PARTIAL "/" IDENTITY,

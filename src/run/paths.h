@@ -13,7 +13,8 @@ typedef enum crd_run_file {
     CRD_RUN_NORMS,      /* what norms are frozen at */
     CRD_RUN_VALIDATION, /* figures, where there is a label */
     CRD_RUN_MEASURE,    /* properties of the realisations, */
-    CRD_RUN_VALUES,     /* and all values of them as a table */
+    CRD_RUN_VALUES,     /* and all values of them as a table; */
+    CRD_RUN_MEASURING,  /* the folder of what an unfinished measurement has finished */
     CRD_RUN_LOCK,
     CRD_RUN_PARTIAL,  /* the folder of what isn't complete yet, */
     CRD_RUN_IDENTITY, /* in it: what the run is, so that it can be resumed, */

@@ -55,6 +55,9 @@ typedef struct crd_realisations_info {
 
     int64_t phases, planes;
     double values[CRD_PHASES_MAX]; /* of the phases */
+    /* By phase: the systematic term of its volume fraction (run/widen.h), of a run whose window is measured as it is;
+     * NaN: not known. */
+    double systematic[CRD_PHASES_MAX];
 
     int64_t layer; /* slices that are best read together: a depth of the files' blocks, or 1 */
 } crd_realisations_info;
@@ -65,6 +68,9 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
                                  crd_realisations **out);
 void crd_realisations_close(crd_realisations **realisations);
 const crd_realisations_info *crd_realisations_describe(const crd_realisations *realisations);
+
+/* Which files the bits come from, with their sizes and times: a line each. Free with crd_free. */
+crd_status crd_realisations_fingerprint(const crd_realisations *realisations, char **out);
 
 /* Whole slices of the box: word w of plane p of voxel i lies at words[(p * info->words + w) * voxels + i], with
  * voxels = slices * info->shape[1] * info->shape[2]. `inside` gets 1 for each voxel that counts and 0 for the others,

@@ -110,6 +110,25 @@ run measure "$folder/bits" --properties transport --axis z --transport fast --sl
 expect 0; err 'cells of 2x2x2 voxels, corrected by up to [0-9.]+ %'
 run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
 
+# what was finished is kept, and the end is the same
+whole() { sed 's/"times".*//' "$folder/bits/measure.json"; }
+run measure "$folder/bits" -q --properties all --transport fast
+expect 0; whole > "$folder/whole.json"; cp "$folder/bits/measure.csv" "$folder/whole.csv"
+[ ! -e "$folder/bits/.measure" ] || complain "a finished measurement leaves its journal"
+run measure "$folder/bits" -q --properties all --transport fast --csv /nowhere/values.csv; expect 1
+run measure "$folder/bits" -q --properties all --transport fast --threads 1 --csv /dev/full; expect 1 # found out when all is measured
+[ -e "$folder/bits/.measure/first" ] && [ -e "$folder/bits/.measure/transport-1-x-23" ] || complain "nothing is kept of an unfinished measurement"
+rm "$folder/bits/.measure/transport-1-y-7" "$folder/bits/.measure/thickness-1-3"
+run measure "$folder/bits" -q --properties all --transport fast --resume
+expect 0; diff -q <(whole) "$folder/whole.json" || complain "a resumed measurement differs"
+cmp "$folder/whole.csv" "$folder/bits/measure.csv" || complain "a resumed measurement's table differs"
+[ ! -e "$folder/bits/.measure" ] || complain "a resumed measurement leaves its journal"
+run measure "$folder/bits" --resume; expect 0; err 'begins anew'
+run measure "$folder/bits" --properties all --dry-run
+expect 0; no_err; out 'all properties of one pass +[0-9]+ MiB +about [0-9]+ s'; out 'local thickness +[0-9]+ MiB'; out 'transport +[0-9]+ MiB'
+run measure "$folder/bits" --dry-run --json --properties thickness
+expect 0; same "$(json '[p["name"] for p in d["passes"]], d["samples"]')" "['first', 'thickness'] 24"
+
 # segmentations
 run measure "$folder/seg.npy"
 expect 0; err "the spacing isn't known"; out '1/voxel'

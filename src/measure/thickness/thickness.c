@@ -197,6 +197,14 @@ done:
     return status;
 }
 
+int64_t crd_thickness_needs(const int64_t shape[3], int64_t memory_bytes)
+{
+    const int64_t centres = shape[0] * shape[1] * shape[2] / 12 * 2 * (int64_t)sizeof(crd_centre);
+    const int64_t slab = SLAB + 2 * HALO + 2 < shape[0] ? SLAB + 2 * HALO + 2 : shape[0];
+    const bool whole = crd_thickness_bytes(shape, shape[0]) <= memory_bytes / 2;
+    return centres + crd_thickness_bytes(shape, whole ? shape[0] : slab);
+}
+
 crd_status crd_thickness_compute(const crd_bitmap *bitmap, const double spacing[3], int64_t memory_bytes,
                                  crd_pool *pool, crd_thickness *out)
 {

@@ -13,6 +13,8 @@ typedef struct crd_thickness {
 
 /* Bytes that it takes beside the bitmap, at least: slabs, and lists of centres as they come. */
 int64_t crd_thickness_bytes(const int64_t shape[3], int64_t slices);
+/* Bytes that it takes within a limit: distances, and some 8 % of the voxels as centres of balls. */
+int64_t crd_thickness_needs(const int64_t shape[3], int64_t memory_bytes);
 /* Nothing is counted where the phase is empty or the window holds no other. */
 crd_status crd_thickness_compute(const crd_bitmap *bitmap, const double spacing[3], int64_t memory_bytes,
                                  crd_pool *pool, crd_thickness *out);
