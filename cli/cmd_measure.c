@@ -164,11 +164,56 @@ static void print_table(const crd_measurement *m)
     }
 }
 
+/* The label against what was found where it is. */
+static void print_label(const crd_measurement *m)
+{
+    if (m->labelled_voxels == 0) return;
+    printf("against the label, %" PRId64 " labelled voxels\n  %-34s %12s %12s", m->labelled_voxels, "", "label",
+           "segmentation");
+    if (m->samples > 0) printf(" %12s   %s", "median", m->samples > 1 ? "interval" : "");
+    printf("\n");
+    for (int64_t i = 0; i < m->property_count; i++) {
+        const crd_property *p = &m->properties[i];
+        char name[80];
+        if (!p->labelled || words_of(p, name, sizeof name) == NULL) continue;
+        printf("  %-34s %12s", name, number(p, p->label.value));
+        printf(" %12s", number(p, p->label.segmentation));
+        if (m->samples > 0) printf(" %12s", number(p, p->label.median));
+        if (m->samples > 1) {
+            printf("   %s .. ", number(p, p->label.interval[0]));
+            printf("%s%s", number(p, p->label.interval[1]), p->label.inside ? "" : "   OUTSIDE");
+        }
+        printf("\n");
+    }
+}
+
+/* Blocks of each size, and the smallest that stands for the whole. */
+static void print_rev(const crd_measurement *m)
+{
+    if (m->rev_count > 0) {
+        printf("blocks of the segmentation\n  %-28s %8s %8s %12s %12s   5-95 %%\n", "", "voxels", "blocks", "mean",
+               "deviation");
+    }
+    for (int64_t i = 0; i < m->rev_count; i++) {
+        const crd_rev_row *row = &m->rev[i];
+        const bool first = i == 0 || strcmp(m->rev[i - 1].property, row->property) != 0 ||
+                           !m->rev[i - 1].representative || m->rev[i - 1].phase != row->phase;
+        printf("  %-28s %8" PRId64 " %8" PRId64, row->property, row->voxels, row->blocks);
+        printf(" %12s", cli_figure_general(row->mean, 4));
+        printf(" %12s", cli_figure_general(row->std, 2));
+        printf("   %s .. ", cli_figure_general(row->interval[0], 4));
+        printf("%s%s\n", cli_figure_general(row->interval[1], 4),
+               row->representative && first ? "   representative" : "");
+    }
+}
+
 static int print(const cli_context *context, const crd_measurement *m)
 {
     char *json = NULL;
     if (!context->common->json) {
         print_table(m);
+        print_label(m);
+        print_rev(m);
         return CLI_DONE;
     }
     if (crd_measurement_to_json(m, &json) != CRD_OK) return cli_library_failed();

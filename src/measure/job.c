@@ -52,6 +52,11 @@ static crd_status open_input(crd_measure_job *j)
         reading.from_start = from_start;
     }
     if (crd_given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
+    if (j->labelled) {
+        reading.label = options->label;
+        reading.ignore = options->ignore.items;
+        reading.ignore_count = options->ignore.count;
+    }
     reading.wanted = wanted.items;
     reading.wanted_count = wanted.count > 0 ? wanted.count : 0;
     CRD_TRY(crd_realisations_open(&reading, j->monitor, &j->realisations));

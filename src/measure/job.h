@@ -20,6 +20,7 @@ typedef struct crd_measure_job {
     int64_t *lags;
     int64_t lag_count;
     int64_t memory_bytes;
+    bool labelled;        /* the label is measured with the rest, over labelled voxels alone */
     crd_journal *journal; /* of a run; NULL: there is none */
 } crd_measure_job;
 

@@ -9,8 +9,10 @@
 #include "base/monitor.h"
 #include "base/settings/whole.h"
 #include "base/text.h"
+#include "measure/curves.h"
 #include "measure/interfaces.h"
 #include "measure/job.h"
+#include "measure/rev.h"
 #include "measure/settings.h"
 #include "run/paths.h"
 
@@ -91,6 +93,37 @@ static crd_status slow_passes(const crd_measure_job *j, crd_measurement *m)
     return CRD_OK;
 }
 
+/* ---- what else is asked for ---- */
+
+static crd_status find_representative(const crd_measure_job *j, crd_measurement *m)
+{
+    crd_slow_plan plan = crd_job_slow_plan(j);
+    if (!j->options->rev && !j->options->rev_transport) return CRD_OK;
+    CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
+    for (int64_t i = 0; i < j->phase_count; i++) {
+        plan.phase = j->phases[i];
+        CRD_PASS(crd_rev_add(&plan, j->options->rev_transport, m));
+    }
+    return CRD_OK;
+}
+
+/* Label, segmentation and realisations over the labelled voxels alone: a first pass of its own. */
+static crd_status compare_with_label(const crd_measure_job *j, crd_measurement *m)
+{
+    crd_status status = CRD_OK;
+    crd_measurement *labelled = NULL;
+    crd_measure_job own = {.options = j->options, .monitor = j->monitor, .labelled = true};
+    if (!crd_given(j->options->label)) return CRD_OK;
+    CRD_TRY(crd_job_open(&own));
+    CRD_TRY(crd_measurement_create(own.info, own.percent, &labelled));
+    CRD_TRY(first_pass(&own, labelled));
+    CRD_TRY(crd_measurement_add_label(m, labelled));
+done:
+    crd_measurement_free(&labelled);
+    crd_job_close(&own);
+    return status;
+}
+
 /* ---- what is odd ---- */
 
 static crd_status add_notes(const crd_measure_job *j, crd_measurement *m)
@@ -156,6 +189,7 @@ static crd_status write_files(const crd_measure_job *j, const crd_measurement *m
     crd_status status = CRD_OK;
     char *json = NULL, *csv = NULL;
     const bool file = crd_given(j->options->csv);
+    if (crd_given(j->options->plot)) CRD_PASS(crd_measurement_picture(m, j->options->plot));
     if (!j->info->run && !file) return CRD_OK;
     CRD_TRY(crd_measurement_to_csv(m, &csv));
     if (file) CRD_TRY(crd_write_file(j->options->csv, csv, strlen(csv)));
@@ -179,6 +213,10 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
     if (out != NULL) *out = NULL;
     CRD_TRY(crd_job_open(&j));
     if (crd_given(options->csv)) CRD_TRY(crd_check_target(options->csv));
+    if (crd_given(options->plot)) CRD_TRY(crd_check_target(options->plot));
+    if (crd_given(options->plot) && !crd_png_possible()) {
+        CRD_FAIL(CRD_ERR_UNSUPPORTED, "plot: this build has no libpng, so it can't draw");
+    }
     CRD_TRY(crd_measurement_create(j.info, j.percent, &m));
     CRD_TRY(crd_alloc(j.phase_count, sizeof *m->phases, "the phases", &m->phases));
     m->phase_count = j.phase_count;
@@ -186,6 +224,8 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
     CRD_TRY(open_journal(&j));
     CRD_TRY(first_pass(&j, m));
     CRD_TRY(slow_passes(&j, m));
+    CRD_TRY(find_representative(&j, m));
+    CRD_TRY(compare_with_label(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
     CRD_TRY(write_files(&j, m));
