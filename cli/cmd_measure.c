@@ -76,6 +76,7 @@ static int digits_of(const crd_property *p)
 
 static const char *number(const crd_property *p, double value)
 {
+    if (!isfinite(value)) return cli_figure((double)NAN, 0); /* infinite: nothing percolates */
     if (value == floor(value) && fabs(value) < 1e9) return cli_figure(value, 0);
     return cli_figure_general(value, digits_of(p));
 }
@@ -109,7 +110,9 @@ static void print_line(const crd_measurement *m, const crd_property *p)
     char name[80], interval[64] = "";
     if (words_of(p, name, sizeof name) == NULL) return;
     const bool spread = m->samples > 1;
-    if (spread && isinf(p->interval[1])) {
+    if (spread && isinf(p->interval[0])) {
+        snprintf(interval, sizeof interval, "%s", number(p, p->interval[0]));
+    } else if (spread && isinf(p->interval[1])) {
         snprintf(interval, sizeof interval, "> %s", number(p, p->interval[0]));
     } else if (spread) {
         snprintf(interval, sizeof interval, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]),
