@@ -3,6 +3,7 @@
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 600
+PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 
@@ -12,8 +13,8 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall clean packages packages-gpu packages-test packages-develop
+.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
+        install uninstall wheel clean packages packages-gpu packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -34,6 +35,9 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 	CREDENCE_LONG=1 $(CTEST) --test-dir build --timeout $(LONG_LIMIT)
 	@$(MAKE) valgrind tsan asan clang
 	@tools/fuzz 60
+
+test-view: packages-view all ## the viewer's page in a real browser (Chromium), and its server
+	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|cli_test_view)'
 
 # One test at a time: they measure, and share the GPU's memory.
 test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
@@ -80,6 +84,10 @@ install: all ## into PREFIX=/usr/local, below DESTDIR where that is set
 	@cp build/install_manifest.txt build/installed.txt
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
+wheel: all ## a Python package with all its libraries inside, in build/packages
+	@mkdir -p build/packages
+	@cd python && CREDENCE_WHEEL=all CREDENCE_WHEEL_BUILD="$(CURDIR)/build" $(PYTHON) build_backend.py ../build/packages
+
 uninstall: ## remove what the last `make install` of this folder installed
 	@[ -f build/installed.txt ] || { echo "Nothing has been installed from this folder."; exit 1; }
 	@while IFS= read -r file || [ -n "$$file" ]; do rm -fv "$(DESTDIR)$$file"; done < build/installed.txt
@@ -93,5 +101,7 @@ packages-gpu:
 	@tools/install-packages build optional script
 packages-test:
 	@tools/install-packages build optional script test
+packages-view:
+	@tools/install-packages build optional script test page
 packages-develop:
 	@tools/install-packages develop

@@ -7,7 +7,7 @@
 #include "json.h"
 
 typedef struct bench_options {
-    int64_t chunk[3], halo, samples, batch, filters;
+    int64_t chunk[3], halo, samples, batch, filters, classes;
     double seconds;
     char *kind, *estimator, *only, *max_gpu_memory, *scan, *label;
     int64_t readers;
@@ -72,6 +72,14 @@ static const crd_setting rows[] = {
      .high = 1024,
      .argument = "N",
      .help = "base width of the network"},
+    {.name = "classes",
+     .kind = CRD_SETTING_INT,
+     AT(classes),
+     .initial = "2",
+     .low = 2,
+     .high = CRD_CLASSES_MAX,
+     .argument = "K",
+     .help = "predict, train and ops --layers: classes that the network tells apart"},
     {.name = "layers",
      .kind = CRD_SETTING_FLAG,
      AT(layers),
@@ -196,6 +204,7 @@ static int run_network(const cli_context *context, bool train)
                                                 .seconds = o->seconds,
                                                 .kind = strcmp(o->kind, "mcdn") == 0 ? CRD_MCDN : CRD_BCNN,
                                                 .filters = (int)o->filters,
+                                                .classes = (int)o->classes,
                                                 .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                                 .halo = train ? 0 : o->halo,
                                                 .samples = o->samples,
@@ -273,7 +282,8 @@ static int run_ops(const cli_context *context)
                                         .only = o->only,
                                         .layers = o->layers,
                                         .chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
-                                        .filters = (int)o->filters};
+                                        .filters = (int)o->filters,
+                                        .classes = (int)o->classes};
     if (as_json) cli_json_open(&json, NULL, '{');
     const crd_status status =
         crd_bench_ops(&ops, as_json ? json_machine : print_machine, as_json ? json_row : print_row, &json);

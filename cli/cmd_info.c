@@ -5,7 +5,9 @@
 
 #include "command.h"
 #include "credence/model.h"
+#include "credence/run.h"
 #include "describe.h"
+#include "figures.h"
 #include "info_model.h"
 #include "reading.h"
 
@@ -169,11 +171,83 @@ static int describe_model(const char *path, const output *sheet)
     return cli_describe_model(path, sheet->json);
 }
 
+static void json_run(cli_json *json, const char *path, const crd_run_summary *run)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "path", path);
+    cli_json_text(json, "format", "credence-run");
+    cli_json_text(json, "kind", run->kind);
+    cli_json_text(json, "model", run->model);
+    cli_json_text(json, "scan", run->scan);
+    cli_json_text(json, "mode", run->mode);
+    cli_json_ints(json, "shape", run->shape, 3);
+    cli_json_int(json, "samples", run->samples);
+    cli_json_text(json, "interval", run->interval);
+    cli_json_real(json, "mean_uncertainty", run->mean_uncertainty);
+    cli_json_open(json, "classes", '[');
+    for (int k = 0; k < run->class_count; k++) {
+        const crd_class_share *c = &run->classes[k];
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", c->name);
+        cli_json_real(json, "value", c->value);
+        cli_json_real(json, "segmentation", c->segmentation);
+        cli_json_real(json, "mean", c->mean);
+        cli_json_reals(json, "interval90", c->interval90, 2);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+    cli_json_int(json, "warnings", run->warnings);
+    cli_json_close(json);
+}
+
+static int name_width(const crd_run_summary *run)
+{
+    int width = 5;
+    for (int k = 0; k < run->class_count; k++) {
+        const int length = (int)strlen(run->classes[k].name);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void print_run(const char *path, const crd_run_summary *run)
+{
+    const int width = name_width(run);
+    printf("%s\n", path);
+    printf("  format     credence run\n");
+    printf("  network    %s, %" PRId64 " samples%s%s\n", run->kind[0] != '\0' ? run->kind : "not known", run->samples,
+           run->mode[0] != '\0' ? ", " : "", run->mode);
+    if (run->model[0] != '\0') printf("  model      %s\n", run->model);
+    if (run->scan[0] != '\0') printf("  scan       %s\n", run->scan);
+    printf("  shape      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", run->shape[0], run->shape[1], run->shape[2]);
+    printf("  uncertain  %s in the mean%s%s\n", cli_figure_general(run->mean_uncertainty, 4),
+           run->interval[0] != '\0' ? ", percentiles " : "", run->interval);
+    if (run->class_count > 0) printf("  %-*s  value  segmented  mean      90 %% interval\n", width, "class");
+    for (int k = 0; k < run->class_count; k++) {
+        const crd_class_share *c = &run->classes[k];
+        printf("  %-*s  %-5s  %-9s  %-8s  %s to %s\n", width, c->name, cli_figure_general(c->value, 6),
+               cli_figure(c->segmentation, 6), cli_figure(c->mean, 6), cli_figure(c->interval90[0], 6),
+               cli_figure(c->interval90[1], 6));
+    }
+    if (run->warnings > 0) printf("  warnings   %" PRId64 ", in manifest.json\n", run->warnings);
+}
+
+static int describe_run(const char *path, const output *sheet)
+{
+    crd_run_summary run;
+    if (crd_run_summarise(path, &run) != CRD_OK) return cli_library_failed();
+    if (sheet->json != NULL)
+        json_run(sheet->json, path, &run);
+    else
+        print_run(path, &run);
+    return CLI_DONE;
+}
+
 /* The kinds of files that can be described, tried in this order; the last takes whatever is left. */
 static const struct describer {
     bool (*recognises)(const char *path); /* NULL: everything */
     int (*describe)(const char *path, const output *sheet);
-} describers[] = {{crd_model_recognise, describe_model}, {NULL, describe_volume}};
+} describers[] = {{crd_model_recognise, describe_model}, {crd_run_recognise, describe_run}, {NULL, describe_volume}};
 
 static int describe(const char *path, const output *sheet)
 {
@@ -208,7 +282,7 @@ static int run(cli_context *context)
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "shape, type, spacing, range and histogram of a scan; or a model's settings",
+    .summary = "shape, type, spacing, range and histogram of a scan; a model's settings; or a run's shares",
     .arguments = "FILE...",
     .least = 1,
     .most = -1,
@@ -216,11 +290,12 @@ const cli_command cli_info = {
     .options_size = sizeof(info_options),
     .uses = CLI_USES_JSON,
     .details = "FILE is a volume in any format that credence reads: a file, a folder of slices, a quoted pattern such "
-               "as 'slices/*.tif', or file.h5:/path/to/dataset; or a model that credence trained, or a checkpoint.",
+               "as 'slices/*.tif', or file.h5:/path/to/dataset; or a model that credence trained, or a checkpoint; "
+               "or a run folder of credence predict: the share of each class, with its interval.",
     .examples = "credence info scan.tif\n"
                 "credence info --header scan.h5:/exchange/data\n"
                 "credence info scan.raw --shape 512,1024,1024 --type u16le\n"
                 "credence info --json scan.tif label.tif > both.json\n"
-                "credence info model.h5",
+                "credence info model.h5 run",
     .run = run,
 };

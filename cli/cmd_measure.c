@@ -307,6 +307,7 @@ const cli_command cli_measure = {
     .settings = &crd_measure_settings,
     .options_size = sizeof(crd_measure_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
+    .shared = true,
     .details =
         "DIR is a run folder of credence predict that kept its samples (--save-samples bits); measure.json and "
         "measure.csv are written into it. One FILE is a segmentation, which has values and no spread; several are "

@@ -115,11 +115,7 @@ static void print_text(const crd_train_options *options, const crd_train_result 
         "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
         "command with --resume and a larger --max-steps or --epochs).\n",
         stem, options->output, number);
-    if (r->classes == 2) {
-        print_next(options);
-    } else {
-        printf("It tells %d classes apart; predictions of more than two aren't there yet.\n", r->classes);
-    }
+    print_next(options);
 }
 
 /* The preset fills in what nobody set by a flag or in a file. */

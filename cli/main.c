@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "completion.h"
 #include "credence/cluster.h"
 #include "credence/status.h"
 #include "help.h"
@@ -108,6 +109,8 @@ int main(int argc, char **argv)
         code = show_help(next, help_page);
     } else if (strcmp(word, "--help-man") == 0) {
         code = show_help(next, cli_man_page);
+    } else if (strcmp(word, "--completion") == 0) {
+        code = cli_completion(next, stdout);
     } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         code = show_version();
     } else {

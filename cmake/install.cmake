@@ -37,4 +37,19 @@ if(NOT CREDENCE_SANITIZE AND NOT CREDENCE_COVERAGE AND NOT CMAKE_CROSSCOMPILING)
     DEPENDS credence_program ${CMAKE_SOURCE_DIR}/cmake/man_pages.cmake VERBATIM COMMENT "Making the man pages")
   add_custom_target(man ALL DEPENDS ${CMAKE_BINARY_DIR}/man.stamp)
   install(DIRECTORY ${CREDENCE_MAN_DIR}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+
+  # Completion of command lines, printed by the program from the same tables; each shell looks in a folder of its own.
+  foreach(pair bash=bash-completion/completions/credence zsh=zsh/site-functions/_credence
+          fish=fish/vendor_completions.d/credence.fish)
+    string(REGEX MATCH "^([a-z]+)=(.*)/([^/]+)$" pair ${pair})
+    set(shell ${CMAKE_MATCH_1})
+    set(place ${CMAKE_MATCH_2})
+    set(file ${CMAKE_MATCH_3})
+    set(script ${CMAKE_BINARY_DIR}/completion/${shell}/${file})
+    add_custom_command(OUTPUT ${script} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion/${shell}
+                       COMMAND credence_program --completion ${shell} > ${script} DEPENDS credence_program VERBATIM)
+    list(APPEND completion_scripts ${script})
+    install(FILES ${script} DESTINATION ${CMAKE_INSTALL_DATADIR}/${place})
+  endforeach()
+  add_custom_target(completion ALL DEPENDS ${completion_scripts})
 endif()

@@ -14,6 +14,11 @@ import { axes, View } from './view.js';
 
 const $ = id => document.getElementById(id);
 
+// "[Ctrl] wheel" with its keys as keys.
+function withKeys(words) {
+  return words.split(/(\[[^\]]+\])/).filter(Boolean).map(part => (part[0] === '[' ? make('kbd', {}, part.slice(1, -1)) : part));
+}
+
 class Page {
   constructor(state) {
     this.view = new View(state);
@@ -153,8 +158,8 @@ class Page {
     $('drawer').textContent = text.drawer;
     $('place').addEventListener('submit', event => event.preventDefault());
     axes.forEach((name, i) => $(`place-${name}`).addEventListener('change', () => {
-      const place = [...view.place], at = Number($(`place-${name}`).value);
-      const good = Number.isInteger(at) && at >= 0 && at < view.shape[i];
+      const place = [...view.place], words = $(`place-${name}`).value.trim(), at = Number(words);
+      const good = words !== '' && Number.isInteger(at) && at >= 0 && at < view.shape[i];
       $(`place-${name}`).setAttribute('aria-invalid', String(!good));
       if (!good) return;
       place[i] = at;
@@ -225,30 +230,23 @@ class Page {
     }
   }
 
-  // The window from half a percent to 99.5 of what the plane shows now: by its pixels, and so of the shown level.
-  windowFromView(pane) {
+  // The window from 0.5 to 99.5 percent of what the plane shows now.
+  async windowFromView(pane) {
     const scan = this.view.layers.find(layer => layer.kind === 'scan');
     if (!scan) return;
-    const others = this.view.layers.filter(layer => layer !== scan && layer.visible);
-    const wide = [scan.range[0], scan.range[1]], before = scan.window, cross = this.view.cross;
-    others.forEach(layer => { layer.visible = false; });
-    this.view.cross = false;
-    scan.visible = true;
-    this.view.setWindow(scan, ...wide, false);
-    setTimeout(() => {
-      pane.draw();
-      const window = pane.greyEnds(wide) ?? before;
-      others.forEach(layer => { layer.visible = true; });
-      this.view.cross = cross;
-      this.view.setWindow(scan, ...window);
-    }, 250);
+    const [low, high] = scan.range, counts = await this.tiles.count(pane.keysOf(scan)), all = counts.reduce((a, b) => a + b, 0);
+    const below = share => {
+      let sum = 0;
+      return low + (high - low) * counts.findIndex(count => (sum += count) > share * all) / 255;
+    };
+    if (all > 0) this.view.setWindow(scan, below(0.005), Math.max(below(0.995), below(0.005) + (high - low) / 255));
   }
 
   showKeys() {
     const dialog = $('keys'), close = make('button', { type: 'button' }, text.close), box = make('input', { type: 'checkbox', checked: letters.on });
     box.addEventListener('change', () => { letters.on = box.checked; });
     close.addEventListener('click', () => dialog.close());
-    const rows = text.keyRows.map(([keys, does]) => make('tr', {}, make('th', { scope: 'row' }, keys), make('td', {}, does)));
+    const rows = text.keyRows.map(([keys, does]) => make('tr', {}, make('th', { scope: 'row' }, ...withKeys(keys)), make('td', {}, does)));
     dialog.replaceChildren(make('h2', { id: 'keys-title' }, text.keysTitle), make('table', {}, make('tbody', {}, ...rows)),
       make('div', { className: 'row' }, make('label', {}, box, ` ${text.lettersOff}`), close));
     dialog.showModal();

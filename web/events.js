@@ -1,5 +1,5 @@
 // What is new on the server, as long as this tab is seen. fetch, not EventSource: that sends no key.
-import { get, ApiError } from './api.js';
+import { get, headers, ApiError } from './api.js';
 
 export class Events {
   constructor() {
@@ -33,7 +33,7 @@ export class Events {
   }
 
   async listen(signal) {
-    const response = await get('events', { signal, headers: { ...(await import('./api.js')).headers, 'Last-Event-ID': String(this.last) } });
+    const response = await get('events', { signal, headers: { ...headers, 'Last-Event-ID': String(this.last) } });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     this.wait = 500;
     this.handlers.online?.();

@@ -80,7 +80,7 @@ export class Pane {
     context.globalAlpha = 1;
     context.fillStyle = '#000';
     context.fillRect(0, 0, canvas.width, canvas.height);
-    for (const layer of view.layers) {
+    for (const layer of view.stack) {
       if (!layer.visible || layer.opacity === 0) continue;
       const slice = view.place[this.axis] - layer.origin[this.axis];
       if (slice < 0 || slice >= layer.shape[this.axis]) continue;
@@ -149,22 +149,11 @@ export class Pane {
     }
   }
 
-  // What half a percent and 99.5 percent of the pixels lie below, where black and white stand for the ends of `range`.
-  greyEnds(range) {
-    const { data } = this.context.getImageData(0, 0, this.canvas.width, this.canvas.height), counts = new Array(256).fill(0);
-    let all = 0;
-    for (let i = 0; i < data.length; i += 16) {
-      if (data[i] === 0 && data[i + 1] === 0) continue; // beside the volume
-      counts[data[i]]++;
-      all++;
-    }
-    const below = share => {
-      let sum = 0;
-      return counts.findIndex(count => (sum += count) > share * all);
-    };
-    if (all < 100) return null;
-    const value = byte => range[0] + (range[1] - range[0]) * byte / 255;
-    return [value(below(0.005)), value(below(0.995) + 1)];
+  // The tiles that show a layer now.
+  keysOf(layer) {
+    const level = this.levelFor(layer), slice = this.view.place[this.axis] - layer.origin[this.axis], keys = [];
+    this.forTiles(layer, level, (row, column) => keys.push(this.tiles.keyOf(layer, this.axis, level, slice >> level, row, column)));
+    return keys;
   }
 
   // ---- mouse and slider; keys are in keys.js ----

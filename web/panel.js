@@ -71,7 +71,7 @@ function mapScale(view) {
 
 export function layerPanel(view) {
   const panel = make('div'), updates = [];
-  for (const layer of [...view.layers].reverse()) {
+  for (const layer of [...view.stack].reverse()) {
     const box = make('input', { type: 'checkbox', ariaLabel: text.shown(layer.name) });
     box.addEventListener('change', () => view.toggle(layer.id, box.checked));
     const head = make('h3', {}, make('label', {}, box, layer.name));

@@ -89,7 +89,14 @@ async function work(job) {
   }
 }
 
+function count(keys) {
+  const counts = new Array(256).fill(0);
+  for (const key of keys) for (const byte of kept.get(key)?.bytes ?? []) counts[byte]++;
+  return counts;
+}
+
 onmessage = ({ data }) => {
   if (data.headers) headers = data.headers;
+  else if (data.count) postMessage({ id: data.id, counts: count(data.count) });
   else work(data);
 };

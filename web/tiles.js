@@ -61,7 +61,18 @@ export class Tiles {
     }
   }
 
+  // How often each byte occurs in these tiles, as far as they are there.
+  count(keys) {
+    const id = ++this.number;
+    this.worker.postMessage({ id, count: keys });
+    return new Promise(done => { this.counting = { id, done }; });
+  }
+
   arrived(data) {
+    if (data.counts) {
+      if (this.counting?.id === data.id) this.counting.done(data.counts);
+      return;
+    }
     const item = [...this.underWay.values()].find(other => other.id === data.id);
     if (!item) return;
     this.underWay.delete(item.key);

@@ -36,7 +36,9 @@ export class View extends EventTarget {
     this.full = null;
     this.cross = true;
     this.map = state.map;
-    this.layers = state.layers.map(layer => this.makeLayer(layer));
+    this.layers = state.layers.map(layer => this.makeLayer(layer)); // by their numbers
+    const depth = { scan: 0, map: 1, classes: 2 };
+    this.stack = [...this.layers].sort((a, b) => depth[a.kind] - depth[b.kind]); // from the bottom: outlines are on top
   }
 
   makeLayer(layer) {

@@ -37,6 +37,7 @@ typedef struct crd_bench_ops_settings {
     bool layers;           /* the network's layers one after the other, in place of each kind of operation once */
     int64_t chunk[3];      /* for layers; 0, 0, 0: 48,88,88 */
     int filters;           /* for layers; 0: 16 */
+    int classes;           /* for layers; 0: 2 */
 } crd_bench_ops_settings;
 
 typedef struct crd_bench_machine {
@@ -69,6 +70,7 @@ typedef struct crd_bench_network_settings {
     double seconds; /* to measure for, at least two repetitions; 0: 5 */
     crd_kind kind;
     int filters;                /* 0: 16 */
+    int classes;                /* 0: 2 */
     int64_t chunk[3];           /* 0, 0, 0: 48,88,88 to predict (on a GPU 88,176,176), 32,64,64 to train */
     int64_t halo;               /* predict: norms are frozen, and of the chunk only what lies that far inside is asked
                                    for, as of a tile; a multiple of 8, or 0: all of it, with its own norms */

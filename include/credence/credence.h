@@ -32,6 +32,7 @@
 #include "credence/predict.h"
 #include "credence/propagate.h"
 #include "credence/report.h"
+#include "credence/run.h"
 #include "credence/settings.h"
 #include "credence/sink.h"
 #include "credence/status.h"

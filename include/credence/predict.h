@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "credence/model.h"
 #include "credence/monitor.h"
 #include "credence/settings.h"
 #include "credence/status.h"
@@ -74,6 +75,8 @@ typedef struct crd_predict_options {
     crd_pair_list intervals;   /* of percentiles: the first is `_unc`; none: 33-67 */
     crd_real_list percentiles; /* volumes of their own */
     bool std;
+    bool entropy;         /* `_entropy` of the probabilities, in bits, and its parts `_aleatoric` and `_epistemic` */
+    bool unc_by_class;    /* with more than two classes: `_unc_NAME` of every one */
     crd_pair_list bounds; /* one pair of percentiles, or none: lower and upper segmentation */
     char *save_samples;   /* "none", "bits", "u8", "u16" or "f32" */
     char *format;         /* by name or suffix: "tiff", "nii.gz"; NULL: the scan's */
@@ -91,12 +94,21 @@ typedef struct crd_predict_options {
 
 CRD_API extern const crd_settings crd_predict_settings;
 
+/* What came of one of more than two classes. */
+typedef struct crd_class_result {
+    char name[CRD_CLASS_NAME_TEXT];
+    double volume_fraction; /* share of voxels that are of it in the segmentation */
+    double fraction_low;    /* and what crd_predict_result has of two classes */
+    double fraction_high;
+    double fraction_mean, fraction_interval90[2], fraction_systematic;
+} crd_class_result;
+
 /* What came of a run. */
 typedef struct crd_predict_result {
     int64_t chunks;         /* that the run consists of */
     int64_t computed;       /* of these, in this call: less after an interruption, 0 where the run was complete */
     int64_t samples;        /* S */
-    double volume_fraction; /* share of voxels with probability above one half */
+    double volume_fraction; /* share of voxels with probability above one half; NaN with more than two classes */
     double fraction_low;    /* the first interval of the S realisations' volume fractions; NaN without shared draws */
     double fraction_high;
     double fraction_mean;          /* of the realisations' volume fractions; NaN without shared draws */
@@ -104,6 +116,8 @@ typedef struct crd_predict_result {
     double fraction_systematic;    /* what the interval adds for errors of whole scans; NaN: the model knows of none */
     double mean_uncertainty;       /* of the first interval */
     double seconds;                /* of this call */
+    int class_count;               /* 0 where there are two */
+    crd_class_result classes[CRD_CLASSES_MAX];
 } crd_predict_result;
 
 /* Whether the options go together, whatever model and scan are: crd_predict and crd_predict_plan_make look, too. */

@@ -62,6 +62,7 @@ typedef struct crd_predictor_plan {
     const double *percentiles;  /* 0..100 */
     int64_t percentile_count;
     bool standard_deviation;
+    bool entropy;         /* results carry the mean of the samples' entropies */
     bool keep_samples;    /* results carry every sample's probabilities */
     int64_t first_sample; /* samples first_sample .. first_sample + samples - 1 are drawn */
     int memory_saving;    /* 0 .. CRD_MEMORY_SAVING_MOST: more takes less host memory and more time; the results are the
@@ -107,10 +108,11 @@ typedef struct crd_chunk_result {
     const uint32_t *mean;      /* value * 2^24, rounded to nearest even */
     const uint32_t *deviation; /* the same, or NULL */
     const uint32_t *const *percentiles;
-    const uint64_t *above; /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there, or that the plane's class is
-                              the first of the largest in sample s */
-    const float *samples;  /* [samples][voxels], or NULL */
-    const float *probe;    /* [probe_count][samples][planes]: the values at the voxels asked for */
+    const uint32_t *entropy; /* the mean of the samples' entropies in bits, value * 2^22, of [voxels] alone; or NULL */
+    const uint64_t *above;   /* bit s % 64 of word [s / 64][voxel]: sample s > 0.5 there, or that the plane's class is
+                                the first of the largest in sample s */
+    const float *samples;    /* [samples][voxels], or NULL */
+    const float *probe;      /* [probe_count][samples][planes]: the values at the voxels asked for */
     int64_t probe_count;
     /* How many values of the samples aren't finite numbers, and the first sample that has one (0 ..; -1: none). Such a
      * value is NaN, and stands for any number that wasn't finite on the way to it, or whose logit isn't; mean and all
@@ -143,7 +145,7 @@ typedef struct crd_learner_plan {
     crd_estimator estimator;
     crd_prior_settings prior;
     uint64_t seed;
-    int64_t samples; /* that learner_draw keeps */
+    int64_t samples; /* that learner_draw can keep */
     int rank, size;  /* which of how many processes this is, where each takes the steps of a part of the parameters;
                         0 of 0: alone */
 } crd_learner_plan;
@@ -238,10 +240,10 @@ struct crd_backend {
     crd_status (*learner_evaluate)(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
     void (*learner_free)(crd_learner **learner);
 
-    /* Samples first_sample .. first_sample + plan.samples - 1 of the parameters as they are, in the learner's own
-     * memory: drawn once, then a chunk encoded, then any of them, counted from 0, decoded. NULL, all three: a predictor
-     * is made for them. */
-    void (*learner_draw)(crd_learner *learner, int64_t first_sample);
+    /* Samples first_sample .. first_sample + count - 1 of the parameters as they are, at most plan.samples of them, in
+     * the learner's own memory: drawn once, then a chunk encoded, then any of them, counted from 0, decoded. NULL, all
+     * three: a predictor is made for them. */
+    void (*learner_draw)(crd_learner *learner, int64_t first_sample, int64_t count);
     void (*learner_encode)(crd_learner *learner, const float *input);
     void (*learner_decode)(crd_learner *learner, int64_t sample, float *probability);
 

@@ -171,7 +171,8 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
                                       .max_gpu_memory = s->max_gpu_memory};
     const crd_backend *backend;
     crd_device_settings device;
-    const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
+    crd_model_info info = {
+        .kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS, .classes = s->classes};
     *result = (crd_bench_result){.precision = "f32",
                                  .estimator = "independent",
                                  .chunk = {s->chunk[0], s->chunk[1], s->chunk[2]},
@@ -183,6 +184,7 @@ crd_status crd_bench_predict(const crd_bench_network_settings *s, const crd_moni
     result->precision = device.precision == CRD_PRECISION_F32    ? "f32"
                         : device.precision == CRD_PRECISION_BF16 ? "bf16"
                                                                  : "fp16";
+    for (int k = 0; k < s->classes; k++) info.class_values[k] = k;
     CRD_TRY(crd_model_create(&info, 1, &model));
     CRD_TRY(check_halo(&model->net, result));
     const crd_box keep = kept_of(result);

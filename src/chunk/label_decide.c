@@ -138,15 +138,29 @@ static void assign_classes(crd_label *label, const crd_label_options *options, c
     }
 }
 
+enum { SHARE_TEXT = 40 };
+
+/* "16.9 %", or the number of voxels where that would be nothing. */
+static const char *share_text(int64_t voxels, double total, char text[SHARE_TEXT])
+{
+    const double percent = 100.0 * (double)voxels / total;
+    if (voxels > 0 && percent < 0.05) {
+        snprintf(text, SHARE_TEXT, "%" PRId64 " voxel%s", voxels, voxels == 1 ? "" : "s");
+    } else {
+        snprintf(text, SHARE_TEXT, "%.1f %%", percent);
+    }
+    return text;
+}
+
 static void say_what_was_understood(const crd_label *label, const double *foreground, int64_t count,
                                     const crd_monitor *monitor)
 {
     const double total = (double)(label->counts[0] + label->counts[1] + label->unlabelled);
-    char text[256];
+    char text[256], of[3][SHARE_TEXT];
     list_values(foreground, count, text, sizeof text);
-    crd_info(monitor, "label %s: foreground is %s; %.1f %% foreground, %.1f %% background, %.1f %% without a label",
-             label->path, count > 0 ? text : "nowhere", 100.0 * (double)label->counts[1] / total,
-             100.0 * (double)label->counts[0] / total, 100.0 * (double)label->unlabelled / total);
+    crd_info(monitor, "label %s: foreground is %s; %s foreground, %s background, %s without a label", label->path,
+             count > 0 ? text : "nowhere", share_text(label->counts[1], total, of[0]),
+             share_text(label->counts[0], total, of[1]), share_text(label->unlabelled, total, of[2]));
 }
 
 /* Every value that occurs and isn't ignored must be one of the classes. */
@@ -180,18 +194,18 @@ static crd_status check_class_occurs(crd_label *const *labels, int64_t count, do
 
 static void say_classes(const crd_label *label, const crd_monitor *monitor)
 {
-    char text[1024], number[CRD_NUMBER_BYTES];
+    char text[1024], number[CRD_NUMBER_BYTES], share[SHARE_TEXT];
     size_t used = 0;
     double total = (double)label->unlabelled;
     for (int c = 0; c < label->meaning.count; c++) total += (double)label->counts[c];
     for (int c = 0; c < label->meaning.count && used < sizeof text; c++) {
         const int wrote =
-            snprintf(text + used, sizeof text - used, "%s%s (%.1f %%)", c > 0 ? ", " : "",
-                     crd_format_real(label->meaning.values[c], number), 100.0 * (double)label->counts[c] / total);
+            snprintf(text + used, sizeof text - used, "%s%s (%s)", c > 0 ? ", " : "",
+                     crd_format_real(label->meaning.values[c], number), share_text(label->counts[c], total, share));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    crd_info(monitor, "label %s: %d classes, %s; %.1f %% without a label", label->path, label->meaning.count, text,
-             100.0 * (double)label->unlabelled / total);
+    crd_info(monitor, "label %s: %d classes, %s; %s without a label", label->path, label->meaning.count, text,
+             share_text(label->unlabelled, total, share));
 }
 
 /* One value, one class. */

@@ -15,8 +15,8 @@ typedef struct making {
     int64_t phase;
     double value; /* of the phase */
     crd_cell_weights weights;
-    double *bits; /* room for one value of each realisation */
-    bool shown;   /* its interval was seen to hold as often as it says: none so far */
+    double *bits;             /* room for one value of each realisation */
+    const double *systematic; /* as that of crd_property_plan */
     crd_measurement *m;
 } making;
 
@@ -35,7 +35,7 @@ static crd_status add(const making *k, const char *name, int axis, const char *u
                                     .unit = unit,
                                     .bits = k->bits,
                                     .size_error = size_error,
-                                    .shown = k->shown,
+                                    .systematic = k->systematic,
                                     .note = note};
     return crd_measurement_add(k->m, k->info, &plan);
 }
@@ -113,8 +113,9 @@ static crd_status add_fraction(making *k)
                  empty >= full ? "is empty" : "fills the window", (long long)(empty >= full ? empty : full),
                  (long long)k->info->bits, empty > 0 && full > 0 ? ", and fills the window in others" : "");
     }
-    /* Not k->shown: on phantoms unlike the training scan the samples' own interval held the truth half of the time. */
+    k->systematic = &k->info->systematic[k->pass->plan.phases[k->phase]];
     CRD_PASS(add(k, "volume_fraction", -1, "1", size_error_of(k, FRACTION), note[0] != '\0' ? note : NULL));
+    k->systematic = NULL;
     return CRD_OK;
 }
 

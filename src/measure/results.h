@@ -22,7 +22,9 @@ typedef struct crd_property_plan {
     const char *unit;   /* "1", or a power of the length: "1/length^2" becomes "1/um^2" */
     const double *bits; /* one value for each bit; borrowed */
     double size_error;  /* NaN: not known */
-    bool shown;
+    /* What errors of whole scans add to the interval (run/widen.h), NaN where that isn't known; NULL: of this property
+     * nothing can be known. */
+    const double *systematic;
     const char *note; /* or NULL */
     struct {          /* further numbers of each bit, up to the first without a name */
         const char *name;

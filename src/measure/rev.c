@@ -158,7 +158,7 @@ static crd_status solve_windows(const crd_slow_plan *plan, const crd_bitmap *bit
     for (int a = 0; a < 3; a++) n[a] = bitmap->shape[a] / edge < WINDOWS ? bitmap->shape[a] / edge : WINDOWS;
     for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
         const int64_t place[3] = {i / n[2] / n[1], i / n[2] % n[1], i % n[2]};
-        crd_transport t;
+        crd_conduction t;
         crd_box box = {.size = {edge, edge, edge}};
         for (int a = 0; a < 3; a++) box.origin[a] = (bitmap->shape[a] - edge) * (2 * place[a] + 1) / (2 * n[a]);
         CRD_TRY(crd_bitmap_crop(bitmap, &box, &part));

@@ -98,7 +98,7 @@ typedef struct crd_conv_size {
     int64_t channels_out;
 } crd_conv_size;
 
-enum { CRD_OPS_VERSION = 4 };
+enum { CRD_OPS_VERSION = 5 };
 enum { CRD_SOFTMAX_CLASSES = 16, CRD_SOFTMAX_RESULTS = 3 + CRD_SOFTMAX_CLASSES * (CRD_SOFTMAX_CLASSES + 1) };
 
 /* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these
@@ -165,6 +165,10 @@ typedef struct crd_ops {
      * apart; `samples` may be overwritten. */
     void (*summarise)(crd_pool *pool, float *samples, int64_t count, int64_t stride, int64_t voxels,
                       const double *percentiles, int64_t percentile_count, float *out);
+
+    /* samples [count][planes][voxels] of probabilities: the mean over the samples of each voxel's entropy, in bits. One
+     * plane is that of one of two classes. */
+    void (*entropy)(crd_pool *pool, const float *samples, int64_t count, int planes, int64_t voxels, float *out);
 } crd_ops;
 
 /* The table for `name` (NULL or "auto": the best this CPU has), complete: no slot is empty. A name that is unknown or

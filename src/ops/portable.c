@@ -5,11 +5,14 @@
 
 #include "base/portable_math_inline.h"
 #include "ops/blocks.h"
+#include "ops/entropy.h"
 #include "ops/portable_rows.h"
 
 #include "ops/head.inc"
 
 #include "ops/softmax.inc"
+
+#include "ops/entropy.inc"
 
 size_t crd_portable_scratch_bytes(crd_op op, const crd_conv_size *size, int threads)
 {
@@ -55,4 +58,5 @@ const crd_ops crd_ops_portable = {
     .softmax_probability = voxel_softmax_probability,
     .softmax_loss = voxel_softmax_loss,
     .summarise = crd_portable_summarise,
+    .entropy = voxel_entropy,
 };

@@ -40,6 +40,7 @@ static void fill(crd_ops *ops, const crd_ops *from)
     FILL(softmax_probability);
     FILL(softmax_loss);
     FILL(summarise);
+    FILL(entropy);
 #undef FILL
 }
 

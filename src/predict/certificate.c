@@ -25,10 +25,11 @@ typedef struct asker {
     float *input;
 } asker;
 
-/* What the network says of a place, voxel by voxel. */
+/* What the network says of a place, voxel by voxel, plane after plane. */
+enum { MOST_VALUES = CRD_CLASSES_MAX * EDGE * EDGE * EDGE };
 typedef struct answer {
-    double probability[EDGE * EDGE * EDGE], uncertainty[EDGE * EDGE * EDGE];
-    int64_t voxels;
+    float probability[MOST_VALUES], uncertainty[MOST_VALUES]; /* multiples of 2^-24: exact */
+    int64_t values;
 } answer;
 
 static int64_t least(int64_t a, int64_t b)
@@ -133,21 +134,21 @@ static crd_status ask(asker *a, const crd_box *window, const crd_box *box, answe
         return crd_fail(CRD_ERR_NUMERIC, "%" PRId64 " values at a place on a tile's border aren't finite numbers",
                         result.nonfinite);
     }
-    out->voxels = box->size[0] * box->size[1] * box->size[2];
-    for (int64_t i = 0; i < out->voxels; i++) {
+    out->values = request->planes * box->size[0] * box->size[1] * box->size[2];
+    for (int64_t i = 0; i < out->values; i++) {
         const int64_t width =
             (int64_t)result.percentiles[interval->high][i] - (int64_t)result.percentiles[interval->low][i];
-        out->probability[i] = (double)result.mean[i] / 0x1p24;
-        out->uncertainty[i] = (double)width / 0x1p24;
+        out->probability[i] = (float)result.mean[i] * 0x1p-24f;
+        out->uncertainty[i] = (float)width * 0x1p-24f;
     }
     return CRD_OK;
 }
 
 static void compare(const answer *near, const answer *far, crd_certificate *out)
 {
-    for (int64_t i = 0; i < near->voxels; i++) {
-        const double p = fabs(near->probability[i] - far->probability[i]);
-        const double u = fabs(near->uncertainty[i] - far->uncertainty[i]);
+    for (int64_t i = 0; i < near->values; i++) {
+        const double p = fabs((double)near->probability[i] - (double)far->probability[i]);
+        const double u = fabs((double)near->uncertainty[i] - (double)far->uncertainty[i]);
         out->mean_probability += p;
         if (p > out->largest_probability) out->largest_probability = p;
         if (u > out->largest_uncertainty) out->largest_uncertainty = u;
@@ -172,7 +173,7 @@ static crd_status visit_places(asker *tile, asker *farther, crd_certificate *out
     const crd_request *request = &tile->r->request;
     const int64_t wanted = count_places(request, tile->plan.samples);
     int axes[3], count = 0;
-    int64_t voxels = 0;
+    int64_t values = 0;
     for (int axis = 0; axis < 3; axis++) {
         if (borders_across(request, axis).count > 0) axes[count++] = axis;
     }
@@ -183,11 +184,11 @@ static crd_status visit_places(asker *tile, asker *farther, crd_certificate *out
             CRD_PASS(ask(tile, &p.near, &p.box, &near));
             CRD_PASS(ask(farther, &p.far, &p.box, &far));
             compare(&near, &far, out);
-            voxels += near.voxels;
+            values += near.values;
             CRD_PASS(crd_advance(&tile->r->log.monitor, "looking at borders", "places", ++out->places, wanted, NULL));
         }
     }
-    if (voxels > 0) out->mean_probability /= (double)voxels;
+    if (values > 0) out->mean_probability /= (double)values;
     return CRD_OK;
 }
 
@@ -206,6 +207,7 @@ crd_status crd_certificate_make(crd_predict_run *r, crd_certificate *out)
     crd_request_predictor(request, &tile.plan);
     tile.plan.samples = least(SAMPLES, request->samples);
     tile.plan.keep_samples = false;
+    tile.plan.entropy = false;
     tile.plan.any_order = 0;
     tile.plan.moments = r->moments;
     tile.plan.memory_saving = CRD_MEMORY_SAVING_MOST;

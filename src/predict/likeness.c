@@ -12,15 +12,25 @@ enum { SAMPLES = 4 };
  * with other noise, contrast, blur, fraction and size: docs/INTERPRET.md has the rates. */
 static const double much_harder = 1.5, not_by_chance = 0.005;
 
-/* The sum of min(p, 1 - p), as multiples of 2^-24, over the inner part of a piece: the outer eighths see its border. */
-static void add_doubt(const crd_pieces *pieces, const uint32_t *mean, uint64_t *sum, int64_t *count)
+/* 1 less the probability of the most probable class, as a multiple of 2^-24. */
+static uint32_t doubt_at(const uint32_t *mean, int planes, int64_t voxels)
+{
+    const uint32_t one = UINT32_C(1) << 24;
+    uint32_t most = mean[0];
+    if (planes == 1) return most < one / 2 ? most : one - most;
+    for (int k = 1; k < planes; k++) most = mean[k * voxels] > most ? mean[k * voxels] : most;
+    return most < one ? one - most : 0;
+}
+
+/* The sum of that over the inner part of a piece: the outer eighths see its border. */
+static void add_doubt(const crd_pieces *pieces, const uint32_t *mean, int planes, uint64_t *sum, int64_t *count)
 {
     const int64_t *size = pieces->size, margin[3] = {size[0] / 8, size[1] / 8, size[2] / 8};
     for (int64_t z = margin[0]; z < size[0] - margin[0]; z++) {
         for (int64_t y = margin[1]; y < size[1] - margin[1]; y++) {
             const uint32_t *row = mean + (z * size[1] + y) * size[2];
             for (int64_t x = margin[2]; x < size[2] - margin[2]; x++) {
-                *sum += row[x] < UINT32_C(1) << 23 ? row[x] : (UINT32_C(1) << 24) - row[x];
+                *sum += doubt_at(row + x, planes, size[0] * size[1] * size[2]);
             }
         }
     }
@@ -39,7 +49,7 @@ static crd_status ask_all(crd_predict_run *r, crd_predictor *predictor, crd_like
         CRD_PASS(backend->predictor_submit(predictor, i, pieces->voxels + i * crd_piece_voxels(pieces), NULL, 0));
         CRD_PASS(backend->predictor_collect(predictor, &result));
         if (result.nonfinite > 0) return CRD_OK; /* then the run will say so */
-        add_doubt(pieces, result.mean, &sum, &voxels);
+        add_doubt(pieces, result.mean, r->request.planes, &sum, &voxels);
     }
     out->training_expected_error = (double)sum / 0x1p24 / (double)voxels;
     return CRD_OK;
@@ -60,6 +70,7 @@ crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
     }
     if (plan.samples > SAMPLES) plan.samples = SAMPLES;
     plan.keep_samples = false;
+    plan.entropy = false;
     plan.any_order = 0;
     plan.moments = r->moments;
     plan.memory_saving = CRD_MEMORY_SAVING_MOST;

@@ -65,7 +65,8 @@ static crd_status fixed_bytes(const crd_request *request, const int64_t chunk[3]
         *out += 3 * request->box.size[0] * (crd_slice_sums(request) + 2) * 8;
         if (crd_growing_volumes_wanted(request)) *out += crd_growing_volumes_bytes(request);
     }
-    *out += CRD_PROBE_COUNT * 40 + 2 * probes_in_chunk(request, voxels) * request->samples * (int64_t)sizeof(float);
+    *out += CRD_PROBE_COUNT * 40 +
+            2 * probes_in_chunk(request, voxels) * request->samples * request->planes * (int64_t)sizeof(float);
     return CRD_OK;
 }
 
@@ -235,6 +236,7 @@ static crd_status plan_disk(const crd_request *request, const crd_place *place, 
                              request->chunks * (crd_tile_sums(request) + 3) * 8;
     } else {
         for (int64_t i = 0; i < request->quantity_count; i++) {
+            if (request->quantities[i].passing) continue;
             out->partial_bytes += voxels * (int64_t)crd_type_size(request->quantities[i].stored);
         }
         out->partial_bytes += request->box.size[0] * (crd_slice_sums(request) + 3) * 8;
@@ -242,7 +244,8 @@ static crd_status plan_disk(const crd_request *request, const crd_place *place, 
     for (int64_t i = 0; i < request->output_count; i++) {
         out->result_bytes += voxels * (int64_t)crd_type_size(request->outputs[i].type) + 65536;
     }
-    const int64_t probes = (voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT) * request->samples * 4;
+    const int64_t probes =
+        (voxels < CRD_PROBE_COUNT ? voxels : CRD_PROBE_COUNT) * request->samples * request->planes * 4;
     out->partial_bytes += probes;
     out->result_bytes += probes;
     out->scratch_bytes *= place->size;

@@ -137,7 +137,7 @@ crd_status crd_outlet_put_slice(crd_outlet *outlet, const crd_slice *slice)
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         const void *voxels = slice->voxels[output->quantity];
-        if (crd_output_cut(output) || output->type != request->quantities[output->quantity].stored) {
+        if (output->cut || output->type != request->quantities[output->quantity].stored) {
             crd_output_convert(output, voxels, box.size[1] * box.size[2], outlet->converted);
             voxels = outlet->converted;
         }

@@ -2,6 +2,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,19 +11,21 @@
 #include "base/memory.h"
 #include "predict/mode.h"
 #include "predict/settings.h"
-#include "predict/sums/widen.h"
 #include "run/paths.h"
+#include "run/widen.h"
 #include "volume/views/lent.h"
 
 __extension__ typedef unsigned __int128 wide_sum;
 
 /* Sums over all of the box. */
 typedef struct totals {
-    int64_t inside, foreground;
-    wide_sum probability, doubt, spread; /* as the intervals */
-    wide_sum *intervals;                 /* sums of round(value * 2^32) */
+    int64_t inside;
+    int64_t voxels[CRD_CLASSES_MAX];                                /* of the segmentation, by plane */
+    wide_sum probability[CRD_CLASSES_MAX], spread[CRD_CLASSES_MAX]; /* as the intervals */
+    wide_sum doubt;
+    wide_sum *intervals; /* sums of round(value * 2^32) */
     double *least, *most;
-    double *fractions; /* by sample, or NULL */
+    double *fractions; /* [planes][samples], or NULL */
 } totals;
 
 static double real_of(uint64_t bits)
@@ -34,14 +37,14 @@ static double real_of(uint64_t bits)
 
 static crd_status add_up(const crd_request *request, const crd_partial *partial, totals *t)
 {
-    const int64_t samples = request->draws_per_chunk ? 0 : request->samples;
+    const int64_t count = crd_slice_fractions(request);
     crd_status status = CRD_OK;
     wide_sum *fractions = NULL;
     CRD_TRY(crd_alloc(request->interval_count, sizeof *t->intervals, "the sums", &t->intervals));
     CRD_TRY(crd_alloc(request->interval_count, sizeof *t->least, "the sums", &t->least));
     CRD_TRY(crd_alloc(request->interval_count, sizeof *t->most, "the sums", &t->most));
-    CRD_TRY(crd_alloc(samples, sizeof *fractions, "the sums", &fractions));
-    if (samples > 0) CRD_TRY(crd_alloc(samples, sizeof *t->fractions, "the sums", &t->fractions));
+    CRD_TRY(crd_alloc(count, sizeof *fractions, "the sums", &fractions));
+    if (count > 0) CRD_TRY(crd_alloc(count, sizeof *t->fractions, "the sums", &t->fractions));
     for (int64_t i = 0; i < request->interval_count; i++) {
         t->least[i] = INFINITY;
         t->most[i] = -INFINITY;
@@ -49,19 +52,22 @@ static crd_status add_up(const crd_request *request, const crd_partial *partial,
     for (int64_t item = 0; item < crd_partial_items(partial); item++) {
         const uint64_t *sums = crd_partial_sums(partial, item);
         t->inside += (int64_t)sums[CRD_SUM_INSIDE];
-        t->foreground += (int64_t)sums[CRD_SUM_FOREGROUND];
-        t->probability += sums[CRD_SUM_PROBABILITY];
-        t->doubt += sums[CRD_SUM_DOUBT];
-        t->spread += sums[CRD_SUM_SPREAD];
+        for (int plane = 0; plane < request->planes; plane++) {
+            const uint64_t *words = sums + CRD_SUM_FIRST_CLASS + plane * CRD_CLASS_WORDS;
+            t->voxels[plane] += (int64_t)words[CRD_CLASS_VOXELS];
+            t->probability[plane] += words[CRD_CLASS_PROBABILITY];
+            t->spread[plane] += words[CRD_CLASS_SPREAD];
+        }
+        t->doubt += sums[crd_slice_first_interval(request) - 1];
         for (int64_t i = 0; i < request->interval_count; i++) {
-            const uint64_t *words = sums + CRD_SUM_FIRST_INTERVAL + i * CRD_INTERVAL_WORDS;
+            const uint64_t *words = sums + crd_slice_first_interval(request) + i * CRD_INTERVAL_WORDS;
             t->intervals[i] += words[CRD_INTERVAL_SUM];
             t->least[i] = fmin(t->least[i], real_of(words[CRD_INTERVAL_LEAST]));
             t->most[i] = fmax(t->most[i], real_of(words[CRD_INTERVAL_MOST]));
         }
-        for (int64_t s = 0; s < samples; s++) fractions[s] += sums[crd_slice_first_fraction(request) + s];
+        for (int64_t s = 0; s < count; s++) fractions[s] += sums[crd_slice_first_fraction(request) + s];
     }
-    for (int64_t s = 0; s < samples; s++) t->fractions[s] = (double)fractions[s] / 0x1p32 / (double)t->inside;
+    for (int64_t s = 0; s < count; s++) t->fractions[s] = (double)fractions[s] / 0x1p32 / (double)t->inside;
 done:
     crd_free(&fractions);
     return status;
@@ -125,59 +131,77 @@ static crd_status fill_intervals(const crd_request *request, const totals *t, cr
     return CRD_OK;
 }
 
-/* Mean and percentiles of the samples' volume fractions, where draws are the same for all chunks. */
-static crd_status fill_fractions(const crd_request *request, const totals *t, crd_manifest *m)
+/* What the samples' volume fractions of a plane's class say of it, where draws are the same for all chunks. */
+static crd_status fill_class(const crd_request *request, const totals *t, int plane, crd_run_class *out)
 {
+    const int number = request->planes > 1 ? plane : 1;
     crd_status status = CRD_OK;
     double *sorted = NULL;
     const int64_t count = request->samples;
-    m->fraction.segmentation = (double)t->foreground / (double)t->inside;
-    m->fraction.mean_probability = mean_of(t, t->probability);
-    m->fraction.interval90[0] = m->fraction.interval90[1] = m->fraction.systematic = (double)NAN;
+    out->segmentation = (double)t->voxels[plane] / (double)t->inside;
+    out->mean_probability = mean_of(t, t->probability[plane]);
+    out->interval90[0] = out->interval90[1] = out->systematic = (double)NAN;
     if (t->fractions == NULL) return CRD_OK;
-    m->fraction.samples = (crd_real_list){.items = t->fractions, .count = count};
+    out->samples = (crd_real_list){.items = t->fractions + plane * count, .count = count};
     CRD_TRY(crd_alloc(count, sizeof *sorted, "the volume fractions", &sorted));
-    memcpy(sorted, t->fractions, (size_t)count * sizeof *sorted);
+    memcpy(sorted, out->samples.items, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
-    for (int64_t i = 0; i < count; i++) m->fraction.mean += sorted[i] / (double)count;
-    m->fraction.mean_cut = m->fraction.mean;
-    m->fraction.interval90[0] = percentile(sorted, count, 5.0);
-    m->fraction.interval90[1] = percentile(sorted, count, 95.0);
-    m->fraction.systematic =
-        crd_systematic_term(&crd_model_describe(request->model)->systematic, 1, mean_of(t, t->spread));
-    crd_interval_widen(m->fraction.mean, m->fraction.systematic, m->fraction.interval90);
+    for (int64_t i = 0; i < count; i++) out->mean += sorted[i] / (double)count;
+    out->interval90[0] = percentile(sorted, count, 5.0);
+    out->interval90[1] = percentile(sorted, count, 95.0);
+    out->systematic =
+        crd_systematic_term(&crd_model_describe(request->model)->systematic, number, mean_of(t, t->spread[plane]));
+    crd_interval_widen(out->mean, out->systematic, out->interval90);
+    CRD_TRY(crd_alloc(request->interval_count, sizeof *out->intervals, "the volume fractions", &out->intervals));
     for (int64_t i = 0; i < request->interval_count; i++) {
         const crd_interval *interval = &request->intervals[i];
-        m->intervals[i].fractions[0] = percentile(sorted, count, request->percentiles[interval->low]);
-        m->intervals[i].fractions[1] = percentile(sorted, count, request->percentiles[interval->high]);
+        out->intervals[i][0] = percentile(sorted, count, request->percentiles[interval->low]);
+        out->intervals[i][1] = percentile(sorted, count, request->percentiles[interval->high]);
     }
 done:
     crd_free(&sorted);
     return status;
 }
 
-/* Two classes are one and what is left of it. */
-static crd_status fill_classes(const crd_request *request, crd_manifest *m)
+/* Two classes are one, whose figures stand alone as well, and what is left of it. */
+static crd_status fill_two_classes(const crd_request *request, crd_manifest *m)
 {
-    CRD_PASS(crd_alloc(2, sizeof *m->classes, "the classes", &m->classes));
-    m->class_count = 2;
-    crd_run_class *other = &m->classes[0];
-    m->classes[1] = (crd_run_class){.name = "foreground",
-                                    .value = 1.0,
-                                    .segmentation = m->fraction.segmentation,
-                                    .mean = m->fraction.mean,
-                                    .interval90 = {m->fraction.interval90[0], m->fraction.interval90[1]},
-                                    .systematic = m->fraction.systematic,
-                                    .samples = m->fraction.samples};
-    *other = (crd_run_class){.name = "background",
-                             .segmentation = 1.0 - m->fraction.segmentation,
-                             .mean = 1.0 - m->fraction.mean,
-                             .interval90 = {1.0 - m->fraction.interval90[1], 1.0 - m->fraction.interval90[0]},
-                             .systematic = m->fraction.systematic};
-    if (m->fraction.samples.items == NULL) return CRD_OK;
+    crd_run_class *other = &m->classes[0], *one = &m->classes[1];
+    m->fraction.segmentation = one->segmentation;
+    m->fraction.mean_probability = one->mean_probability;
+    m->fraction.mean = m->fraction.mean_cut = one->mean;
+    m->fraction.samples = one->samples;
+    memcpy(m->fraction.interval90, one->interval90, sizeof one->interval90);
+    m->fraction.systematic = other->systematic = one->systematic;
+    for (int64_t i = 0; one->intervals != NULL && i < request->interval_count; i++) {
+        memcpy(m->intervals[i].fractions, one->intervals[i], sizeof one->intervals[i]);
+    }
+    other->segmentation = 1.0 - one->segmentation;
+    other->mean = 1.0 - one->mean;
+    other->interval90[0] = 1.0 - one->interval90[1];
+    other->interval90[1] = 1.0 - one->interval90[0];
+    if (one->samples.items == NULL) return CRD_OK;
     CRD_PASS(crd_alloc(request->samples, sizeof(double), "the volume fractions", &other->samples.items));
     other->samples.count = request->samples;
-    for (int64_t i = 0; i < request->samples; i++) other->samples.items[i] = 1.0 - m->fraction.samples.items[i];
+    for (int64_t i = 0; i < request->samples; i++) other->samples.items[i] = 1.0 - one->samples.items[i];
+    return CRD_OK;
+}
+
+static crd_status fill_classes(const crd_request *request, const totals *t, crd_manifest *m)
+{
+    CRD_PASS(crd_alloc(request->class_count, sizeof *m->classes, "the classes", &m->classes));
+    m->class_count = request->class_count;
+    for (int k = 0; k < request->class_count; k++) {
+        m->classes[k].name = request->classes[k].name;
+        m->classes[k].value = request->classes[k].value;
+    }
+    if (request->planes == 1) {
+        CRD_PASS(fill_class(request, t, 0, &m->classes[1]));
+        return fill_two_classes(request, m);
+    }
+    m->fraction.segmentation = m->fraction.systematic = (double)NAN;
+    m->fraction.interval90[0] = m->fraction.interval90[1] = (double)NAN;
+    for (int k = 0; k < request->planes; k++) CRD_PASS(fill_class(request, t, k, &m->classes[k]));
     return CRD_OK;
 }
 
@@ -302,6 +326,18 @@ void crd_record_result(const crd_manifest *m, crd_predict_result *result)
     memcpy(result->fraction_interval90, m->fraction.interval90, sizeof result->fraction_interval90);
     result->fraction_systematic = m->fraction.systematic;
     result->mean_uncertainty = m->uncertainty.mean;
+    result->class_count = 0;
+    for (int64_t i = 0; m->class_count > 2 && i < m->class_count && i < CRD_CLASSES_MAX; i++) {
+        const crd_run_class *class = &m->classes[i];
+        crd_class_result *out = &result->classes[result->class_count++];
+        *out = (crd_class_result){.volume_fraction = class->segmentation,
+                                  .fraction_low = class->intervals != NULL ? class->intervals[0][0] : (double)NAN,
+                                  .fraction_high = class->intervals != NULL ? class->intervals[0][1] : (double)NAN,
+                                  .fraction_mean = class->samples.count > 0 ? class->mean : (double)NAN,
+                                  .fraction_interval90 = {class->interval90[0], class->interval90[1]},
+                                  .fraction_systematic = class->systematic};
+        snprintf(out->name, sizeof out->name, "%s", class->name);
+    }
 }
 
 crd_status crd_record_write(const crd_record *record, const char *folder, crd_predict_result *result)
@@ -330,8 +366,7 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
     m.certificate.mean_probability = record->certificate->mean_probability;
     m.certificate.largest_uncertainty = record->certificate->largest_uncertainty;
     CRD_TRY(fill_intervals(request, &t, &m));
-    CRD_TRY(fill_fractions(request, &t, &m));
-    CRD_TRY(fill_classes(request, &m));
+    CRD_TRY(fill_classes(request, &t, &m));
     m.uncertainty = m.intervals[0];
     fill_seams(record->seams, &m);
     fill_times(record, when, &m);
@@ -343,7 +378,8 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
 done:
     crd_free(&path);
     crd_free(&m.intervals);
-    if (m.class_count > 0) crd_free(&m.classes[0].samples.items); /* the other's are the totals' */
+    if (m.class_count == 2) crd_free(&m.classes[0].samples.items); /* all others are the totals' */
+    for (int64_t i = 0; i < m.class_count; i++) crd_free(&m.classes[i].intervals);
     crd_free(&m.classes);
     cJSON_Delete(m.settings);
     cJSON_Delete(m.identity);

@@ -121,9 +121,6 @@ static crd_status open_inputs(crd_request *request, const crd_monitor *monitor)
     const crd_predict_options *options = request->options;
     const char *norm = options->norm;
     if (!request->model_lent) CRD_TRY(crd_model_load(options->model, &request->model));
-    if (request->model->net.classes > 2)
-        CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s tells %d classes apart, and only models of two can be used to predict so far",
-                 options->model, request->model->net.classes);
     memcpy(request->reading.shape, options->shape, sizeof options->shape);
     request->reading.type = options->type;
     request->reading.offset = options->offset;
@@ -166,8 +163,23 @@ static void choose_method(crd_request *request)
     request->step = options->preview ? 1 : options->step;
 }
 
+/* Two have the values 0 and 1 in the segmentation, whatever they have in the labels. */
+static void name_classes(crd_request *request)
+{
+    const crd_model_info *info = crd_model_describe(request->model);
+    request->class_count = info->classes;
+    request->planes = crd_net_planes(&request->model->net);
+    for (int k = 0; k < request->class_count; k++) {
+        crd_class_name(info, k, request->classes[k].name);
+        request->classes[k].value = request->planes > 1 ? info->class_values[k] : k;
+    }
+}
+
 static void warn_of_method(const crd_request *request, const crd_monitor *monitor)
 {
+    if (request->options->unc_by_class && request->planes == 1) {
+        crd_warn(monitor, "of two classes both have the uncertainty of _unc: --unc-by-class writes nothing more");
+    }
     if (request->samples == 1 && request->estimator != CRD_MEAN && !request->save_samples) {
         crd_warn(monitor, "one sample has no spread: the uncertainty will be 0 everywhere; give --samples more");
     }
@@ -182,6 +194,7 @@ crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor)
     const crd_predict_options *options = request->options;
     int64_t chunk[3];
     choose_method(request);
+    name_classes(request);
     warn_of_method(request, monitor);
     CRD_PASS(crd_request_choose_mode(request, monitor));
     if (request->seamless) {
@@ -220,6 +233,7 @@ static crd_status make(const crd_predict_options *options, const crd_monitor *mo
         crd_info(monitor, "a network of %d filters runs in f32 on the GPU", out->model->info.filters);
     }
     CRD_PASS(crd_request_settle(out, monitor));
+    CRD_PASS(crd_request_name(out));
     return crd_request_outputs(out);
 }
 
@@ -337,5 +351,6 @@ void crd_request_predictor(const crd_request *request, crd_predictor_plan *out)
     for (int axis = 0; axis < 3; axis++) out->chunk[axis] = request->plan.axes[axis].window;
     for (int64_t i = 0; i < request->quantity_count && !request->aggregate_samples; i++) {
         if (request->quantities[i].kind == CRD_DEVIATION) out->standard_deviation = true;
+        if (request->quantities[i].kind == CRD_ALEATORIC) out->entropy = true;
     }
 }

@@ -13,21 +13,37 @@
 
 /* A number per voxel that finished slices hold. */
 typedef enum crd_quantity_kind {
+    /* Averaged over the chunks that keep a voxel. */
     CRD_PROBABILITY,
     CRD_WIDTH, /* of an interval of percentiles */
     CRD_PERCENTILE,
     CRD_DEVIATION,
-    CRD_SAMPLE,     /* one realisation */
-    CRD_SAMPLE_BITS /* 64 of them, a bit each: where it is above one half */
+    CRD_SAMPLE,    /* one realisation */
+    CRD_ALEATORIC, /* the mean of the samples' entropies, in bits; the last of those that are averaged */
+    /* Made of those, once they are final (predict/quantities/derive.h). */
+    CRD_CLASS,       /* the most probable class, as its value in the labels */
+    CRD_CLASS_WIDTH, /* WIDTH of that class */
+    CRD_ENTROPY,     /* of the probabilities, in bits */
+    CRD_EPISTEMIC,   /* what ALEATORIC is less than that */
+    /* Made of the samples. */
+    CRD_SAMPLE_BITS /* 64 of them, a bit each: where it is above one half, or a bit of its class's number */
 } crd_quantity_kind;
 
 typedef struct crd_quantity {
     crd_quantity_kind kind;
+    int plane; /* of the network's (crd_net_planes); BITS: of the class's number; 0 where it is of all of them */
     int64_t low, high; /* WIDTH: rows of request.percentiles; PERCENTILE: its row, twice; SAMPLE: from 0, twice; BITS:
                           from 0, the first and the last */
-    crd_type stored;   /* in a finished slice: f32, a sample's u8 or u16, or u64 of bits */
-    char name[48];     /* of its file among the finished slices */
+    crd_type stored;   /* in a finished slice: f32, a sample's u8 or u16, u64 of bits, or that of the labels' values */
+    bool passing;      /* others are made of it, and no volume: it isn't kept */
+    char name[96];     /* of its file among the finished slices */
 } crd_quantity;
+
+/* A phase that the network tells from the others. */
+typedef struct crd_class {
+    char name[CRD_CLASS_NAME_TEXT];
+    double value; /* in the segmentation */
+} crd_class;
 
 typedef struct crd_interval {
     int64_t low, high;             /* rows of request.percentiles */
@@ -51,6 +67,10 @@ typedef struct crd_request {
     crd_volume_info scan;
     crd_norm_setting norm;
 
+    crd_class classes[CRD_CLASSES_MAX];
+    int class_count;
+    int planes; /* probabilities of a voxel: of the second of two classes alone, else one for each */
+
     int64_t samples, first_sample;
     uint64_t seed;
     crd_estimator estimator;
@@ -71,8 +91,9 @@ typedef struct crd_request {
     int64_t count[3];
     int64_t chunks; /* their product */
 
-    crd_quantity *quantities; /* probability first, then the intervals' widths, samples last, and behind them bits */
+    crd_quantity *quantities; /* the probabilities first; what is averaged, what is made of it, and last bits */
     int64_t quantity_count;
+    int64_t averaged_count; /* of them */
     crd_output *outputs;
     int64_t output_count;
     char *name; /* the scan's, without folder and extension */
@@ -90,8 +111,10 @@ void crd_request_free(crd_request *request);
  * windows as crd_request_make does, but no outputs. */
 crd_status crd_request_settle(crd_request *request, const crd_monitor *monitor);
 
-/* quantities.c: fills percentiles, intervals, quantities, outputs, name, format and suffix. */
+/* quantities.c: fills percentiles, intervals, quantities and outputs; naming.c: name, format and suffix, before them.
+ */
 crd_status crd_request_outputs(crd_request *request);
+crd_status crd_request_name(crd_request *request);
 
 /* The volume that says which voxels count; NULL where all do, or a cylinder. */
 const char *crd_request_mask_file(const crd_request *request);

@@ -237,6 +237,15 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_FLAG,
      .offset = AT(std),
      .help = "write the standard deviation of the samples, too: _std"},
+    {.name = "entropy",
+     .kind = CRD_SETTING_FLAG,
+     .offset = AT(entropy),
+     .help = "write the entropy of the probabilities in bits, _entropy, and its two parts: _aleatoric, the mean of the "
+             "samples' entropies, and _epistemic, the rest, on which the samples don't agree"},
+    {.name = "unc-by-class",
+     .kind = CRD_SETTING_FLAG,
+     .offset = AT(unc_by_class),
+     .help = "more than two classes: write the uncertainty of every one, too: _unc_NAME"},
     {.name = "bounds",
      .kind = CRD_SETTING_PAIRS,
      .offset = AT(bounds),
@@ -342,9 +351,15 @@ crd_status crd_predict_record(const crd_predict_options *options, bool seamless,
     *out = cJSON_Parse(text);
     crd_settings_free_text(&text);
     if (*out == NULL) return crd_fail(CRD_ERR_MEMORY, "not enough memory to describe the run");
-    if (!options->preview) cJSON_DeleteItemFromObject(*out, "preview");
-    const char *const without[] = {seamless ? "step" : "mode", seamless ? "trim" : "norms", seamless ? "chunk" : "halo",
-                                   seamless ? "aggregate" : "tile"};
-    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) cJSON_DeleteItemFromObject(*out, without[i]);
+    const char *const without[] = {seamless ? "step" : "mode",
+                                   seamless ? "trim" : "norms",
+                                   seamless ? "chunk" : "halo",
+                                   seamless ? "aggregate" : "tile",
+                                   options->preview ? NULL : "preview",
+                                   options->entropy ? NULL : "entropy",
+                                   options->unc_by_class ? NULL : "unc-by-class"};
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        if (without[i] != NULL) cJSON_DeleteItemFromObject(*out, without[i]);
+    }
     return CRD_OK;
 }

@@ -36,31 +36,56 @@ static void follow(const float *values, float *sorted, double low, double high, 
     }
 }
 
-static crd_status read_values(const char *path, int64_t shape[2], float **values)
+/* In place: of [voxels][samples][planes] the plane with the largest mean. */
+static void keep_largest(float *values, const int64_t shape[3])
+{
+    const int64_t samples = shape[1], planes = shape[2];
+    for (int64_t v = 0; v < shape[0]; v++) {
+        const float *all = values + v * samples * planes;
+        double most = -1.0;
+        int64_t best = 0;
+        for (int64_t p = 0; p < planes; p++) {
+            double sum = 0.0;
+            for (int64_t s = 0; s < samples; s++) sum += (double)all[s * planes + p];
+            if (sum > most) {
+                most = sum;
+                best = p;
+            }
+        }
+        for (int64_t s = 0; s < samples; s++) values[v * samples + s] = all[s * planes + best];
+    }
+}
+
+static crd_status read_values(const char *path, int64_t planes, int64_t shape[3], float **values)
 {
     crd_status status = CRD_OK;
     crd_store *store = NULL;
+    const int rank = planes > 1 ? 3 : 2;
+    int64_t count = 0;
+    shape[2] = 1;
     CRD_TRY(crd_store_open(path, &store));
-    CRD_TRY(crd_store_get_shape(store, "probability", 2, shape));
-    if (shape[0] < 1 || shape[1] < 3 || shape[1] > SAMPLES_MAX || shape[0] > INT64_C(1) << 32) {
+    CRD_TRY(crd_store_get_shape(store, "probability", rank, shape));
+    if (shape[0] < 1 || shape[1] < 3 || shape[1] > SAMPLES_MAX || shape[0] > INT64_C(1) << 32 || shape[2] != planes) {
         CRD_FAIL(CRD_ERR_UNSUPPORTED, "%s holds too few samples or too many", path);
     }
-    CRD_TRY(crd_alloc(shape[0] * shape[1], sizeof **values, "the probe", values));
-    CRD_TRY(crd_store_get_floats(store, "probability", 2, shape, "a report", *values));
+    CRD_TRY(crd_product(shape[0], shape[1], planes, &count));
+    CRD_TRY(crd_alloc(count, sizeof **values, "the probe", values));
+    CRD_TRY(crd_store_get_floats(store, "probability", rank, shape, "a report", *values));
+    if (planes > 1) keep_largest(*values, shape);
 done:
     crd_store_close(&store);
     return status;
 }
 
-crd_status crd_convergence_read(const char *folder, double low, double high, crd_convergence *out)
+crd_status crd_convergence_read(const char *folder, int64_t planes, double low, double high, crd_convergence *out)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
     float *values = NULL, *sorted = NULL;
-    int64_t shape[2];
+    int64_t shape[3];
     *out = (crd_convergence){0};
     CRD_TRY(crd_run_path(folder, CRD_RUN_PROBE, &path));
-    if (access(path, R_OK) != 0 || read_values(path, shape, &values) != CRD_OK) goto done;
+    if (access(path, R_OK) != 0 || read_values(path, planes, shape, &values) != CRD_OK) goto done;
     CRD_TRY(crd_alloc(shape[1], sizeof *sorted, "the probe", &sorted));
     CRD_TRY(crd_alloc(shape[1], sizeof *out->count, "the probe", &out->count));
     CRD_TRY(crd_alloc(shape[1], sizeof *out->width, "the probe", &out->width));

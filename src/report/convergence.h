@@ -13,8 +13,9 @@ typedef struct crd_convergence {
     double *change;  /* mean distance of their mean from that of all */
 } crd_convergence;
 
-/* Reads folder/probe.h5; without one, or with one that can't be read, nothing is known. */
-crd_status crd_convergence_read(const char *folder, double low, double high, crd_convergence *out);
+/* Reads folder/probe.h5; without one, or with one that can't be read, nothing is known. `planes`: probabilities of a
+ * voxel, 1 or as many as there are classes; then those of its most probable class are followed. */
+crd_status crd_convergence_read(const char *folder, int64_t planes, double low, double high, crd_convergence *out);
 void crd_convergence_free(crd_convergence *convergence);
 
 #endif

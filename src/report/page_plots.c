@@ -311,7 +311,7 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
         low = strtod(s->run.uncertainty.text, NULL);
         high = strtod(dash + 1, NULL);
     }
-    CRD_PASS(crd_convergence_read(s->folder, low, high, &c));
+    CRD_PASS(crd_convergence_read(s->folder, s->class_count > 2 ? s->class_count : 1, low, high, &c));
     if (c.samples > 2) {
         const int64_t n = c.samples - 1;
         const crd_series series[] = {

@@ -71,6 +71,7 @@ static bool add_outputs(cJSON *parent, const char *key, const crd_output *output
         fine = cJSON_AddItemToArray(list, o) && add_text(o, "file", outputs[i].file) &&
                add_text(o, "role", crd_output_role_name(outputs[i].role)) &&
                add_text(o, "type", crd_type_name(outputs[i].type)) && add_real(o, "scale", outputs[i].scale);
+        if (fine && outputs[i].class_name != NULL) fine = add_text(o, "class", outputs[i].class_name);
         if (fine && !isnan(percents[0])) {
             fine = add_reals(o, "percentiles", percents, percents[0] == percents[1] ? 1 : 2);
         }
@@ -104,6 +105,7 @@ static bool write_uncertainty(const crd_manifest *m, cJSON *parent, const char *
 
 static bool write_fraction(const crd_manifest *m, cJSON *parent, const char *key)
 {
+    if (m->class_count > 2) return true; /* each has its own */
     cJSON *o = cJSON_AddObjectToObject(parent, key);
     const bool sampled = m->fraction.samples.items != NULL;
     bool fine = add_real(o, "segmentation", m->fraction.segmentation);
@@ -119,6 +121,16 @@ static bool write_fraction(const crd_manifest *m, cJSON *parent, const char *key
            add_reals(o, "samples", m->fraction.samples.items, m->fraction.samples.count);
 }
 
+static bool add_class_intervals(cJSON *o, const crd_manifest *m, const crd_run_class *c)
+{
+    cJSON *intervals = cJSON_AddObjectToObject(o, "intervals");
+    bool fine = add_real(o, "mean_cut", c->mean);
+    for (int64_t i = 0; fine && i < m->interval_count; i++) {
+        fine = add_reals(intervals, m->intervals[i].text, c->intervals[i], 2);
+    }
+    return fine;
+}
+
 static bool write_classes(const crd_manifest *m, cJSON *parent, const char *key)
 {
     cJSON *list = cJSON_AddArrayToObject(parent, key);
@@ -128,6 +140,8 @@ static bool write_classes(const crd_manifest *m, cJSON *parent, const char *key)
         cJSON *o = cJSON_CreateObject();
         fine = cJSON_AddItemToArray(list, o) && add_text(o, "name", c->name) && add_real(o, "value", c->value) &&
                add_real(o, "segmentation", c->segmentation);
+        if (fine && m->class_count > 2) fine = add_real(o, "mean_probability", c->mean_probability);
+        if (fine && m->class_count > 2 && c->intervals != NULL) fine = add_class_intervals(o, m, c);
         if (c->samples.items == NULL) continue;
         fine = fine && add_real(o, "mean", c->mean) && add_reals(o, "interval90", c->interval90, 2) &&
                add_real(o, "interval_systematic", c->systematic) &&
@@ -184,6 +198,7 @@ static crd_status read_outputs(const cJSON *list, crd_manifest *m)
         output->role = crd_output_role_of(cJSON_GetStringValue(item_at(item, "role")));
         if (type != NULL) (void)crd_type_parse(type, &output->type, NULL);
         output->scale = real_of(item_at(item, "scale"));
+        output->class_name = cJSON_GetStringValue(item_at(item, "class"));
         output->percents[0] = real_of(cJSON_GetArrayItem(percents, 0));
         output->percents[1] = real_of(cJSON_GetArrayItem(percents, last));
         CRD_PASS(crd_strdup(file, &output->file));
@@ -254,6 +269,14 @@ static crd_status read_fraction(const cJSON *item, crd_manifest *m)
     return read_reals(item_at(item, "samples"), &m->fraction.samples);
 }
 
+static crd_status read_class_intervals(const cJSON *item, const crd_manifest *m, crd_run_class *c)
+{
+    if (!cJSON_IsObject(item)) return CRD_OK;
+    CRD_PASS(crd_alloc(m->interval_count, sizeof *c->intervals, "the volume fractions", &c->intervals));
+    for (int64_t i = 0; i < m->interval_count; i++) read_pair(item_at(item, m->intervals[i].text), c->intervals[i]);
+    return CRD_OK;
+}
+
 static crd_status read_classes(const cJSON *list, crd_manifest *m)
 {
     const cJSON *item = NULL;
@@ -267,8 +290,10 @@ static crd_status read_classes(const cJSON *list, crd_manifest *m)
         c->value = real_of(item_at(item, "value"));
         c->segmentation = real_of(item_at(item, "segmentation"));
         c->mean = real_of(item_at(item, "mean"));
+        c->mean_probability = real_of(item_at(item, "mean_probability"));
         read_pair(item_at(item, "interval90"), c->interval90);
         c->systematic = real_of(item_at(item, "interval_systematic"));
+        CRD_PASS(read_class_intervals(item_at(item, "intervals"), m, c));
         CRD_PASS(read_reals(item_at(item, "samples"), &c->samples));
     }
     return CRD_OK;
@@ -512,7 +537,10 @@ void crd_manifest_free(crd_manifest *m)
     crd_outputs_free(&m->outputs, m->output_count);
     crd_free(&m->intervals);
     crd_free(&m->fraction.samples.items);
-    for (int64_t i = 0; i < m->class_count; i++) crd_free(&m->classes[i].samples.items);
+    for (int64_t i = 0; i < m->class_count; i++) {
+        crd_free(&m->classes[i].samples.items);
+        crd_free(&m->classes[i].intervals);
+    }
     crd_free(&m->classes);
     crd_free(&m->warnings.items);
     crd_free(&m->name);

@@ -36,6 +36,9 @@ typedef struct crd_run_class {
     double segmentation, mean, interval90[2];
     double systematic; /* as that of the fraction below */
     crd_real_list samples;
+    /* With more than two classes, as `fraction` below has them of two. */
+    double mean_probability;
+    double (*intervals)[2]; /* by interval; NULL: there are none */
 } crd_run_class;
 
 /* What isn't known is NaN, 0, NULL or, where it goes into tables, "". */
@@ -96,7 +99,7 @@ typedef struct crd_manifest {
          * NaN: the model knows of none, and the interval is that of the realisations. */
         double interval90[2], systematic;
         crd_real_list samples; /* of each realisation; none where draws differ from chunk to chunk */
-    } fraction;                /* of the foreground */
+    } fraction;                /* of the second of two classes; NaN, and no samples, where there are more */
     crd_run_class *classes;
     int64_t class_count;
     struct {

@@ -10,17 +10,20 @@ static const struct {
     const char *name;
     const char *tag;  /* in a file's name, behind the scan's */
     const char *join; /* between the tag and which of several it is */
-    bool cut;
 } roles[CRD_OUTPUT_ROLES] = {
-    [CRD_OUTPUT_PROBABILITY] = {"probability", "_prob", "", false},
-    [CRD_OUTPUT_SEGMENTATION] = {"segmentation", "_seg", "", true},
-    [CRD_OUTPUT_UNCERTAINTY] = {"uncertainty", "_unc", "_", false},
-    [CRD_OUTPUT_PERCENTILE] = {"percentile", "_p", "", false},
-    [CRD_OUTPUT_DEVIATION] = {"standard deviation", "_std", "", false},
-    [CRD_OUTPUT_LOWER_BOUND] = {"lower bound", "_seg_lower", "", true},
-    [CRD_OUTPUT_UPPER_BOUND] = {"upper bound", "_seg_upper", "", true},
-    [CRD_OUTPUT_SAMPLE] = {"sample", "_sample", "_", false},
-    [CRD_OUTPUT_SAMPLE_BITS] = {"bits of samples", "_samples", "_", false},
+    [CRD_OUTPUT_PROBABILITY] = {"probability", "_prob", "_"},
+    [CRD_OUTPUT_SEGMENTATION] = {"segmentation", "_seg", "_"},
+    [CRD_OUTPUT_UNCERTAINTY] = {"uncertainty", "_unc", "_"},
+    [CRD_OUTPUT_CLASS_UNCERTAINTY] = {"uncertainty of a class", "_unc", "_"},
+    [CRD_OUTPUT_PERCENTILE] = {"percentile", "_p", ""},
+    [CRD_OUTPUT_DEVIATION] = {"standard deviation", "_std", "_"},
+    [CRD_OUTPUT_ENTROPY] = {"entropy", "_entropy", "_"},
+    [CRD_OUTPUT_ALEATORIC] = {"aleatoric entropy", "_aleatoric", "_"},
+    [CRD_OUTPUT_EPISTEMIC] = {"epistemic entropy", "_epistemic", "_"},
+    [CRD_OUTPUT_LOWER_BOUND] = {"lower bound", "_seg_lower", "_"},
+    [CRD_OUTPUT_UPPER_BOUND] = {"upper bound", "_seg_upper", "_"},
+    [CRD_OUTPUT_SAMPLE] = {"sample", "_sample", "_"},
+    [CRD_OUTPUT_SAMPLE_BITS] = {"bits of samples", "_samples", "_"},
 };
 
 const char *crd_output_role_name(crd_output_role role)
@@ -41,9 +44,10 @@ const char *crd_output_role_tag(crd_output_role role)
     return roles[role].tag;
 }
 
-bool crd_output_cut(const crd_output *output)
+bool crd_output_labels(const crd_output *output)
 {
-    return roles[output->role].cut;
+    return output->role == CRD_OUTPUT_SEGMENTATION || output->role == CRD_OUTPUT_LOWER_BOUND ||
+           output->role == CRD_OUTPUT_UPPER_BOUND;
 }
 
 char *crd_interval_text(const double percents[2], char text[CRD_INTERVAL_BYTES])

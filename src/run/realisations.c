@@ -222,9 +222,11 @@ static void count_planes(crd_realisations_info *info)
 }
 
 /* The run's classes are its phases: two, 0 and 1, or those that its manifest lists. */
-static crd_status learn_classes(crd_realisations *r, const char *folder, const crd_manifest *run)
+static crd_status learn_classes(crd_realisations *r, const crd_realisations_options *options, const char *folder,
+                                const crd_manifest *run)
 {
     crd_realisations_info *info = &r->info;
+    const bool whole = options->box.size[0] == 0 && options->mask == NULL && options->label == NULL;
     info->run = true;
     info->phases = 2;
     info->values[1] = 1.0;
@@ -236,6 +238,7 @@ static crd_status learn_classes(crd_realisations *r, const char *folder, const c
         info->phases = run->class_count;
         for (int64_t i = 0; i < info->phases; i++) info->values[i] = run->classes[i].value;
     }
+    for (int64_t i = 0; i < run->class_count && whole; i++) info->systematic[i] = run->classes[i].systematic;
     count_planes(info);
     return make_table(r);
 }
@@ -250,7 +253,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     CRD_PASS(crd_run_read(folder, &run));
     crd_manifest_free(&run); /* that one leaves out what isn't there; of samples none may be missing */
     CRD_PASS(crd_run_read_manifest(folder, &run));
-    CRD_TRY(learn_classes(r, folder, &run));
+    CRD_TRY(learn_classes(r, options, folder, &run));
     const bool packed = count_outputs(&run, CRD_OUTPUT_SAMPLE_BITS) > 0;
     CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 4, sizeof *r->sources,
                       "the list of volumes", &r->sources));
@@ -490,6 +493,7 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
     CRD_TRY(crd_strdup(options->paths[0], &r->name));
     r->info.name = r->name;
     r->info.segmentation = r->info.lower = r->info.upper = r->info.label = -1;
+    for (int i = 0; i < CRD_PHASES_MAX; i++) r->info.systematic[i] = (double)NAN;
     for (int64_t i = 0; options->path_count > 1 && i < options->path_count; i++) {
         if (!is_run(options->paths[i])) continue;
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a run folder: give one alone, or several segmentations", options->paths[i]);

@@ -59,6 +59,9 @@ typedef struct crd_realisations_info {
 
     int64_t phases, planes;
     double values[CRD_PHASES_MAX]; /* of the phases */
+    /* By phase: the systematic term of its volume fraction (run/widen.h), of a run whose window is measured as it is;
+     * NaN: not known. */
+    double systematic[CRD_PHASES_MAX];
 
     int64_t layer; /* slices that are best read together: a depth of the files' blocks, or 1 */
 } crd_realisations_info;

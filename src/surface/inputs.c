@@ -160,7 +160,7 @@ static crd_status open_map(const crd_surface_options *options, const crd_output 
     CRD_TRY(open_volume(options, path, monitor, in, source));
     crd_slice_source *s = &in->sources[*source];
     const crd_type type = crd_volume_describe(s->volume)->type;
-    if (s->scale == 1.0 && type == CRD_U8 && !crd_output_cut(output)) s->scale = 1.0 / 255.0;
+    if (s->scale == 1.0 && type == CRD_U8 && !crd_output_labels(output)) s->scale = 1.0 / 255.0;
     if (s->scale == 1.0 && type == CRD_U16) s->scale = 1.0 / 65535.0;
 done:
     crd_free(&path);

@@ -15,15 +15,16 @@
 enum { USUAL_BATCH = 2, USUAL_FILTERS = 16, USUAL_SECONDS = 5 };
 
 /* Noise for a scan and stripes for a label: the time doesn't depend on the values. */
-static void fill_batch(int64_t voxels, float *input, uint8_t *label)
+static void fill_batch(int64_t voxels, int classes, float *input, uint8_t *label)
 {
     for (int64_t i = 0; i < voxels; i++) {
         input[i] = (float)(i * 7919 % 2048) / 1024.0f - 1.0f;
-        label[i] = (uint8_t)(i / 16 % 2);
+        label[i] = (uint8_t)(i / 16 % classes);
     }
 }
 
-static crd_status time_steps(crd_trainer *trainer, double seconds, const crd_monitor *monitor, crd_bench_result *result)
+static crd_status time_steps(crd_trainer *trainer, int classes, double seconds, const crd_monitor *monitor,
+                             crd_bench_result *result)
 {
     crd_status status = CRD_OK;
     float *input = NULL;
@@ -34,7 +35,7 @@ static crd_status time_steps(crd_trainer *trainer, double seconds, const crd_mon
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
     CRD_TRY(crd_alloc(voxels, 1, "a chunk", &label));
     CRD_TRY(crd_alloc(result->batch, sizeof *losses, "the losses", &losses));
-    fill_batch(voxels, input, label);
+    fill_batch(voxels, classes, input, label);
     /* The first step warms up, and doesn't count. */
     for (int64_t i = 0; i <= 2 || spent < seconds; i++) {
         const double begin = crd_seconds();
@@ -58,7 +59,7 @@ done:
 }
 
 /* As time_steps, where the backend overlaps: over all of them, the next mini-batch being added while one runs. */
-static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *plan, double seconds,
+static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *plan, int classes, double seconds,
                                 const crd_monitor *monitor, crd_bench_result *result)
 {
     crd_status status = CRD_OK;
@@ -71,7 +72,7 @@ static crd_status time_pipeline(crd_trainer *trainer, const crd_trainer_plan *pl
     CRD_TRY(crd_alloc(voxels, sizeof *input, "a chunk", &input));
     CRD_TRY(crd_alloc(voxels, 1, "a chunk", &label));
     CRD_TRY(crd_alloc(2 * result->batch, sizeof *losses, "the losses", &losses));
-    fill_batch(voxels, input, label);
+    fill_batch(voxels, classes, input, label);
     for (int64_t i = -1; i < warming + 5 || crd_seconds() - begin < seconds; i++) {
         if (i == warming) begin = crd_seconds();
         if (i >= 0) CRD_TRY(crd_trainer_start(trainer, 1e-6, 1e-4));
@@ -101,8 +102,9 @@ static crd_status measure(crd_trainer *trainer, const crd_trainer_plan *plan, do
     crd_device_peak peak;
     int64_t host;
     CRD_PASS(crd_trainer_bytes(plan, &host, &result->device_memory_bytes));
-    CRD_PASS(plan->backend->overlaps ? time_pipeline(trainer, plan, seconds, monitor, result)
-                                     : time_steps(trainer, seconds, monitor, result));
+    const int classes = plan->learner.net->classes;
+    CRD_PASS(plan->backend->overlaps ? time_pipeline(trainer, plan, classes, seconds, monitor, result)
+                                     : time_steps(trainer, classes, seconds, monitor, result));
     CRD_PASS(plan->backend->device_peak(&plan->device, &peak));
     result->peak_gflops = peak.matrix_gflops;
     result->copy_gigabytes = peak.copy_gigabytes;
@@ -118,7 +120,8 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     const bool usual = s->chunk[0] == 0;
     const crd_device_choice choice = {
         .device = s->device, .precision = s->precision, .isa = s->isa, .threads = s->threads, .training = true};
-    const crd_model_info info = {.kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS};
+    crd_model_info info = {
+        .kind = s->kind, .filters = s->filters > 0 ? s->filters : USUAL_FILTERS, .classes = s->classes};
     crd_trainer_plan plan = {.learner = {.prior = {.std = 1}, .seed = 1}};
     *result =
         (crd_bench_result){.precision = "f32",
@@ -130,6 +133,7 @@ crd_status crd_bench_train(const crd_bench_network_settings *s, const crd_monito
     (void)crd_backend_settle(plan.backend, info.filters, true, &plan.device);
     result->precision = precisions[plan.device.precision];
     CRD_TRY(crd_estimator_parse(result->estimator, &plan.learner.estimator));
+    for (int k = 0; k < s->classes; k++) info.class_values[k] = k;
     CRD_TRY(crd_model_create(&info, 1, &model));
     plan.learner.net = &model->net;
     memcpy(plan.learner.chunk, result->chunk, sizeof plan.learner.chunk);

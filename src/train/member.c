@@ -15,6 +15,8 @@
 #include "train/run.h"
 #include "train/schedule.h"
 
+static const double SAVE_SECONDS = 5; /* at least between the ends of epochs that save */
+
 crd_model crd_member_model(const crd_member *m)
 {
     crd_model own = *m->run->model;
@@ -40,6 +42,7 @@ static crd_status copy_parameters(crd_member *m, bool moments)
 
 static crd_status save_checkpoint(crd_member *m)
 {
+    m->saved_at = crd_seconds();
     CRD_PASS(copy_parameters(m, true));
     if (!crd_train_first(m->run)) return CRD_OK;
     CRD_PASS(crd_log_flush(m->run->log));
@@ -211,9 +214,18 @@ static crd_status measure_weights(crd_member *m, crd_log_epoch *line)
     return CRD_OK;
 }
 
+/* Epochs of a small scan can be over sooner than their state and picture are saved: then most go without. What a kill
+ * takes from a training is computed again. */
+static crd_status time_to_save(crd_member *m, bool *out)
+{
+    const bool due = m->progress.steps == m->run->end_step || crd_seconds() - m->saved_at >= SAVE_SECONDS;
+    return crd_dist_any(m->run->dist, due, out);
+}
+
 static crd_status finish_epoch(crd_member *m)
 {
     crd_train_progress *p = &m->progress;
+    bool save;
     const int64_t epoch = crd_train_epoch(m->run, p->steps - 1);
     const double bce = p->epoch_bce / (double)p->epoch_steps;
     crd_log_epoch line = {rate_of(m, epoch), (double)NAN, (double)NAN, (double)NAN,
@@ -229,6 +241,8 @@ static crd_status finish_epoch(crd_member *m)
     p->last_bce = bce;
     if (m->shared != NULL) CRD_PASS(crd_shared_step_speeds(m->shared, m->rank_speeds));
     CRD_PASS(log_step(m, &line));
+    CRD_PASS(time_to_save(m, &save));
+    if (!save) return CRD_OK;
     CRD_PASS(save_checkpoint(m));
     if (crd_train_first(m->run) && crd_png_possible() && crd_progress_picture(m->picture_path, m->history) != CRD_OK) {
         crd_warn(&m->monitor, "%s", crd_last_error()->message); /* no reason to stop a training */

@@ -142,9 +142,10 @@ int64_t crd_members_at_once(const crd_train_run *r)
     enum { FILLING = 8000000, MOST = 8 };
     const crd_train_options *o = r->options;
     const int64_t voxels = o->batch * o->chunk[0] * o->chunk[1] * o->chunk[2];
-    if (r->plan.backend->on_host || r->plan.device.device_count > 1 || crd_dist_size(r->dist) > 1) return 1;
-    int64_t count = FILLING / voxels;
-    count = count < MOST ? count : MOST;
+    int64_t count = FILLING / voxels < MOST ? FILLING / voxels : MOST;
+    if (r->plan.backend->on_host || r->plan.device.device_count > 1) count = 1;
+    if (o->at_once > 0) count = o->at_once;
+    if (crd_dist_size(r->dist) > 1) count = 1; /* whose collective steps have one order */
     count = count < o->members ? count : o->members;
     return count > 1 ? count : 1;
 }

@@ -75,6 +75,15 @@ static crd_status remember(crd_train_run *r)
     return CRD_OK;
 }
 
+/* The smaller of what --epochs and --max-steps say; USUAL_EPOCHS where both say nothing. */
+static int64_t count_steps(const crd_train_options *o, int64_t batches)
+{
+    enum { USUAL_EPOCHS = 100 };
+    const int64_t epochs = o->epochs > 0 ? o->epochs : USUAL_EPOCHS, all = epochs * batches;
+    if (o->max_steps == 0) return all;
+    return o->epochs > 0 && all < o->max_steps ? all : o->max_steps;
+}
+
 crd_status crd_train_open_data(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
@@ -94,6 +103,7 @@ crd_status crd_train_open_data(crd_train_run *r)
                                 .volume = &r->scan_reading,
                                 .augment = augment_of(o->augment),
                                 .seed = (uint64_t)o->seed,
+                                .centre = true,
                                 .held_back = o->valid_scan.count > 0 ? 0.0 : o->valid_fraction};
     CRD_PASS(crd_norm_parse(o->norm, &data.norm));
     CRD_PASS(crd_dataset_create(&data, &r->training));
@@ -101,6 +111,7 @@ crd_status crd_train_open_data(crd_train_run *r)
         CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], r->monitor));
     }
     data.augment = CRD_AUGMENT_NONE;
+    data.centre = false;
     data.step = 1;
     data.held_back = 0.0;
     CRD_PASS(crd_dataset_create(&data, &r->validation));
@@ -117,8 +128,7 @@ crd_status crd_train_open_data(crd_train_run *r)
     crd_diagnose_grey(r->baseline, r->monitor);
     say_held_back(r);
     r->batches = crd_feeder_batches(crd_dataset_count(r->training), o->batch);
-    r->end_step = o->epochs * r->batches;
-    if (o->max_steps > 0 && o->max_steps < r->end_step) r->end_step = o->max_steps;
+    r->end_step = count_steps(o, r->batches);
     if (r->end_step > UINT32_MAX) return crd_fail(CRD_ERR_ARGUMENT, "more than 2^32 steps can't be numbered");
     r->kl_divisor = (double)(o->kl_batches > 0 ? o->kl_batches : r->batches) * o->kl_temperature;
     crd_info(r->monitor,

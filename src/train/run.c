@@ -36,7 +36,6 @@ static crd_status calibrate(crd_train_run *r, double *calibration)
         crd_trainer_pool(last->trainer, &(crd_trainer_networks){.parameters = r->model->parameters,
                                                                 .members = r->model->info.members,
                                                                 .seed = (uint64_t)r->options->seed,
-                                                                .samples = calibration_samples(r),
                                                                 .at_means = crd_train_at_means(r->options)});
     }
     const crd_status status = crd_calibrate(&last->checker, calibration_samples(r), calibration);
@@ -176,10 +175,11 @@ static crd_status save_best(crd_train_run *r)
     crd_member *m = &r->members[0];
     const crd_train_progress *p = &m->progress;
     double other;
-    if (r->model->info.members > 1 || isnan(p->best_valid_bce)) return CRD_OK;
+    if (r->model->info.members > 1 || isnan(p->last_valid_bce)) return CRD_OK; /* nothing was checked */
     const bool last_is_best = !crd_train_keeps_best(r->options) && p->best_valid_bce >= p->last_valid_bce &&
                               p->best_epoch == crd_train_epoch(r, p->steps - 1);
-    if (m->kept_best || last_is_best) return save(r, m->best_path); /* the same */
+    const bool only_the_last = isnan(p->best_valid_bce); /* no epoch's end was looked at with samples */
+    if (m->kept_best || last_is_best || only_the_last) return save(r, m->best_path); /* the same */
     CRD_PASS(crd_member_load_best(m));
     CRD_PASS(calibrate(r, &other));
     memset(&r->model->info.heldout, 0, sizeof r->model->info.heldout);       /* the exam was the other's, */

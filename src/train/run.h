@@ -17,7 +17,8 @@
 #include "train/member.h"
 
 typedef struct crd_train_run {
-    const crd_train_options *options;
+    const crd_train_options *options; /* `fitted`, once the scans were looked at */
+    crd_train_options fitted;
     const crd_monitor *monitor;
     crd_train_result *result;
     char *log_path, *lock_path;
@@ -76,6 +77,9 @@ static inline const crd_provenance *crd_train_earlier(const crd_train_run *run)
     static const crd_provenance nothing = {.known = true};
     return run->ancestor != NULL ? &run->ancestor->provenance : &nothing;
 }
+
+/* fit_chunk.c: makes the chunk fit the scans where nobody chose it. */
+crd_status crd_train_fit_chunk(crd_train_run *run);
 
 /* open_data.c: fills all from scan_reading to kl_divisor that is about data. */
 crd_status crd_train_open_data(crd_train_run *run);

@@ -87,7 +87,9 @@ static const crd_setting rows[] = {
      .check = crd_check_norm,
      .initial = "scan",
      .argument = "levels|scan|none|MEAN,STD",
-     .help = "how grey values are normalised"},
+     .help =
+         "how grey values are normalised: by two grey levels of each scan, by its mean and deviation, not at all, or "
+         "by these numbers. The preset small: levels"},
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
      .scope = CRD_SCOPE_INPUT,
@@ -256,13 +258,14 @@ static const crd_setting rows[] = {
     {.name = "chunk",
      .kind = CRD_SETTING_TRIPLE,
      AT(chunk),
+     .mark = offsetof(crd_train_options, chunk_given),
      .check = crd_check_chunk,
-     .initial = "16,32,32",
+     .initial = "32,64,64",
      .low = 8,
      .high = 1048576,
      .argument = "z,y,x",
      .group = "Training",
-     .help = "size of the pieces it learns from; multiples of 8"},
+     .help = "size of the pieces it learns from; multiples of 8. The default is smaller where a scan is"},
     {.name = "step",
      .kind = CRD_SETTING_INT,
      AT(step),
@@ -278,16 +281,16 @@ static const crd_setting rows[] = {
      .low = 1,
      .high = 65536,
      .argument = "N",
-     .help = "pieces in a mini-batch"},
+     .help = "pieces in a mini-batch; the preset small: 1, unless --chunk is given"},
     {.name = "epochs",
      .kind = CRD_SETTING_INT,
      .scope = CRD_SCOPE_FINISH,
      AT(epochs),
-     .initial = "100",
-     .low = 1,
+     .initial = "0",
+     .low = 0,
      .high = 1e9,
      .argument = "N",
-     .help = "passes over the data"},
+     .help = "passes over the data at most; 0: as many as --max-steps take, or 100 where that is 0, too"},
     {.name = "max-steps",
      .kind = CRD_SETTING_INT,
      .scope = CRD_SCOPE_FINISH,
@@ -296,7 +299,8 @@ static const crd_setting rows[] = {
      .low = 0,
      .high = 4e9,
      .argument = "N",
-     .help = "stop after this many mini-batches; 0: no such limit; the preset small: 1500, unless --epochs is given"},
+     .help = "stop after this many mini-batches; 0: no such limit; the preset small: 3600, or 1500 where --chunk is "
+             "given, unless --epochs is given"},
     {.name = "lr",
      .kind = CRD_SETTING_REAL,
      AT(lr),
@@ -363,10 +367,9 @@ static const crd_setting rows[] = {
      AT(augment),
      .initial = "none",
      .choices = "none|flips|full",
-     .help =
-         "flips: mirror pieces at random, and turn them by 90 degrees about z; full: change their grey values, too "
-         "(noise, blur, sharpness, brightness, contrast, drift). The preset small has flips, unless --no-shuffle or "
-         "--estimator mean is given"},
+     .help = "flips: mirror pieces at random, and turn them by 90 degrees about z; full: change their grey values, too "
+             "(noise, blur, sharpness, brightness, contrast, drift). The preset small has full, unless --no-shuffle or "
+             "--estimator mean is given"},
     {.name = "no-pieces",
      .kind = CRD_SETTING_FLAG,
      AT(no_pieces),
@@ -422,6 +425,17 @@ static const crd_setting rows[] = {
      .argument = "N",
      .help = "threads that read pieces ahead of the network; 0: 1 on the CPU, on a GPU half of --threads, at most 8. "
              "The result doesn't depend on it"},
+    {.name = "at-once",
+     .kind = CRD_SETTING_INT,
+     .scope = CRD_SCOPE_PROCESS,
+     AT(at_once),
+     .initial = "0",
+     .low = 0,
+     .high = CRD_MEMBERS_MAX,
+     .argument = "N",
+     .help =
+         "members of an ensemble that are trained side by side; 0: 1 on the CPU, on a GPU as many as fill it, at most "
+         "8. The result doesn't depend on it"},
     {.name = "device",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_MACHINE,
@@ -460,7 +474,7 @@ typedef struct preset {
 
 /* The paper's values; ours for small data are the table's defaults and the groups below. */
 static const preset presets[] = {
-    {"small", "{\"keep\": \"best\"}"},
+    {"small", "{\"keep\": \"best\", \"norm\": \"levels\"}"},
     {"graphite", "{\"chunk\": [88, 176, 176], \"batch\": 3, \"lr\": 1e-4, \"epochs\": 2, \"kl-start\": 1,"
                  " \"kl-initial\": 0.5, \"kl-step\": 0.5, \"kl-temperature\": 1, \"no-pieces\": true}"},
     {"weld", "{\"chunk\": [88, 176, 176], \"batch\": 3, \"lr\": 1e-3, \"epochs\": 7, \"kl-start\": 1,"
@@ -478,15 +492,18 @@ typedef struct group {
 static const group groups[] = {
     {"{\"kl-initial\": 1, \"kl-step\": 0, \"kl-batches\": 1638, \"kl-temperature\": 100}",
      {"kl-initial", "kl-step", "kl-start", "kl-batches", "kl-temperature", NULL}},
+    {"{\"batch\": 1}", {"batch", "chunk", NULL}},
+    {"{\"max-steps\": 3600}", {"epochs", "max-steps", "chunk", NULL}},
     {"{\"max-steps\": 1500}", {"epochs", "max-steps", NULL}},
-    {"{\"augment\": \"flips\"}", {"augment", "no-shuffle", NULL}},
+    {"{\"augment\": \"full\"}", {"augment", "no-shuffle", NULL}},
 };
 
-static bool any_given(const bool *given, const char *const *names)
+static bool any_given(const crd_train_options *options, const bool *given, const char *const *names)
 {
-    for (; given != NULL && *names != NULL; names++) {
+    for (; *names != NULL; names++) {
         const crd_setting *row = crd_settings_find(&crd_train_settings, *names);
-        if (row != NULL && given[row - rows]) return true;
+        if (given != NULL && row != NULL && given[row - rows]) return true;
+        if (strcmp(*names, "chunk") == 0 && options->chunk_given) return true;
     }
     return false;
 }
@@ -494,7 +511,7 @@ static bool any_given(const bool *given, const char *const *names)
 static crd_status apply_groups(crd_train_options *options, bool *given)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        if (any_given(given, groups[i].names)) continue;
+        if (any_given(options, given, groups[i].names)) continue;
         if (strstr(groups[i].json, "augment") != NULL && strcmp(options->estimator, "mean") == 0) continue;
         CRD_PASS(crd_settings_from_json(&crd_train_settings, options, groups[i].json, "small", given));
     }

@@ -439,13 +439,13 @@ static crd_status meet(crd_train_run *r)
 
 crd_status crd_train_run_open(crd_train_run *r)
 {
-    const crd_train_options *o = r->options;
-    CRD_PASS(check_options(o));
+    CRD_PASS(check_options(r->options));
     CRD_PASS(meet(r));
     CRD_PASS(name_files(r));
     CRD_PASS(claim_files(r));
-    CRD_PASS(record_settings(o, CRD_SCOPE_RESULT, &r->settings));
-    CRD_PASS(record_settings(o, CRD_SCOPE_FINISH, &r->config));
+    CRD_PASS(crd_train_fit_chunk(r));
+    CRD_PASS(record_settings(r->options, CRD_SCOPE_RESULT, &r->settings));
+    CRD_PASS(record_settings(r->options, CRD_SCOPE_FINISH, &r->config));
     CRD_PASS(crd_train_open_data(r));
     CRD_PASS(make_model(r));
     if (!r->options->no_pieces) CRD_PASS(take_pieces(r));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/memory.h"
 
 /* Steps of training are numbered from 0 up; the samples that evaluate it from the top of the range down. */
@@ -20,7 +21,8 @@ struct crd_trainer {
     int64_t running, added;     /* examples */
     float scale;                /* of those added */
     crd_trainer_networks pool;  /* members 0: samples are of the trainer's own network */
-    crd_predictor *predictor;   /* of the samples drawn last, where the learner has none of its own */
+    int64_t drawn;              /* samples, the last time */
+    crd_predictor *predictor;   /* of them, where the learner has none of its own */
     const float *probabilities; /* of the chunk encoded last, from the predictor */
     void *memory;               /* one block behind all arrays */
     char path[32];
@@ -241,11 +243,6 @@ void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks
     trainer->pool = *networks;
 }
 
-static int64_t sample_count(const crd_trainer *trainer)
-{
-    return trainer->pool.members > 0 ? trainer->pool.samples : trainer->plan.learner.samples;
-}
-
 static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
 {
     const crd_learner_plan *from = &trainer->plan.learner;
@@ -255,7 +252,7 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
                                      .parameters = own ? trainer->state.parameters : pool->parameters,
                                      .members = pool->members,
                                      .chunk = {from->chunk[0], from->chunk[1], from->chunk[2]},
-                                     .samples = sample_count(trainer),
+                                     .samples = trainer->drawn,
                                      .seed = own ? from->seed : pool->seed,
                                      .estimator = pool->at_means ? CRD_MEAN : CRD_INDEPENDENT,
                                      .inverse_temperature = 1.0f,
@@ -266,11 +263,13 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
     return trainer->backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
 }
 
-crd_status crd_trainer_draw_samples(crd_trainer *trainer)
+crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count)
 {
-    const int64_t first = (int64_t)LAST_STEP - (sample_count(trainer) - 1);
+    const int64_t first = (int64_t)LAST_STEP - (count - 1);
+    trainer->drawn = count;
     if (trainer->backend->learner_draw == NULL || trainer->pool.members > 0) return make_predictor(trainer, first);
-    trainer->backend->learner_draw(trainer->learner, first);
+    CRD_ASSERT(count <= trainer->plan.learner.samples);
+    trainer->backend->learner_draw(trainer->learner, first, count);
     return CRD_OK;
 }
 
@@ -290,7 +289,7 @@ crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
 {
     const int64_t values = crd_trainer_chunk_voxels(trainer) * crd_trainer_planes(trainer);
-    const int64_t place = sample_count(trainer) - 1 - sample; /* in the rising order of their streams */
+    const int64_t place = trainer->drawn - 1 - sample; /* in the rising order of their streams */
     if (trainer->predictor == NULL) {
         trainer->backend->learner_decode(trainer->learner, place, probability);
         return;

@@ -30,7 +30,7 @@ typedef struct crd_trainer crd_trainer;
 typedef struct crd_trainer_plan {
     const crd_backend *backend;
     crd_device_settings device;
-    crd_learner_plan learner; /* its state is made by the trainer; samples: those of crd_trainer_draw_samples */
+    crd_learner_plan learner; /* its state is made by the trainer; samples: the most of crd_trainer_draw_samples */
 } crd_trainer_plan;
 
 /* What training changes: three flat buffers in the model layout, and the number of steps taken. Owned by the trainer;
@@ -94,21 +94,19 @@ typedef struct crd_trainer_networks {
     const float *parameters; /* [members], borrowed */
     int64_t members;
     uint64_t seed;
-    int64_t samples;
     bool at_means; /* they have no spread of their own */
 } crd_trainer_networks;
 void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks);
 
 /* What the samples of a prediction would say, from streams that training never uses:
  *
- *     crd_trainer_draw_samples(trainer);              // of the parameters as they are
+ *     crd_trainer_draw_samples(trainer, samples);     // of the parameters as they are
  *     for each chunk:
  *         crd_trainer_encode(trainer, input);
- *         for each sample below plan.learner.samples, or those of the pool: crd_trainer_decode(trainer, sample,
- * probability);
+ *         for each of the samples: crd_trainer_decode(trainer, sample, probability);
  *
  * probability: [crd_trainer_planes][voxels]. */
-crd_status crd_trainer_draw_samples(crd_trainer *trainer);
+crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count);
 crd_status crd_trainer_encode(crd_trainer *trainer, const float *input);
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
 

@@ -143,7 +143,7 @@ crd_status crd_check_mean(crd_checker *checker, crd_check_result *out)
 
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_result *out)
 {
-    CRD_PASS(crd_trainer_draw_samples(checker->trainer));
+    CRD_PASS(crd_trainer_draw_samples(checker->trainer, samples));
     return check_all(checker, samples, check_with_samples, out);
 }
 
@@ -332,7 +332,7 @@ crd_status crd_calibrate(crd_checker *checker, int64_t samples, double *calibrat
     CRD_TRY(crd_alloc(VOXELS_MOST * samples * e.planes, sizeof *e.logits, "the calibration", &e.logits));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.classes));
     CRD_TRY(crd_alloc(VOXELS_MOST, 1, "the calibration", &e.parts));
-    CRD_TRY(crd_trainer_draw_samples(trainer));
+    CRD_TRY(crd_trainer_draw_samples(trainer, samples));
     status = take_part(checker, used, &e);
     if (status != CRD_OK && status != CRD_ERR_CANCELLED) goto done;
     CRD_TRY(crd_dist_any(checker->dist, status != CRD_OK, &stopped));

@@ -171,6 +171,11 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     CRD_TRY(find_classes(options->run, &run, inputs));
     CRD_TRY(find_volume(options->run, &run, CRD_OUTPUT_SEGMENTATION, &inputs->seg));
     CRD_TRY(find_volume(options->run, &run, deviation ? CRD_OUTPUT_DEVIATION : CRD_OUTPUT_UNCERTAINTY, &inputs->unc));
+    if (deviation && inputs->class_count > 2) {
+        CRD_FAIL(CRD_ERR_ARGUMENT,
+                 "measure: std is a map of each class; of %d classes together there is the width alone",
+                 inputs->class_count);
+    }
     if (deviation && inputs->unc == NULL) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "measure: the run %s has no map of the standard deviation; predict with --std",
                  options->run);

@@ -131,6 +131,49 @@ def no_gradient():
     check(weights("free.h5") != weights("whole.h5"), "holding back changed nothing")
 
 
+def exam_once():
+    """Other labels in the exam's blocks alone: all of the training is the same, best state and calibration among it, and
+    nothing but the exam's figures sees them."""
+    noise = np.random.default_rng(9)
+    label = np.load("label.npy")
+    for name, more in (("exam", ()), ("exam_members", ("--members", "2"))):
+        first = train(f"{name}.h5", *more, "--keep", "best", steps=40)
+        examined = [np.append(block[:6], (0, 1)) for block in blocks(f"{name}.h5") if block[7]]
+        np.save("other_exam.npy", scrambled(label, examined, noise))
+        second = train(f"{name}_other.h5", *more, "--keep", "best", label="other_exam.npy", steps=40)
+        check(weights(f"{name}.h5") == weights(f"{name}_other.h5"), f"{name}: the exam's labels changed the weights")
+        logs = [[{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in open(f"{stem}.log.jsonl")]
+                for stem in (name, f"{name}_other")]
+        check(logs[0] == logs[1] and len(logs[0]) >= 40, f"{name}: a step or a check saw the exam's labels")
+        same = ("bce", "valid_bce", "best_valid_bce", "best_epoch", "kept_epoch", "calibration")
+        check(all(first[k] == second[k] for k in same), f"{name}: a choice saw the exam's labels")
+        check(first["heldout"]["accuracy"] != second["heldout"]["accuracy"], f"{name}: the exam itself saw no difference")
+
+
+def few_labels():
+    """A hundred labelled voxels: counts in place of shares, pieces around them, and a model that has learnt something."""
+    noise = np.random.default_rng(4)
+    z, y, x = np.meshgrid(np.arange(48), np.arange(96), np.arange(96), indexing="ij")
+    truth = (((z % 16) - 8) ** 2 + ((y % 16) - 8) ** 2 + ((x % 16) - 8) ** 2 < 50).astype(np.uint8)
+    np.save("large.npy", (truth * 2000 + noise.normal(8000, 900, truth.shape)).astype(np.uint16))
+    strokes = np.full_like(truth, 9)
+    for _ in range(10):
+        at = (noise.integers(8, 40), noise.integers(8, 88), slice(begin := noise.integers(8, 80), begin + 10))
+        strokes[at] = truth[at]
+    np.save("strokes.npy", strokes)
+    done = run("train", "--scan", "large.npy", "--label", "strokes.npy", "--ignore", "9", "-o", "strokes.h5", "--filters", "4",
+               "--chunk", "16,32,32", "--max-steps", "120", "--threads", "2")
+    check(done.returncode == 0, done.stderr)
+    ones, zeros = (strokes == 1).sum(), (strokes == 0).sum()
+    check(f"{ones} voxels foreground, {zeros} voxels background" in done.stderr, f"counts: {done.stderr[:300]}")
+    check("pieces to learn from are centred" in done.stderr, f"{done.stderr[:600]}")
+    run("predict", "--model", "strokes.h5", "--scan", "large.npy", "-o", "strokes", "--samples", "4", "--step", "1", "--quiet")
+    right = (np.load("strokes/large_seg.npy") == truth).mean()
+    check(right > max(truth.mean(), 1 - truth.mean()) + 0.15, f"a hundred voxels: {right} right")
+    check("few" not in run("train", "--scan", "scan.npy", "--label", "label.npy", "-o", "dense.h5", "--max-steps", "1", *NET).stderr,
+          "whole labels are called few")
+
+
 def figures():
     """Keys and figures of the exam, again from its definition."""
     result = train("f.h5", steps=60)
@@ -242,6 +285,8 @@ with tempfile.TemporaryDirectory() as folder:
     make_data()
     np.save("inverse.npy", 1 - np.load("label2.npy"))
     no_gradient()
+    exam_once()
+    few_labels()
     figures()
     bad_input()
     generations()

@@ -238,7 +238,7 @@ static void test_evaluation_and_samples(void)
             probability[k] = malloc((size_t)m.voxels * sizeof(float));
             CHECK_OK(make_trainer(c, model, k == 0 ? "portable" : "cuda", 0, &trainers[k]));
             CHECK_OK(crd_trainer_evaluate(trainers[k], m.input, m.label, &losses[k]));
-            CHECK_OK(crd_trainer_draw_samples(trainers[k]));
+            CHECK_OK(crd_trainer_draw_samples(trainers[k], 4));
             CHECK_OK(crd_trainer_encode(trainers[k], m.input));
         }
         const double allowed = i < 2 ? 1e-4 : 3e-3;

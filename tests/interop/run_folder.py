@@ -117,4 +117,8 @@ def make_classes(folder, scan_path, truth_path, names, values, kind="bcnn", samp
         "warnings": [], "settings": {"samples": samples}}
     with open(f"{folder}/manifest.json", "w") as out:
         json.dump(manifest, out, indent=1)
+    voxels = np.sort(generator.choice(scan.size, min(scan.size, 4000), replace=False))
+    with h5py.File(f"{folder}/probe.h5", "w") as out:
+        out["voxel"] = voxels
+        out["probability"] = drawn.reshape(samples, len(names), -1)[:, :, voxels].transpose(2, 0, 1)
     return drawn

@@ -220,7 +220,7 @@ for name, kind in (("k", "bcnn"), ("l", "mcdn")):
 page = report("classes.html", path("k"), "--label", path("e/truth.npy"))
 words = " ".join(page.words)
 for part in ("<particle>", "their 90 % interval", "What was taken for what", "Mean Dice of the classes", "not labelled",
-             "class whose mean probability is the largest", "Volume fraction over the samples: binder"):
+             "class whose mean probability is the largest", "Volume fraction over the samples: binder", "Were there enough samples?"):
     check(part in words, f"classes.html says '{part}'")
 matrix = json.load(open(path("k/validation.json")))["confusion"]
 for row in matrix:

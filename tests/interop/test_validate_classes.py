@@ -238,6 +238,17 @@ check(len(rows) == 3 and rows[1].count(",") == rows[0].count(","), f"the table f
 both = json.loads(run("compare", path("run"), path("other"), "--json").stdout)
 check([len(v["classes"]) for v in both] == [3, 3] and all(len(v["confusion"]) == 3 for v in both), "compare --json")
 
+check("measure: std" in run("validate", path("run"), "--label", path("e/truth.npy"), "--measure", "std", code=1).stderr, "--measure std")
+
+# A run in short.
+text = run("info", path("run")).stdout
+for words in ("credence run", "bcnn, 16 samples", "90 % interval", "binder"):
+    check(words in text, f"info says '{words}': {text}")
+short, manifest = json.loads(run("info", path("run"), "--json").stdout), json.load(open(path("run/manifest.json")))
+check(short["format"] == "credence-run" and short["shape"] == list(truth.shape), f"info --json: {short}")
+check([(c["name"], c["value"], c["mean"], c["interval90"]) for c in short["classes"]] ==
+      [(c["name"], c["value"], c["mean"], c["interval90"]) for c in manifest["classes"]], f"info --json has the classes: {short}")
+
 # A segmentation with a value that is no class's.
 strange = np.load(path("run/scan_seg.npy"))
 strange[5, 5, 5] = 9

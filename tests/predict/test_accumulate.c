@@ -78,15 +78,18 @@ static void free_answer(answer *a)
 static crd_quantity quantities[QUANTITIES] = {{.kind = CRD_PROBABILITY, .stored = CRD_F32},
                                               {.kind = CRD_WIDTH, .low = 0, .high = 1, .stored = CRD_F32},
                                               {.kind = CRD_PERCENTILE, .low = 1, .high = 1, .stored = CRD_F32}};
-static crd_output outputs[2] = {{.quantity = 0, .type = CRD_F32, .scale = 1}, {.quantity = 1, .type = CRD_U8}};
+static crd_output outputs[2] = {{.quantity = 0, .type = CRD_F32, .scale = 1},
+                                {.role = CRD_OUTPUT_UNCERTAINTY, .quantity = 1, .type = CRD_U8}};
 static crd_interval interval = {.low = 0, .high = 1, .text = "33-67"};
 
 static crd_status make_request(const int64_t shape[3], const int64_t chunk[3], int64_t step, double trim, crd_box box,
                                crd_request *out)
 {
-    *out = (crd_request){.samples = SAMPLES,
+    *out = (crd_request){.planes = 1,
+                         .samples = SAMPLES,
                          .quantities = quantities,
                          .quantity_count = QUANTITIES,
+                         .averaged_count = QUANTITIES,
                          .outputs = outputs,
                          .output_count = 2,
                          .intervals = &interval,
@@ -192,8 +195,8 @@ static void check_run(const crd_request *request, const answer *answers, bool wi
                 total += (uint64_t)llround(round((double)(float)e.values[1] * 255.0) / 255.0 * 0x1p32);
             }
             const uint64_t *sums = slice.sums;
-            CHECK(sums[CRD_SUM_INSIDE] == within && sums[CRD_SUM_FOREGROUND] == above);
-            CHECK(sums[CRD_SUM_FIRST_INTERVAL + CRD_INTERVAL_SUM] == total); /* as written: in u8 */
+            CHECK(sums[CRD_SUM_INSIDE] == within && sums[CRD_SUM_FIRST_CLASS + CRD_CLASS_VOXELS] == above);
+            CHECK(sums[crd_slice_first_interval(request) + CRD_INTERVAL_SUM] == total); /* as written: in u8 */
             CHECK(memcmp(sums + crd_slice_first_fraction(request), fractions, sizeof fractions) == 0);
         }
     }

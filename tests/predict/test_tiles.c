@@ -19,17 +19,20 @@ static crd_quantity quantities[QUANTITIES] = {{.kind = CRD_PROBABILITY, .stored 
                                               {.kind = CRD_DEVIATION, .stored = CRD_F32},
                                               {.kind = CRD_SAMPLE, .low = 3, .high = 3, .stored = CRD_U8},
                                               {.kind = CRD_SAMPLE, .low = 69, .high = 69, .stored = CRD_U16}};
-static crd_output outputs[2] = {{.quantity = 0, .type = CRD_F32, .scale = 1}, {.quantity = 1, .type = CRD_U8}};
+static crd_output outputs[2] = {{.quantity = 0, .type = CRD_F32, .scale = 1},
+                                {.role = CRD_OUTPUT_UNCERTAINTY, .quantity = 1, .type = CRD_U8}};
 static crd_interval interval = {.low = 0, .high = 1, .text = "33-67"};
 
 static crd_status make_request(const crd_box *box, crd_request *out)
 {
     const int64_t shape[3] = {DEPTH, HEIGHT, WIDTH}, tile[3] = {16, 8, 16};
-    *out = (crd_request){.samples = SAMPLES,
+    *out = (crd_request){.planes = 1,
+                         .samples = SAMPLES,
                          .seamless = true,
                          .halo = 8,
                          .quantities = quantities,
                          .quantity_count = QUANTITIES,
+                         .averaged_count = QUANTITIES,
                          .outputs = outputs,
                          .output_count = 2,
                          .intervals = &interval,
@@ -169,10 +172,10 @@ static double real_of(uint64_t bits)
 }
 
 /* By the smallest and the largest width that the sums know. */
-static void extend(const uint64_t *sums, double *least, double *most)
+static void extend(const crd_request *request, const uint64_t *sums, double *least, double *most)
 {
-    const double low = real_of(sums[CRD_SUM_FIRST_INTERVAL + CRD_INTERVAL_LEAST]);
-    const double high = real_of(sums[CRD_SUM_FIRST_INTERVAL + CRD_INTERVAL_MOST]);
+    const double low = real_of(sums[crd_slice_first_interval(request) + CRD_INTERVAL_LEAST]);
+    const double high = real_of(sums[crd_slice_first_interval(request) + CRD_INTERVAL_MOST]);
     if (low < *least) *least = low;
     if (high > *most) *most = high;
 }
@@ -203,16 +206,16 @@ static void check_boxes(const crd_box *part, bool masked, int threads)
         free_answer(&made);
         CHECK(box.tile == i && same_voxels(&request, &box, slices));
         for (int64_t k = 0; k < words; k++) all[k] += box.sums[k];
-        extend(box.sums, &least[0], &most[0]);
+        extend(&request, box.sums, &least[0], &most[0]);
         voxels += box.box.size[0] * box.box.size[1] * box.box.size[2];
     }
     for (int64_t z = 0; z < request.box.size[0]; z++) {
         for (int64_t k = 0; k < words; k++) expected[k] += slices[z].sums[k];
-        extend(slices[z].sums, &least[1], &most[1]);
+        extend(&request, slices[z].sums, &least[1], &most[1]);
         crd_slice_free(&slices[z]);
     }
     for (int64_t k = 0; k < words; k++) {
-        const int64_t word = k - CRD_SUM_FIRST_INTERVAL;
+        const int64_t word = k - crd_slice_first_interval(&request);
         if (word != CRD_INTERVAL_LEAST && word != CRD_INTERVAL_MOST) CHECK(all[k] == expected[k]);
     }
     CHECK(least[0] == least[1] && most[0] == most[1]);

@@ -68,18 +68,75 @@ static void test_names(void)
           crd_output_role_of(NULL) == CRD_OUTPUT_UNKNOWN);
 }
 
+/* More than two classes: volumes and fractions are by class, and there is no foreground. */
+static void test_classes_round_trip(void)
+{
+    crd_output outputs[] = {{.role = CRD_OUTPUT_PROBABILITY, .file = "s_prob_pore.npy", .class_name = "pore"},
+                            {.role = CRD_OUTPUT_SEGMENTATION, .file = "s_seg.npy", .type = CRD_I16}};
+    crd_run_interval intervals[] = {{.text = "33-67"}, {.text = "5-95"}};
+    double samples[] = {0.1, 0.2}, fractions[][2] = {{0.11, 0.19}, {0.1, 0.2}};
+    crd_run_class classes[3] = {{.name = "pore",
+                                 .value = -3.0,
+                                 .segmentation = 0.15,
+                                 .mean = 0.16,
+                                 .mean_probability = 0.17,
+                                 .interval90 = {0.1, 0.2},
+                                 .samples = {samples, 2},
+                                 .intervals = fractions},
+                                {.name = "ysz", .value = 2.5, .mean_probability = 0.5},
+                                {.name = "128", .value = 128}};
+    const crd_manifest m = {.outputs = outputs,
+                            .output_count = 2,
+                            .intervals = intervals,
+                            .interval_count = 2,
+                            .classes = classes,
+                            .class_count = 3,
+                            .settings = cJSON_Parse("{}"),
+                            .identity = cJSON_Parse("{}")};
+    crd_manifest r;
+    char *path = NULL;
+    make_folder("classes", (const char *const[]){NULL});
+    CHECK_OK(crd_run_path(folder, CRD_RUN_MANIFEST, &path));
+    CHECK_OK(crd_manifest_write(&m, path));
+    CHECK_OK(crd_manifest_read(path, &r));
+    CHECK(r.class_count == 3 && r.classes[0].value == -3.0 && strcmp(r.classes[2].name, "128") == 0);
+    CHECK(r.classes[0].segmentation == 0.15 && r.classes[0].mean == 0.16 && r.classes[0].mean_probability == 0.17);
+    CHECK(memcmp(r.classes[0].intervals, fractions, sizeof fractions) == 0 && r.classes[1].intervals == NULL);
+    CHECK(r.classes[0].samples.count == 2 && r.classes[1].samples.count == 0 && isnan(r.classes[1].mean));
+    CHECK(strcmp(r.outputs[0].class_name, "pore") == 0 && r.outputs[1].class_name == NULL);
+    CHECK(isnan(r.fraction.segmentation) && r.fraction.samples.count == 0);
+    crd_manifest_free(&r);
+    cJSON_Delete(m.settings);
+    cJSON_Delete(m.identity);
+    crd_free(&path);
+    remove_folder();
+}
+
 /* What one program writes another reads: everything that isn't a path, to the bit. */
 static void test_round_trip(void)
 {
     crd_output outputs[] = {
-        {CRD_OUTPUT_PROBABILITY, "s_prob.npy", CRD_U16, 1.0 / 65535.0, {(double)NAN, (double)NAN}, 0},
-        {CRD_OUTPUT_UNCERTAINTY, "s_unc.npy", CRD_F32, 1.0, {100.0 / 3.0, 67}, 1},
-        {CRD_OUTPUT_PERCENTILE, "s_p0.npy", CRD_F32, 1.0, {0, 0}, 2}};
+        {.role = CRD_OUTPUT_PROBABILITY,
+         .file = "s_prob.npy",
+         .type = CRD_U16,
+         .scale = 1.0 / 65535.0,
+         .percents = {(double)NAN, (double)NAN}},
+        {.role = CRD_OUTPUT_UNCERTAINTY,
+         .file = "s_unc.npy",
+         .type = CRD_F32,
+         .scale = 1.0,
+         .percents = {100.0 / 3.0, 67}},
+        {.role = CRD_OUTPUT_PERCENTILE, .file = "s_p0.npy", .type = CRD_F32, .scale = 1.0, .percents = {0, 0}}};
     crd_run_interval intervals[] = {{"33-67", 0.1, 0.0, 1.0 / 3.0, "123456789012345678901234567890", {0.25, 0.5}}};
     double samples[] = {0.1, 0.2, 0.7};
     crd_run_class classes[] = {
-        {"background", 0.0, 0.7, 2.0 / 3.0, {0.6, 0.7}, {.count = 0}},
-        {"foreground", 1.0, 0.3, 1.0 / 3.0, {0.3, 0.4}, {samples, 3}},
+        {.name = "background", .value = 0.0, .segmentation = 0.7, .mean = 2.0 / 3.0, .interval90 = {0.6, 0.7}},
+        {.name = "foreground",
+         .value = 1.0,
+         .segmentation = 0.3,
+         .mean = 1.0 / 3.0,
+         .interval90 = {0.3, 0.4},
+         .samples = {samples, 3}},
     };
     char *warnings[] = {"one", "two \"quoted\""};
     char *path = NULL;
@@ -231,5 +288,5 @@ static void test_refused(void)
     remove_folder();
 }
 
-TEST_MAIN(TEST(test_names), TEST(test_round_trip), TEST(test_found_by_the_manifest), TEST(test_found_by_names),
-          TEST(test_refused))
+TEST_MAIN(TEST(test_names), TEST(test_round_trip), TEST(test_classes_round_trip), TEST(test_found_by_the_manifest),
+          TEST(test_found_by_names), TEST(test_refused))

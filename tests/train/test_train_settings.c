@@ -199,6 +199,7 @@ static void test_presets(void)
         CHECK(o.batch == cases[i].batch && o.epochs == cases[i].epochs && o.kl_start == cases[i].kl_start);
         CHECK(o.lr == cases[i].lr && o.kl_initial == cases[i].k0 && o.kl_step == cases[i].k1);
         CHECK(o.kl_temperature == cases[i].temperature && o.kl_batches == 0);
+        CHECK(o.chunk_given && strcmp(o.norm, "scan") == 0 && strcmp(o.augment, "none") == 0);
         crd_settings_clear(&crd_train_settings, &o);
     }
 }
@@ -208,19 +209,23 @@ static void test_preset_small(void)
 {
     static const struct {
         const char *json;
-        int64_t max_steps, kl_batches;
+        int64_t batch, max_steps, kl_batches;
         double temperature, k0;
-        const char *augment;
+        const char *augment, *norm;
     } cases[] = {
-        {"{}", 1500, 1638, 100, 1, "flips"},
-        {"{\"epochs\": 2}", 0, 1638, 100, 1, "flips"},
-        {"{\"max-steps\": 7}", 7, 1638, 100, 1, "flips"},
-        {"{\"kl-temperature\": 5}", 1500, 0, 5, 0.5, "flips"},
-        {"{\"kl-batches\": 5}", 1500, 5, 1, 0.5, "flips"},
-        {"{\"kl_alpha\": 0.25, \"epochs\": 3}", 0, 0, 1, 0.25, "flips"},
-        {"{\"no-shuffle\": true}", 1500, 1638, 100, 1, "none"},
-        {"{\"estimator\": \"mean\"}", 1500, 1638, 100, 1, "none"},
-        {"{\"augment\": \"none\"}", 1500, 1638, 100, 1, "none"},
+        {"{}", 1, 3600, 1638, 100, 1, "full", "levels"},
+        {"{\"epochs\": 2}", 1, 0, 1638, 100, 1, "full", "levels"},
+        {"{\"max-steps\": 7}", 1, 7, 1638, 100, 1, "full", "levels"},
+        {"{\"batch\": 2}", 2, 3600, 1638, 100, 1, "full", "levels"},
+        {"{\"chunk\": [48, 96, 96]}", 4, 1500, 1638, 100, 1, "full", "levels"},
+        {"{\"chunk\": [48, 96, 96], \"batch\": 2, \"max-steps\": 9}", 2, 9, 1638, 100, 1, "full", "levels"},
+        {"{\"norm\": \"scan\"}", 1, 3600, 1638, 100, 1, "full", "scan"},
+        {"{\"kl-temperature\": 5}", 1, 3600, 0, 5, 0.5, "full", "levels"},
+        {"{\"kl-batches\": 5}", 1, 3600, 5, 1, 0.5, "full", "levels"},
+        {"{\"kl_alpha\": 0.25, \"epochs\": 3}", 1, 0, 0, 1, 0.25, "full", "levels"},
+        {"{\"no-shuffle\": true}", 1, 3600, 1638, 100, 1, "none", "levels"},
+        {"{\"estimator\": \"mean\"}", 1, 3600, 1638, 100, 1, "none", "levels"},
+        {"{\"augment\": \"none\"}", 1, 3600, 1638, 100, 1, "none", "levels"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         crd_train_options o;
@@ -228,9 +233,10 @@ static void test_preset_small(void)
         CHECK_OK(crd_settings_default(&crd_train_settings, &o));
         CHECK_OK(crd_settings_from_json(&crd_train_settings, &o, cases[i].json, "c", given));
         CHECK_OK(crd_train_apply_preset(&o, given));
-        CHECK(o.max_steps == cases[i].max_steps && o.kl_batches == cases[i].kl_batches);
+        CHECK(o.batch == cases[i].batch && o.max_steps == cases[i].max_steps && o.kl_batches == cases[i].kl_batches);
         CHECK(o.kl_temperature == cases[i].temperature && o.kl_initial == cases[i].k0);
-        CHECK(strcmp(o.augment, cases[i].augment) == 0);
+        CHECK(strcmp(o.augment, cases[i].augment) == 0 && strcmp(o.norm, cases[i].norm) == 0);
+        CHECK(o.chunk_given == (strstr(cases[i].json, "chunk") != NULL));
         crd_settings_clear(&crd_train_settings, &o);
     }
 }

@@ -201,7 +201,7 @@ static void test_samples_are_a_predictors(void)
         CHECK_OK(crd_backend_cpu.predictor_create(&device, &same, &predictor));
         CHECK_OK(crd_backend_cpu.predictor_submit(predictor, 0, c->input, NULL, 0));
         CHECK_OK(crd_backend_cpu.predictor_collect(predictor, &result));
-        crd_backend_cpu.learner_draw(learner, FIRST);
+        crd_backend_cpu.learner_draw(learner, FIRST, SAMPLES);
         crd_backend_cpu.learner_encode(learner, c->input);
         for (int s = 0; s < SAMPLES; s++) {
             crd_backend_cpu.learner_decode(learner, s, probability);

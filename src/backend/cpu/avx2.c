@@ -8,6 +8,7 @@
 #include "backend/cpu/tables.h"
 #include "base/portable_math_inline.h"
 #include "ops/blocks.h"
+#include "ops/entropy.h"
 #include "ops/portable.h"
 #include "ops/sorting_network.h"
 #include "ops/sums.h"
@@ -41,6 +42,8 @@
 
 #include "ops/softmax.inc"
 
+#include "ops/entropy.inc"
+
 #include "backend/cpu/summary.inc"
 
 #include "backend/cpu/norm.inc"
@@ -71,6 +74,7 @@ const crd_ops crd_ops_avx2 = {
     .softmax_probability = voxel_softmax_probability,
     .softmax_loss = voxel_softmax_loss,
     .summarise = fast_summarise,
+    .entropy = voxel_entropy,
 };
 
 const crd_peak crd_peak_avx2 = {peak_loop, 2.0 * LANES *CHAINS};

@@ -378,7 +378,8 @@ static crd_status bench_layers(bench *b, const crd_bench_ops_settings *settings)
     static const int64_t usual[3] = {48, 88, 88};
     const int64_t *chunk = settings->chunk[0] > 0 ? settings->chunk : usual;
     crd_net net;
-    CRD_PASS(crd_net_describe(CRD_BCNN, settings->filters > 0 ? settings->filters : 16, 4, &net));
+    CRD_PASS(crd_net_describe_classes(CRD_BCNN, settings->filters > 0 ? settings->filters : 16, 4,
+                                      settings->classes > 0 ? settings->classes : 2, &net));
     CRD_PASS(crd_net_check_chunk(&net, chunk));
     for (int layer = 0; layer <= net.head; layer++) CRD_PASS(bench_layer(b, &net, layer, chunk));
     return CRD_OK;

@@ -270,14 +270,14 @@ crd_status crd_host_learner_evaluate(crd_learner *learner, const float *input, c
     return CRD_OK;
 }
 
-void crd_host_learner_draw(crd_learner *learner, int64_t first_sample)
+void crd_host_learner_draw(crd_learner *learner, int64_t first_sample, int64_t count)
 {
     const crd_net *net = learner->plan.net;
     const int64_t values = decoder_values(net);
     learner->first_sample = first_sample;
     follow_parameters(learner);
     if (net->kind != CRD_BCNN) return; /* masks are drawn as they are needed */
-    for (int64_t s = 0; s < learner->plan.samples; s++) {
+    for (int64_t s = 0; s < count; s++) {
         const float *masks;
         (void)draw(learner, CRD_INDEPENDENT, first_sample + s, 0, &masks);
         memcpy(learner->decoders + s * values, learner->point + crd_decoder_offset(net),

@@ -18,7 +18,7 @@ crd_status crd_host_learner_gradient(crd_learner *learner, float *gradient);
 crd_status crd_host_learner_evaluate(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
 void crd_host_learner_free(crd_learner **learner);
 
-void crd_host_learner_draw(crd_learner *learner, int64_t first_sample);
+void crd_host_learner_draw(crd_learner *learner, int64_t first_sample, int64_t count);
 void crd_host_learner_encode(crd_learner *learner, const float *input);
 void crd_host_learner_decode(crd_learner *learner, int64_t sample, float *probability);
 

@@ -38,6 +38,8 @@ struct crd_predictor {
     uint32_t *fixed; /* as summary */
     const uint32_t **percentile_rows;
     uint64_t *above;
+    float *entropies; /* where they are asked for */
+    uint32_t *fixed_entropies;
     unsound *unsound; /* of each BLOCK of voxels */
     void *memory;     /* one block behind all of the above */
     float *probe;
@@ -106,6 +108,10 @@ static void lay_out(crd_arena *arena, void *owner)
     predictor->samples = crd_arena_take(arena, plan->samples * values, sizeof(float));
     predictor->summary = crd_arena_take(arena, rows * values, sizeof(float));
     predictor->fixed = crd_arena_take(arena, rows * values, sizeof(uint32_t));
+    if (plan->entropy) {
+        predictor->entropies = crd_arena_take(arena, predictor->voxels, sizeof(float));
+        predictor->fixed_entropies = crd_arena_take(arena, predictor->voxels, sizeof(uint32_t));
+    }
     if (plan->keep_samples) predictor->tile = crd_arena_take(arena, (plan->samples + rows) * TILE, sizeof(float));
     predictor->percentile_rows = crd_arena_take(arena, plan->percentile_count, sizeof(uint32_t *));
     predictor->unsound = crd_arena_take(arena, (predictor->voxels + BLOCK - 1) / BLOCK, sizeof(unsound));
@@ -259,6 +265,16 @@ static void to_fixed_point(void *context, int64_t item, int worker)
     for (int64_t i = first; i < end; i++) predictor->fixed[i] = (uint32_t)lrintf(predictor->summary[i] * 0x1p24f);
 }
 
+static void entropies_to_fixed_point(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    crd_predictor *predictor = context;
+    const int64_t first = item * BLOCK, end = first + BLOCK < predictor->voxels ? first + BLOCK : predictor->voxels;
+    for (int64_t i = first; i < end; i++) {
+        predictor->fixed_entropies[i] = (uint32_t)lrintf(predictor->entropies[i] * 0x1p22f);
+    }
+}
+
 /* The operation may use the samples as scratch, so samples that the caller wants go through copies, tile by tile. */
 static void summarise(crd_predictor *predictor)
 {
@@ -321,6 +337,11 @@ crd_status crd_host_predictor_submit(crd_predictor *predictor, int64_t chunk_num
     const double begun = crd_seconds();
     CRD_PASS(gather_probe(predictor, probe, probe_count));
     crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, mark_above, predictor);
+    if (predictor->plan.entropy) {
+        predictor->ops->entropy(predictor->pool, predictor->samples, predictor->plan.samples, (int)predictor->planes,
+                                predictor->voxels, predictor->entropies);
+        crd_pool_run(predictor->pool, (predictor->voxels + BLOCK - 1) / BLOCK, entropies_to_fixed_point, predictor);
+    }
     summarise(predictor);
     crd_pool_run(predictor->pool, (values + BLOCK - 1) / BLOCK, to_fixed_point, predictor);
     predictor->summary_seconds = crd_seconds() - begun;
@@ -339,6 +360,7 @@ crd_status crd_host_predictor_collect(crd_predictor *predictor, crd_chunk_result
         .mean = predictor->fixed,
         .deviation = predictor->plan.standard_deviation ? predictor->fixed + predictor->values : NULL,
         .percentiles = predictor->percentile_rows,
+        .entropy = predictor->fixed_entropies,
         .above = predictor->above,
         .samples = predictor->plan.keep_samples ? predictor->samples : NULL,
         .probe = predictor->probe,

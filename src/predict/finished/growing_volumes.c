@@ -104,7 +104,7 @@ static crd_status write_layer(crd_growing_volumes *growing, int64_t first, int64
     const crd_output *output = &growing->request->outputs[number];
     const int64_t *size = growing->request->box.size;
     const crd_type stored = growing->request->quantities[output->quantity].stored;
-    const bool as_is = !crd_output_cut(output) && output->type == stored;
+    const bool as_is = !output->cut && output->type == stored;
     for (int64_t y = 0; y < size[1]; y += ROWS) {
         const int64_t rows = size[1] - y < ROWS ? size[1] - y : ROWS, run = rows * size[2];
         for (int64_t i = 0; i < count; i++) {

@@ -129,7 +129,8 @@ static crd_status open_files(crd_partial *partial, bool keep)
     CRD_PASS(crd_alloc(partial->items * partial->words, sizeof(uint64_t), "the journal", &partial->sums));
     CRD_PASS(crd_alloc(partial->items, 1, "the journal", &partial->finished));
     for (int64_t i = 0; i < request->quantity_count && !request->seamless; i++) {
-        CRD_PASS(open_file(partial, request->quantities[i].name, keep, &partial->files[i]));
+        if (!request->quantities[i].passing)
+            CRD_PASS(open_file(partial, request->quantities[i].name, keep, &partial->files[i]));
     }
     return open_file(partial, "probe", keep, &partial->probe);
 }
@@ -250,6 +251,7 @@ crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
     CRD_ASSERT(slice->z >= request->box.origin[0] && slice->z < request->box.origin[0] + request->box.size[0]);
     for (int64_t i = 0; i < request->quantity_count; i++) {
         const int64_t bytes = slice_bytes(partial, i);
+        if (request->quantities[i].passing) continue;
         if (request->outlet != NULL && i != request->outputs[0].quantity) continue; /* only what seams are found in */
         CRD_PASS(crd_write_at(partial->files[i], request->quantities[i].name,
                               (slice->z - request->box.origin[0]) * bytes, slice->voxels[i], (size_t)bytes));
@@ -260,7 +262,8 @@ crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
 crd_status crd_partial_sync(crd_partial *partial)
 {
     for (int64_t i = 0; i < partial->request->quantity_count && !partial->request->seamless; i++) {
-        if (fdatasync(partial->files[i]) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+        if (partial->files[i] >= 0 && fdatasync(partial->files[i]) != 0)
+            return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     }
     return crd_partial_sync_probes(partial);
 }
@@ -310,12 +313,12 @@ crd_status crd_partial_read_rows(crd_partial *partial, int64_t quantity, int64_t
 
 crd_status crd_partial_write_probes(crd_partial *partial, int64_t first, int64_t count, const float *values)
 {
-    const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
+    const int64_t bytes = partial->request->samples * partial->request->planes * (int64_t)sizeof(float);
     return crd_write_at(partial->probe, "the probe values", first * bytes, values, (size_t)(count * bytes));
 }
 
 crd_status crd_partial_read_probes(crd_partial *partial, int64_t first, int64_t count, float *values)
 {
-    const int64_t bytes = partial->request->samples * (int64_t)sizeof(float);
+    const int64_t bytes = partial->request->samples * partial->request->planes * (int64_t)sizeof(float);
     return crd_read_at(partial->probe, "the probe values", first * bytes, values, (size_t)(count * bytes));
 }

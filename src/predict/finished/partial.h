@@ -6,7 +6,7 @@
  *     .partial/outputs.json  the volumes that it writes beside .partial; both are known to src/run
  *     .partial/prob, ...     slices: one file per quantity, [slices][height][width] of the box
  *     .partial/NAME_prob.tif, ...  tiles: the volumes themselves (predict/tiles/files.h)
- *     .partial/probe         [probes][samples] float
+ *     .partial/probe         [probes][samples][planes] float
  *     .partial/journal       records of fixed size: the item, its sums, a checksum
  *
  * Several processes may write, each with a journal of its own (journal.RANK); any number of them may resume the run.

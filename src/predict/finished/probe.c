@@ -146,12 +146,13 @@ void crd_probes_of_chunk(crd_probes *probes, int64_t number, const int64_t **vox
 
 crd_status crd_probes_keep(const crd_probes *probes, const crd_chunk_result *result, crd_partial *partial)
 {
-    const int64_t first = first_of(probes, result->chunk_number), samples = probes->request->samples;
+    const int64_t first = first_of(probes, result->chunk_number);
+    const int64_t each = probes->request->samples * probes->request->planes;
     int64_t next;
     for (int64_t i = 0; i < result->probe_count; i = next) { /* neighbours in the file are written together */
         const probe *items = probes->items + first;
         for (next = i + 1; next < result->probe_count && items[next].place == items[i].place + next - i;) next++;
-        CRD_PASS(crd_partial_write_probes(partial, items[i].place, next - i, result->probe + i * samples));
+        CRD_PASS(crd_partial_write_probes(partial, items[i].place, next - i, result->probe + i * each));
     }
     return CRD_OK;
 }
@@ -170,7 +171,7 @@ static crd_status write_store(const char *path, const int64_t *places, const flo
 {
     crd_status status = CRD_OK;
     crd_store *store = NULL;
-    const int64_t shape[2] = {count, request->samples};
+    const int64_t shape[3] = {count, request->samples, request->planes};
     CRD_TRY(crd_store_create(path, &store));
     CRD_TRY(crd_store_put_text(store, "", "format", "credence-probe"));
     CRD_TRY(crd_store_put_numbers(store, "", "version", 1, &(int64_t){1}));
@@ -178,7 +179,7 @@ static crd_status write_store(const char *path, const int64_t *places, const flo
     CRD_TRY(crd_store_put_numbers(store, "", "shape", 3, request->scan.shape));
     if (count > 0) {
         CRD_TRY(crd_store_put_integers(store, "voxel", count, places));
-        CRD_TRY(crd_store_put_floats(store, "probability", 2, shape, values));
+        CRD_TRY(crd_store_put_floats(store, "probability", request->planes > 1 ? 3 : 2, shape, values));
     }
     CRD_TRY(crd_store_commit(store));
 done:
@@ -190,13 +191,14 @@ crd_status crd_probes_write(const crd_probes *probes, crd_partial *partial, crd_
 {
     crd_status status = CRD_OK;
     const crd_request *request = probes->request;
+    const int64_t each = request->samples * request->planes;
     float *values = NULL;
     probe *items = NULL;
     int64_t count = 0;
     CRD_TRY(crd_alloc(probes->count, sizeof *items, "the probes", &items));
     memcpy(items, probes->items, (size_t)probes->count * sizeof *items);
     qsort(items, (size_t)probes->count, sizeof *items, by_voxel);
-    CRD_TRY(crd_alloc(probes->count * request->samples, sizeof *values, "the probe values", &values));
+    CRD_TRY(crd_alloc(probes->count * each, sizeof *values, "the probe values", &values));
     CRD_TRY(crd_partial_read_probes(partial, 0, probes->count, values));
     for (int64_t i = 0; i < probes->count; i++) {
         int64_t at[3];
@@ -204,8 +206,7 @@ crd_status crd_probes_write(const crd_probes *probes, crd_partial *partial, crd_
         coordinates(request, items[i].voxel, at);
         if (crd_scan_masked(scan)) CRD_TRY(is_inside(scan, at, &inside));
         if (!inside) continue;
-        memmove(values + count * request->samples, values + i * request->samples,
-                (size_t)request->samples * sizeof *values);
+        memmove(values + count * each, values + i * each, (size_t)each * sizeof *values);
         probes->local[count++] = items[i].voxel;
     }
     CRD_TRY(write_store(path, probes->local, values, count, request));

@@ -21,12 +21,13 @@ enum {
 
 void crd_output_convert(const crd_output *output, const float *values, int64_t count, void *to)
 {
-    if (crd_output_cut(output)) {
+    const double steps = (output->type == CRD_U8 ? 255.0 : 65535.0) / output->largest;
+    if (output->cut) {
         for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = values[i] > 0.5f;
     } else if (output->type == CRD_U8) {
-        for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)lrint((double)values[i] * 255.0);
+        for (int64_t i = 0; i < count; i++) ((uint8_t *)to)[i] = (uint8_t)lrint((double)values[i] * steps);
     } else {
-        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = (uint16_t)lrint((double)values[i] * 65535.0);
+        for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = (uint16_t)lrint((double)values[i] * steps);
     }
 }
 
@@ -147,7 +148,7 @@ static crd_status read_slices(const writing *w, const crd_output *output, int64_
         return w->source->read(w->source->context, output - w->request->outputs, first, count, values);
     }
     CRD_PASS(crd_partial_read(w->partial, output->quantity, first, count, values));
-    if (!crd_output_cut(output) && output->type == w->request->quantities[output->quantity].stored) return CRD_OK;
+    if (!output->cut && output->type == w->request->quantities[output->quantity].stored) return CRD_OK;
     crd_output_convert(output, values, count * slice, converted);
     *voxels = converted;
     return CRD_OK;
@@ -161,7 +162,7 @@ static crd_status fill_volume(const writing *w, const crd_output *output, crd_vo
     const void *voxels;
     void *values = NULL;        /* as they lie among the finished slices: any stored type */
     uint16_t *converted = NULL; /* as they are written, where that is another type */
-    CRD_TRY(crd_alloc(w->batch * slice, output->type == CRD_U64 ? sizeof(uint64_t) : sizeof(float),
+    CRD_TRY(crd_alloc(w->batch * slice, crd_type_size(output->type) == 8 ? sizeof(uint64_t) : sizeof(float),
                       "slices of a volume", &values));
     CRD_TRY(crd_alloc(w->batch * slice, sizeof *converted, "slices of a volume", &converted));
     for (int64_t z = 0; z < box->size[0]; z += w->batch) {

@@ -1,41 +1,33 @@
-#include "predict/sums/accumulate.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
-#include "ops/ops.h"
 #include "predict/sums/fraction.h"
+#include "predict/sums/inside.h"
 
 /* Sums of up to 255 values of at most 2^24 fit 32 bits. */
 enum { NARROW_COVERAGE = 255 };
 
-struct crd_accumulator {
-    const crd_request *request;
-    crd_slab *slab;
-    crd_slab_shape shape;
-    crd_slab_tiles division;
-    int threads;
-    int64_t *coverage[3]; /* along each axis, by coordinate of the box */
-    uint64_t *fractions;  /* [depth of the ring][samples], where draws are shared */
-    double *denominators; /* of one row of voxels, for each thread */
-    void **tiles;         /* of a slice that is being finished: [quantity][tile], where all fit in memory */
-    crd_pool *pool;
-    const crd_ops *ops;
-    float *values, *summary; /* of one tile: [samples][voxels], [2 + percentiles][voxels] */
-    void *memory;            /* one block behind all arrays */
-};
+int64_t crd_slice_first_interval(const crd_request *request)
+{
+    return CRD_SUM_FIRST_CLASS + CRD_CLASS_WORDS * request->planes + 1;
+}
+
+int64_t crd_slice_fractions(const crd_request *request)
+{
+    return request->draws_per_chunk ? 0 : request->planes * request->samples;
+}
 
 int64_t crd_slice_first_fraction(const crd_request *request)
 {
-    return CRD_SUM_FIRST_INTERVAL + CRD_INTERVAL_WORDS * request->interval_count;
+    return crd_slice_first_interval(request) + CRD_INTERVAL_WORDS * request->interval_count;
 }
 
 int64_t crd_slice_sums(const crd_request *request)
 {
-    return crd_slice_first_fraction(request) + (request->draws_per_chunk ? 0 : request->samples);
+    return crd_slice_first_fraction(request) + crd_slice_fractions(request);
 }
 
 static void lay_out_slice(crd_arena *arena, void *owner)
@@ -68,21 +60,16 @@ void crd_slice_free(crd_slice *slice)
     crd_free(&slice->memory);
 }
 
-/* Quantities that are sums themselves. Bits of samples, which come behind them, are made of one sum for each sample. */
-static int64_t first_bits(const crd_request *request)
-{
-    const int64_t words = request->save_bits ? (request->samples + 63) / 64 : 0;
-    return request->quantity_count - words;
-}
-
+/* Averaged quantities are sums themselves. Behind them, bits of samples are made of a sum for each sample and plane. */
 void crd_accumulator_shape(const crd_request *request, crd_slab_shape *out)
 {
     int64_t least, most;
     crd_plan_coverage(&request->plan, &least, &most);
     *out = (crd_slab_shape){.height = request->box.size[1], .width = request->box.size[2]};
-    out->sums = request->aggregate_samples ? request->samples
-                : request->save_bits       ? first_bits(request) + request->samples
-                                           : request->quantity_count;
+    const int64_t samples = request->planes * request->samples;
+    out->sums = request->aggregate_samples ? samples
+                : request->save_bits       ? request->averaged_count + samples
+                                           : request->averaged_count;
     out->wide = most > NARROW_COVERAGE;
     for (int64_t row = 0; row < request->count[0]; row++) {
         int64_t begin, end;
@@ -99,12 +86,13 @@ static void lay_out(crd_arena *arena, void *owner)
         a->coverage[axis] = crd_arena_take(arena, request->box.size[axis], sizeof(int64_t));
     }
     if (!request->draws_per_chunk) {
-        a->fractions = crd_arena_take(arena, a->shape.depth * request->samples, sizeof(uint64_t));
+        a->fractions = crd_arena_take(arena, a->shape.depth * crd_slice_fractions(request), sizeof(uint64_t));
     }
     a->denominators = crd_arena_take(arena, a->threads * request->box.size[2], sizeof(double));
     a->tiles = crd_arena_take(arena, a->shape.sums * a->division.count[0] * a->division.count[1], sizeof *a->tiles);
+    a->rows = crd_arena_take(arena, a->threads * request->quantity_count, sizeof *a->rows);
     if (!request->aggregate_samples) return;
-    const int64_t voxels = a->division.edge[0] * a->division.edge[1];
+    const int64_t voxels = request->planes * a->division.edge[0] * a->division.edge[1];
     a->values = crd_arena_take(arena, request->samples * voxels, sizeof(float));
     a->summary = crd_arena_take(arena, (2 + request->percentile_count) * voxels, sizeof(float));
 }
@@ -176,22 +164,24 @@ static addend addend_of(const crd_request *request, const crd_chunk_result *resu
 {
     const int64_t voxels = result->kept.size[0] * result->kept.size[1] * result->kept.size[2];
     if (request->aggregate_samples) return (addend){.real = result->samples + sum * voxels};
-    if (sum >= first_bits(request)) return (addend){.real = result->samples + (sum - first_bits(request)) * voxels};
+    if (sum >= request->averaged_count)
+        return (addend){.real = result->samples + (sum - request->averaged_count) * voxels};
     const crd_quantity *q = &request->quantities[sum];
+    const int64_t plane = q->plane * voxels;
     switch (q->kind) {
     case CRD_PROBABILITY:
-        return (addend){.plus = result->mean};
+        return (addend){.plus = result->mean + plane};
     case CRD_DEVIATION:
-        return (addend){.plus = result->deviation};
+        return (addend){.plus = result->deviation + plane};
     case CRD_PERCENTILE:
-        return (addend){.plus = result->percentiles[q->low]};
+        return (addend){.plus = result->percentiles[q->low] + plane};
     case CRD_WIDTH:
-        return (addend){.plus = result->percentiles[q->high], .minus = result->percentiles[q->low]};
-    case CRD_SAMPLE:
-    case CRD_SAMPLE_BITS:
-        break;
+        return (addend){.plus = result->percentiles[q->high] + plane, .minus = result->percentiles[q->low] + plane};
+    case CRD_ALEATORIC:
+        return (addend){.plus = result->entropy};
+    default: /* a sample: no other is averaged */
+        return (addend){.real = result->samples + q->low * request->planes * voxels + plane};
     }
-    return (addend){.real = result->samples + q->low * voxels};
 }
 
 #define ADD_ROW(NAME, TYPE)                                                                                            \
@@ -211,14 +201,7 @@ static addend addend_of(const crd_request *request, const crd_chunk_result *resu
 ADD_ROW(add_narrow, uint32_t)
 ADD_ROW(add_wide, uint64_t)
 
-/* Part of a tile: rows [y0, y1) and columns [x0, x1) of the box. */
-typedef struct patch {
-    int64_t tile[2];
-    int64_t begin[2], end[2];
-} patch;
-
-/* The next tile that meets [begin, end) of the box, in rows; false after the last. patch.tile starts at -1, -1. */
-static bool next_patch(const crd_slab_tiles *tiles, const int64_t begin[2], const int64_t end[2], patch *p)
+bool crd_next_patch(const crd_slab_tiles *tiles, const int64_t begin[2], const int64_t end[2], crd_patch *p)
 {
     if (p->tile[0] < 0) {
         p->tile[0] = begin[0] / tiles->edge[0];
@@ -250,8 +233,8 @@ static crd_status add_slice(crd_accumulator *a, const crd_chunk_result *result, 
     }
     CRD_ASSERT(z >= asked->origin[0] && z < asked->origin[0] + asked->size[0]);
     CRD_ASSERT(begin[0] >= 0 && end[0] <= request->box.size[1] && begin[1] >= 0 && end[1] <= request->box.size[2]);
-    patch p = {.tile = {-1, -1}};
-    while (next_patch(tiles, begin, end, &p)) {
+    crd_patch p = {.tile = {-1, -1}};
+    while (crd_next_patch(tiles, begin, end, &p)) {
         for (int64_t sum = 0; sum < a->shape.sums; sum++) {
             void *tile;
             const addend from = addend_of(request, result, sum);
@@ -307,7 +290,7 @@ static void add_fractions(void *context, int64_t item, int worker)
                                       .above = work->result->above,
                                       .inside = work->inside};
     crd_fraction_add(&slice, (const int64_t *const *)a->coverage,
-                     a->fractions + z % a->shape.depth * a->request->samples);
+                     a->fractions + z % a->shape.depth * crd_slice_fractions(a->request));
 }
 
 crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *result, const uint8_t *inside,
@@ -329,252 +312,20 @@ crd_status crd_accumulator_add(crd_accumulator *a, const crd_chunk_result *resul
     return CRD_OK;
 }
 
-static void store(crd_type type, double value, int64_t at, void *voxels)
-{
-    if (type == CRD_F32) {
-        ((float *)voxels)[at] = (float)value;
-    } else if (type == CRD_U16) {
-        ((uint16_t *)voxels)[at] = (uint16_t)lrint(value * 65535.0);
-    } else {
-        ((uint8_t *)voxels)[at] = (uint8_t)lrint(value * 255.0);
-    }
-}
-
-/* Of the voxels [x0, x1) of a row: a worker's own. */
-static const double *denominators_of(const crd_accumulator *a, int worker, int64_t z, int64_t y, int64_t x0, int64_t x1)
-{
-    const int64_t rows = a->coverage[0][z - a->request->box.origin[0]] * a->coverage[1][y];
-    double *denominators = a->denominators + worker * a->request->box.size[2];
-    for (int64_t x = x0; x < x1; x++) denominators[x - x0] = (double)(rows * a->coverage[2][x]) * 0x1p24;
-    return denominators;
-}
-
-/* One row of one tile: sums divided by their coverage, which `to` gets from its voxel `at` on. */
-static void divide_row(const crd_accumulator *a, const patch *p, int64_t y, const double *denominators,
-                       const void *tile, crd_type type, int64_t at, void *to)
-{
-    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
-    const int64_t in_tile =
-        (y - p->tile[0] * tiles->edge[0]) * tiles->edge[1] + p->begin[1] - p->tile[1] * tiles->edge[1];
-    const int64_t count = p->end[1] - p->begin[1];
-    if (type == CRD_F32 && !a->shape.wide) {
-        const uint32_t *sums = (const uint32_t *)tile + in_tile;
-        float *values = (float *)to + at;
-        for (int64_t i = 0; i < count; i++) values[i] = (float)((double)sums[i] / denominators[i]);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const double sum = a->shape.wide ? (double)((const uint64_t *)tile)[in_tile + i]
-                                         : (double)((const uint32_t *)tile)[in_tile + i];
-        store(type, (double)(float)(sum / denominators[i]), at + i,
-              to); /* a float first, as where samples are aggregated */
-    }
-}
-
-static void finish_tile(const crd_accumulator *a, const patch *p, int64_t q, const void *tile, int worker,
-                        const crd_slice *out)
-{
-    for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-        divide_row(a, p, y, denominators_of(a, worker, out->z, y, p->begin[1], p->end[1]), tile,
-                   a->request->quantities[q].stored, y * a->request->box.size[2] + p->begin[1], out->voxels[q]);
-    }
-}
-
-static void set_bit(uint64_t *word, int64_t s, float value)
-{
-    const uint64_t bit = (uint64_t)(value > 0.5f) << s % 64;
-    *word = s % 64 == 0 ? bit : *word | bit; /* the first sets the others to 0 */
-}
-
-/* The bits of sample s; those of a word in rising order. */
-static void finish_bits(const crd_accumulator *a, const patch *p, int64_t s, const void *tile, int worker,
-                        const crd_slice *out)
-{
-    enum { PIECE = 512 };
-    const int64_t width = a->request->box.size[2];
-    uint64_t *words = out->voxels[first_bits(a->request) + s / 64];
-    for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-        for (patch piece = *p; piece.begin[1] < p->end[1]; piece.begin[1] = piece.end[1]) {
-            float values[PIECE];
-            if (piece.begin[1] + PIECE < p->end[1]) {
-                piece.end[1] = piece.begin[1] + PIECE;
-            } else {
-                piece.end[1] = p->end[1];
-            }
-            const double *denominators = denominators_of(a, worker, out->z, y, piece.begin[1], piece.end[1]);
-            divide_row(a, &piece, y, denominators, tile, CRD_F32, 0, values);
-            for (int64_t x = piece.begin[1]; x < piece.end[1]; x++) {
-                set_bit(&words[y * width + x], s, values[x - piece.begin[1]]);
-            }
-        }
-    }
-}
-
-static crd_status finish_quantities(crd_accumulator *a, const patch *p, crd_slice *out)
-{
-    const int64_t plain = first_bits(a->request);
-    for (int64_t sum = 0; sum < a->shape.sums; sum++) {
-        void *tile;
-        CRD_PASS(crd_slab_tile(a->slab, out->z, sum, p->tile[0], p->tile[1], &tile));
-        if (sum < plain) {
-            finish_tile(a, p, sum, tile, 0, out);
-        } else {
-            finish_bits(a, p, sum - plain, tile, 0, out);
-        }
-    }
-    return CRD_OK;
-}
-
-typedef struct finish_work {
-    const crd_accumulator *a;
-    const crd_slice *out;
-} finish_work;
-
-static patch patch_of(const crd_accumulator *a, int64_t tile)
-{
-    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
-    patch p = {.tile = {tile / tiles->count[1], tile % tiles->count[1]}};
-    for (int axis = 0; axis < 2; axis++) {
-        const int64_t size = a->request->box.size[axis + 1];
-        p.begin[axis] = p.tile[axis] * tiles->edge[axis];
-        p.end[axis] = p.begin[axis] + tiles->edge[axis] < size ? p.begin[axis] + tiles->edge[axis] : size;
-    }
-    return p;
-}
-
-static void finish_item(void *context, int64_t item, int worker)
-{
-    const finish_work *work = context;
-    const crd_slab_tiles *tiles = crd_slab_division(work->a->slab);
-    const int64_t count = tiles->count[0] * tiles->count[1];
-    const int64_t plain = first_bits(work->a->request), samples = work->a->request->samples, q = item / count;
-    const patch p = patch_of(work->a, item % count);
-    if (q < plain) {
-        finish_tile(work->a, &p, q, work->a->tiles[item], worker, work->out);
-        return;
-    }
-    for (int64_t s = (q - plain) * 64; s < samples && s < (q - plain + 1) * 64; s++) {
-        finish_bits(work->a, &p, s, work->a->tiles[(plain + s) * count + item % count], worker, work->out);
-    }
-}
-
-/* The same on all threads, where no tile has to make room for another. */
-static crd_status finish_together(crd_accumulator *a, crd_slice *out)
-{
-    const crd_slab_tiles *tiles = crd_slab_division(a->slab);
-    const int64_t count = tiles->count[0] * tiles->count[1], items = a->request->quantity_count * count;
-    for (int64_t i = 0; i < a->shape.sums * count; i++) {
-        const int64_t tile = i % count;
-        CRD_PASS(
-            crd_slab_tile(a->slab, out->z, i / count, tile / tiles->count[1], tile % tiles->count[1], &a->tiles[i]));
-    }
-    finish_work work = {a, out};
-    crd_pool_run(a->pool, items, finish_item, &work);
-    return CRD_OK;
-}
-
-/* Copies row `row` of a tile's summary into a quantity; minus another row where that is >= 0. */
-static void copy_summary(const crd_accumulator *a, const patch *p, int64_t voxels, int64_t row, int64_t minus,
-                         float *to)
-{
-    const int64_t columns = p->end[1] - p->begin[1], width = a->request->box.size[2];
-    const float *high = a->summary + row * voxels, *low = minus >= 0 ? a->summary + minus * voxels : NULL;
-    for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-        float *line = to + y * width + p->begin[1];
-        for (int64_t x = 0; x < columns; x++, high++) line[x] = low != NULL ? *high - *low++ : *high;
-    }
-}
-
-static crd_status finish_samples(crd_accumulator *a, const patch *p, crd_slice *out)
-{
-    enum { MEAN, DEVIATION, FIRST_PERCENTILE };
-    const crd_request *request = a->request;
-    const int64_t columns = p->end[1] - p->begin[1], voxels = columns * (p->end[0] - p->begin[0]);
-    for (int64_t s = 0; s < request->samples; s++) {
-        void *tile;
-        CRD_PASS(crd_slab_tile(a->slab, out->z, s, p->tile[0], p->tile[1], &tile));
-        for (int64_t y = p->begin[0]; y < p->end[0]; y++) {
-            divide_row(a, p, y, denominators_of(a, 0, out->z, y, p->begin[1], p->end[1]), tile, CRD_F32,
-                       s * voxels + (y - p->begin[0]) * columns, a->values);
-        }
-    }
-    for (int64_t q = 0; q < request->quantity_count; q++) {
-        const crd_quantity *quantity = &request->quantities[q];
-        for (int64_t s = quantity->low; quantity->kind == CRD_SAMPLE_BITS && s <= quantity->high; s++) {
-            const float *values = a->values + s * voxels;
-            for (int64_t i = 0; i < voxels; i++) {
-                const int64_t at = (p->begin[0] + i / columns) * request->box.size[2] + p->begin[1] + i % columns;
-                set_bit((uint64_t *)out->voxels[q] + at, s, values[i]);
-            }
-        }
-        if (quantity->kind != CRD_SAMPLE) continue;
-        const float *values = a->values + quantity->low * voxels;
-        for (int64_t i = 0; i < voxels; i++) {
-            const int64_t at = (p->begin[0] + i / columns) * request->box.size[2] + p->begin[1] + i % columns;
-            store(quantity->stored, (double)values[i], at, out->voxels[q]);
-        }
-    }
-    a->ops->summarise(a->pool, a->values, request->samples, voxels, voxels, request->percentiles,
-                      request->percentile_count, a->summary);
-    for (int64_t q = 0; q < request->quantity_count; q++) {
-        const crd_quantity *quantity = &request->quantities[q];
-        if (quantity->kind == CRD_SAMPLE || quantity->kind == CRD_SAMPLE_BITS) continue;
-        const int64_t row = quantity->kind == CRD_PROBABILITY ? MEAN
-                            : quantity->kind == CRD_DEVIATION ? DEVIATION
-                                                              : FIRST_PERCENTILE + quantity->high;
-        copy_summary(a, p, voxels, row, quantity->kind == CRD_WIDTH ? FIRST_PERCENTILE + quantity->low : -1,
-                     out->voxels[q]);
-    }
-    return CRD_OK;
-}
-
-static void blank_outside(const crd_request *request, const uint8_t *inside, crd_slice *slice)
-{
-    const int64_t voxels = request->box.size[1] * request->box.size[2];
-    for (int64_t q = 0; q < request->quantity_count; q++) {
-        const size_t bytes = crd_type_size(request->quantities[q].stored);
-        char *at = slice->voxels[q];
-        for (int64_t i = 0; i < voxels; i++, at += bytes) {
-            if (!inside[i]) memset(at, 0, bytes);
-        }
-    }
-}
-
 crd_accumulator_sums crd_accumulator_sums_of(crd_accumulator *a, int64_t z)
 {
-    const int64_t samples = a->fractions != NULL ? a->request->samples : 0;
+    const int64_t count = crd_slice_fractions(a->request);
     return (crd_accumulator_sums){.slab = a->slab,
                                   .count = a->shape.sums,
                                   .wide = a->shape.wide,
-                                  .fractions = samples > 0 ? a->fractions + z % a->shape.depth * samples : NULL,
-                                  .fraction_count = samples};
+                                  .fractions = count > 0 ? a->fractions + z % a->shape.depth * count : NULL,
+                                  .fraction_count = count};
 }
 
 /* Makes room for the next slice in the same place of the ring. */
 void crd_accumulator_forget(crd_accumulator *a, int64_t z)
 {
     crd_slab_release(a->slab, z);
-    if (a->fractions == NULL) return;
-    memset(a->fractions + z % a->shape.depth * a->request->samples, 0, (size_t)a->request->samples * sizeof(uint64_t));
-}
-
-crd_status crd_accumulator_finish(crd_accumulator *a, int64_t z, const uint8_t *inside, crd_slice *out)
-{
-    const crd_request *request = a->request;
-    const int64_t begin[2] = {0, 0}, end[2] = {request->box.size[1], request->box.size[2]};
-    patch p = {.tile = {-1, -1}};
-    out->z = z;
-    const bool together = !request->aggregate_samples && crd_slab_whole(a->slab);
-    if (together) CRD_PASS(finish_together(a, out));
-    while (!together && next_patch(crd_slab_division(a->slab), begin, end, &p)) {
-        CRD_PASS(request->aggregate_samples ? finish_samples(a, &p, out) : finish_quantities(a, &p, out));
-    }
-    if (inside != NULL) blank_outside(request, inside, out);
-    crd_fraction_sum_slice(request, a->pool, inside, out);
-    if (a->fractions != NULL) {
-        memcpy(out->sums + crd_slice_first_fraction(request), a->fractions + z % a->shape.depth * request->samples,
-               (size_t)request->samples * sizeof(uint64_t));
-    }
-    crd_accumulator_forget(a, z);
-    return CRD_OK;
+    const int64_t count = crd_slice_fractions(a->request);
+    if (count > 0) memset(a->fractions + z % a->shape.depth * count, 0, (size_t)count * sizeof(uint64_t));
 }

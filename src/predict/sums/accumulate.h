@@ -15,15 +15,19 @@ typedef struct crd_slice {
     void *memory;               /* one block behind them */
 } crd_slice;
 
-/* Order of a slice's sums: these (of the probability p round(p * 2^32), and of the
- * doubt min(p, 1 - p) and the spread p (1 - p) the same), then three per interval, then one per sample
- * where draws are shared. */
-enum { CRD_SUM_INSIDE, CRD_SUM_FOREGROUND, CRD_SUM_PROBABILITY, CRD_SUM_DOUBT, CRD_SUM_SPREAD, CRD_SUM_FIRST_INTERVAL };
+/* Order of a slice's sums: the voxels that count, for each plane three (voxels of its class in the segmentation; of the
+ * probability p round(p * 2^32), and the same of the spread p (1 - p)), of the doubt, 1 less the largest probability,
+ * the same sum, then three per interval, then one per plane and sample where draws are shared. */
+enum { CRD_SUM_INSIDE, CRD_SUM_FIRST_CLASS };
+enum { CRD_CLASS_VOXELS, CRD_CLASS_PROBABILITY, CRD_CLASS_SPREAD, CRD_CLASS_WORDS };
 /* Of an interval: sum of round(value * 2^32), smallest and largest value as the bits of a double. */
 enum { CRD_INTERVAL_SUM, CRD_INTERVAL_LEAST, CRD_INTERVAL_MOST, CRD_INTERVAL_WORDS };
 int64_t crd_slice_sums(const crd_request *request);
-/* Where the samples' volume fractions begin: sums of round(2^32 / coverage) over voxels above one half. */
+int64_t crd_slice_first_interval(const crd_request *request); /* the doubt is before it */
+/* Where the samples' volume fractions begin, [planes][samples]: sums of round(2^32 / coverage) over voxels of the
+ * class; and how many there are. */
 int64_t crd_slice_first_fraction(const crd_request *request);
+int64_t crd_slice_fractions(const crd_request *request);
 
 crd_status crd_slice_alloc(const crd_request *request, crd_slice *out);
 void crd_slice_free(crd_slice *slice);

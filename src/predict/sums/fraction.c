@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/quantities/derive.h"
+
 enum { LANES = 8, FULL = 255 };
 
 /* Byte i of the result is bit i: eight counters in one word. */
@@ -34,11 +36,30 @@ void crd_fraction_count(const uint64_t *above, const uint8_t *inside, int64_t co
     }
 }
 
+/* The same for all planes and samples of a row of a result that begins at its voxel `from`, of `voxels` in all. */
+static void count_row(const crd_request *request, const uint64_t *above, int64_t voxels, int64_t from,
+                      const uint8_t *inside, int64_t count, uint64_t weight, uint64_t *fractions)
+{
+    const int64_t samples = request->samples;
+    for (int plane = 0; plane < request->planes; plane++) {
+        for (int64_t s = 0; s < samples; s += 64) {
+            crd_fraction_count(above + (s / 64 * request->planes + plane) * voxels + from, inside, count,
+                               samples - s < 64 ? samples - s : 64, weight, fractions + plane * samples + s);
+        }
+    }
+}
+
+void crd_fraction_row(const crd_request *request, const uint64_t *above, int64_t voxels, int64_t from,
+                      const uint8_t *inside, int64_t count, uint64_t *fractions)
+{
+    count_row(request, above, voxels, from, inside, count, UINT64_C(1) << 32, fractions);
+}
+
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions)
 {
     const crd_request *request = slice->request;
     const crd_box *asked = slice->asked, *keep = slice->keep;
-    const int64_t *origin = request->box.origin, samples = request->samples;
+    const int64_t *origin = request->box.origin;
     const int64_t voxels = asked->size[0] * asked->size[1] * asked->size[2];
     const int64_t x_end = keep->origin[2] + keep->size[2];
     for (int64_t y = keep->origin[1]; y < keep->origin[1] + keep->size[1]; y++) {
@@ -51,11 +72,8 @@ void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const cove
             for (run = x + 1; run < x_end && coverage[2][run - origin[2]] == columns;) run++;
             const uint64_t covered = (uint64_t)(rows * columns);
             const uint64_t weight = ((UINT64_C(1) << 33) + covered) / (2 * covered); /* round(2^32 / covered) */
-            for (int64_t s = 0; s < samples; s += 64) {
-                crd_fraction_count(slice->above + s / 64 * voxels + line + x,
-                                   slice->inside != NULL ? slice->inside + line + x : NULL, run - x,
-                                   samples - s < 64 ? samples - s : 64, weight, fractions + s);
-            }
+            count_row(request, slice->above, voxels, line + x, slice->inside != NULL ? slice->inside + line + x : NULL,
+                      run - x, weight, fractions);
         }
     }
 }
@@ -78,17 +96,25 @@ static uint64_t bits_of(double value)
 /* A slice is summed in strips, on as many threads as there are. Their sums are integers: the order doesn't matter. */
 enum { STRIPS = 16 };
 
-typedef struct strip_sums {
-    uint64_t within, foreground, sum, doubt, spread;
+typedef struct width_sums {
+    uint64_t sum;
     double least, most;
-} strip_sums;
+} width_sums;
+
+typedef struct class_sums {
+    uint64_t within, doubt;
+    uint64_t voxels[CRD_CLASSES_MAX], probability[CRD_CLASSES_MAX], spread[CRD_CLASSES_MAX]; /* by plane */
+} class_sums;
 
 typedef struct strip_work {
-    const float *values;
+    const crd_request *request;
+    const float *planes[CRD_CLASSES_MAX]; /* probabilities */
+    const float *widths;                  /* of an interval, in a volume of this type */
+    crd_type type;
     const uint8_t *inside; /* or NULL */
     int64_t voxels;
-    crd_type type; /* intervals only */
-    strip_sums sums[STRIPS];
+    width_sums width_sums[STRIPS];
+    class_sums class_sums[STRIPS];
 } strip_work;
 
 static void strip_range(const strip_work *work, int64_t strip, int64_t *begin, int64_t *end)
@@ -97,12 +123,12 @@ static void strip_range(const strip_work *work, int64_t strip, int64_t *begin, i
     *end = work->voxels * (strip + 1) / STRIPS;
 }
 
-static strip_sums sum_widths(const strip_work *work, int64_t begin, int64_t end)
+static width_sums sum_widths(const strip_work *work, int64_t begin, int64_t end)
 {
-    strip_sums sums = {.least = INFINITY, .most = -INFINITY};
+    width_sums sums = {.least = INFINITY, .most = -INFINITY};
     for (int64_t i = begin; i < end; i++) {
         if (work->inside != NULL && !work->inside[i]) continue;
-        const double value = written(work->type, work->values[i]);
+        const double value = written(work->type, work->widths[i]);
         sums.sum += (uint64_t)llrint(value * 0x1p32);
         if (value < sums.least) sums.least = value;
         if (value > sums.most) sums.most = value;
@@ -110,17 +136,66 @@ static strip_sums sum_widths(const strip_work *work, int64_t begin, int64_t end)
     return sums;
 }
 
-static strip_sums count_voxels(const strip_work *work, int64_t begin, int64_t end)
+static uint64_t fixed_point(float value)
 {
-    strip_sums sums = {0};
+    return (uint64_t)((double)value * 0x1p32 + 0.5);
+}
+
+/* p (1 - p) of a probability, both as multiples of 2^-32. */
+static uint64_t spread_of(uint64_t value)
+{
+    const uint64_t one = UINT64_C(1) << 32, rest = value < one ? one - value : 0;
+    return (value * rest + one / 2) >> 32;
+}
+
+/* One probability a voxel: what is above one half is of its class. */
+static void count_binary(const strip_work *work, int64_t begin, int64_t end, class_sums *sums)
+{
+    const float *values = work->planes[0];
     for (int64_t i = begin; i < end; i++) {
         const uint64_t counted = work->inside == NULL || work->inside[i] != 0;
-        sums.within += counted;
-        const uint64_t value = (uint64_t)((double)work->values[i] * 0x1p32 + 0.5), rest = (UINT64_C(1) << 32) - value;
-        sums.foreground += counted & (uint64_t)(work->values[i] > 0.5f);
-        sums.sum += counted * value;
-        sums.doubt += counted * (value < rest ? value : rest);
-        sums.spread += counted * ((value * rest + (UINT64_C(1) << 31)) >> 32);
+        sums->within += counted;
+        const uint64_t value = fixed_point(values[i]), rest = (UINT64_C(1) << 32) - value;
+        sums->voxels[0] += counted & (uint64_t)(values[i] > 0.5f);
+        sums->probability[0] += counted * value;
+        sums->spread[0] += counted * spread_of(value);
+        sums->doubt += counted * (value < rest ? value : rest);
+    }
+}
+
+/* One for each class. */
+static void count_classes(const strip_work *work, int64_t begin, int64_t end, class_sums *sums)
+{
+    const int planes = work->request->planes;
+    for (int64_t first = begin; first < end; first += CRD_DERIVE_VOXELS) {
+        const int64_t count = end - first < CRD_DERIVE_VOXELS ? end - first : CRD_DERIVE_VOXELS;
+        const float *rows[CRD_CLASSES_MAX];
+        uint8_t best[CRD_DERIVE_VOXELS];
+        float largest[CRD_DERIVE_VOXELS];
+        for (int k = 0; k < planes; k++) rows[k] = work->planes[k] + first;
+        crd_derive_classes(rows, planes, count, best, largest);
+        for (int64_t i = 0; i < count; i++) {
+            if (work->inside != NULL && !work->inside[first + i]) continue;
+            const uint64_t most = fixed_point(largest[i]);
+            sums->within++;
+            sums->voxels[best[i]]++;
+            sums->doubt += most < UINT64_C(1) << 32 ? (UINT64_C(1) << 32) - most : 0;
+            for (int k = 0; k < planes; k++) {
+                const uint64_t value = fixed_point(rows[k][i]);
+                sums->probability[k] += value;
+                sums->spread[k] += spread_of(value);
+            }
+        }
+    }
+}
+
+static class_sums count_voxels(const strip_work *work, int64_t begin, int64_t end)
+{
+    class_sums sums = {0};
+    if (work->request->planes > 1) {
+        count_classes(work, begin, end, &sums);
+    } else {
+        count_binary(work, begin, end, &sums);
     }
     return sums;
 }
@@ -131,7 +206,7 @@ static void sum_strip(void *context, int64_t strip, int worker)
     int64_t begin, end;
     (void)worker;
     strip_range(work, strip, &begin, &end);
-    work->sums[strip] = sum_widths(work, begin, end);
+    work->width_sums[strip] = sum_widths(work, begin, end);
 }
 
 static void count_strip(void *context, int64_t strip, int worker)
@@ -140,55 +215,87 @@ static void count_strip(void *context, int64_t strip, int worker)
     int64_t begin, end;
     (void)worker;
     strip_range(work, strip, &begin, &end);
-    work->sums[strip] = count_voxels(work, begin, end);
+    work->class_sums[strip] = count_voxels(work, begin, end);
 }
 
-static void put_interval(const strip_sums *sums, uint64_t words[CRD_INTERVAL_WORDS])
+static void put_interval(const width_sums *sums, uint64_t words[CRD_INTERVAL_WORDS])
 {
     words[CRD_INTERVAL_SUM] = sums->sum;
     words[CRD_INTERVAL_LEAST] = bits_of(sums->least);
     words[CRD_INTERVAL_MOST] = bits_of(sums->most);
 }
 
+static void put_classes(const crd_request *request, const class_sums *counted, uint64_t *sums)
+{
+    sums[CRD_SUM_INSIDE] = counted->within;
+    for (int plane = 0; plane < request->planes; plane++) {
+        uint64_t *words = sums + CRD_SUM_FIRST_CLASS + plane * CRD_CLASS_WORDS;
+        words[CRD_CLASS_VOXELS] = counted->voxels[plane];
+        words[CRD_CLASS_PROBABILITY] = counted->probability[plane];
+        words[CRD_CLASS_SPREAD] = counted->spread[plane];
+    }
+    sums[crd_slice_first_interval(request) - 1] = counted->doubt;
+}
+
 static void sum_interval(crd_pool *pool, strip_work *work, uint64_t words[CRD_INTERVAL_WORDS])
 {
-    strip_sums all = {.least = INFINITY, .most = -INFINITY};
+    width_sums all = {.least = INFINITY, .most = -INFINITY};
     crd_pool_run(pool, STRIPS, sum_strip, work);
     for (int i = 0; i < STRIPS; i++) {
-        all.sum += work->sums[i].sum;
-        if (work->sums[i].least < all.least) all.least = work->sums[i].least;
-        if (work->sums[i].most > all.most) all.most = work->sums[i].most;
+        all.sum += work->width_sums[i].sum;
+        if (work->width_sums[i].least < all.least) all.least = work->width_sums[i].least;
+        if (work->width_sums[i].most > all.most) all.most = work->width_sums[i].most;
     }
     put_interval(&all, words);
 }
 
-/* The words of the interval that an output holds; NULL: it holds none. */
+static void sum_classes(crd_pool *pool, strip_work *work, uint64_t *sums)
+{
+    class_sums all = {0};
+    crd_pool_run(pool, STRIPS, count_strip, work);
+    for (int i = 0; i < STRIPS; i++) {
+        const class_sums *strip = &work->class_sums[i];
+        all.within += strip->within;
+        all.doubt += strip->doubt;
+        for (int k = 0; k < work->request->planes; k++) {
+            all.voxels[k] += strip->voxels[k];
+            all.probability[k] += strip->probability[k];
+            all.spread[k] += strip->spread[k];
+        }
+    }
+    put_classes(work->request, &all, sums);
+}
+
+/* The words of the interval that an output holds; NULL: it isn't one that a run goes by. */
 static uint64_t *interval_words(const crd_request *request, const crd_output *output, uint64_t *sums)
 {
-    if (request->quantities[output->quantity].kind != CRD_WIDTH) return NULL;
-    const int64_t interval = output->quantity - 1; /* their widths follow the probability */
-    return sums + CRD_SUM_FIRST_INTERVAL + interval * CRD_INTERVAL_WORDS;
+    const crd_quantity *quantity = &request->quantities[output->quantity];
+    int64_t interval = 0;
+    if (output->role != CRD_OUTPUT_UNCERTAINTY) return NULL;
+    while (request->intervals[interval].low != quantity->low || request->intervals[interval].high != quantity->high) {
+        interval++;
+    }
+    return sums + crd_slice_first_interval(request) + interval * CRD_INTERVAL_WORDS;
+}
+
+/* Probabilities are the first of the quantities. */
+static strip_work work_on(const crd_request *request, void *const *voxels, int64_t first, int64_t count,
+                          const uint8_t *inside)
+{
+    strip_work work = {.request = request, .inside = inside, .voxels = count};
+    for (int plane = 0; plane < request->planes; plane++) work.planes[plane] = (const float *)voxels[plane] + first;
+    return work;
 }
 
 void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const uint8_t *inside, crd_slice *slice)
 {
-    strip_work work = {
-        .values = slice->voxels[0], .inside = inside, .voxels = request->box.size[1] * request->box.size[2]};
-    crd_pool_run(pool, STRIPS, count_strip, &work);
-    slice->sums[CRD_SUM_INSIDE] = slice->sums[CRD_SUM_FOREGROUND] = slice->sums[CRD_SUM_PROBABILITY] = 0;
-    slice->sums[CRD_SUM_DOUBT] = slice->sums[CRD_SUM_SPREAD] = 0;
-    for (int i = 0; i < STRIPS; i++) {
-        slice->sums[CRD_SUM_INSIDE] += work.sums[i].within;
-        slice->sums[CRD_SUM_FOREGROUND] += work.sums[i].foreground;
-        slice->sums[CRD_SUM_PROBABILITY] += work.sums[i].sum;
-        slice->sums[CRD_SUM_DOUBT] += work.sums[i].doubt;
-        slice->sums[CRD_SUM_SPREAD] += work.sums[i].spread;
-    }
+    strip_work work = work_on(request, slice->voxels, 0, request->box.size[1] * request->box.size[2], inside);
+    sum_classes(pool, &work, slice->sums);
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         uint64_t *words = interval_words(request, output, slice->sums);
         if (words == NULL) continue;
-        work.values = slice->voxels[output->quantity];
+        work.widths = slice->voxels[output->quantity];
         work.type = output->type;
         sum_interval(pool, &work, words);
     }
@@ -197,20 +304,16 @@ void crd_fraction_sum_slice(const crd_request *request, crd_pool *pool, const ui
 void crd_fraction_sum_voxels(const crd_request *request, void *const *voxels, int64_t first, int64_t count,
                              const uint8_t *inside, uint64_t *sums)
 {
-    strip_work work = {.values = (const float *)voxels[0] + first, .inside = inside, .voxels = count};
-    const strip_sums counted = count_voxels(&work, 0, count);
-    sums[CRD_SUM_INSIDE] = counted.within;
-    sums[CRD_SUM_FOREGROUND] = counted.foreground;
-    sums[CRD_SUM_PROBABILITY] = counted.sum;
-    sums[CRD_SUM_DOUBT] = counted.doubt;
-    sums[CRD_SUM_SPREAD] = counted.spread;
+    strip_work work = work_on(request, voxels, first, count, inside);
+    const class_sums counted = count_voxels(&work, 0, count);
+    put_classes(request, &counted, sums);
     for (int64_t i = 0; i < request->output_count; i++) {
         const crd_output *output = &request->outputs[i];
         uint64_t *words = interval_words(request, output, sums);
         if (words == NULL) continue;
-        work.values = (const float *)voxels[output->quantity] + first;
+        work.widths = (const float *)voxels[output->quantity] + first;
         work.type = output->type;
-        const strip_sums widths = sum_widths(&work, 0, count);
+        const width_sums widths = sum_widths(&work, 0, count);
         put_interval(&widths, words);
     }
 }

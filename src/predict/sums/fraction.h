@@ -14,14 +14,18 @@ typedef struct crd_fraction_slice {
     const uint8_t *inside;       /* the mask of what was asked for, or NULL */
 } crd_fraction_slice;
 
-/* Adds round(2^32 / coverage) to fractions[s] for every kept voxel at which sample s lies above one half. `coverage` is
- * by axis and coordinate of the box. */
+/* Adds round(2^32 / coverage) to fractions[plane][s] for every kept voxel that is of the plane's class in sample s.
+ * `coverage` is by axis and coordinate of the box. */
 void crd_fraction_add(const crd_fraction_slice *slice, const int64_t *const coverage[3], uint64_t *fractions);
 
 /* Adds `weight` to fractions[s] for every voxel of a run at which sample s lies above one half, for up to 64 samples;
  * `inside` is the run's mask, or NULL. */
 void crd_fraction_count(const uint64_t *above, const uint8_t *inside, int64_t count, int64_t samples, uint64_t weight,
                         uint64_t *fractions);
+
+/* Adds 2^32 in the same way for a row of voxels of a result, which begins at `from` of its `voxels`. */
+void crd_fraction_row(const crd_request *request, const uint64_t *above, int64_t voxels, int64_t from,
+                      const uint8_t *inside, int64_t count, uint64_t *fractions);
 
 /* Fills sums up to the fractions from `count` voxels, of all quantities from voxel `first` on; `inside` is their mask,
  * or NULL. */

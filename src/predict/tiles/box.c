@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "predict/finished/volumes.h"
+#include "predict/quantities/derive.h"
 #include "predict/sums/fraction.h"
 
 int64_t crd_tile_first_step(const crd_request *request)
@@ -39,10 +40,15 @@ static void lay_out(crd_arena *arena, void *owner)
     box->sums = crd_arena_take(arena, crd_tile_sums(request), sizeof *box->sums);
     box->slices = crd_arena_take(arena, depth * crd_tile_sums(request), sizeof *box->slices);
     box->voxels = crd_arena_take(arena, request->quantity_count, sizeof *box->voxels);
+    box->rows = crd_arena_take(arena, depth * request->quantity_count, sizeof *box->rows);
+    int64_t passing = 0;
     for (int64_t i = 0; i < request->quantity_count; i++) {
-        void *values = crd_arena_take(arena, voxels, crd_type_size(request->quantities[i].stored));
+        const crd_quantity *quantity = &request->quantities[i];
+        passing += quantity->passing;
+        void *values = quantity->passing ? NULL : crd_arena_take(arena, voxels, crd_type_size(quantity->stored));
         if (box->voxels != NULL) box->voxels[i] = values;
     }
+    box->passing = crd_arena_take(arena, depth * passing * edge_of(request, 2), sizeof *box->passing);
 }
 
 int64_t crd_tile_box_bytes(const crd_request *request)
@@ -120,30 +126,48 @@ static void take_sample(const float *values, int64_t count, crd_type type, void 
     }
 }
 
-/* `count` voxels of quantity q from voxel `from` of the result on. */
+/* Bits of a word of samples: where they are above one half, or a bit of their class's number. */
+static void take_bits(const uint64_t *above, int64_t voxels, int planes, int bit, int64_t count, uint64_t *to)
+{
+    memset(to, 0, (size_t)count * sizeof *to);
+    for (int plane = 0; plane < planes; plane++) {
+        const int number = planes > 1 ? plane : 1;
+        for (int64_t i = 0; (number >> bit & 1) != 0 && i < count; i++) to[i] |= above[plane * voxels + i];
+    }
+}
+
+/* `count` voxels of quantity q from voxel `from` of the result on; what is made of others has none of it. */
 static void take_row(const filling *f, int64_t q, int64_t from, int64_t count, void *to)
 {
-    const crd_quantity *quantity = &f->box->request->quantities[q];
+    const crd_request *request = f->box->request;
+    const crd_quantity *quantity = &request->quantities[q];
     const crd_chunk_result *result = f->result;
     const int64_t voxels = f->asked.size[0] * f->asked.size[1] * f->asked.size[2];
+    const int64_t at = quantity->plane * voxels + from;
     switch (quantity->kind) {
     case CRD_PROBABILITY:
-        take_fixed(result->mean + from, count, to);
+        take_fixed(result->mean + at, count, to);
         break;
     case CRD_DEVIATION:
-        take_fixed(result->deviation + from, count, to);
+        take_fixed(result->deviation + at, count, to);
         break;
     case CRD_PERCENTILE:
-        take_fixed(result->percentiles[quantity->low] + from, count, to);
+        take_fixed(result->percentiles[quantity->low] + at, count, to);
         break;
     case CRD_WIDTH:
-        take_width(result->percentiles[quantity->high] + from, result->percentiles[quantity->low] + from, count, to);
+        take_width(result->percentiles[quantity->high] + at, result->percentiles[quantity->low] + at, count, to);
         break;
     case CRD_SAMPLE:
-        take_sample(result->samples + quantity->low * voxels + from, count, quantity->stored, to);
+        take_sample(result->samples + quantity->low * request->planes * voxels + at, count, quantity->stored, to);
         break;
     case CRD_SAMPLE_BITS:
-        memcpy(to, result->above + quantity->low / 64 * voxels + from, (size_t)count * sizeof *result->above);
+        take_bits(result->above + quantity->low / 64 * request->planes * voxels + from, voxels, request->planes,
+                  quantity->plane, count, to);
+        break;
+    case CRD_ALEATORIC:
+        for (int64_t i = 0; i < count; i++) ((float *)to)[i] = (float)result->entropy[from + i] * 0x1p-22f;
+        break;
+    default: /* made of these */
         break;
     }
 }
@@ -155,13 +179,17 @@ static void blank_outside(const uint8_t *inside, int64_t count, size_t bytes, ch
     }
 }
 
-static void count_row(const filling *f, int64_t from, int64_t count, const uint8_t *inside, uint64_t *fractions)
+/* Where a row of each quantity goes: to voxel `at` of the box, or to a room of the slice. */
+static void place_rows(const crd_tile_box *box, int64_t z, int64_t at, void **rows)
 {
-    const int64_t samples = f->box->request->samples;
-    const int64_t voxels = f->asked.size[0] * f->asked.size[1] * f->asked.size[2];
-    for (int64_t s = 0; s < samples; s += 64) {
-        crd_fraction_count(f->result->above + s / 64 * voxels + from, inside, count,
-                           samples - s < 64 ? samples - s : 64, UINT64_C(1) << 32, fractions + s);
+    const crd_request *request = box->request;
+    const int64_t width = edge_of(request, 2);
+    int64_t passing = 0, all = 0;
+    for (int64_t q = 0; q < request->quantity_count; q++) all += request->quantities[q].passing;
+    for (int64_t q = 0; q < request->quantity_count; q++) {
+        const crd_quantity *quantity = &request->quantities[q];
+        rows[q] = quantity->passing ? (void *)(box->passing + (z * all + passing++) * width)
+                                    : (char *)box->voxels[q] + (size_t)at * crd_type_size(quantity->stored);
     }
 }
 
@@ -171,7 +199,9 @@ static void fill_slice(void *context, int64_t z, int worker)
     const crd_tile_box *box = f->box;
     const crd_request *request = box->request;
     const int64_t height = box->box.size[1], width = box->box.size[2], slice = height * width;
+    const int64_t voxels = f->asked.size[0] * f->asked.size[1] * f->asked.size[2];
     uint64_t *sums = box->slices + z * crd_tile_sums(request);
+    void **rows = box->rows + z * request->quantity_count;
     (void)worker;
     memset(sums, 0, (size_t)crd_tile_sums(request) * sizeof *sums);
     for (int64_t y = 0; y < height; y++) {
@@ -180,13 +210,14 @@ static void fill_slice(void *context, int64_t z, int worker)
         const int64_t from = row * f->asked.size[2] + box->box.origin[2] - f->asked.origin[2];
         const int64_t at = z * slice + y * width;
         const uint8_t *inside = f->inside != NULL ? f->inside + at : NULL;
-        for (int64_t q = 0; q < request->quantity_count; q++) {
-            const size_t bytes = crd_type_size(request->quantities[q].stored);
-            char *to = (char *)box->voxels[q] + (size_t)at * bytes;
-            take_row(f, q, from, width, to);
-            if (inside != NULL) blank_outside(inside, width, bytes, to);
+        place_rows(box, z, at, rows);
+        for (int64_t q = 0; q < request->quantity_count; q++) take_row(f, q, from, width, rows[q]);
+        crd_derive(request, rows, width);
+        for (int64_t q = 0; q < request->quantity_count && inside != NULL; q++) {
+            blank_outside(inside, width, crd_type_size(request->quantities[q].stored), rows[q]);
         }
-        count_row(f, from, width, inside, sums + crd_slice_first_fraction(request));
+        crd_fraction_row(request, f->result->above, voxels, from, inside, width,
+                         sums + crd_slice_first_fraction(request));
     }
     crd_fraction_sum_voxels(request, box->voxels, z * slice, slice, f->inside != NULL ? f->inside + z * slice : NULL,
                             sums);
@@ -222,12 +253,13 @@ static void add_up(const crd_tile_box *box)
 {
     const crd_request *request = box->request;
     const int64_t words = crd_tile_sums(request), first_range = crd_tile_first_range(request);
+    const int64_t first_interval = crd_slice_first_interval(request);
     memcpy(box->sums, box->slices, (size_t)words * sizeof *box->sums);
     for (int64_t z = 1; z < box->box.size[0]; z++) {
         const uint64_t *sums = box->slices + z * words;
         for (int64_t i = 0; i < first_range; i++) {
-            const int64_t word = (i - CRD_SUM_FIRST_INTERVAL) % CRD_INTERVAL_WORDS;
-            const bool interval = i >= CRD_SUM_FIRST_INTERVAL && i < crd_slice_first_fraction(request);
+            const int64_t word = (i - first_interval) % CRD_INTERVAL_WORDS;
+            const bool interval = i >= first_interval && i < crd_slice_first_fraction(request);
             if (interval && word == CRD_INTERVAL_LEAST) {
                 if (real_of(sums[i]) < real_of(box->sums[i])) box->sums[i] = sums[i];
             } else if (interval && word == CRD_INTERVAL_MOST) {

@@ -10,7 +10,9 @@ typedef struct crd_tile_box {
     const crd_request *request; /* borrowed */
     int64_t tile;               /* of the run: 0 .. request->chunks - 1 */
     crd_box box;                /* in the scan, within the run's box */
-    void **voxels;              /* by quantity, in its stored type */
+    void **voxels;              /* by quantity, in its stored type; NULL where others are only made of it */
+    void **rows;                /* of each slice: where a row of voxels of each quantity begins, */
+    float *passing;             /* and such rows of those that aren't kept */
     uint64_t *sums;             /* crd_tile_sums() of them */
     uint64_t *slices;           /* the same of each slice, from which they are added up */
     void *memory;               /* one block behind all arrays */

@@ -122,11 +122,19 @@ void crd_tile_files_close(crd_tile_files **pointer)
     crd_free(pointer);
 }
 
+/* Of 8 bytes a voxel. */
+static int64_t wide_outputs(const crd_request *request)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < request->output_count; i++) count += crd_type_size(request->outputs[i].type) == 8;
+    return count;
+}
+
 int64_t crd_tile_files_bytes(const crd_request *request)
 {
     if (strcmp(request->format, crd_format_zarr.name) != 0) return 0;
-    return (request->output_count + (request->save_bits ? 1 + request->samples / 64 : 0)) * 2 * CRD_ZARR_DEPTH *
-           CRD_ZARR_EDGE * CRD_ZARR_EDGE * (int64_t)sizeof(float);
+    return (request->output_count + wide_outputs(request)) * 2 * CRD_ZARR_DEPTH * CRD_ZARR_EDGE * CRD_ZARR_EDGE *
+           (int64_t)sizeof(float);
 }
 
 int64_t crd_tile_files_spooled_bytes(const crd_request *request)

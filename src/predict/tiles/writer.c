@@ -76,7 +76,7 @@ static crd_status write_volume(crd_tile_writer *writer, crd_tile_box *box, int64
     const crd_request *request = writer->request;
     const crd_output *output = &request->outputs[number];
     const crd_type stored = request->quantities[output->quantity].stored;
-    const bool as_is = !crd_output_cut(output) && output->type == stored;
+    const bool as_is = !output->cut && output->type == stored;
     const int64_t slice = box->box.size[1] * box->box.size[2];
     const int64_t at_once = as_is ? box->box.size[0] : piece_voxels(request) / slice;
     double low = INFINITY, high = -INFINITY;

@@ -1,5 +1,4 @@
-#include "train/data/dataset.h"
-
+/* Which pairs there are, what their labels mean, what is held back, and which chunks there are to read. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,54 +8,9 @@
 #include "base/monitor.h"
 #include "chunk/pieces.h"
 #include "net/provenance.h"
-#include "train/data/augment.h"
-#include "train/data/grey.h"
-#include "train/data/label_map.h"
+#include "train/data/centred.h"
+#include "train/data/dataset_internal.h"
 #include "train/record.h"
-
-typedef struct pair {
-    crd_scan *scan;
-    crd_label *label;
-    const char *path;   /* the scan's; borrowed, until the chunks are listed */
-    crd_plan plan;      /* of the chunks */
-    int64_t end;        /* chunks of this pair and of those before it */
-    crd_label_map *map; /* only while chunks are listed; NULL where all is labelled and nothing held back */
-    int64_t *learnt;    /* a bit for every cell: is it learnt from? NULL in data sets that were reopened */
-    int64_t source;     /* the first pair with the same scan: what is held back in one is in all */
-} pair;
-
-/* A chunk that isn't one of the plan: only the labels in its core count. */
-typedef struct place {
-    int64_t pair, block;
-    crd_box window, core;
-} place;
-
-struct crd_dataset {
-    crd_dataset_options options; /* lists and strings are borrowed */
-    pair *pairs;
-    int64_t pair_count;
-    int64_t *numbers; /* of the chunks that are used, in their pair's plan, pair after pair */
-    place *places;    /* in their stead; NULL: by the plan */
-    int64_t chunk_count, room;
-    bool lent;              /* the list belongs to the data set this one was reopened from */
-    crd_held_blocks blocks; /* whose labels don't count */
-    crd_held_blocks hidden; /* the same, by source */
-    int64_t classes[CRD_CLASSES_MAX];
-    crd_training_record record;
-    /* Some slices of a chunk as they are in the file, before turning. */
-    float *input;
-    uint8_t *label, *inside;
-    int64_t slab_voxels; /* room for so many */
-    float *grey_room;    /* for changes of grey values; NULL before the first */
-};
-
-static void free_slab(crd_dataset *dataset)
-{
-    crd_free(&dataset->input);
-    crd_free(&dataset->label);
-    crd_free(&dataset->inside);
-    dataset->slab_voxels = 0;
-}
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out)
 {
@@ -87,8 +41,7 @@ void crd_dataset_close(crd_dataset **pointer)
         crd_free(&dataset->numbers);
         crd_free(&dataset->places);
     }
-    free_slab(dataset);
-    crd_free(&dataset->grey_room);
+    crd_dataset_free_rooms(dataset);
     crd_free(pointer);
 }
 
@@ -107,7 +60,7 @@ static crd_status make_room(void *array, int64_t count, int64_t *room, size_t si
     return CRD_OK;
 }
 
-static crd_status append_pair(crd_dataset *dataset, const pair *added)
+static crd_status append_pair(crd_dataset *dataset, const crd_pair *added)
 {
     int64_t room = dataset->pair_count;
     CRD_PASS(make_room(&dataset->pairs, dataset->pair_count, &room, sizeof *dataset->pairs));
@@ -115,105 +68,44 @@ static crd_status append_pair(crd_dataset *dataset, const pair *added)
     return CRD_OK;
 }
 
-static crd_status make_slab(crd_dataset *dataset, int64_t voxels)
+/* Lists a chunk of a pair if it holds any label that isn't held back. */
+static crd_status list_chunk(crd_dataset *dataset, const crd_pair *p, int64_t number)
 {
-    if (voxels <= dataset->slab_voxels) return CRD_OK;
-    free_slab(dataset);
-    CRD_PASS(crd_alloc(voxels, sizeof(float), "slices of a chunk", &dataset->input));
-    CRD_PASS(crd_alloc(voxels, 1, "slices of a chunk", &dataset->label));
-    CRD_PASS(crd_alloc(voxels, 1, "slices of a chunk", &dataset->inside));
-    dataset->slab_voxels = voxels;
-    return CRD_OK;
-}
-
-/* The next slices of a chunk, from z on, and room for them. A file in blocks is read block by block: the scan or the
- * label, whichever has the deeper ones. */
-static crd_status next_slab(crd_dataset *dataset, const pair *p, const crd_box *box, int64_t z, crd_box *slab)
-{
-    const int64_t scan = crd_scan_slices_at_once(p->scan, box, z), label = crd_label_slices_at_once(p->label, box, z);
-    *slab = *box;
-    slab->origin[0] = z;
-    slab->size[0] = scan > label ? scan : label;
-    return make_slab(dataset, slab->size[0] * slab->size[1] * slab->size[2]);
-}
-
-/* Takes away all labels but those in the core. */
-static void show_core(const crd_box *core, const crd_box *slab, uint8_t *label)
-{
-    for (int64_t z = slab->origin[0]; z < slab->origin[0] + slab->size[0]; z++) {
-        for (int64_t y = slab->origin[1]; y < slab->origin[1] + slab->size[1]; y++, label += slab->size[2]) {
-            const crd_box row = {{z, y, slab->origin[2]}, {1, 1, slab->size[2]}};
-            crd_box shown = {.origin = {z, y, slab->origin[2] + slab->size[2]}};
-            if (!crd_box_meet(core, &row, &shown)) shown = (crd_box){.origin = {z, y, slab->origin[2]}};
-            const int64_t begin = shown.origin[2] - slab->origin[2], end = begin + shown.size[2];
-            memset(label, CRD_LABEL_NONE, (size_t)begin);
-            memset(label + end, CRD_LABEL_NONE, (size_t)(slab->size[2] - end));
-        }
-    }
-}
-
-/* Reads the label of some slices, with everything outside the mask, in blocks that are held back, or outside the core
- * unlabelled; gives the number of labelled voxels. `core` may be NULL. */
-static crd_status read_label(crd_dataset *dataset, const pair *p, const crd_box *slab, const crd_box *core,
-                             int64_t *labelled)
-{
-    const int64_t voxels = slab->size[0] * slab->size[1] * slab->size[2];
-    uint8_t *restrict label = dataset->label;
-    CRD_PASS(crd_label_read(p->label, slab, label));
-    if (crd_scan_masked(p->scan)) {
-        const uint8_t *restrict inside = dataset->inside;
-        CRD_PASS(crd_scan_read_mask(p->scan, slab, dataset->inside));
-        for (int64_t i = 0; i < voxels; i++) label[i] = inside[i] ? label[i] : CRD_LABEL_NONE;
-    }
-    crd_blocks_hide(&dataset->hidden, p->source, slab, label);
-    if (core != NULL) show_core(core, slab, label);
-    *labelled = crd_label_count(label, voxels);
-    return CRD_OK;
-}
-
-/* How many voxels of a chunk are labelled. */
-static crd_status count_labelled(crd_dataset *dataset, const pair *p, const crd_box *box, int64_t *labelled)
-{
-    crd_box slab;
-    *labelled = 0;
-    for (int64_t z = box->origin[0]; z < box->origin[0] + box->size[0]; z += slab.size[0]) {
-        int64_t some;
-        CRD_PASS(next_slab(dataset, p, box, z, &slab));
-        CRD_PASS(read_label(dataset, p, &slab, NULL, &some));
-        *labelled += some;
-    }
-    return CRD_OK;
-}
-
-static crd_box chunk_box(const pair *p, int64_t number)
-{
-    crd_box window, keep;
-    crd_plan_chunk(&p->plan, number, &window, &keep);
-    return window;
-}
-
-/* Lists the chunks of a pair that hold any label that isn't held back, after those of the pairs before it. */
-static crd_status list_chunks(crd_dataset *dataset, pair *p)
-{
-    int64_t counts[3];
+    const crd_box window = crd_pair_chunk(p, number);
+    int64_t counts[3], labelled = 1;
     crd_label_counts(p->label, counts);
-    const bool masked = crd_scan_masked(p->scan);
     const crd_label_presence unknown = counts[2] == 0 ? CRD_LABELS_PRESENT : CRD_LABELS_PERHAPS;
-    CRD_PASS(
-        crd_plan_make(crd_scan_info(p->scan)->shape, dataset->options.chunk, dataset->options.step, 0.0, &p->plan));
-    for (int64_t i = 0; i < p->plan.count; i++) {
-        const crd_box window = chunk_box(p, i);
-        int64_t labelled = 1;
-        crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
-        if (presence == CRD_LABELS_ABSENT) continue;
-        if (masked || crd_blocks_touch(&dataset->hidden, p->source, &window)) presence = CRD_LABELS_PERHAPS;
-        if (presence == CRD_LABELS_PERHAPS) CRD_PASS(count_labelled(dataset, p, &window, &labelled));
-        if (labelled == 0) continue;
-        CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
-        dataset->numbers[dataset->chunk_count++] = i;
+    crd_label_presence presence = p->map != NULL ? crd_label_map_look(p->map, &window) : unknown;
+    if (presence == CRD_LABELS_ABSENT) return CRD_OK;
+    if (crd_scan_masked(p->scan) || crd_blocks_touch(&dataset->hidden, p->source, &window)) {
+        presence = CRD_LABELS_PERHAPS;
     }
-    p->end = dataset->chunk_count;
+    if (presence == CRD_LABELS_PERHAPS) CRD_PASS(crd_dataset_count_labelled(dataset, p, &window, &labelled));
+    if (labelled == 0) return CRD_OK;
+    CRD_PASS(make_room(&dataset->numbers, dataset->chunk_count, &dataset->room, sizeof *dataset->numbers));
+    dataset->numbers[dataset->chunk_count++] = number;
     return CRD_OK;
+}
+
+/* Lists the chunks of a pair, after those of the pairs before it: those of a plan or, where there are few labels, some
+ * around each labelled place. */
+static crd_status list_chunks(crd_dataset *dataset, crd_pair *p, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    const int64_t *shape = crd_scan_info(p->scan)->shape, *chunk = dataset->options.chunk;
+    int64_t *origins = NULL, count;
+    CRD_TRY(crd_plan_make(shape, chunk, dataset->options.step, 0.0, &p->plan));
+    p->centred = p->map != NULL && dataset->options.centre && crd_labels_are_sparse(p->map, chunk);
+    count = p->plan.count;
+    if (p->centred) {
+        CRD_TRY(crd_centred_origins(p->map, chunk, &origins, &count));
+        crd_info(monitor, "labels of %s are few, or far apart: the pieces to learn from are centred on them", p->path);
+    }
+    for (int64_t i = 0; i < count; i++) CRD_TRY(list_chunk(dataset, p, p->centred ? origins[i] : i));
+    p->end = dataset->chunk_count;
+done:
+    crd_free(&origins);
+    return status;
 }
 
 /* In place of what the files say, which is wrong then. */
@@ -222,7 +114,8 @@ static bool spacing_given(const crd_dataset *dataset)
     return dataset->options.volume != NULL && dataset->options.volume->spacing[0] > 0.0;
 }
 
-static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path, const pair *p)
+static void compare_spacing(const crd_monitor *monitor, const char *scan_path, const char *label_path,
+                            const crd_pair *p)
 {
     const crd_volume_info *scan = crd_scan_info(p->scan), *label = crd_label_info(p->label);
     for (int axis = 0; axis < 3; axis++) {
@@ -238,7 +131,7 @@ static void compare_spacing(const crd_monitor *monitor, const char *scan_path, c
 crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
-    pair p = {.path = scan, .source = dataset->pair_count};
+    crd_pair p = {.path = scan, .source = dataset->pair_count};
     const crd_scan_options options = {
         .volume = dataset->options.volume, .norm = dataset->options.norm, .mask = dataset->options.mask};
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
@@ -246,7 +139,7 @@ crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *l
     if (!spacing_given(dataset)) compare_spacing(monitor, scan, label, &p);
     crd_record_join(&dataset->record, p.scan);
     CRD_TRY(append_pair(dataset, &p));
-    p = (pair){0};
+    p = (crd_pair){0};
 done:
     crd_scan_close(&p.scan);
     crd_label_close(&p.label);
@@ -274,7 +167,7 @@ done:
 static crd_status map_labels(crd_dataset *dataset, const crd_monitor *monitor)
 {
     for (int64_t i = 0; i < dataset->pair_count; i++) {
-        pair *p = &dataset->pairs[i];
+        crd_pair *p = &dataset->pairs[i];
         int64_t counts[3], classes[CRD_CLASSES_MAX];
         crd_label_counts(p->label, counts);
         crd_label_class_counts(p->label, classes);
@@ -312,7 +205,7 @@ done:
 /* Cells that hold labels and don't lie wholly in a block or its margin. Without a map all is labelled. */
 static crd_status map_learnt(crd_dataset *dataset, int64_t number)
 {
-    pair *p = &dataset->pairs[number];
+    crd_pair *p = &dataset->pairs[number];
     int64_t cells[3], words;
     CRD_PASS(crd_learnt_size(crd_scan_info(p->scan)->shape, cells, &words));
     CRD_PASS(crd_alloc(words, sizeof *p->learnt, "the map of what is learnt from", &p->learnt));
@@ -333,7 +226,7 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
         CRD_PASS(map_labels(datasets[i], monitor));
         CRD_PASS(hold_back(datasets[i], monitor));
         for (int64_t k = 0; k < datasets[i]->pair_count; k++) {
-            CRD_PASS(list_chunks(datasets[i], &datasets[i]->pairs[k]));
+            CRD_PASS(list_chunks(datasets[i], &datasets[i]->pairs[k], monitor));
             CRD_PASS(map_learnt(datasets[i], k));
             crd_label_map_free(&datasets[i]->pairs[k].map);
         }
@@ -341,14 +234,14 @@ crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const
     return CRD_OK;
 }
 
-static crd_status reopen_pair(const pair *from, crd_dataset *dataset)
+static crd_status reopen_pair(const crd_pair *from, crd_dataset *dataset)
 {
     crd_status status = CRD_OK;
-    pair p = {.plan = from->plan, .end = from->end, .source = from->source};
+    crd_pair p = {.plan = from->plan, .centred = from->centred, .end = from->end, .source = from->source};
     CRD_TRY(crd_scan_reopen(from->scan, &p.scan));
     CRD_TRY(crd_label_reopen(from->label, &p.label));
     CRD_TRY(append_pair(dataset, &p));
-    p = (pair){0};
+    p = (crd_pair){0};
 done:
     crd_scan_close(&p.scan);
     crd_label_close(&p.label);
@@ -364,7 +257,7 @@ static crd_status list_places(crd_dataset *dataset, int64_t pair_number, int64_t
     for (int axis = 0; axis < 3; axis++) parts[axis] = (block->size[axis] + chunk[axis] - 1) / chunk[axis];
     for (int64_t i = 0; i < parts[0] * parts[1] * parts[2]; i++) {
         const int64_t at[3] = {i / parts[2] / parts[1], i / parts[2] % parts[1], i % parts[2]};
-        place added = {.pair = pair_number, .block = number};
+        crd_place added = {.pair = pair_number, .block = number};
         for (int axis = 0; axis < 3; axis++) {
             const int64_t begin = block->size[axis] * at[axis] / parts[axis];
             const int64_t end = block->size[axis] * (at[axis] + 1) / parts[axis], last = shape[axis] - chunk[axis];
@@ -510,88 +403,4 @@ uint64_t crd_dataset_digest(const crd_dataset *dataset)
     }
     if (dataset->places != NULL) return hash; /* they follow from another data set's blocks */
     return crd_fnv1a(hash, dataset->numbers, (size_t)dataset->chunk_count * sizeof *dataset->numbers);
-}
-
-static crd_status change_grey(crd_dataset *dataset, const pair *p, int64_t number, int64_t epoch, const int64_t size[3],
-                              float *input)
-{
-    double middle, unit;
-    crd_scan_normalisation(p->scan, &middle, &unit);
-    const double deviation = sqrt(crd_scan_statistics(p->scan)->variance) / unit;
-    const uint64_t seed = dataset->options.seed;
-    const crd_grey_change change = crd_grey_draw(seed, epoch, number, size, deviation);
-    if (dataset->grey_room == NULL) {
-        CRD_PASS(crd_alloc(crd_grey_room(size), sizeof(float), "changing grey values", &dataset->grey_room));
-    }
-    crd_grey_apply(&change, seed, epoch, number, size, input, dataset->grey_room);
-    return CRD_OK;
-}
-
-/* The pair that a chunk is of, where it lies, and the part whose labels count; NULL: all of it. */
-static const pair *find_chunk(const crd_dataset *dataset, int64_t number, crd_box *box, const crd_box **core)
-{
-    const pair *p = dataset->pairs;
-    if (dataset->places != NULL) {
-        const place *found = &dataset->places[number];
-        *box = found->window;
-        *core = &found->core;
-        return p + found->pair;
-    }
-    while (number >= p->end) p++;
-    *box = chunk_box(p, dataset->numbers[number]);
-    *core = NULL;
-    return p;
-}
-
-int64_t crd_dataset_block_of(const crd_dataset *dataset, int64_t number)
-{
-    return dataset->places != NULL ? dataset->places[number].block : number;
-}
-
-int64_t crd_dataset_scan_of(const crd_dataset *dataset, int64_t number, crd_box *box)
-{
-    crd_box found;
-    const crd_box *core;
-    return find_chunk(dataset, number, box != NULL ? box : &found, &core) - dataset->pairs;
-}
-
-void crd_dataset_hide(const crd_dataset *dataset, int64_t number, const crd_box *box, uint8_t *label)
-{
-    crd_blocks_hide(&dataset->hidden, dataset->pairs[number].source, box, label);
-}
-
-static crd_status read_chunk(crd_dataset *dataset, int64_t number, const crd_turn *turn, float *input, uint8_t *label,
-                             int64_t *labelled)
-{
-    crd_box box, slab;
-    const crd_box *core;
-    const pair *p = find_chunk(dataset, number, &box, &core);
-    *labelled = 0;
-    for (int64_t z = box.origin[0]; z < box.origin[0] + box.size[0]; z += slab.size[0]) {
-        int64_t some;
-        CRD_PASS(next_slab(dataset, p, &box, z, &slab));
-        CRD_PASS(crd_scan_read(p->scan, &slab, dataset->input));
-        CRD_PASS(read_label(dataset, p, &slab, core, &some));
-        crd_turn_apply(turn, box.size, z - box.origin[0], slab.size[0], dataset->input, dataset->label, input, label);
-        *labelled += some;
-    }
-    return CRD_OK;
-}
-
-crd_status crd_dataset_read_plain(crd_dataset *dataset, int64_t number, float *input, uint8_t *label, int64_t *labelled)
-{
-    return read_chunk(dataset, number, &(crd_turn){0}, input, label, labelled);
-}
-
-crd_status crd_dataset_read(crd_dataset *dataset, int64_t number, int64_t epoch, float *input, uint8_t *label,
-                            int64_t *labelled)
-{
-    crd_box box;
-    const crd_box *core;
-    const crd_dataset_options *o = &dataset->options;
-    const pair *p = find_chunk(dataset, number, &box, &core);
-    const crd_turn turn =
-        o->augment != CRD_AUGMENT_NONE ? crd_turn_draw(o->seed, epoch, number, box.size) : (crd_turn){0};
-    CRD_PASS(read_chunk(dataset, number, &turn, input, label, labelled));
-    return o->augment == CRD_AUGMENT_FULL ? change_grey(dataset, p, number, epoch, box.size, input) : CRD_OK;
 }

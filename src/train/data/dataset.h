@@ -29,6 +29,7 @@ typedef struct crd_dataset_options {
     const crd_volume_options *volume; /* raw scans; may be NULL */
     crd_augment augment;              /* drawn from seed */
     uint64_t seed;
+    bool centre;      /* chunks around labelled places where labels are few, in place of those of a plan */
     double held_back; /* in [0, 0.5]: share of the labels that is held back at most, in blocks by the seed */
 } crd_dataset_options;
 
@@ -42,7 +43,8 @@ void crd_dataset_same_scan(crd_dataset *dataset, int64_t number, int64_t source)
  * others. */
 void crd_dataset_keep_blocks(crd_dataset *dataset, const crd_held_blocks *blocks);
 /* Once, after all pairs: decides what the labels of all these datasets mean, together, chooses what is held back, with
- * a warning where that can't be, and lists the chunks. The first dataset's options say what labels mean. */
+ * a warning where that can't be, and lists the chunks (train/data/centred.h: where labels are few). The first dataset's
+ * options say what labels mean. */
 crd_status crd_dataset_settle(crd_dataset *const *datasets, int64_t count, const crd_monitor *monitor);
 /* Chunks around the blocks that `from` holds back to check on; the labels in these blocks are all that count. */
 crd_status crd_dataset_add_checks(crd_dataset *dataset, const crd_dataset *from);

@@ -279,8 +279,9 @@ static void conclude(const session *s, const answers *found, crd_systematic *out
 static crd_status settle_request(session *s)
 {
     const crd_tries_plan *plan = s->plan;
+    const int64_t members = plan->model->info.members;
     CRD_PASS(crd_settings_default(&crd_predict_settings, &s->options));
-    s->options.samples = CRD_TRY_SAMPLES;
+    s->options.samples = (CRD_TRY_SAMPLES + members - 1) / members * members; /* as many of each */
     s->request = (crd_request){.options = &s->options,
                                .model = plan->model,
                                .backend = plan->backend,
@@ -300,8 +301,8 @@ crd_status crd_tries_make(const crd_tries_plan *plan, crd_systematic *out, crd_t
     CRD_TRY(crd_alloc(1, sizeof *found, "changed windows", &found));
     s->plan = plan;
     CRD_TRY(settle_request(s));
-    /* the encoder, once for all samples, costs about as much as one of them */
-    const double times = (double)CRD_SHIFTS * (double)(s->request.samples + 1);
+    /* the encoder of each member, once for all of its samples, costs about as much as one of them */
+    const double times = (double)CRD_SHIFTS * (double)(s->request.samples + plan->model->info.members);
     CRD_TRY(crd_try_windows_read(plan->data, &s->request, plan->work / times, &s->windows));
     *outcome = s->windows.count == 0      ? CRD_TRIES_TOO_DEAR
                : s->windows.labelled == 0 ? CRD_TRIES_UNLABELLED

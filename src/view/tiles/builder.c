@@ -12,6 +12,7 @@
 #include "base/monitor.h"
 #include "base/thread.h"
 #include "view/tiles/levels.h"
+#include "view/tiles/preview.h"
 #include "view/view.h"
 
 enum { NICENESS = 10 };
@@ -47,6 +48,10 @@ static void build(crd_view *view, int number)
     bool more = crd_levels_building(layer->store);
     bool began = more;
     crd_status status = more ? crd_volume_open_again(layer->source, &source) : CRD_OK;
+    if (status == CRD_OK && more && layer->preview != NULL) {
+        status = crd_preview_fill(layer->preview, layer, source, pause_for_tiles, view);
+        if (!atomic_load(&view->stop)) tell(view, number, "cache", crd_levels_share(layer->store));
+    }
     while (status == CRD_OK && more && !atomic_load(&view->stop)) {
         status = crd_levels_advance(layer->store, layer, source, pause_for_tiles, view, &more);
         if (crd_seconds() - told >= 0.25 || !more) {
@@ -105,6 +110,7 @@ crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monit
                      (double)bytes / (double)(1 << 30), layer->source->path);
             continue;
         }
+        if (layer->slow_across) CRD_TRY(crd_preview_open(layer, &layer->preview));
         CRD_TRY(crd_levels_open(layer, folder, cache_bytes / (size_t)view->layers.count, &layer->store));
     }
     const int cause = crd_thread_start(&view->builder, body, view);

@@ -12,6 +12,8 @@
 #include "run/read.h"
 #include "view/tiles/label_values.h"
 #include "view/tiles/levels.h"
+#include "view/tiles/preview.h"
+#include "volume/types.h"
 
 static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
 {
@@ -241,6 +243,7 @@ void crd_layers_close(crd_layers *layers)
     for (int i = 0; i < layers->count; i++) {
         crd_layer *layer = &layers->items[i];
         crd_levels_close(&layer->store);
+        crd_preview_free(&layer->preview);
         for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
         crd_volume_close(&layer->source);
     }
@@ -253,4 +256,15 @@ int crd_layer_class(const crd_layer *layer, double value)
         if (layer->class_values[k] == value) return k;
     }
     return CRD_NO_CLASS;
+}
+
+void crd_layer_to_classes(const crd_layer *layer, int64_t count, char *voxels)
+{
+    double values[256];
+    const int64_t size = (int64_t)crd_type_size(layer->info.type);
+    for (int64_t done = 0; done < count; done += 256) {
+        const int64_t some = count - done < 256 ? count - done : 256;
+        crd_to_float(layer->info.type, voxels + done * size, some, CRD_F64, values);
+        for (int64_t i = 0; i < some; i++) voxels[done + i] = (char)crd_layer_class(layer, values[i]);
+    }
 }

@@ -21,6 +21,7 @@ typedef enum crd_layer_kind {
 } crd_layer_kind;
 
 typedef struct crd_levels crd_levels;
+typedef struct crd_preview crd_preview;
 
 typedef struct crd_layer {
     char id[48];   /* "scan", "uncertainty-5-95" */
@@ -35,6 +36,7 @@ typedef struct crd_layer {
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
     bool slow_across;                     /* planes across y and x would take seconds from the file */
     crd_levels *store;                    /* NULL: there is none */
+    crd_preview *preview;                 /* likewise */
     atomic_llong revision;
     int class_count;
     double class_values[CRD_VIEW_CLASSES]; /* in the volume */
@@ -52,6 +54,8 @@ void crd_layers_close(crd_layers *layers);
 
 /* The class of a value, or CRD_NO_CLASS. */
 int crd_layer_class(const crd_layer *layer, double value);
+/* Values of the layer's type to classes, a byte each, in place: a class takes no more room than any value. */
+void crd_layer_to_classes(const crd_layer *layer, int64_t count, char *voxels);
 
 /* One thread's handles of all layers and levels, opened as they are needed. */
 typedef struct crd_reader {

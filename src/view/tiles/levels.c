@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "view/tiles/halve.h"
-#include "volume/types.h"
 #include "volume/zarr/json.h"
 
 enum { SLAB = 32, BOOT_BYTES = 40 };
@@ -262,18 +261,6 @@ static crd_status take_room(crd_levels *l, const crd_layer *layer)
     return CRD_OK;
 }
 
-/* Values to classes, in place: a class takes no more room than any value. */
-static void to_classes(const crd_layer *layer, int64_t count, char *voxels)
-{
-    double values[256];
-    const int64_t size = (int64_t)crd_type_size(layer->info.type);
-    for (int64_t done = 0; done < count; done += 256) {
-        const int64_t some = count - done < 256 ? count - done : 256;
-        (void)crd_convert(layer->info.type, voxels + done * size, 1.0, some, CRD_F64, values);
-        for (int64_t i = 0; i < some; i++) voxels[done + i] = (char)crd_layer_class(layer, values[i]);
-    }
-}
-
 static void halve(const crd_levels *l, const crd_layer *layer, const char *from, const int64_t size[3], char *to)
 {
     if (layer->kind == CRD_LAYER_CLASSES) {
@@ -305,7 +292,7 @@ static crd_status take_source(crd_levels *l, const crd_layer *layer, crd_volume 
         }
         CRD_PASS(crd_volume_read(source, &box, layer->info.type, l->voxels[0]));
         if (greys != NULL) crd_greys_add(greys, l->voxels[0], count);
-        if (layer->kind == CRD_LAYER_CLASSES) to_classes(layer, count, l->voxels[0]);
+        if (layer->kind == CRD_LAYER_CLASSES) crd_layer_to_classes(layer, count, l->voxels[0]);
         CRD_PASS(write_level(l, 0, first + z, box.size[0], l->voxels[0]));
         if (l->count == 1) continue;
         const int64_t slice = l->shapes[1][1] * l->shapes[1][2] * (int64_t)crd_type_size(l->type);

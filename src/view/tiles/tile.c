@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "view/tiles/levels.h"
+#include "view/tiles/preview.h"
 
 /* Which axes of the volume run down and to the right. */
 static const int down[3] = {1, 0, 1}, right[3] = {2, 2, 0};
@@ -157,6 +158,27 @@ done:
     return status;
 }
 
+/* Across y or x, at the coarsest level, from few slices. */
+static crd_status take_preview(crd_reader *reader, const crd_layer *layer, const plane *p, const crd_tile_place *place,
+                               uint8_t *pixels)
+{
+    const bool turned = p->axis == 2; /* z runs to the right */
+    const int64_t lines = turned ? p->columns : p->rows, first = turned ? p->column : p->row;
+    const double factor = 255.0 / (place->high - place->low);
+    float *values;
+    CRD_PASS(crd_reader_room(reader, layer->shapes[p->level][2] * (int64_t)sizeof *values, &values));
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t across = turned ? p->rows : p->columns;
+        for (int64_t k = 0; k < across; k++) {
+            if (turned || k == 0) crd_preview_row(layer->preview, first + i, turned ? p->row + k : p->slice, values);
+            const float value = values[turned ? p->slice : p->column + k];
+            pixels[turned ? k * p->columns + i : i * p->columns + k] =
+                layer->kind == CRD_LAYER_CLASSES ? (uint8_t)value : pixel_of(value, place->low, factor);
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crd_tile_make(crd_reader *reader, const crd_tile_place *place, uint8_t *pixels, double *there)
 {
     crd_layer *layer = &reader->layers->items[place->layer];
@@ -177,6 +199,9 @@ crd_status crd_tile_make(crd_reader *reader, const crd_tile_place *place, uint8_
         return take_plane(reader, layer, volume, &p, place, stored && layer->kind == CRD_LAYER_CLASSES, pixels);
     }
     if (layer->slow_across && place->axis != 0 && layer->store != NULL && crd_levels_building(layer->store)) {
+        if (layer->preview != NULL && place->level == layer->levels - 1 && crd_preview_ready(layer->preview)) {
+            return take_preview(reader, layer, &p, place, pixels);
+        }
         *there = crd_levels_share(layer->store);
         return CRD_OK;
     }

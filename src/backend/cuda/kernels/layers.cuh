@@ -134,6 +134,9 @@ struct SummaryArguments {
     unsigned long long *nonfinite; // [2], zero before: values that aren't finite; `count` - the first sample with one
 };
 crd_status summary_launch(const SummaryArguments &arguments, cudaStream_t stream);
+// samples: [count][planes][voxels]; out: [voxels], the mean of the samples' entropies in bits * 2^22. One plane is that
+// of one of two classes.
+crd_status entropy_launch(const float *samples, int count, int planes, long voxels, uint32_t *out, cudaStream_t stream);
 // samples: [count][planes][voxels]; out: [probes][count][planes].
 crd_status probe_launch(const float *samples, int count, int planes, long voxels, const int64_t *at, int64_t probes,
                         float *out, cudaStream_t stream);

@@ -162,6 +162,33 @@ crd_status summary_launch(const SummaryArguments &p, cudaStream_t stream)
     return CRD_OK;
 }
 
+__device__ __forceinline__ float entropy_term(float p)
+{
+    return p > 0.0f ? -p * log2f(p) : 0.0f;
+}
+
+__global__ __launch_bounds__(THREADS) void entropy_kernel(const float *samples, int count, int planes, long voxels,
+                                                          uint32_t *out)
+{
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    if (voxel >= voxels) return;
+    float sum = 0.0f;
+    for (int row = 0; row < count * planes; row++) {
+        const float p = samples[row * voxels + voxel];
+        sum += entropy_term(p);
+        if (planes == 1) sum += entropy_term(1.0f - p);
+    }
+    out[voxel] = (uint32_t)__float2int_rn(sum / (float)count * 4194304.0f);
+}
+
+crd_status entropy_launch(const float *samples, int count, int planes, long voxels, uint32_t *out, cudaStream_t stream)
+{
+    entropy_kernel<<<(unsigned)((voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(samples, count, planes, voxels,
+                                                                                         out);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
 // `each`: values of one probe, [count][planes].
 __global__ void probe_kernel(const float *samples, long each, long voxels, const int64_t *at, int64_t probes,
                              float *out)

@@ -20,12 +20,12 @@ enum {
 struct Slot {
     float *input, *probe_values;
     int64_t *probe_at;
-    uint32_t *rows;
+    uint32_t *rows, *entropies; // these where they are asked for
     uint64_t *above;
     unsigned long long *nonfinite, *host_nonfinite; // [2], as SummaryArguments has them
     float *host_input, *host_samples, *host_probe;
     int64_t *host_probe_at;
-    uint32_t *host_rows;
+    uint32_t *host_rows, *host_entropies;
     uint64_t *host_above;
     int64_t probe_room, probe_count, chunk_number;
     crd_box kept;
@@ -56,8 +56,8 @@ template <typename T> struct Queue : Predictor {
         }
         for (Slot &slot : slots) {
             if (slot.graph != nullptr) cudaGraphExecDestroy(slot.graph);
-            void *const pinned[] = {slot.host_input, slot.host_samples, slot.host_probe,    slot.host_probe_at,
-                                    slot.host_rows,  slot.host_above,   slot.host_nonfinite};
+            void *const pinned[] = {slot.host_input, slot.host_samples,   slot.host_probe, slot.host_probe_at,
+                                    slot.host_rows,  slot.host_entropies, slot.host_above, slot.host_nonfinite};
             for (void *pointer : pinned) cudaFreeHost(pointer);
             cudaFree(slot.probe_at);
             cudaFree(slot.probe_values);
@@ -98,6 +98,7 @@ template <typename T> struct Queue : Predictor {
             Slot &slot = slots[i];
             slot.input = arena.take<float>(network.chunk_voxels());
             slot.rows = arena.take<uint32_t>(row_count() * values);
+            slot.entropies = arena.take<uint32_t>(plan.entropy ? network.kept_voxels() : 0);
             slot.above = arena.take<uint64_t>(words() * values);
             slot.nonfinite = arena.take<unsigned long long>(2);
         }
@@ -107,7 +108,8 @@ template <typename T> struct Queue : Predictor {
     int64_t host_bytes() const
     {
         const int64_t each = 4 * row_count() + 8 * words() + (plan.keep_samples ? 4 * plan.samples : 0);
-        return slot_count * (4 * network.chunk_voxels() + each * kept_values());
+        const int64_t entropies = plan.entropy ? 4 * network.kept_voxels() : 0;
+        return slot_count * (4 * network.chunk_voxels() + each * kept_values() + entropies);
     }
 
     crd_status open_slot(Slot &slot)
@@ -120,6 +122,9 @@ template <typename T> struct Queue : Predictor {
         CUDA_PASS(cudaMallocHost(&slot.host_rows, (size_t)(row_count() * values) * sizeof(uint32_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_above, (size_t)(words() * values) * sizeof(uint64_t)));
         CUDA_PASS(cudaMallocHost(&slot.host_nonfinite, 2 * sizeof *slot.host_nonfinite));
+        if (plan.entropy) {
+            CUDA_PASS(cudaMallocHost(&slot.host_entropies, (size_t)network.kept_voxels() * sizeof(uint32_t)));
+        }
         if (plan.keep_samples) {
             CUDA_PASS(cudaMallocHost(&slot.host_samples, (size_t)(plan.samples * values) * sizeof(float)));
         }
@@ -182,6 +187,10 @@ template <typename T> struct Queue : Predictor {
         PASS(summary_launch({network.samples, (int)plan.samples, kept_values(), percentiles, (int)plan.percentile_count,
                              slot.rows, slot.above, slot.nonfinite},
                             compute));
+        if (plan.entropy) {
+            PASS(entropy_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(),
+                                slot.entropies, compute));
+        }
         if (planes() == 1) return CRD_OK;
         return largest_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.above,
                               compute);
@@ -218,6 +227,10 @@ template <typename T> struct Queue : Predictor {
         CUDA_PASS(cudaStreamWaitEvent(copy, slot.computed, 0));
         CUDA_PASS(cudaMemcpyAsync(slot.host_rows, slot.rows, (size_t)(row_count() * values) * sizeof(uint32_t),
                                   cudaMemcpyDeviceToHost, copy));
+        if (plan.entropy) {
+            CUDA_PASS(cudaMemcpyAsync(slot.host_entropies, slot.entropies,
+                                      (size_t)network.kept_voxels() * sizeof(uint32_t), cudaMemcpyDeviceToHost, copy));
+        }
         CUDA_PASS(cudaMemcpyAsync(slot.host_above, slot.above, (size_t)(words() * values) * sizeof(uint64_t),
                                   cudaMemcpyDeviceToHost, copy));
         CUDA_PASS(cudaMemcpyAsync(slot.host_nonfinite, slot.nonfinite, 2 * sizeof *slot.nonfinite,
@@ -317,6 +330,7 @@ template <typename T> struct Queue : Predictor {
         result->mean = slot.host_rows;
         result->deviation = plan.standard_deviation ? slot.host_rows + values : nullptr;
         result->percentiles = percentile_rows.get();
+        result->entropy = slot.host_entropies;
         result->above = slot.host_above;
         result->samples = plan.keep_samples ? slot.host_samples : nullptr;
         result->probe = slot.host_probe;

@@ -1,8 +1,8 @@
 /* The 90 % interval of a volume fraction: that of the samples, and what the network gets wrong as a whole, which no
  * sample shows. The second is what the model's tries on made-up changes of its training scans found (crd_systematic),
  * carried over to this scan by how doubtful the network is in it. */
-#ifndef CRD_PREDICT_SUMS_WIDEN_H
-#define CRD_PREDICT_SUMS_WIDEN_H
+#ifndef CRD_RUN_WIDEN_H
+#define CRD_RUN_WIDEN_H
 
 #include "credence/model.h"
 

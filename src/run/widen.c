@@ -1,4 +1,4 @@
-#include "predict/sums/widen.h"
+#include "run/widen.h"
 
 #include <math.h>
 
