@@ -41,6 +41,33 @@ static crd_box moved(const crd_realisations *r, const crd_box *box)
     return there;
 }
 
+/* The phases of a box of a realisation that has a volume for each class: those of the largest value, of equal ones the
+ * first. */
+static crd_status read_largest(const crd_realisation_source *source, const crd_box *there, int64_t count, void *room,
+                               const uint8_t **out)
+{
+    float *const largest = room, *const values = largest + count;
+    uint8_t *const phases = (uint8_t *)(values + count);
+    memset(phases, 0, (size_t)count);
+    CRD_PASS(crd_volume_read(source->volume, there, CRD_F32, largest));
+    for (int64_t k = 1; k < source->classes; k++) {
+        CRD_PASS(crd_volume_read(source[k].volume, there, CRD_F32, values));
+        for (int64_t i = 0; i < count; i++) {
+            const bool more = values[i] > largest[i];
+            phases[i] = more ? (uint8_t)k : phases[i];
+            largest[i] = more ? values[i] : largest[i];
+        }
+    }
+    *out = phases;
+    return CRD_OK;
+}
+
+/* Values that read_phases needs room for. */
+static int64_t room_values(const crd_realisations *r, int64_t voxels)
+{
+    return r->source_count > 0 && r->sources[0].classes > 0 ? 2 * voxels : voxels;
+}
+
 /* The phases of a box of a volume of one realisation. They lie at the end of the room in the volume's own type, or as
  * doubles, and at its beginning afterwards. */
 static crd_status read_phases(const crd_realisations *r, const crd_realisation_source *source, const crd_box *box,
@@ -49,6 +76,7 @@ static crd_status read_phases(const crd_realisations *r, const crd_realisation_s
     const crd_box there = moved(r, box);
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     uint8_t *phases = room;
+    if (source->classes > 0) return read_largest(source, &there, count, room, out);
     *out = phases;
     if (crd_volume_describe(source->volume)->type == CRD_U8) {
         CRD_PASS(crd_volume_read(source->volume, &there, CRD_U8, phases));
@@ -107,7 +135,7 @@ static crd_status read_byte(const reading *read, int64_t item, void *room)
     const crd_realisations_info *info = &r->info;
     for (int64_t s = 0; s < r->source_count; s++) {
         const crd_realisation_source *source = &r->sources[s];
-        if (source->packed || source->bit / BYTE != item) continue;
+        if (source->packed || source->count == 0 || source->bit / BYTE != item) continue;
         for (int64_t y = 0; y < info->shape[1];) {
             const int64_t end = band_end(r, y, read->rows);
             /* a slice, or a depth of blocks, at once */
@@ -265,7 +293,8 @@ crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z,
     CRD_TRY(crd_alloc(threads, sizeof *read.rooms, "reading realisations", &read.rooms));
     for (int t = 0; t < threads; t++) {
         const int64_t rows = read.rows < info->shape[1] ? read.rows : info->shape[1];
-        CRD_TRY(crd_alloc(deep * rows * info->shape[2], sizeof **read.rooms, "reading realisations", &read.rooms[t]));
+        CRD_TRY(crd_alloc(room_values(r, deep * rows * info->shape[2]), sizeof **read.rooms, "reading realisations",
+                          &read.rooms[t]));
     }
     CRD_TRY(read_all(&read, pool));
     if (info->masked && inside != NULL) {
@@ -331,7 +360,7 @@ crd_status crd_realisations_read_one(crd_realisations *r, int64_t bit, const crd
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     if (bit < 0 || bit >= r->info.bits) return crd_fail(CRD_ERR_ARGUMENT, "there is no realisation of that number");
     memset(phases, 0, (size_t)count);
-    CRD_TRY(crd_alloc(count, sizeof *room, "a part of a realisation", &room));
+    CRD_TRY(crd_alloc(room_values(r, count), sizeof *room, "a part of a realisation", &room));
     CRD_TRY(read_one(r, bit, box, room, phases));
     if (r->info.masked) {
         uint8_t *inside = (uint8_t *)room;

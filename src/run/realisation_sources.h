@@ -11,6 +11,8 @@ typedef struct crd_realisation_source {
     int64_t shift, plane; /* of this plane of the phases' numbers */
     bool valued;          /* its values are those of the phases; else it is phase 1 above `threshold` */
     double threshold;
+    int64_t classes; /* more than 0: this and the sources behind it, which fill no bits of their own, are so many
+                        probabilities, and the first of the largest says the phase */
 } crd_realisation_source;
 
 struct crd_realisations {

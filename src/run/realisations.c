@@ -144,24 +144,28 @@ static crd_status choose_samples(const crd_realisations_options *options, const 
     return CRD_OK;
 }
 
-/* Volumes of one sample each. */
+/* Volumes of one sample each: of its phases, or of more than two classes one for the probability of each. */
 static crd_status open_samples(crd_realisations *r, const crd_realisations_options *options, const char *folder,
                                const crd_manifest *run, const crd_monitor *monitor)
 {
-    const int64_t count = count_outputs(run, CRD_OUTPUT_SAMPLE);
+    const bool by_class = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->class_name != NULL;
+    const int64_t classes = by_class ? r->info.phases : 1;
+    const int64_t volumes = count_outputs(run, CRD_OUTPUT_SAMPLE), count = volumes / classes;
     int64_t plane;
     const int64_t first = number_in(crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->file, CRD_OUTPUT_SAMPLE, &plane);
-    if (run->plan.samples > 0 && run->plan.samples != count) {
+    if (volumes % classes != 0 || (run->plan.samples > 0 && run->plan.samples != count)) {
         return crd_fail(CRD_ERR_MISMATCH, "the run %s has %lld samples, and its manifest lists volumes of %lld", folder,
                         (long long)run->plan.samples, (long long)count);
     }
     CRD_PASS(choose_samples(options, folder, first, count, &r->info));
-    for (int64_t i = 0; i < r->info.samples; i++) {
+    for (int64_t i = 0; i < r->info.samples * classes; i++) {
         crd_realisation_source *source;
-        const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, r->info.first_sample - first + i);
-        CRD_PASS(add_map(r, folder, output, monitor, &source));
+        const int64_t number = (r->info.first_sample - first) * classes + i;
+        CRD_PASS(add_map(r, folder, crd_manifest_output(run, CRD_OUTPUT_SAMPLE, number), monitor, &source));
         source->valued = r->info.phases > 2;
-        source->bit = i;
+        source->bit = i / classes;
+        source->count = i % classes == 0;
+        source->classes = by_class && source->count > 0 ? classes : 0;
     }
     return CRD_OK;
 }
@@ -268,7 +272,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     for (int i = 0; i < 3; i++) {
         crd_realisation_source *source;
         const crd_output *output = crd_manifest_output(&run, roles[i], 0);
-        if (output == NULL) continue;
+        if (output == NULL || output->class_name != NULL) continue; /* bounds of one class aren't of all phases */
         CRD_TRY(add_map(r, folder, output, monitor, &source));
         source->valued = r->info.phases > 2;
         source->bit = *bits[i] = r->info.bits++;
