@@ -28,20 +28,20 @@ static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name
     return layer;
 }
 
-/* Does a plane across y or x touch all of the file? So it is with slices that are packed, each in one piece, and with
- * files that the machine can't keep in its memory. */
-static bool is_slow_across(const crd_layer *layer)
+/* Does a plane across y or x touch all of the file? So it is with slices that are packed, and with files that the
+ * machine can't keep in its memory. Of what is packed, reading a voxel leaves decoded data behind; files in blocks may
+ * do that, too. */
+static crd_status find_slow_across(crd_layer *layer)
 {
     const crd_volume_info *info = &layer->info;
-    struct stat about;
+    const crd_box first = {.size = {1, 1, 1}};
     const int64_t bytes = info->shape[0] * info->shape[1] * info->shape[2] * (int64_t)crd_type_size(info->type);
-    if (layer->levels == 1 || strcmp(info->format, "zarr") == 0) return false;
-    if (strcmp(info->format, "hdf5") == 0 && layer->source->layer > 1) return false;
-    if (layer->source->file != NULL && stat(layer->source->file, &about) == 0 && S_ISREG(about.st_mode) &&
-        (int64_t)about.st_size < bytes / 10 * 9) {
-        return true; /* packed */
-    }
-    return bytes > crd_available_memory() / 2;
+    double value;
+    if (layer->levels == 1 || layer->source->layer > 1) return CRD_OK;
+    CRD_PASS(crd_volume_read(layer->source, &first, CRD_F64, &value));
+    const bool packed = layer->source->cache != NULL && crd_block_cache_bytes(layer->source->cache) > 0;
+    layer->slow_across = packed || bytes > crd_available_memory() / 2;
+    return CRD_OK;
 }
 
 /* Levels that the file has itself, as far as they are halves. */
@@ -77,7 +77,7 @@ static crd_status fill(const crd_layers *layers, crd_layer *layer, const char *p
     CRD_PASS(crd_volume_open(path, &bounded, monitor, &layer->source));
     layer->info = *crd_volume_describe(layer->source);
     layer->levels = crd_levels_plan(layer->info.shape, layer->shapes);
-    layer->slow_across = is_slow_across(layer);
+    CRD_PASS(find_slow_across(layer));
     return open_pyramid(layer);
 }
 
