@@ -297,15 +297,38 @@ crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z,
                           &read.rooms[t]));
     }
     CRD_TRY(read_all(&read, pool));
-    if (r->mask != NULL && inside != NULL) {
+    if (info->masked && inside != NULL) {
         const crd_box box = {{r->mask_origin[0] + z, r->mask_origin[1], r->mask_origin[2]},
                              {slices, info->shape[1], info->shape[2]}};
-        CRD_TRY(crd_volume_read(r->mask, &box, CRD_U8, inside));
+        memset(inside, 1, (size_t)read.voxels);
+        if (r->mask != NULL) CRD_TRY(crd_volume_read(r->mask, &box, CRD_U8, inside));
+        CRD_TRY(crd_realisations_clear_unlabelled(r, &(crd_box){{z, 0, 0}, {slices, info->shape[1], info->shape[2]}},
+                                                  inside));
         crd_pool_run(pool, info->planes * info->words * slices, clear_outside, &read);
     }
 done:
     for (int t = 0; read.rooms != NULL && t < threads; t++) crd_free(&read.rooms[t]);
     crd_free(&read.rooms);
+    return status;
+}
+
+crd_status crd_realisations_clear_unlabelled(const crd_realisations *r, const crd_box *box, uint8_t *inside)
+{
+    crd_status status = CRD_OK;
+    double *values = NULL;
+    const int64_t slice = box->size[1] * box->size[2];
+    if (r->label == NULL) return CRD_OK;
+    CRD_TRY(crd_alloc(slice, sizeof *values, "a slice of the label", &values));
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        const crd_box one = {{box->origin[0] + z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
+        const crd_box there = moved(r, &one);
+        CRD_TRY(crd_volume_read(r->label, &there, CRD_F64, values));
+        for (int64_t i = 0; i < slice; i++) {
+            for (int64_t k = 0; k < r->ignore_count; k++) inside[z * slice + i] &= values[i] != r->ignore[k];
+        }
+    }
+done:
+    crd_free(&values);
     return status;
 }
 
@@ -339,11 +362,13 @@ crd_status crd_realisations_read_one(crd_realisations *r, int64_t bit, const crd
     memset(phases, 0, (size_t)count);
     CRD_TRY(crd_alloc(room_values(r, count), sizeof *room, "a part of a realisation", &room));
     CRD_TRY(read_one(r, bit, box, room, phases));
-    if (r->mask != NULL) {
+    if (r->info.masked) {
         uint8_t *inside = (uint8_t *)room;
         crd_box there = *box;
         for (int axis = 0; axis < 3; axis++) there.origin[axis] += r->mask_origin[axis];
-        CRD_TRY(crd_volume_read(r->mask, &there, CRD_U8, inside));
+        memset(inside, 1, (size_t)count);
+        if (r->mask != NULL) CRD_TRY(crd_volume_read(r->mask, &there, CRD_U8, inside));
+        CRD_TRY(crd_realisations_clear_unlabelled(r, box, inside));
         for (int64_t i = 0; i < count; i++) phases[i] = inside[i] != 0 ? phases[i] : CRD_PHASE_OUTSIDE;
     }
 done:
