@@ -120,9 +120,6 @@ def refused():
         done = train("refused.h5", *words, label=label)
         check(done.returncode == code and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")
         check(not os.path.exists("refused.h5"), f"{words}: a model in spite of it")
-    done = subprocess.run([PROGRAM, "predict", "--model", "all.h5", "--scan", "scan.npy", "-o", "run"], capture_output=True,
-                          text=True)
-    check(done.returncode == 1 and "3 classes" in done.stderr, f"predict: {done.stderr}")
 
 
 def same_bytes():
