@@ -14,7 +14,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall wheel clean packages packages-gpu packages-test packages-view packages-develop
+        install uninstall wheel deb release clean packages packages-gpu packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -87,6 +87,12 @@ install: all ## into PREFIX=/usr/local, below DESTDIR where that is set
 wheel: all ## a Python package with all its libraries inside, in build/packages
 	@mkdir -p build/packages
 	@cd python && CREDENCE_WHEEL=all CREDENCE_WHEEL_BUILD="$(CURDIR)/build" $(PYTHON) build_backend.py ../build/packages
+
+deb: all ## Debian packages: program, library, headers and plug-ins, in build/packages
+	@tools/make-deb
+
+release: packages ## source archive, Debian packages, wheel and checksums of the last commit, in build/release
+	@tools/release
 
 uninstall: ## remove what the last `make install` of this folder installed
 	@[ -f build/installed.txt ] || { echo "Nothing has been installed from this folder."; exit 1; }

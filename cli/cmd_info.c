@@ -8,7 +8,6 @@
 #include "credence/run.h"
 #include "describe.h"
 #include "figures.h"
-#include "info_model.h"
 #include "reading.h"
 
 typedef struct info_options {

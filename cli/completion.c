@@ -1,8 +1,7 @@
-#include "completion.h"
-
+/* Completion of command lines by shells. */
 #include <string.h>
 
-#include "options.h"
+#include "help.h"
 
 /* A shell's way to write each part of its script. */
 typedef struct shell {

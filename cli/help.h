@@ -1,4 +1,4 @@
-/* Help and man pages, both made from the tables of the commands. */
+/* Help, man pages and what shells complete, all made from the tables of the commands. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 
@@ -9,7 +9,10 @@ int cli_help_command(const cli_command *command, FILE *out);
 /* A man page in troff; NULL: that of the program. */
 int cli_man_page(const cli_command *command, FILE *out);
 
-/* Shared by both: "-o, --output FILE", and the sentence with default and the like. */
+/* The script with which "bash", "zsh" or "fish" completes command lines. */
+int cli_completion(const char *shell, FILE *out);
+
+/* Shared by help and man pages: "-o, --output FILE", and the sentence with default and the like. */
 void cli_option_words(const crd_setting *row, char *text, size_t bytes);
 void cli_option_sentence(const crd_setting *row, char *text, size_t bytes);
 /* The heading a row stands under. */

@@ -1,4 +1,4 @@
-#include "info_model.h"
+#include "describe.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "completion.h"
 #include "credence/cluster.h"
 #include "credence/status.h"
 #include "help.h"

@@ -20,6 +20,7 @@
 #define CREDENCE_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "credence/monitor.h"
 #include "credence/settings.h"
@@ -31,9 +32,12 @@ extern "C" {
 
 /* Every option; crd_view_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_view_options {
+    size_t size;        /* of this struct: crd_settings_default fills it in */
     char *input;        /* a scan, or a run folder of `predict` */
     char *run;          /* a run folder, where the input is its scan; or NULL */
     char *label;        /* a label of the scan; or NULL */
+    char *project;      /* folder of the user's own work; NULL: NAME.view in the current folder */
+    bool read_only;     /* nothing is kept there */
     int64_t port;       /* the first one that is tried */
     bool port_given;    /* only that one */
     char *socket;       /* path of a Unix socket in place of a port; or NULL */

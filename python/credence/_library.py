@@ -141,7 +141,7 @@ def _load() -> ctypes.CDLL:
     """The library of CREDENCE_LIBRARY, else the one in this package, else an installed one."""
     named = os.environ.get("CREDENCE_LIBRARY")
     inside = Path(__file__).with_name("lib") / SONAME
-    places = [named] if named else [str(inside)] if inside.exists() else [SONAME, ctypes.util.find_library("credence")]
+    places: list[str | None] = [named] if named else [str(inside)] if inside.exists() else [SONAME, ctypes.util.find_library("credence")]
     problem: OSError | None = None
     for place in places:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping
 
 from ._job import Job, ProgressWish, run
 from ._library import Options, check, json_of, library
-from ._model import _work
+from ._model import release_after
 from ._pictures import number, table
 from ._result import Result
 from ._volumes import LentAll
@@ -91,7 +91,7 @@ def measure(what: Any, *, progress: ProgressWish = None, **options: Any) -> Meas
             finally:
                 library.crd_measurement_free(ctypes.byref(measurement))
 
-        return _work(lent, begin)
+        return release_after(lent, begin)
 
     return run(Job(work), progress)
 
@@ -117,7 +117,7 @@ def validate(result: Result, label: Any, *, progress: ProgressWish = None, **opt
             finally:
                 library.crd_validation_free(ctypes.byref(figures))
 
-        return _work(lent, begin)
+        return release_after(lent, begin)
 
     return run(Job(work), progress)
 

@@ -7,15 +7,17 @@ import os
 import shutil
 from ctypes import c_void_p
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 from ._job import Job, ProgressWish, run
 from ._library import ArgumentError, Options, check, library
 from ._result import Result
 from ._volumes import LentAll, OwnFolder
 
+T = TypeVar("T")
 
-def _work(lent: LentAll, begin: Any) -> Any:
+
+def release_after(lent: LentAll, begin: Callable[[], T]) -> T:
     """Runs `begin`, and frees the arrays when the library has done with them, also long after a Ctrl-C."""
     try:
         return begin()
@@ -69,7 +71,7 @@ class Model:
                 raise ArgumentError(f"{name} isn't an option here")
         lent = LentAll()
         try:
-            values = {"format": "npy", "save_samples": "bits", **options}
+            values: dict[str, Any] = {"format": "npy", "save_samples": "bits", **options}
             values["mask"] = lent.add_mask(values.get("mask"))
             values.update(model=os.fspath(self.path), scan=lent.add(scan, "scan"), output=folder)
             filled = Options("predict", values)
@@ -83,7 +85,7 @@ class Model:
                     check(library.crd_predict(filled.block, monitor, None))
                 return Result(folder, owner)
 
-            return _work(lent, begin)
+            return release_after(lent, begin)
 
         return Job(work)
 
@@ -132,7 +134,7 @@ def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | No
                 check(library.crd_train(filled.block, monitor, None))
             return Model(path, owner)
 
-        return _work(lent, begin)
+        return release_after(lent, begin)
 
     return Job(work)
 

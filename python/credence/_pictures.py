@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import html
 import struct
 import zlib
+from typing import Sequence
 
 import numpy as np
+
+from ._volumes import Array
 
 
 def _part(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png(slice_: np.ndarray, low: float, high: float) -> bytes:
+def png(slice_: Array, low: float, high: float) -> bytes:
     """A slice in grey, black at `low`, white at `high`.
 
     >>> png(np.zeros((2, 3)), 0, 1)[:8]
@@ -27,7 +31,7 @@ def png(slice_: np.ndarray, low: float, high: float) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + _part(b"IHDR", head) + _part(b"IDAT", zlib.compress(rows)) + _part(b"IEND", b"")
 
 
-def picture(slice_: np.ndarray, low: float, high: float, title: str) -> str:
+def picture(slice_: Array, low: float, high: float, title: str) -> str:
     """An HTML figure of a slice."""
     step = max(1, max(slice_.shape) // 512)
     data = base64.b64encode(png(slice_[::step, ::step], low, high)).decode()
@@ -37,14 +41,12 @@ def picture(slice_: np.ndarray, low: float, high: float, title: str) -> str:
     )
 
 
-def table(rows: list[tuple[str, ...]], head: tuple[str, ...] | None = None) -> str:
+def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] | None = None) -> str:
     """An HTML table; text is escaped.
 
     >>> table([("a", "<b>")])
     '<table><tr><td>a</td><td>&lt;b&gt;</td></tr></table>'
     """
-    import html
-
     lines = []
     if head is not None:
         lines.append("<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._library import ArgumentError, FormatError
 from ._pictures import number, picture, table
-from ._volumes import OwnFolder, read_volume
+from ._volumes import Array, OwnFolder, read_volume
 
 
 class VolumeFraction(NamedTuple):
@@ -51,11 +51,12 @@ class Result:
         if percentiles is not None:
             fitting = [o for o in fitting if tuple(o.get("percentiles", ())) == tuple(float(p) for p in percentiles)]
         if index < len(fitting):
-            return fitting[index]
+            found: dict[str, Any] = fitting[index]
+            return found
         there = ", ".join(sorted({output["role"] for output in self.manifest["outputs"]}))
         raise ArgumentError(f"this run has no such volume of the role '{role}'; it has {there}")
 
-    def volume(self, role: str, percentiles: tuple[float, ...] | None = None, index: int = 0) -> np.ndarray:
+    def volume(self, role: str, percentiles: tuple[float, ...] | None = None, index: int = 0) -> Array:
         """A volume by its role in the manifest: "probability", "uncertainty", "percentile", "standard deviation", ...
 
         `percentiles` choose among several: (5, 95) of an uncertainty, (50,) of a percentile. What was kept in u8 or u16
@@ -68,17 +69,17 @@ class Result:
         return array.astype("f4") * np.float32(output["scale"])
 
     @property
-    def probability(self) -> np.ndarray:
+    def probability(self) -> Array:
         """The probability of foreground in every voxel, the mean over the samples."""
         return self.volume("probability")
 
     @property
-    def segmentation(self) -> np.ndarray:
+    def segmentation(self) -> Array:
         """1 where the probability is above one half, else 0."""
         return self.volume("segmentation")
 
     @property
-    def uncertainty(self) -> np.ndarray:
+    def uncertainty(self) -> Array:
         """Width of the first interval of percentiles of the samples, in every voxel."""
         return self.volume("uncertainty")
 
@@ -92,7 +93,7 @@ class Result:
         """Realisations that were computed."""
         return int(self.manifest["plan"]["samples"])
 
-    def samples(self, index: int) -> np.ndarray:
+    def samples(self, index: int) -> Array:
         """Realisation number `index`: one possible segmentation of the whole scan, as booleans.
 
         Where the run kept probabilities (save_samples="f32", "u16" or "u8"), those of that sample.
@@ -101,7 +102,8 @@ class Result:
             raise IndexError(f"there are {self.sample_count} samples, counted from 0; {index} isn't one of them")
         if any(output["role"] == "bits of samples" for output in self.manifest["outputs"]):
             words = read_volume(self.folder / self._output("bits of samples", None, index // 64)["file"])
-            return (words >> np.uint64(index % 64)) & np.uint64(1) == 1
+            bits: Array = (words >> np.uint64(index % 64)) & np.uint64(1)
+            return bits.astype(bool)
         return self.volume("sample", index=index)
 
     @property
@@ -139,7 +141,7 @@ class Result:
     def __repr__(self) -> str:
         return f"<credence.Result of {self.shape}: volume fraction {self.volume_fraction}>"
 
-    def _slices(self) -> list[tuple[str, np.ndarray, float]]:
+    def _slices(self) -> list[tuple[str, Array, float]]:
         middle = self.shape[0] // 2
         uncertainty = np.asarray(self.uncertainty[middle])
         return [
@@ -158,7 +160,7 @@ class Result:
     def show(self) -> Any:
         """The middle slice of probability, segmentation and uncertainty with matplotlib; gives back the figure."""
         try:
-            from matplotlib import pyplot
+            from matplotlib import pyplot  # type: ignore[import]
         except ImportError as error:
             raise ImportError("r.show() draws with matplotlib, which isn't installed: pip install matplotlib") from error
         figure, axes = pyplot.subplots(1, 3, figsize=(12, 4))

@@ -14,11 +14,14 @@ import numpy as np
 
 from ._library import ArgumentError, Box, BusyError, ReadBox, VolumeInfo, VolumeSource, check, library
 
+#: Of any type and shape.
+Array = np.ndarray[Any, Any]
+
 _TYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8", "u8"]  # by crd_type
 _WIDENED = {"i8": "f8", "f2": "f4", "b1": "u1"}
 
 
-def _type_of(dtype: np.dtype) -> tuple[int, np.dtype]:
+def _type_of(dtype: Any) -> tuple[int, Any]:
     """The library's type for a dtype, and the dtype that its voxels have there."""
     short = dtype.kind + str(dtype.itemsize)
     short = _WIDENED.get(short, short)
@@ -90,7 +93,7 @@ class Lent:
         self._keep = [array, read]
         check(library.crd_volume_from_callback(source, info, name, out))
 
-    def _reader(self, array: Any, native: np.dtype) -> Any:
+    def _reader(self, array: Any, native: Any) -> Any:
         def read(_context: int, box: Any, voxels: int) -> int:
             try:
                 origin, size = box.contents.origin, box.contents.size
@@ -102,7 +105,7 @@ class Lent:
                 return 0
             except BaseException as error:  # noqa: BLE001 - it goes on where the call was made
                 self.error = error
-                return library.crd_set_error(2, f"{type(error).__name__}: {error}".encode())
+                return int(library.crd_set_error(2, f"{type(error).__name__}: {error}".encode()))
 
         return read
 
@@ -151,7 +154,7 @@ class OwnFolder:
         weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
-def read_volume(path: str | os.PathLike[str]) -> np.ndarray:
+def read_volume(path: str | os.PathLike[str]) -> Array:
     """The voxels of a file in any format that credence reads, as an array (z, y, x).
 
     NumPy's own files are mapped into memory and not read.
@@ -164,7 +167,7 @@ def read_volume(path: str | os.PathLike[str]) -> np.ndarray:
     """
     name = os.fspath(path)
     if name.endswith(".npy"):
-        array = np.load(name, mmap_mode="r")
+        array: Array = np.load(name, mmap_mode="r")
         if array.ndim == 3:
             return array
     handle = c_void_p()

@@ -28,6 +28,19 @@ static const crd_setting rows[] = {
      .offset = AT(label),
      .argument = "FILE",
      .help = "a label of the scan, shown as an outline"},
+    {.name = "project",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
+     .offset = AT(project),
+     .argument = "DIR",
+     .help =
+         "folder for what you do yourself, such as ticking regions; made when there is something to keep; without it "
+         "NAME.view in the current folder"},
+    {.name = "read-only",
+     .kind = CRD_SETTING_FLAG,
+     .scope = CRD_SCOPE_PLACE,
+     .offset = AT(read_only),
+     .help = "keep nothing: no project folder is made or changed"},
     {.name = "shape",
      .kind = CRD_SETTING_TRIPLE,
      .scope = CRD_SCOPE_INPUT,
@@ -133,4 +146,5 @@ static const crd_setting rows[] = {
      .help = "threads that make tiles; 0: one per core, 4 at most"},
 };
 
-const crd_settings crd_view_settings = {.title = "view", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_view_settings = {
+    .title = "view", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_view_options)};

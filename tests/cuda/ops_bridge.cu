@@ -104,7 +104,7 @@ template <typename T> static crd_status run(bridge_op &op)
                                                y,        partial,     op.out,    size};
             if (kind == FOLD_CONV) PASS(hopper_conv_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_UP) PASS(hopper_up_launch<T>(arguments, op.samples, 0));
-            if (kind == FOLD_HEAD) PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability}, op.samples, 0));
+            if (kind == FOLD_HEAD) PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability, 1}, op.samples, 0));
         }
     } else {
         PASS(fold_launch<T>(kind, fold, op.samples, 0));
@@ -117,7 +117,7 @@ template <typename T> static crd_status run(bridge_op &op)
             PASS(up_launch<T>({x0, weights, packed, fold.bias_classes, y, partial, op.out, low}, op.samples, 0));
         if (kind == FOLD_HEAD) {
             PASS(head_launch<T>({x0, static_cast<const uint2 *>(fold.packed), packed, fold.bias_classes, point, 2, 0.8f,
-                                 probability, size},
+                                 probability, 1, size},
                                 op.samples, 0));
         }
     }

@@ -7,13 +7,14 @@
 #include "harness.h"
 #include "predict_run.h"
 
-enum { Z = 20, Y = 24, X = 28, VOXELS = Z * Y * X, MOST = 16 };
+enum { Z = 20, Y = 24, X = 28, VOXELS = Z * Y * X, MOST = 64 };
 static const int64_t shape[3] = {Z, Y, X};
 static uint16_t voxels[VOXELS];
 
-static crd_status make_files(void)
+static crd_status make_files(int classes)
 {
-    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8};
+    crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8, .classes = classes};
+    for (int k = 0; k < classes; k++) bcnn.class_values[k] = 10.0 * k;
     for (int i = 0; i < VOXELS; i++) {
         voxels[i] = (uint16_t)(1000.0 + 300.0 * (sin(i / X / Y * 0.5) + sin(i / X % Y * 0.4) + sin(i % X * 0.3)));
     }
@@ -139,10 +140,16 @@ static int folders_left(void)
     return count;
 }
 
-static void test_same_bytes(void)
+/* More than two classes have no one volume fraction. */
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void compare_runs(int classes)
 {
     crd_model *model = NULL;
-    CHECK_OK(make_files());
+    CHECK_OK(make_files(classes));
     CHECK_OK(crd_model_load(scratch("model.h5"), &model));
     CHECK(setenv("TMPDIR", scratch("."), 1) == 0);
     for (int seamless = 0; seamless < 2; seamless++) {
@@ -160,17 +167,28 @@ static void test_same_bytes(void)
             CHECK_OK(crd_predict_to(&options, arrays ? model : NULL, &sink, NULL, &of_sink));
             CHECK(same_as_files("files", &c));
             CHECK(c.twice == 0 && (arrays ? c.calls == 0 : c.calls > 8));
-            CHECK(of_sink.volume_fraction == of_files.volume_fraction && of_sink.chunks == of_files.chunks);
+            CHECK(same(of_sink.volume_fraction, of_files.volume_fraction) && of_sink.chunks == of_files.chunks);
             cJSON *manifest = cJSON_Parse(c.manifest);
             const cJSON *fraction =
                 cJSON_GetObjectItem(cJSON_GetObjectItem(manifest, "volume_fraction"), "segmentation");
-            CHECK(cJSON_IsNumber(fraction) && fraction->valuedouble == of_files.volume_fraction);
+            CHECK(classes > 2 || (cJSON_IsNumber(fraction) && fraction->valuedouble == of_files.volume_fraction));
+            CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(manifest, "classes")) == classes);
             cJSON_Delete(manifest);
             CHECK(folders_left() == 0);
             drop(&c);
         }
     }
     crd_model_free(&model);
+}
+
+static void test_same_bytes(void)
+{
+    compare_runs(2);
+}
+
+static void test_three_classes(void)
+{
+    compare_runs(3);
 }
 
 static bool stop_soon(void *context, const crd_progress *progress)
@@ -182,7 +200,7 @@ static bool stop_soon(void *context, const crd_progress *progress)
 static void test_ends_early(void)
 {
     const crd_monitor stops = {.progress = stop_soon};
-    CHECK_OK(make_files());
+    CHECK_OK(make_files(2));
     CHECK(setenv("TMPDIR", scratch("."), 1) == 0);
     for (int seamless = 0; seamless < 2; seamless++) {
         caught c = {.lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = 3};
@@ -201,7 +219,7 @@ static void test_ends_early(void)
 static void test_refused(void)
 {
     const crd_sink nothing = {.size = sizeof nothing}, wrong = {0};
-    CHECK_OK(make_files());
+    CHECK_OK(make_files(2));
     settings("refused", false);
     CHECK_FAILS(crd_predict_to(&options, NULL, &nothing, NULL, NULL), CRD_ERR_ARGUMENT, "run folder");
     crd_free(&options.output);
@@ -212,4 +230,4 @@ static void test_refused(void)
     crd_settings_clear(&crd_predict_settings, &options);
 }
 
-TEST_MAIN(TEST(test_same_bytes), TEST(test_ends_early), TEST(test_refused))
+TEST_MAIN(TEST(test_same_bytes), TEST(test_three_classes), TEST(test_ends_early), TEST(test_refused))

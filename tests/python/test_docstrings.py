@@ -3,10 +3,13 @@
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
+import shutil
+import subprocess
 import unittest
 
-from tools import credence, np
+from tools import credence, np, source
 
 
 class Docstrings(unittest.TestCase):
@@ -19,6 +22,13 @@ class Docstrings(unittest.TestCase):
             self.assertEqual(found.failed, 0, name)
             tried += found.attempted
         self.assertGreater(tried, 8)
+
+    def test_types(self):
+        if shutil.which("mypy") is None:
+            self.skipTest("mypy isn't installed")
+        words = ["mypy", "--strict", "--cache-dir", os.devnull, os.path.join(source, "python", "credence")]
+        out = subprocess.run(words, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stdout)
 
     def test_all_is_described_and_annotated(self):
         for name in credence.__all__:
