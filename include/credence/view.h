@@ -31,6 +31,7 @@ extern "C" {
 
 /* Every option; crd_view_settings describes and fills it. Strings and lists are owned by the struct. */
 typedef struct crd_view_options {
+    size_t size;        /* of this struct: crd_settings_default fills it in */
     char *input;        /* a scan, or a run folder of `predict` */
     char *run;          /* a run folder, where the input is its scan; or NULL */
     char *label;        /* a label of the scan; or NULL */

@@ -133,4 +133,5 @@ static const crd_setting rows[] = {
      .help = "threads that make tiles; 0: one per core, 4 at most"},
 };
 
-const crd_settings crd_view_settings = {.title = "view", .rows = rows, .count = sizeof rows / sizeof rows[0]};
+const crd_settings crd_view_settings = {
+    .title = "view", .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(crd_view_options)};
