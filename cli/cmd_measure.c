@@ -76,6 +76,7 @@ static int digits_of(const crd_property *p)
 
 static const char *number(const crd_property *p, double value)
 {
+    if (!isfinite(value)) return cli_figure((double)NAN, 0); /* infinite: nothing percolates */
     if (value == floor(value) && fabs(value) < 1e9) return cli_figure(value, 0);
     return cli_figure_general(value, digits_of(p));
 }
@@ -109,7 +110,9 @@ static void print_line(const crd_measurement *m, const crd_property *p)
     char name[80], interval[64] = "";
     if (words_of(p, name, sizeof name) == NULL) return;
     const bool spread = m->samples > 1;
-    if (spread && isinf(p->interval[1])) {
+    if (spread && isinf(p->interval[0])) {
+        snprintf(interval, sizeof interval, "%s", number(p, p->interval[0]));
+    } else if (spread && isinf(p->interval[1])) {
         snprintf(interval, sizeof interval, "> %s", number(p, p->interval[0]));
     } else if (spread) {
         snprintf(interval, sizeof interval, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]),
@@ -164,11 +167,56 @@ static void print_table(const crd_measurement *m)
     }
 }
 
+/* The label against what was found where it is. */
+static void print_label(const crd_measurement *m)
+{
+    if (m->labelled_voxels == 0) return;
+    printf("against the label, %" PRId64 " labelled voxels\n  %-34s %12s %12s", m->labelled_voxels, "", "label",
+           "segmentation");
+    if (m->samples > 0) printf(" %12s   %s", "median", m->samples > 1 ? "interval" : "");
+    printf("\n");
+    for (int64_t i = 0; i < m->property_count; i++) {
+        const crd_property *p = &m->properties[i];
+        char name[80];
+        if (!p->labelled || words_of(p, name, sizeof name) == NULL) continue;
+        printf("  %-34s %12s", name, number(p, p->label.value));
+        printf(" %12s", number(p, p->label.segmentation));
+        if (m->samples > 0) printf(" %12s", number(p, p->label.median));
+        if (m->samples > 1) {
+            printf("   %s .. ", number(p, p->label.interval[0]));
+            printf("%s%s", number(p, p->label.interval[1]), p->label.inside ? "" : "   OUTSIDE");
+        }
+        printf("\n");
+    }
+}
+
+/* Blocks of each size, and the smallest that stands for the whole. */
+static void print_rev(const crd_measurement *m)
+{
+    if (m->rev_count > 0) {
+        printf("blocks of the segmentation\n  %-28s %8s %8s %12s %12s   5-95 %%\n", "", "voxels", "blocks", "mean",
+               "deviation");
+    }
+    for (int64_t i = 0; i < m->rev_count; i++) {
+        const crd_rev_row *row = &m->rev[i];
+        const bool first = i == 0 || strcmp(m->rev[i - 1].property, row->property) != 0 ||
+                           !m->rev[i - 1].representative || m->rev[i - 1].phase != row->phase;
+        printf("  %-28s %8" PRId64 " %8" PRId64, row->property, row->voxels, row->blocks);
+        printf(" %12s", cli_figure_general(row->mean, 4));
+        printf(" %12s", cli_figure_general(row->std, 2));
+        printf("   %s .. ", cli_figure_general(row->interval[0], 4));
+        printf("%s%s\n", cli_figure_general(row->interval[1], 4),
+               row->representative && first ? "   representative" : "");
+    }
+}
+
 static int print(const cli_context *context, const crd_measurement *m)
 {
     char *json = NULL;
     if (!context->common->json) {
         print_table(m);
+        print_label(m);
+        print_rev(m);
         return CLI_DONE;
     }
     if (crd_measurement_to_json(m, &json) != CRD_OK) return cli_library_failed();
@@ -259,6 +307,7 @@ const cli_command cli_measure = {
     .settings = &crd_measure_settings,
     .options_size = sizeof(crd_measure_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
+    .shared = true,
     .details =
         "DIR is a run folder of credence predict that kept its samples (--save-samples bits); measure.json and "
         "measure.csv are written into it. One FILE is a segmentation, which has values and no spread; several are "

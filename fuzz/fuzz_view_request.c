@@ -39,7 +39,9 @@ static void open_volumes(void)
     crd_settings_clear(&crd_view_settings, &options);
     must(crd_tile_cache_open(1 << 20, &view.tiles) == CRD_OK && crd_events_open(&view.events) == CRD_OK);
     must(crd_alloc(1, sizeof *view.sampled, "greys", &view.sampled) == CRD_OK);
-    must(crd_greys_sample(view.layers.items[0].source, view.sampled) == CRD_OK);
+    must(crd_greys_sample(view.layers.items[0].source, view.sampled, NULL) == CRD_OK);
+    must(crd_project_open(name, true, &view.project) == CRD_OK);
+    must(crd_looker_open(&view.layers, NULL, &view.looker) == CRD_OK);
     view.window[1] = 7.0;
     memset(view.guard.key, 'a', CRD_KEY_BYTES - 1);
 }

@@ -14,7 +14,11 @@
 #include "compare.h"
 #include "net/net.h"
 
-enum { REFERENCE_BATCH = 2, REFERENCE_VOXELS = 16 * 32 * 24, REFERENCE_ADAM_STEPS = 6 };
+enum {
+    REFERENCE_BATCH = 2, /* at most; of the cases that every checkout has, just so many */
+    REFERENCE_VOXELS = 16 * 32 * 24,
+    REFERENCE_ADAM_STEPS = 6
+};
 
 typedef struct reference_tensor { /* every `stride`-th value of a tensor, and measures of the whole of it */
     int64_t count, stride;
@@ -30,6 +34,7 @@ typedef struct reference_case {
     uint8_t *label;
     double *mean_probability, *noisy_probability; /* [batch][crd_net_planes][voxels] */
     double noisy_bce;
+    int batch;                        /* examples */
     crd_noise noise[REFERENCE_BATCH]; /* BCNN; one eps for the whole batch */
     float *masks[REFERENCE_BATCH];    /* MCDN, else NULL */
     reference_tensor gradient_bce[CRD_PARAMETERS_MAX];
@@ -114,10 +119,10 @@ static inline void reference_read_noise(hid_t file, reference_case *c)
         const float *eps =
             reference_read(file, path, H5T_NATIVE_FLOAT, taps * layer->channels_in * layer->channels_out);
         snprintf(path, sizeof path, "noisy/noise/%s/sign_in", layer->path);
-        const float *in = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * layer->channels_in);
+        const float *in = reference_read(file, path, H5T_NATIVE_FLOAT, c->batch * layer->channels_in);
         snprintf(path, sizeof path, "noisy/noise/%s/sign_out", layer->path);
-        const float *out = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * layer->channels_out);
-        for (int b = 0; b < REFERENCE_BATCH; b++) {
+        const float *out = reference_read(file, path, H5T_NATIVE_FLOAT, c->batch * layer->channels_out);
+        for (int b = 0; b < c->batch; b++) {
             c->noise[b].eps[i] = eps;
             c->noise[b].sign_in[i] = in + b * layer->channels_in;
             c->noise[b].sign_out[i] = out + b * layer->channels_out;
@@ -128,27 +133,27 @@ static inline void reference_read_noise(hid_t file, reference_case *c)
 static inline void reference_read_masks(hid_t file, reference_case *c)
 {
     static const char *const sites[] = {"latent", "decoder/3", "decoder/2", "decoder/1"};
-    for (int b = 0; b < REFERENCE_BATCH; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
+    for (int b = 0; b < c->batch; b++) c->masks[b] = malloc((size_t)c->net.mask_total * sizeof(float));
     for (int i = 0; i < c->net.mask_count; i++) {
         char path[128];
         snprintf(path, sizeof path, "noisy/noise/%s/mask", sites[i]);
         const int64_t channels = c->net.mask_channels[i];
-        float *mask = reference_read(file, path, H5T_NATIVE_FLOAT, REFERENCE_BATCH * channels);
-        for (int b = 0; b < REFERENCE_BATCH; b++)
+        float *mask = reference_read(file, path, H5T_NATIVE_FLOAT, c->batch * channels);
+        for (int b = 0; b < c->batch; b++)
             memcpy(c->masks[b] + c->net.mask_offset[i], mask + b * channels, (size_t)channels * sizeof(float));
         free(mask);
     }
 }
 
 /* Probabilities [batch][voxels][planes] of the file as the planes that networks give. */
-static inline double *reference_read_planes(hid_t file, const char *path, int64_t voxels, int64_t planes)
+static inline double *reference_read_planes(hid_t file, const char *path, int64_t batch, int64_t voxels, int64_t planes)
 {
-    double *values = reference_read(file, path, H5T_NATIVE_DOUBLE, REFERENCE_BATCH * voxels * planes);
+    double *values = reference_read(file, path, H5T_NATIVE_DOUBLE, batch * voxels * planes);
     if (planes == 1) return values;
-    double *apart = malloc((size_t)(REFERENCE_BATCH * voxels * planes) * sizeof *apart);
-    for (int64_t i = 0; apart != NULL && i < REFERENCE_BATCH * voxels * planes; i++) {
-        const int64_t voxel = i / planes % voxels, batch = i / planes / voxels;
-        apart[(batch * planes + i % planes) * voxels + voxel] = values[i];
+    double *apart = malloc((size_t)(batch * voxels * planes) * sizeof *apart);
+    for (int64_t i = 0; apart != NULL && i < batch * voxels * planes; i++) {
+        const int64_t voxel = i / planes % voxels, example = i / planes / voxels;
+        apart[(example * planes + i % planes) * voxels + voxel] = values[i];
     }
     free(values);
     return apart;
@@ -162,9 +167,11 @@ static inline bool reference_read_sizes(hid_t file, crd_kind kind, reference_cas
     const int classes = H5Aexists(file, "classes") > 0 ? (int)reference_attribute(file, "classes") : 2;
     const hid_t input = H5Dopen2(file, "input", H5P_DEFAULT), space = input >= 0 ? H5Dget_space(input) : -1;
     const bool found = space >= 0 && H5Sget_simple_extent_ndims(space) == 4 &&
-                       H5Sget_simple_extent_dims(space, sizes, NULL) == 4 && sizes[0] == REFERENCE_BATCH;
+                       H5Sget_simple_extent_dims(space, sizes, NULL) == 4 && sizes[0] >= 1 &&
+                       sizes[0] <= REFERENCE_BATCH;
     if (space >= 0) H5Sclose(space);
     if (input >= 0) H5Dclose(input);
+    c->batch = (int)sizes[0];
     c->voxels = 1;
     for (int axis = 0; axis < 3; axis++) c->voxels *= c->chunk[axis] = (int64_t)sizes[axis + 1];
     return found && crd_net_describe_classes(kind, filters, groups, classes, &c->net) == CRD_OK;
@@ -182,11 +189,11 @@ static inline reference_case *reference_load_file(crd_kind kind, const char *pat
         exit(1);
     }
     char name[128];
-    const int64_t voxels = REFERENCE_BATCH * c->voxels, planes = crd_net_planes(&c->net);
+    const int64_t voxels = c->batch * c->voxels, planes = crd_net_planes(&c->net);
     c->input = reference_read(file, "input", H5T_NATIVE_FLOAT, voxels);
     c->label = reference_read(file, "label", H5T_NATIVE_UINT8, voxels);
-    c->mean_probability = reference_read_planes(file, "mean/probability", c->voxels, planes);
-    c->noisy_probability = reference_read_planes(file, "noisy/probability", c->voxels, planes);
+    c->mean_probability = reference_read_planes(file, "mean/probability", c->batch, c->voxels, planes);
+    c->noisy_probability = reference_read_planes(file, "noisy/probability", c->batch, c->voxels, planes);
     c->noisy_bce = reference_scalar(file, "noisy/bce");
     c->model = malloc((size_t)c->net.model.total * sizeof(float));
     for (int i = 0; i < c->net.model.count && c->model != NULL; i++) {

@@ -76,5 +76,6 @@ say "What is to be made of it."
 show compare "$folder/new-bcnn" "$folder/new-mcdn" "$folder/faint-bcnn" "$folder/faint-mcdn"
 
 printf '\nThe reports: %s and %s (open them in a browser).\n' "$folder/new.html" "$folder/faint.html"
+printf 'To look at the result in the browser: %s view %s\n' "$program" "$folder/new-bcnn"
 printf 'The volumes in %s and its neighbours open in ImageJ, napari or ParaView. This took %s s.\n' "$folder/new-bcnn" \
     $(($(date +%s) - began))

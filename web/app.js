@@ -7,6 +7,7 @@ import { readLink, writeLink } from './link.js';
 import { VolumeMap } from './map.js';
 import { Pane } from './pane.js';
 import { layerPanel, make } from './panel.js';
+import { Regions } from './regions.js';
 import { listenToSplits } from './splits.js';
 import { text } from './text.js';
 import { Tiles } from './tiles.js';
@@ -26,8 +27,12 @@ class Page {
     this.panes = ['z', 'y', 'x'].map(name => new Pane(axes.indexOf(name), $(`pane-${name}`), this.view, this.tiles, this));
     this.active = this.panes[0];
     this.histogram = new Histogram($('histogram'), this.view);
-    this.map = new VolumeMap($('map'), this.view);
+    this.map = new VolumeMap($('map'), this);
     this.tabs = [['layers', text.layers, layerPanel(this.view)]];
+    if (state.regions) {
+      this.regions = new Regions(this);
+      this.tabs.push(['regions', text.regions, this.regions.panel]);
+    }
     this.buildTabs();
     this.buildTop();
     listenToKeys(this);
@@ -41,6 +46,7 @@ class Page {
     this.changed('place');
     this.view.layers.forEach(layer => this.view.changed(layer));
     this.listen(state);
+    this.regions?.load();
   }
 
   // ---- drawing ----
@@ -52,6 +58,7 @@ class Page {
       this.waiting = false;
       this.tiles.begin();
       this.panes.forEach(pane => pane.draw());
+      if (this.tiles.wanted.size === 0 && !this.moving && this.tiles.there === 1) this.panes.forEach(pane => pane.prefetch());
       this.tiles.ask();
     });
   }
@@ -63,6 +70,7 @@ class Page {
       const { spacing, unit, place, known } = this.view;
       $('place-length').value = known ? `${place.map((at, i) => Number((at * spacing[i]).toPrecision(5))).join(', ')} ${unit}` : '';
       this.sayPlace();
+      if (this.active.pointer) this.pointAt(this.active, this.active.voxelAt(this.active.pointer.x, this.active.pointer.y).map(Math.floor));
     }
     if (what === 'zoom' && document.activeElement !== $('zoom')) $('zoom').value = Number(this.view.zoom.toPrecision(3));
     this.moving = what === 'pan' || what === 'zoom' || what === 'place';
@@ -132,6 +140,8 @@ class Page {
     return parts;
   }
 
+  say(words) { $('live').textContent = words; }
+
   // What a screen reader hears, once the cross-hair rests.
   sayPlace() {
     clearTimeout(this.saying);
@@ -139,7 +149,7 @@ class Page {
       try {
         const words = (await this.valuesAt(this.view.place)).map(part => part.textContent ?? part).join('');
         this.panes.forEach(pane => pane.say(words));
-        if (document.activeElement?.tagName === 'CANVAS') $('live').textContent = words;
+        if (document.activeElement?.tagName === 'CANVAS') this.say(words);
       } catch { /* said elsewhere */ }
     }, 400);
   }
@@ -284,6 +294,7 @@ class Page {
       if (this.view.layers[layer].kind === 'scan') this.histogram.load();
       this.draw();
     });
+    this.events.on('regions', () => this.regions?.load());
     this.events.on('message', ({ text: words }) => this.notice(words));
     this.events.open();
   }

@@ -31,6 +31,7 @@ export function listenToKeys(page) {
     '+': pane => pane.zoomBy(Math.SQRT2), '=': pane => pane.zoomBy(Math.SQRT2), '-': pane => pane.zoomBy(Math.SQRT1_2), 0: () => page.fit(),
     x: () => { view.cross = !view.cross; view.tell('layer'); },
     w: pane => page.windowFromView(pane), m: pane => page.fill('zyx'[pane.axis]), c: () => page.copyLink(), '?': () => page.showKeys(),
+    k: () => page.regions?.tickCurrent(),
     a: () => view.latest && view.setOpacity(view.latest, view.latest.opacity - 10), d: () => view.latest && view.setOpacity(view.latest, view.latest.opacity + 10),
   };
   document.addEventListener('keydown', event => {
@@ -39,6 +40,7 @@ export function listenToKeys(page) {
     if (key === 'PageUp' || key === 'PageDown') view.move(pane.axis, (key === 'PageUp' ? -1 : 1) * (event.shiftKey ? 10 : 1));
     else if (key.startsWith('Arrow') && (onCanvas || event.target === document.body)) arrow(page, pane, event);
     else if (key === 'Escape' && view.full) page.fill(view.full);
+    else if (key === 'n' && letters.on) page.regions?.next(event.shiftKey ? -1 : 1);
     else if (key.length === 1 && letters.on && layerKeys[key]) view.toggle(layerKeys[key]);
     else if (key.length === 1 && (letters.on || !/[a-z]/.test(key)) && actions[key] && key !== ' ') actions[key](pane);
     else if (key === ' ' && onCanvas) { /* with the mouse: pans; the page doesn't scroll */ } else return;

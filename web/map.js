@@ -12,8 +12,9 @@ const svg = (name, attributes = {}) => {
 const direction = { z: [0, 1], y: [-0.5, 0.32], x: [0.86, 0.16] };
 
 export class VolumeMap {
-  constructor(holder, view) {
-    Object.assign(this, { holder, view });
+  constructor(holder, page) {
+    const { view } = page;
+    Object.assign(this, { holder, page, view });
     this.root = svg('svg', { role: 'img', 'aria-label': text.mapOf });
     holder.append(this.root);
     new ResizeObserver(() => this.draw()).observe(holder);
@@ -58,6 +59,10 @@ export class VolumeMap {
       const share = (view.place[axis] + 0.5) / view.shape[axis];
       parts.push(this.polygon(this.face(axis, share), { class: 'plane', stroke: `var(--${name})`, fill: `var(--${name})` }));
     });
+    for (const region of this.page.regions?.list ?? []) {
+      const [x, y] = this.at(region.centre.map((at, i) => at / view.shape[i]));
+      parts.push(svg('circle', { cx: x.toFixed(1), cy: y.toFixed(1), r: 2.5, class: region.looked ? 'dot looked' : 'dot' }));
+    }
     // Faces turned to the reader take clicks: above (z 0), in front (y 1), to the right (x 1).
     [[0, 0], [1, 1], [2, 1]].forEach(([axis, at]) => {
       const face = this.polygon(this.face(axis, at), { class: 'face' });

@@ -41,6 +41,20 @@ function drawCross(pane) {
   context.globalAlpha = 1;
 }
 
+// The box of the region that is looked at, where the plane cuts it.
+function drawRegion(pane, region) {
+  const { context, view, ratio } = pane, r = right[pane.axis], d = down[pane.axis], at = view.place[pane.axis];
+  if (at < region.low[pane.axis] || at >= region.high[pane.axis]) return;
+  const x = Math.round(pane.across(region.low[r])) - 0.5, y = Math.round(pane.along(region.low[d])) - 0.5;
+  const width = Math.round(pane.across(region.high[r])) - x, height = Math.round(pane.along(region.high[d])) - y;
+  context.lineWidth = 3 * ratio;
+  context.strokeStyle = 'rgb(0 0 0 / 0.6)';
+  context.strokeRect(x, y, width, height);
+  context.lineWidth = 1.5 * ratio;
+  context.strokeStyle = '#fff';
+  context.strokeRect(x, y, width, height);
+}
+
 function drawScale(pane) {
   const { context, canvas, ratio } = pane;
   const bar = scaleBar(pane), width = Math.round(bar.pixels * ratio), height = Math.round(4 * ratio);
@@ -64,6 +78,8 @@ export function drawOver(pane) {
   context.lineWidth = Math.max(1, Math.round(ratio));
   context.strokeStyle = '#555c66';
   context.strokeRect(x0, y0, x1 - x0, y1 - y0);
+  const region = pane.page.regions?.current;
+  if (region) drawRegion(pane, region);
   if (view.cross) drawCross(pane);
   drawScale(pane);
 }

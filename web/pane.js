@@ -91,11 +91,18 @@ export class Pane {
     drawOver(this);
   }
 
+  // How much a tile of classes is enlarged before it is kept, so that outlines stay thin.
+  factorFor(layer, level) {
+    if (layer.kind !== 'classes') return 1;
+    const scale = this.pixels(right[this.axis]) * 2 ** level / this.ratio;
+    return Math.max(1, Math.min(4, 2 ** Math.floor(Math.log2(Math.max(1, scale)))));
+  }
+
   // Tiles of one layer at the level that fits the zoom; what isn't there yet, from the coarser ones.
   drawLayer(layer, slice) {
     const level = this.levelFor(layer), top = layer.levels - 1;
     const scale = this.pixels(right[this.axis]) * 2 ** level;
-    const factor = layer.kind === 'classes' ? Math.max(1, Math.min(4, 2 ** Math.floor(Math.log2(Math.max(1, scale / this.ratio))))) : 1;
+    const factor = this.factorFor(layer, level);
     this.context.imageSmoothingEnabled = scale < 1 || (layer.kind === 'classes' && layer.outline);
     this.context.imageSmoothingQuality = 'medium';
     if (top > level) this.forTiles(layer, top, (row, column) => this.tiles.find(layer, this.axis, top, slice >> top, row, column, 1, this.rank(layer, top, row, column) - 1e6));
@@ -106,13 +113,29 @@ export class Pane {
     });
   }
 
-  forTiles(layer, level, work) {
+  // What is likely to be seen next, once all that is seen is there: two slices either way, and one ring of tiles.
+  prefetch() {
+    if (this.canvas.width < 2 || this.canvas.clientWidth === 0) return;
+    for (const layer of this.view.stack) {
+      const own = this.view.place[this.axis] - layer.origin[this.axis], level = this.levelFor(layer);
+      if (!layer.visible || layer.opacity === 0 || own < 0 || own >= layer.shape[this.axis]) continue;
+      const factor = this.factorFor(layer, level);
+      const ask = (slice, margin, rank) => this.forTiles(layer, level, (row, column) => this.tiles.find(layer, this.axis, level, slice, row, column, factor, rank), margin);
+      for (const step of [1, -1, 2, -2]) {
+        const slice = (own >> level) + step;
+        if (slice >= 0 && slice < Math.ceil(layer.shape[this.axis] / 2 ** level)) ask(slice, 0, 1e6 + Math.abs(step) + (this.pointer ? 0 : 10));
+      }
+      ask(own >> level, 1, 1e6 + 5 + (this.pointer ? 0 : 10));
+    }
+  }
+
+  forTiles(layer, level, work, margin = 0) {
     const r = right[this.axis], d = down[this.axis], size = edge * 2 ** level;
     const [x0, y0] = [this.canvasStart(r, this.canvas.width) - layer.origin[r], this.canvasStart(d, this.canvas.height) - layer.origin[d]];
     const [x1, y1] = [x0 + this.canvas.width / this.pixels(r), y0 + this.canvas.height / this.pixels(d)];
     const lastColumn = Math.ceil(layer.shape[r] / size) - 1, lastRow = Math.ceil(layer.shape[d] / size) - 1;
-    for (let row = Math.max(0, Math.floor(y0 / size)); row <= Math.min(lastRow, Math.floor(y1 / size)); row++) {
-      for (let column = Math.max(0, Math.floor(x0 / size)); column <= Math.min(lastColumn, Math.floor(x1 / size)); column++) work(row, column);
+    for (let row = Math.max(0, Math.floor(y0 / size) - margin); row <= Math.min(lastRow, Math.floor(y1 / size) + margin); row++) {
+      for (let column = Math.max(0, Math.floor(x0 / size) - margin); column <= Math.min(lastColumn, Math.floor(x1 / size) + margin); column++) work(row, column);
     }
   }
 

@@ -58,7 +58,7 @@ function classRows(view, layer) {
 }
 
 // The colours of a map, with the ends of what it shows.
-function mapScale(view) {
+function mapScale(view, layer) {
   const strip = make('canvas', { className: 'scale', width: 256, height: 1, ariaHidden: 'true' });
   const context = strip.getContext('2d'), pixels = context.createImageData(256, 1);
   for (let i = 0; i < 256; i++) {
@@ -66,7 +66,7 @@ function mapScale(view) {
     pixels.data[4 * i + 3] = 255;
   }
   context.putImageData(pixels, 0, 0);
-  return make('div', { className: 'row ends' }, make('span', { className: 'soft' }, '0'), strip, make('span', { className: 'soft' }, '1'));
+  return make('div', { className: 'row ends' }, make('span', { className: 'soft' }, '0'), strip, make('span', { className: 'soft' }, String(layer.high)));
 }
 
 export function layerPanel(view) {
@@ -87,7 +87,7 @@ export function layerPanel(view) {
       part.append(row);
       updates.push(update);
     }
-    if (layer.kind === 'map') part.append(mapScale(view));
+    if (layer.kind === 'map') part.append(mapScale(view, layer));
     if (layer.kind === 'classes') {
       const { rows, update } = classRows(view, layer);
       part.append(...rows);

@@ -12,6 +12,7 @@ export class Tiles {
     this.taken = 0;
     this.wanted = new Map(); // key -> {job, rank}, of the frame at hand
     this.underWay = new Map();
+    this.later = new Map();  // key -> when it may be asked for again: not there yet, or failed
     this.number = 0;
     this.times = [];
     this.there = 1;
@@ -35,7 +36,7 @@ export class Tiles {
       this.kept.delete(key);
       this.kept.set(key, entry);
     }
-    if (entry?.look !== look && !this.underWay.has(key)) {
+    if (entry?.look !== look && !this.underWay.has(key) && !(this.later.get(key) > performance.now())) {
       const known = this.wanted.get(key);
       if (!known || known.rank > rank) this.wanted.set(key, { rank, layer, look, factor, key });
     }
@@ -43,7 +44,10 @@ export class Tiles {
   }
 
   // A frame begins: what nobody asks for again isn't wanted any more.
-  begin() { this.wanted.clear(); }
+  begin() {
+    this.wanted.clear();
+    if (this.later.size > 4096) this.later.clear();
+  }
 
   // And ends.
   ask() {
@@ -81,11 +85,12 @@ export class Tiles {
       this.times.push(performance.now() - item.since);
       if (this.times.length > 32) this.times.shift();
       this.there = 1;
+      this.later.delete(item.key);
     } else if (data.there !== undefined) {
       this.there = data.there;
-      item.layer.waitUntil = performance.now() + 500;
+      this.later.set(item.key, performance.now() + 500);
     } else {
-      this.failed = data;
+      this.later.set(item.key, performance.now() + 1800);
     }
     this.onArrival(data);
   }

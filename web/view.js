@@ -8,14 +8,15 @@ export const right = [2, 2, 0]; // and the one that runs to the right
 
 const defaults = { segmentation: [true, 100], label: [true, 100], uncertainty: [true, 70] };
 
-// Twice the window, in powers of two: dragging it stays inside what was fetched, and 256 steps never show.
+// About twice the window, in powers of the root of two: dragging it stays inside what was fetched, tiles of one window
+// serve the next, and more than a hundred of the 256 steps are left for what is seen.
 function rangeFor(layer) {
   const [low, high] = layer.window;
   const limits = { u8: [0, 255], i8: [-128, 127] }[layer.type];
   if (limits) return limits;
-  const width = 2 ** Math.ceil(Math.log2(2 * (high - low)));
-  const start = Math.floor((low - (width - (high - low)) / 2) / (width / 4)) * (width / 4);
-  return [start, start + width * 1.25];
+  const width = 2 ** (Math.ceil(2 * Math.log2(1.4 * (high - low))) / 2), step = width / 8;
+  const start = Math.floor(((low + high - width) / 2) / step) * step;
+  return [start, start + width + step];
 }
 
 export class View extends EventTarget {
@@ -37,8 +38,10 @@ export class View extends EventTarget {
     this.cross = true;
     this.map = state.map;
     this.layers = state.layers.map(layer => this.makeLayer(layer)); // by their numbers
-    const depth = { scan: 0, map: 1, classes: 2 };
-    this.stack = [...this.layers].sort((a, b) => depth[a.kind] - depth[b.kind]); // from the bottom: outlines are on top
+    // From the bottom: outlines are on top, and of maps the one that a run goes by.
+    const order = ['scan', 'probability', undefined, 'uncertainty', 'segmentation', 'label'];
+    const depth = layer => (order.includes(layer.id) ? order.indexOf(layer.id) : 2);
+    this.stack = [...this.layers].sort((a, b) => depth(a) - depth(b));
   }
 
   makeLayer(layer) {
@@ -98,7 +101,7 @@ export class View extends EventTarget {
     const width = layer.range[1] - layer.range[0], own = high - low;
     const outside = low < layer.range[0] || high > layer.range[1];
     // While dragging, nothing is asked for: what lies beyond the range is shown as its end.
-    if (done && (outside || own < width / 8) && layer.type !== 'u8' && layer.type !== 'i8') layer.range = rangeFor(layer);
+    if (done && (outside || own < width / 4) && layer.type !== 'u8' && layer.type !== 'i8') layer.range = rangeFor(layer);
     this.changed(layer);
   }
 

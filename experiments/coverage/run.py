@@ -9,7 +9,7 @@ held against that truth. Nothing that judges was used to fit anything.
     run.py --out build/coverage --scale tiny          seconds, to see that it runs
 
 Every prediction is a line of OUT/rows.csv, written when it is done, and a line that is there isn't made again; --seconds ends early, and the
-same command goes on. The tables come out as Markdown: one network, and three of them pooled (their samples together, their offsets averaged
+same command goes on. The tables come out as Markdown: one model, and three of them pooled (their samples together, their offsets averaged
 change by change); the whole interval, the samples' part of it alone, and the systematic part alone. Needs nothing but Python and the
 credence program.
 """
@@ -28,11 +28,13 @@ import threading
 import time
 
 LARGE = ["--norm", "levels", "--augment", "full", "--chunk", "48,96,96"]
-# What is trained, on scans of which shape, and how it is tried: samples, and phantoms of which shape.
+# What is trained, on scans of which shape, and how it is tried: samples, and phantoms of which shape; of an ensemble one training.
 SCALES = {
     "full": {"count": 50, "recipes": {
         "large": {"train": [*LARGE, "--batch", "2", "--max-steps", "1500"], "trained": "96,160,160", "tested": "96,128,128", "samples": 24},
-        "small": {"train": ["--preset", "small"], "trained": "96,160,160", "tested": "64,96,96", "samples": 16}}},
+        "small": {"train": ["--preset", "small"], "trained": "96,160,160", "tested": "64,96,96", "samples": 16},
+        "ensemble": {"train": [*LARGE, "--batch", "2", "--max-steps", "1500", "--members", "3"], "trained": "96,160,160",
+                     "tested": "96,128,128", "samples": 24, "trainings": 1}}},
     "cores": {"count": 10, "recipes": {
         "small": {"train": [], "trained": "64,128,128", "tested": "48,96,96", "samples": 16}}},
     "tiny": {"count": 2, "recipes": {
@@ -154,8 +156,8 @@ class Study:
                 done.result()
 
     def run(self):
-        seeds = range(1, self.options.trainings + 1)
         for recipe, options in self.recipes.items():
+            seeds = range(1, min(self.options.trainings, options.get("trainings", math.inf)) + 1)
             shape, tested = options["trained"], options["tested"]
             self.side_by_side(len(TRAINED), self.phantom, [(f, f"{f}-train-{shape}", shape, dict(TRAINED[f], seed=1)) for f in TRAINED])
             with concurrent.futures.ThreadPoolExecutor(self.options.makers) as makers:  # beside the trainings
@@ -246,7 +248,7 @@ def tables(study):
         rows = [row for row in study.rows if row["recipe"] == recipe]
         seeds = sorted({row["training"] for row in rows})
         print(f"\n### {recipe}: {' '.join(study.recipes[recipe]['train'])}\n")
-        print("| networks | interval | phantoms | rms error | slope | holds the truth | width / rms error | score |")
+        print("| models | interval | phantoms | rms error | slope | holds the truth | width / rms error | score |")
         print("|---|---|---|---|---|---|---|---|")
         cases = {(f, s): [single(r) for r in rows if (r["family"], r["training"]) == (f, s)] for f in TRAINED for s in seeds}
         together = {}
@@ -262,8 +264,8 @@ def tables(study):
                 if part == "interval90":
                     line(f"{family}, training {seed}", own, part)
             for family in TRAINED:
-                line(f"{family}, one network", [case for (f, _), own in cases.items() if f == family for case in own], part)
-            line("all, one network", [case for own in cases.values() for case in own], part)
+                line(f"{family}, one model", [case for (f, _), own in cases.items() if f == family for case in own], part)
+            line("all, one model", [case for own in cases.values() for case in own], part)
             for family in TRAINED:
                 line(f"{family}, {len(seeds)} pooled", together[family], part)
             line(f"all, {len(seeds)} pooled", [case for own in together.values() for case in own], part)

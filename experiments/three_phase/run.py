@@ -4,7 +4,7 @@
 Networks learn from the imperfect hand label of one phantom and segment others, whose truth is known exactly: one like it, and one with two thirds
 of its contrast. Two kinds of network, and for the Bayesian one the three priors, all trained equally long.
 
-    run.py --out build/three_phase                    two cores: about an hour with its three seeds
+    run.py --out build/three_phase                    two cores: five minutes a network, and there are twelve
     run.py --out build/three_phase --scale tiny       seconds, to see that it runs
     run.py --out build/three_phase --scale large --device cuda --jobs 4      test volumes of 256 x 512 x 512, a GPU: minutes
 
@@ -84,7 +84,7 @@ class Bench:
         begin = time.time()
         if not os.path.exists(model):
             self.run("train", "--scan", self.path("train", "scan.npy"), "--label", self.path("train", "label.npy"), "-o", model,
-                     *self.scale["train"], *NETWORKS[network], "--seed", str(seed), "--class-names", ",".join(NAMES), *self.device(), "-q",
+                     *self.scale["train"], *(["--max-steps", str(self.options.steps)] if self.options.steps else []), *NETWORKS[network], "--seed", str(seed), "--class-names", ",".join(NAMES), *self.device(), "-q",
                      *(["--resume"] if os.path.exists(model[:-3] + ".ckpt.h5") else []))
         return time.time() - begin
 
@@ -159,6 +159,7 @@ def main():
     parser.add_argument("--networks", type=int, default=len(NETWORKS), help="how many of the four, in their order")
     parser.add_argument("--jobs", type=int, default=1, help="networks side by side")
     parser.add_argument("--threads", type=int, default=0, help="of each; 0: the program's choice")
+    parser.add_argument("--steps", type=int, default=0, help="of every training; 0: the scale's")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=0, help="begin nothing new after that; 0: go on to the end")
     parser.add_argument("--credence", default="build/credence")

@@ -52,10 +52,16 @@ typedef struct crd_measure_options {
     char *axis;           /* "zyx": along which transport is computed */
     double tolerance;     /* of its solver */
     char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
+    bool rev;             /* blocks of 32, 64, 128 ... voxels: how much a piece of that size says, */
+    bool rev_transport;   /* of transport, too */
+    char *label;          /* a label volume that everything is held against, where it is labelled, */
+    crd_real_list ignore; /* which is where it has none of these values */
+
     int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
 
     bool resume;      /* go on with an unfinished measurement of a run */
     bool dry_run;     /* for the program: say what it would take */
+    char *plot;       /* a picture of the distributions */
     char *csv;        /* a file for the values; NULL: measure.csv in a run folder */
     char *max_memory; /* "4G" */
     int64_t threads;  /* 0: one per core */
@@ -95,7 +101,22 @@ typedef struct crd_property {
     char *note;           /* a sentence about what is odd, or NULL */
     crd_property_detail details[CRD_PROPERTY_DETAILS];
     int64_t detail_count;
+    bool labelled; /* what follows is known: all of it over the labelled voxels alone */
+    struct {
+        double value; /* of the label */
+        double segmentation, median, interval[2];
+        bool inside; /* the label lies in the interval */
+    } label;
 } crd_property;
+
+/* A density of the segmentation over blocks of one size. */
+typedef struct crd_rev_row {
+    char property[CRD_PROPERTY_NAME];
+    double phase;
+    int64_t voxels, blocks; /* along a block's edge; blocks that there are */
+    double mean, std, interval[2];
+    bool representative; /* the deviation is less than 5 % of the mean */
+} crd_rev_row;
 
 /* A distribution of one phase: bins between edges, or values at points. */
 typedef struct crd_distribution {
@@ -123,7 +144,10 @@ typedef struct crd_measurement {
     int64_t property_count;
     crd_distribution *distributions;
     int64_t distribution_count;
-    crd_text_list notes; /* sentences about the whole */
+    crd_rev_row *rev;
+    int64_t rev_count;
+    int64_t labelled_voxels; /* 0 without a label */
+    crd_text_list notes;     /* sentences about the whole */
     double seconds;
     int64_t memory_bytes; /* that were planned */
 } crd_measurement;

@@ -20,6 +20,7 @@
 #define CREDENCE_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "credence/monitor.h"
 #include "credence/settings.h"
@@ -35,6 +36,8 @@ typedef struct crd_view_options {
     char *input;        /* a scan, or a run folder of `predict` */
     char *run;          /* a run folder, where the input is its scan; or NULL */
     char *label;        /* a label of the scan; or NULL */
+    char *project;      /* folder of the user's own work; NULL: NAME.view in the current folder */
+    bool read_only;     /* nothing is kept there */
     int64_t port;       /* the first one that is tried */
     bool port_given;    /* only that one */
     char *socket;       /* path of a Unix socket in place of a port; or NULL */

@@ -25,6 +25,7 @@ crd_status crd_chords_begin(crd_chords *c, const crd_field *field, int threads)
     const int64_t *shape = field->window->shape;
     memset(c, 0, sizeof *c);
     c->field = field;
+    c->mine = field->used;
     CRD_PASS(crd_alloc(shape[1] * shape[2] * field->bits, sizeof *c->begun, what, &c->begun));
     CRD_PASS(crd_alloc(shape[1] * shape[2], sizeof *c->cut, what, &c->cut));
     for (int axis = 0; axis < 2; axis++) {
@@ -73,6 +74,7 @@ typedef struct step {
     const uint8_t *counted_before, *counted;
     int64_t at, length, width;
     int axis, bits;
+    uint64_t mine;
 } step;
 
 static void take_step(const step *s, uint16_t *begun, uint64_t *cut, crd_chord_room *room)
@@ -81,7 +83,7 @@ static void take_step(const step *s, uint16_t *begun, uint64_t *cut, crd_chord_r
     int64_t *cuts = room->cuts[s->axis];
     for (int64_t x = 0; x < s->width; x++) {
         const uint64_t old = s->at > 0 ? s->before[x] : 0, new = s->here != NULL ? s->here[x] : 0;
-        uint64_t changed = old ^ new;
+        const uint64_t changed = (old ^ new) & s->mine;
         if (changed == 0) continue;
         /* does the neighbour that a chord ends before, or begins behind, lie in the window? */
         const bool ends = s->here != NULL && (s->counted == NULL || s->counted[x] != 0);
@@ -129,7 +131,8 @@ static void along_y(void *context, int64_t item, int worker)
                         .length = w->shape[1],
                         .width = w->shape[2],
                         .axis = 1,
-                        .bits = f->bits};
+                        .bits = f->bits,
+                        .mine = t->c->mine};
         take_step(&s, room->begun, room->cut, room);
     }
 }
@@ -153,7 +156,8 @@ static void along_z(void *context, int64_t item, int worker)
                             .length = w->shape[0],
                             .width = w->shape[2],
                             .axis = 0,
-                            .bits = f->bits};
+                            .bits = f->bits,
+                            .mine = c->mine};
             take_step(&s, c->begun + y * w->shape[2] * f->bits, c->cut + y * w->shape[2], &c->rooms[worker]);
         }
     }

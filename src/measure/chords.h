@@ -7,6 +7,7 @@
 
 typedef struct crd_chords {
     const crd_field *field;
+    uint64_t mine;                /* realisations that are counted here */
     uint16_t *begun;              /* [y][x][realisation]: the slice in which the open chord along z begins */
     uint64_t *cut;                /* [y][x]: open chords that began at the window's edge */
     crd_chord_counts *chord[2];   /* along z and y, of each realisation */

@@ -335,6 +335,7 @@ static void do_realisation(void *context, int64_t item, int worker)
     const task *t = context;
     crd_component_state *s = &t->c->states[item];
     (void)worker;
+    if ((t->c->mine >> item & 1) == 0) return;
     for (int64_t z = t->first; z < t->end && s->status == CRD_OK; z++) {
         slice k = {.c = t->c, .s = s, .z = z, .index = z - t->first, .bit = (int)item};
         s->status = do_slice(&k);
@@ -362,7 +363,8 @@ crd_status crd_components_begin(crd_components *c, const crd_field *field, int n
     static const char what[] = "connected components";
     const int64_t *shape = field->window->shape;
     memset(c, 0, sizeof *c);
-    *c = (crd_components){.field = field, .neighbours = neighbours, .chords = chords, .most = most};
+    *c =
+        (crd_components){.field = field, .neighbours = neighbours, .chords = chords, .mine = field->used, .most = most};
     c->words = (shape[2] + 63) / 64;
     CRD_PASS(crd_alloc(field->bits * most * shape[1] * c->words, sizeof *c->rows, what, &c->rows));
     if (field->window->inside != NULL) {

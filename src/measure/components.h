@@ -30,6 +30,7 @@ typedef struct crd_components {
     const crd_field *field;
     int neighbours; /* 6 or 26 */
     bool chords;
+    uint64_t mine;                      /* realisations that are counted here; another process counts the others */
     int64_t words;                      /* of 64 voxels in a row */
     int64_t most;                       /* slices of a call */
     uint64_t *rows;                     /* [realisation][slice][y]: the rows' bits, one a voxel */

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/settings/row.h"
+#include "dist/agree.h"
 #include "measure/settings.h"
 #include "predict/settings_text.h"
 
@@ -52,6 +53,11 @@ static crd_status open_input(crd_measure_job *j)
         reading.from_start = from_start;
     }
     if (crd_given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
+    if (j->labelled) {
+        reading.label = options->label;
+        reading.ignore = options->ignore.items;
+        reading.ignore_count = options->ignore.count;
+    }
     reading.wanted = wanted.items;
     reading.wanted_count = wanted.count > 0 ? wanted.count : 0;
     CRD_TRY(crd_realisations_open(&reading, j->monitor, &j->realisations));
@@ -121,7 +127,9 @@ crd_pass_plan crd_job_first_plan(const crd_measure_job *j)
                           .neighbours = (int)j->options->connectivity,
                           .lags = j->lags,
                           .lag_count = j->lag_count,
-                          .memory_bytes = j->memory_bytes};
+                          .memory_bytes = j->memory_bytes,
+                          .process = crd_dist_rank(j->dist),
+                          .processes = crd_dist_size(j->dist)};
     if ((j->wanted & CRD_WANT_COMPONENTS) != 0) plan.counted |= CRD_COUNT_COMPONENTS;
     if ((j->wanted & CRD_WANT_CHORDS) != 0) plan.counted |= CRD_COUNT_CHORDS | CRD_COUNT_PAIRS;
     if ((j->wanted & CRD_WANT_S2) != 0) plan.counted |= CRD_COUNT_PAIRS;
@@ -139,6 +147,7 @@ crd_slow_plan crd_job_slow_plan(const crd_measure_job *j)
                            .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
                            .fast = crd_given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
                            .pool = j->pool,
+                           .dist = j->dist,
                            .journal = j->journal,
                            .monitor = j->monitor};
 }
@@ -150,8 +159,10 @@ crd_status crd_job_open(crd_measure_job *j)
     if (j->options->input.count < 1) {
         return crd_fail(CRD_ERR_ARGUMENT, "input: there is nothing to measure; give a run folder or a segmentation");
     }
+    int64_t threads;
     CRD_PASS(settle(j));
-    CRD_PASS(crd_pool_create((int)j->options->threads, &j->pool));
+    CRD_PASS(crd_dist_threads(j->dist, j->options->threads, &threads));
+    CRD_PASS(crd_pool_create((int)threads, &j->pool));
     return open_input(j);
 }
 

@@ -2,6 +2,7 @@
 #ifndef CRD_MEASURE_JOB_H
 #define CRD_MEASURE_JOB_H
 
+#include "dist/dist.h"
 #include "measure/pass.h"
 #include "measure/properties.h"
 #include "measure/slow.h"
@@ -10,6 +11,7 @@
 typedef struct crd_measure_job {
     const crd_measure_options *options;
     const crd_monitor *monitor;
+    crd_dist *dist; /* the processes that share the work */
     crd_pool *pool;
     crd_realisations *realisations;
     const crd_realisations_info *info;
@@ -20,6 +22,7 @@ typedef struct crd_measure_job {
     int64_t *lags;
     int64_t lag_count;
     int64_t memory_bytes;
+    bool labelled;        /* the label is measured with the rest, over labelled voxels alone */
     crd_journal *journal; /* of a run; NULL: there is none */
 } crd_measure_job;
 

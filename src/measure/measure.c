@@ -9,8 +9,11 @@
 #include "base/monitor.h"
 #include "base/settings/whole.h"
 #include "base/text.h"
+#include "dist/agree.h"
+#include "measure/curves.h"
 #include "measure/interfaces.h"
 #include "measure/job.h"
+#include "measure/rev.h"
 #include "measure/settings.h"
 #include "run/paths.h"
 
@@ -35,6 +38,29 @@ static crd_status check_window(const crd_measure_job *j, const crd_pass *pass)
                     (long long)j->info->shape[2]);
 }
 
+/* What all processes counted: whole numbers of 64 bits, so that the sum is the same for any number of them. */
+static crd_status add_up(crd_dist *dist, uint8_t *counts, int64_t bytes)
+{
+    crd_status status = CRD_OK;
+    const int64_t size = crd_dist_size(dist);
+    uint8_t *all = NULL;
+    if (size == 1) return CRD_OK;
+    CRD_TRY(crd_alloc(size * bytes, 1, "counts", &all));
+    CRD_TRY(crd_dist_gather(dist, counts, bytes, all));
+    for (int64_t i = 0; i < bytes && crd_dist_rank(dist) == 0; i += (int64_t)sizeof(int64_t)) {
+        int64_t sum = 0, own;
+        for (int64_t r = 0; r < size; r++) {
+            memcpy(&own, all + r * bytes + i, sizeof own);
+            sum += own;
+        }
+        memcpy(counts + i, &sum, sizeof sum);
+    }
+    CRD_TRY(crd_dist_broadcast(dist, counts, bytes));
+done:
+    crd_free(&all);
+    return status;
+}
+
 /* Counts, or takes what was counted before. */
 static crd_status count_all(const crd_measure_job *j, crd_pass *pass)
 {
@@ -44,13 +70,16 @@ static crd_status count_all(const crd_measure_job *j, crd_pass *pass)
     bool found;
     CRD_TRY(crd_alloc(bytes, 1, "counts", &counts));
     CRD_TRY(crd_journal_find(j->journal, "first", counts, bytes, &found));
-    if (found) {
-        crd_pass_counts_restore(pass, counts);
-        goto done;
+    CRD_TRY(crd_dist_broadcast(j->dist, &found, sizeof found)); /* as rank 0 sees it */
+    if (!found) {
+        CRD_TRY(crd_pass_run(pass, j->pool, j->monitor));
+        crd_pass_counts_save(pass, counts);
+        CRD_TRY(add_up(j->dist, counts, bytes));
+        if (crd_dist_rank(j->dist) == 0) CRD_TRY(crd_journal_keep(j->journal, "first", counts, bytes));
+    } else if (crd_dist_size(j->dist) > 1) {
+        CRD_TRY(crd_dist_broadcast(j->dist, counts, bytes));
     }
-    CRD_TRY(crd_pass_run(pass, j->pool, j->monitor));
-    crd_pass_counts_save(pass, counts);
-    CRD_TRY(crd_journal_keep(j->journal, "first", counts, bytes));
+    crd_pass_counts_restore(pass, counts);
 done:
     crd_free(&counts);
     return status;
@@ -91,6 +120,37 @@ static crd_status slow_passes(const crd_measure_job *j, crd_measurement *m)
     return CRD_OK;
 }
 
+/* ---- what else is asked for ---- */
+
+static crd_status find_representative(const crd_measure_job *j, crd_measurement *m)
+{
+    crd_slow_plan plan = crd_job_slow_plan(j);
+    if ((!j->options->rev && !j->options->rev_transport) || crd_dist_rank(j->dist) > 0) return CRD_OK;
+    CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
+    for (int64_t i = 0; i < j->phase_count; i++) {
+        plan.phase = j->phases[i];
+        CRD_PASS(crd_rev_add(&plan, j->options->rev_transport, m));
+    }
+    return CRD_OK;
+}
+
+/* Label, segmentation and realisations over the labelled voxels alone: a first pass of its own. */
+static crd_status compare_with_label(const crd_measure_job *j, crd_measurement *m)
+{
+    crd_status status = CRD_OK;
+    crd_measurement *labelled = NULL;
+    crd_measure_job own = {.options = j->options, .monitor = j->monitor, .dist = j->dist, .labelled = true};
+    if (!crd_given(j->options->label)) return CRD_OK;
+    CRD_TRY(crd_job_open(&own));
+    CRD_TRY(crd_measurement_create(own.info, own.percent, &labelled));
+    CRD_TRY(first_pass(&own, labelled));
+    CRD_TRY(crd_measurement_add_label(m, labelled));
+done:
+    crd_measurement_free(&labelled);
+    crd_job_close(&own);
+    return status;
+}
+
 /* ---- what is odd ---- */
 
 static crd_status add_notes(const crd_measure_job *j, crd_measurement *m)
@@ -111,7 +171,8 @@ static crd_status add_notes(const crd_measure_job *j, crd_measurement *m)
         CRD_PASS(crd_measurement_note(m, "%lld realisations are few for the percentiles %g and %g",
                                       (long long)j->info->samples, m->percent[0], m->percent[1]));
     }
-    for (int64_t i = 0; i < m->notes.count; i++) crd_warn(j->monitor, "%s", m->notes.items[i]);
+    for (int64_t i = 0; i < m->notes.count && crd_dist_rank(j->dist) == 0; i++)
+        crd_warn(j->monitor, "%s", m->notes.items[i]);
     return CRD_OK;
 }
 
@@ -130,7 +191,11 @@ static crd_status open_journal(crd_measure_job *j)
     CRD_TRY(crd_realisations_fingerprint(j->realisations, &files));
     crd_text_print(&text, "%s\n%s", settings, files);
     CRD_TRY(crd_text_finish(&text, &key));
-    CRD_TRY(crd_journal_open(j->info->name, key, j->options->resume, j->monitor, &j->journal));
+    /* rank 0 clears what isn't wanted before the others look */
+    const bool first = crd_dist_rank(j->dist) == 0;
+    if (first) CRD_TRY(crd_journal_open(j->info->name, key, j->options->resume, j->monitor, &j->journal));
+    CRD_TRY(crd_dist_barrier(j->dist));
+    if (!first) CRD_TRY(crd_journal_open(j->info->name, key, true, NULL, &j->journal));
 done:
     crd_settings_free_text(&settings);
     crd_free(&files);
@@ -156,6 +221,7 @@ static crd_status write_files(const crd_measure_job *j, const crd_measurement *m
     crd_status status = CRD_OK;
     char *json = NULL, *csv = NULL;
     const bool file = crd_given(j->options->csv);
+    if (crd_given(j->options->plot)) CRD_PASS(crd_measurement_picture(m, j->options->plot));
     if (!j->info->run && !file) return CRD_OK;
     CRD_TRY(crd_measurement_to_csv(m, &csv));
     if (file) CRD_TRY(crd_write_file(j->options->csv, csv, strlen(csv)));
@@ -174,11 +240,17 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
 {
     crd_status status = CRD_OK;
     crd_measurement *m = NULL;
-    crd_measure_job j = {.options = options, .monitor = monitor};
+    crd_measure_job j = {.options = options, .dist = crd_dist_current()};
+    j.monitor = crd_dist_watch(j.dist, monitor);
     const double start = crd_seconds();
     if (out != NULL) *out = NULL;
+    CRD_TRY(crd_dist_agree_options(j.dist, &crd_measure_settings, options));
     CRD_TRY(crd_job_open(&j));
     if (crd_given(options->csv)) CRD_TRY(crd_check_target(options->csv));
+    if (crd_given(options->plot)) CRD_TRY(crd_check_target(options->plot));
+    if (crd_given(options->plot) && !crd_png_possible()) {
+        CRD_FAIL(CRD_ERR_UNSUPPORTED, "plot: this build has no libpng, so it can't draw");
+    }
     CRD_TRY(crd_measurement_create(j.info, j.percent, &m));
     CRD_TRY(crd_alloc(j.phase_count, sizeof *m->phases, "the phases", &m->phases));
     m->phase_count = j.phase_count;
@@ -186,15 +258,22 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
     CRD_TRY(open_journal(&j));
     CRD_TRY(first_pass(&j, m));
     CRD_TRY(slow_passes(&j, m));
+    CRD_TRY(find_representative(&j, m));
+    CRD_TRY(compare_with_label(&j, m));
     CRD_TRY(add_notes(&j, m));
     m->seconds = crd_seconds() - start;
-    CRD_TRY(write_files(&j, m));
-    CRD_TRY(crd_journal_finish(j.journal));
+    if (crd_dist_rank(j.dist) == 0) {
+        CRD_TRY(write_files(&j, m));
+        CRD_TRY(crd_journal_finish(j.journal));
+    }
+    CRD_TRY(crd_dist_barrier(j.dist)); /* nobody has succeeded before all have */
     if (out != NULL) {
         *out = m;
         m = NULL;
     }
 done:
+    if (status != CRD_OK) crd_dist_fail(j.dist);
+    (void)crd_dist_watch(j.dist, NULL);
     crd_measurement_free(&m);
     crd_job_close(&j);
     return status;

@@ -56,6 +56,19 @@ static void add_property(crd_text *text, const crd_measurement *m, const crd_pro
     add_reals(text, p->bounds, 2);
     crd_text_add(text, ", \"note\": ");
     crd_text_json(text, p->note);
+    crd_text_add(text, ", \"label\": ");
+    if (p->labelled) {
+        crd_text_add(text, "{\"value\": ");
+        crd_text_real(text, p->label.value);
+        add_key_real(text, "segmentation", p->label.segmentation);
+        add_key_real(text, "median", p->label.median);
+        crd_text_add(text, ", \"interval\": ");
+        add_reals(text, p->label.interval, 2);
+        add_key_real(text, "difference", p->label.median - p->label.value);
+        crd_text_print(text, ", \"inside\": %s}", p->label.inside ? "true" : "false");
+    } else {
+        crd_text_add(text, "null");
+    }
     for (int64_t i = 0; i < p->detail_count; i++) {
         const crd_property_detail *d = &p->details[i];
         crd_text_print(text, ", \"%s\": {\"segmentation\": ", d->name);
@@ -93,6 +106,18 @@ static void add_distribution(crd_text *text, const crd_measurement *m, const crd
     crd_text_add(text, "}");
 }
 
+static void add_rev(crd_text *text, const crd_rev_row *row)
+{
+    crd_text_print(text, "    {\"property\": \"%s\", \"phase\": ", row->property);
+    crd_text_real(text, row->phase);
+    crd_text_print(text, ", \"voxels\": %lld, \"blocks\": %lld", (long long)row->voxels, (long long)row->blocks);
+    add_key_real(text, "mean", row->mean);
+    add_key_real(text, "std", row->std);
+    crd_text_add(text, ", \"interval\": ");
+    add_reals(text, row->interval, 2);
+    crd_text_print(text, ", \"representative\": %s}", row->representative ? "true" : "false");
+}
+
 crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
 {
     crd_text text = {0};
@@ -113,6 +138,9 @@ crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
     }
     crd_text_print(&text, ",\n  \"samples\": %lld,\n  \"first_sample\": %lld,\n  \"window_voxels\": %lld,\n",
                    (long long)m->samples, (long long)m->first_sample, (long long)m->window_voxels);
+    if (m->labelled_voxels > 0) {
+        crd_text_print(&text, "  \"labelled_voxels\": %lld,\n", (long long)m->labelled_voxels);
+    }
     crd_text_add(&text, "  \"properties\": [");
     for (int64_t i = 0; i < m->property_count; i++) {
         crd_text_add(&text, i > 0 ? ",\n" : "\n");
@@ -123,7 +151,12 @@ crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
         crd_text_add(&text, i > 0 ? ",\n" : "\n");
         add_distribution(&text, m, &m->distributions[i]);
     }
-    crd_text_add(&text, "\n  },\n  \"notes\": [");
+    crd_text_add(&text, "\n  },\n  \"rev\": [");
+    for (int64_t i = 0; i < m->rev_count; i++) {
+        crd_text_add(&text, i > 0 ? ",\n" : "\n");
+        add_rev(&text, &m->rev[i]);
+    }
+    crd_text_add(&text, "],\n  \"notes\": [");
     for (int64_t i = 0; i < m->notes.count; i++) {
         if (i > 0) crd_text_add(&text, ", ");
         crd_text_json(&text, m->notes.items[i]);

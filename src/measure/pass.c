@@ -78,6 +78,18 @@ done:
     return status;
 }
 
+/* Those of the slices that are this process's. */
+static bool own_slices(const crd_pass *pass, int64_t *first, int64_t *end)
+{
+    const int64_t depth = pass->window.shape[0], parts = pass->plan.processes, part = pass->plan.process;
+    if (parts > 1) {
+        const int64_t from = depth * part / parts, to = depth * (part + 1) / parts;
+        *first = *first > from ? *first : from;
+        *end = *end < to ? *end : to;
+    }
+    return *first < *end;
+}
+
 static void count_sets(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
                        const uint8_t *inside, uint64_t *bits[2])
 {
@@ -96,7 +108,8 @@ static void count_sets(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices
             first = false;
         }
         for (int64_t k = 0; k < slices; k++) crd_field_put(&set->field, z + k, bits[0] + k * slice);
-        crd_cells_slices(&set->cells, pool, z, z + slices);
+        int64_t from = z, to = z + slices;
+        if (own_slices(pass, &from, &to)) crd_cells_slices(&set->cells, pool, from, to);
     }
 }
 
@@ -175,6 +188,13 @@ static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)
                                       (plan->counted & CRD_COUNT_CHORDS) != 0, pass->slices));
     }
     if ((plan->counted & CRD_COUNT_CHORDS) != 0) CRD_PASS(crd_chords_begin(&part->chords, &part->field, threads));
+    if (plan->processes > 1) {
+        uint64_t mine = 0;
+        for (int bit = 0; bit < bits_of(info, part->word); bit++) {
+            mine |= (uint64_t)(bit % plan->processes == plan->process) << bit;
+        }
+        part->components.mine = part->chords.mine = mine;
+    }
     if ((plan->counted & CRD_COUNT_PAIRS) != 0) {
         CRD_PASS(crd_twopoint_begin(&part->pairs, &part->field, plan->lags, plan->lag_count, threads));
     }
@@ -243,8 +263,11 @@ void crd_pass_end(crd_pass *pass)
 static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool, int64_t first, int64_t end)
 {
     const unsigned counted = pass->plan.counted;
-    crd_cells_slices(&part->cells, pool, first, end);
-    if ((counted & CRD_COUNT_PAIRS) != 0) crd_twopoint_slices(&part->pairs, pool, first, end);
+    int64_t from = first, to = end;
+    if (own_slices(pass, &from, &to)) {
+        crd_cells_slices(&part->cells, pool, from, to);
+        if ((counted & CRD_COUNT_PAIRS) != 0) crd_twopoint_slices(&part->pairs, pool, from, to);
+    }
     if ((counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0) {
         CRD_PASS(crd_components_slices(&part->components, pool, first, end));
     }
@@ -259,9 +282,9 @@ static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_
     const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
     for (int64_t k = 0; k < slices && inside != NULL; k++) {
         crd_frame_put(&pass->window, z + k, inside + k * slice);
-        for (int64_t i = 0; i < slice; i++) pass->voxels += inside[k * slice + i];
+        for (int64_t i = 0; i < slice && pass->plan.process == 0; i++) pass->voxels += inside[k * slice + i];
     }
-    if (inside == NULL) pass->voxels += voxels;
+    if (inside == NULL && pass->plan.process == 0) pass->voxels += voxels;
     for (int64_t i = 0; i < pass->part_count; i++) {
         crd_pass_part *part = &pass->parts[i];
         crd_realisations_phase(info, pass->plan.phases[part->phase], part->word, words, inside, voxels, bits[0]);

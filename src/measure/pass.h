@@ -32,6 +32,9 @@ typedef struct crd_pass_plan {
     int64_t blocks[3];    /* of the segmentation, for the size error; 0, 0, 0: none */
     int64_t memory_bytes; /* that may be used */
     int64_t most_slices;  /* at once; 0: as many as there is memory for */
+    /* Of several processes: all read all slices; this one counts cells and pairs of its part of them, and components
+     * and chords of every `processes`-th realisation. What all of them count adds up. */
+    int process, processes; /* 0, 0: one alone */
 } crd_pass_plan;
 
 /* One phase of up to 64 realisations. */

@@ -57,7 +57,7 @@ crd_status crd_measure_plan_make(const crd_measure_options *options, const crd_m
     crd_measure_options whole;
     memset(out, 0, sizeof *out);
     CRD_PASS(crd_settings_whole(&crd_measure_settings, options, &whole));
-    crd_measure_job j = {.options = &whole, .monitor = monitor};
+    crd_measure_job j = {.options = &whole, .dist = crd_dist_current(), .monitor = monitor};
     CRD_TRY(crd_job_open(&j));
     memcpy(out->shape, j.info->shape, sizeof out->shape);
     out->samples = j.info->samples;

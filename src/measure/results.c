@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/widen.h"
 
 static int by_size(const void *a, const void *b)
@@ -118,6 +119,7 @@ void crd_measurement_free(crd_measurement **measurement)
     crd_free(&m->notes.items);
     crd_free(&m->properties);
     crd_free(&m->distributions);
+    crd_free(&m->rev);
     crd_free(&m->phases);
     crd_free(&m->source);
     crd_free(measurement);
@@ -172,6 +174,7 @@ crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *
     p->bounds[0] = value_at(plan->bits, info->lower);
     p->bounds[1] = value_at(plan->bits, info->upper);
     p->size_error = plan->size_error;
+    p->label.value = value_at(plan->bits, info->label);
     CRD_PASS(crd_strdup(plan->note, &p->note));
     CRD_PASS(copy_list(plan->bits, info->samples, &p->values));
     CRD_PASS(crd_summarise(plan->bits, info->samples, m->percent, &summary));
@@ -223,9 +226,42 @@ done:
     return status;
 }
 
+crd_status crd_measurement_add_rev(crd_measurement *m, const crd_rev_row *row)
+{
+    CRD_PASS(lengthen(&m->rev, m->rev_count, sizeof *m->rev));
+    m->rev[m->rev_count++] = *row;
+    return CRD_OK;
+}
+
+crd_status crd_measurement_add_label(crd_measurement *m, const crd_measurement *labelled)
+{
+    crd_text outside = {0};
+    char *names = NULL;
+    m->labelled_voxels = labelled->window_voxels;
+    for (int64_t i = 0; i < m->property_count; i++) {
+        crd_property *p = &m->properties[i];
+        const crd_property *own = crd_measurement_find(labelled, p->name, p->phase);
+        if (own == NULL || isnan(own->label.value)) continue;
+        p->labelled = true;
+        p->label.value = own->label.value;
+        p->label.segmentation = own->segmentation;
+        p->label.median = own->median;
+        memcpy(p->label.interval, own->interval, sizeof p->label.interval);
+        p->label.inside = own->interval[0] <= own->label.value && own->label.value <= own->interval[1];
+        if (p->label.inside || m->samples < 2) continue;
+        crd_text_print(&outside, "%s%s", outside.length > 0 ? ", " : "", p->name);
+    }
+    const bool some = outside.length > 0;
+    CRD_PASS(crd_text_finish(&outside, &names));
+    const crd_status status =
+        some ? crd_measurement_note(m, "the label lies outside the interval of: %s", names) : CRD_OK;
+    crd_free(&names);
+    return status;
+}
+
 crd_status crd_measurement_note(crd_measurement *m, const char *format, ...)
 {
-    char text[512];
+    char text[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

@@ -49,6 +49,11 @@ typedef struct crd_distribution_plan {
 crd_status crd_measurement_add_distribution(crd_measurement *m, const crd_realisations_info *info,
                                             const crd_distribution_plan *plan);
 
+crd_status crd_measurement_add_rev(crd_measurement *m, const crd_rev_row *row);
+
+/* Takes over what `labelled`, of the labelled voxels alone, says of the same properties. */
+crd_status crd_measurement_add_label(crd_measurement *m, const crd_measurement *labelled);
+
 crd_status crd_measurement_note(crd_measurement *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

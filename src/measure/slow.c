@@ -86,17 +86,51 @@ done:
     return status;
 }
 
+/* ---- several processes ---- */
+
+bool crd_slow_mine(const crd_slow_plan *plan, int64_t turn)
+{
+    return plan->dist == NULL || turn % crd_dist_size(plan->dist) == crd_dist_rank(plan->dist);
+}
+
+crd_status crd_slow_share(const crd_slow_plan *plan, double *values, int64_t count, const int64_t *turns)
+{
+    crd_status status = CRD_OK;
+    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int64_t all = info->bits * count;
+    double *theirs = NULL;
+    if (plan->dist == NULL || crd_dist_size(plan->dist) == 1) return CRD_OK;
+    const int64_t size = crd_dist_size(plan->dist);
+    CRD_TRY(crd_alloc(all * size, sizeof *theirs, "values", &theirs));
+    CRD_TRY(crd_dist_share(plan->dist, values, all * (int64_t)sizeof *values, theirs));
+    for (int64_t bit = 0; bit < info->bits; bit++) {
+        if (turns[bit] < 0) continue;
+        memcpy(values + bit * count, theirs + turns[bit] % size * all + bit * count, (size_t)count * sizeof *values);
+    }
+done:
+    crd_free(&theirs);
+    return status;
+}
+
 static crd_status compute(const crd_slow_plan *plan, const crd_realisations_info *info, const crd_measurement *m,
                           thicknesses *out)
 {
-    int64_t done = 0;
+    crd_status status = CRD_OK;
+    int64_t turn = 0, *turns = NULL;
     const int64_t total = plan->samples + (info->segmentation >= 0);
+    CRD_TRY(crd_alloc(info->bits, sizeof *turns, "turns", &turns));
     for (int64_t bit = 0; bit < info->bits; bit++) {
-        if (bit >= plan->samples && bit != info->segmentation) continue;
-        CRD_PASS(crd_advance(plan->monitor, "local thickness", "realisations", done++, total, ""));
-        CRD_PASS(one_realisation(plan, bit, m, out));
+        turns[bit] = bit >= plan->samples && bit != info->segmentation ? -1 : turn++;
+        if (turns[bit] < 0 || !crd_slow_mine(plan, turns[bit])) continue;
+        CRD_TRY(crd_advance(plan->monitor, "local thickness", "realisations", turns[bit], total, ""));
+        CRD_TRY(one_realisation(plan, bit, m, out));
     }
-    return crd_advance(plan->monitor, "local thickness", "realisations", total, total, "");
+    for (int i = 0; i < FIGURES; i++) CRD_TRY(crd_slow_share(plan, out->figures[i], 1, turns));
+    CRD_TRY(crd_slow_share(plan, out->shares, out->bins, turns));
+    CRD_TRY(crd_advance(plan->monitor, "local thickness", "realisations", total, total, ""));
+done:
+    crd_free(&turns);
+    return status;
 }
 
 static crd_status add_all(const crd_slow_plan *plan, const crd_realisations_info *info, const thicknesses *t,

@@ -2,6 +2,7 @@
 #ifndef CRD_MEASURE_SLOW_H
 #define CRD_MEASURE_SLOW_H
 
+#include "dist/dist.h"
 #include "measure/journal.h"
 #include "measure/results.h"
 
@@ -14,6 +15,7 @@ typedef struct crd_slow_plan {
     double tolerance; /* of its solver */
     bool fast;        /* on cells of 2x2x2 voxels although voxels would fit */
     crd_pool *pool;
+    crd_dist *dist;             /* processes that share the realisations; NULL: one alone */
     const crd_journal *journal; /* of what is finished; NULL: none */
     const crd_monitor *monitor;
 } crd_slow_plan;
@@ -23,6 +25,11 @@ crd_status crd_slow_thickness(const crd_slow_plan *plan, crd_measurement *m);
 /* Effective diffusivity, tortuosity factor, formation factor along the axes. Where voxels don't fit into memory cells
  * of 2x2x2 are taken, and corrected by windows of voxels. */
 crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m);
+
+/* Is the realisation of that turn computed here? And, when all are, `count` numbers of every bit, of which each was
+ * computed where its turn was: all processes have all of them then. `turns` has the turn of a bit; -1: nobody's. */
+bool crd_slow_mine(const crd_slow_plan *plan, int64_t turn);
+crd_status crd_slow_share(const crd_slow_plan *plan, double *values, int64_t count, const int64_t *turns);
 
 /* Bytes that local thickness takes, as far as they are known beforehand. */
 int64_t crd_slow_thickness_bytes(const crd_realisations_info *info, int64_t memory_bytes);

@@ -59,7 +59,7 @@ done:
 /* The ratio that corrects what coarse cells say. */
 static crd_status find_ratio(const crd_laplace *problem, transports *t, double coarse, double *ratio)
 {
-    crd_transport exact;
+    crd_conduction exact;
     if (t->method == BY_SEGMENTATION && t->ratio > 0.0) {
         *ratio = t->ratio;
         return CRD_OK;
@@ -76,7 +76,7 @@ static crd_status find_ratio(const crd_laplace *problem, transports *t, double c
 }
 
 static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int axis, const double spacing[3],
-                        transports *all, crd_transport *out, double *ratio)
+                        transports *all, crd_conduction *out, double *ratio)
 {
     crd_laplace problem = {.bitmap = bitmap,
                            .spacing = {spacing[0], spacing[1], spacing[2]},
@@ -96,7 +96,7 @@ static crd_status compute(const crd_slow_plan *plan, int64_t bit, int axis, cons
 {
     crd_status status = CRD_OK;
     crd_bitmap bitmap = {0};
-    crd_transport t;
+    crd_conduction t;
     double ratio;
     CRD_TRY(read_part(plan, bit, out, &bitmap));
     CRD_TRY(solve(plan, &bitmap, axis, m->spacing, out, &t, &ratio));
@@ -242,15 +242,23 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     const int64_t total = plan->samples + (info->segmentation >= 0);
     transports t = *how;
+    int64_t *turns = NULL;
+    CRD_TRY(crd_alloc(info->bits, sizeof *turns, "turns", &turns));
+    for (int64_t b = 0; b < info->bits; b++) turns[b] = -1;
     for (int k = 0; k < FIGURES; k++) {
         CRD_TRY(crd_alloc(info->bits, sizeof(double), "values", &t.figures[k]));
         for (int64_t b = 0; b < info->bits; b++) t.figures[k][b] = (double)NAN;
     }
     for (int64_t turn = 0; turn < total; turn++) {
         const int64_t bit = bit_of_turn(info, turn);
+        const bool all = turn == 0 && how->method == BY_SEGMENTATION; /* everybody needs its ratio */
+        turns[bit] = turn;
+        if (!all && !crd_slow_mine(plan, turn)) continue;
         CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", turn, total, ""));
         CRD_TRY(one_realisation(plan, bit, axis, m, &t));
-        if (bit >= plan->samples) continue;
+    }
+    for (int k = 0; k < FIGURES; k++) CRD_TRY(crd_slow_share(plan, t.figures[k], 1, turns));
+    for (int64_t bit = 0; bit < plan->samples; bit++) {
         t.computed++;
         t.joined += t.figures[RELATIVE][bit] > 0.0;
         t.unfinished += t.figures[CONVERGED][bit] == 0.0;
@@ -259,6 +267,7 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
     CRD_TRY(add_axis(plan, axis, &t, m));
 done:
     for (int k = 0; k < FIGURES; k++) crd_free(&t.figures[k]);
+    crd_free(&turns);
     return status;
 }
 

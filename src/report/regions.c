@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "report/reported_run.h"
+#include "report/regions.h"
 
 enum { REACH = 8 }; /* blocks from the highest one, at most */
 
@@ -83,18 +83,18 @@ static void grow(const search *s, int64_t seed, crd_region *region)
     region->mean = weights[3] / (double)region->voxels;
 }
 
-crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
-                            crd_survey *survey)
+crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3], int most,
+                            crd_region *regions, int *found)
 {
     crd_status status = CRD_OK;
     const int64_t count = cells[0] * cells[1] * cells[2];
     search s = {.means = means, .cells = cells, .shape = shape, .block = block};
     CRD_TRY(crd_alloc(count, 1, "the regions", &s.taken));
     CRD_TRY(crd_alloc(count, sizeof *s.queue, "the regions", &s.queue));
-    while (survey->region_count < CRD_REGIONS) {
+    for (*found = 0; *found < most; ++*found) {
         const int64_t seed = highest(&s, count);
         if (seed < 0) break;
-        grow(&s, seed, &survey->regions[survey->region_count++]);
+        grow(&s, seed, &regions[*found]);
     }
 done:
     crd_free(&s.taken);

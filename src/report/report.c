@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/settings/whole.h"
 #include "draw/picture.h"
+#include "report/measured.h"
 #include "report/page.h"
 
 /* "out/report.html" -> "out/report_pictures", made if need be, and "out" with it. */
@@ -62,6 +63,7 @@ static crd_status write_page(const crd_report_options *options, const char *fold
         crd_text_add(&page, "</section>");
     }
     crd_text_add(&page, "</div>");
+    CRD_TRY(crd_page_measured(&page, runs, count));
     crd_page_manifest(&page, runs, count);
     crd_page_end(&page);
     CRD_TRY(crd_text_finish(&page, &html));

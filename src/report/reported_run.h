@@ -6,16 +6,10 @@
 #include "credence/model.h"
 #include "credence/report.h"
 #include "credence/validate.h"
+#include "report/regions.h"
 #include "run/read.h"
 
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
-
-/* A place where the map is high. */
-typedef struct crd_region {
-    int64_t centre[3], low[3], high[3]; /* voxels; `high` is the first beyond */
-    int64_t voxels;
-    double mean; /* uncertainty */
-} crd_region;
 
 typedef struct crd_survey {
     double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
@@ -62,8 +56,5 @@ int crd_reported_class(const crd_reported_run *run, float value);
 
 crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor);
 void crd_survey_free(crd_survey *survey);
-/* Finds the regions from means over blocks of edge `block`, `cells` of them along each axis. */
-crd_status crd_regions_find(const float *means, const int64_t cells[3], int64_t block, const int64_t shape[3],
-                            crd_survey *survey);
 
 #endif

@@ -142,7 +142,7 @@ static crd_status finish(work *w)
         }
         w->means[i] = (float)(w->sums[i] / size);
     }
-    return crd_regions_find(w->means, w->cells, w->block, shape, survey);
+    return crd_regions_find(w->means, w->cells, w->block, shape, CRD_REGIONS, survey->regions, &survey->region_count);
 }
 
 crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor)

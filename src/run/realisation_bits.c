@@ -41,6 +41,33 @@ static crd_box moved(const crd_realisations *r, const crd_box *box)
     return there;
 }
 
+/* The phases of a box of a realisation that has a volume for each class: those of the largest value, of equal ones the
+ * first. */
+static crd_status read_largest(const crd_realisation_source *source, const crd_box *there, int64_t count, void *room,
+                               const uint8_t **out)
+{
+    float *const largest = room, *const values = largest + count;
+    uint8_t *const phases = (uint8_t *)(values + count);
+    memset(phases, 0, (size_t)count);
+    CRD_PASS(crd_volume_read(source->volume, there, CRD_F32, largest));
+    for (int64_t k = 1; k < source->classes; k++) {
+        CRD_PASS(crd_volume_read(source[k].volume, there, CRD_F32, values));
+        for (int64_t i = 0; i < count; i++) {
+            const bool more = values[i] > largest[i];
+            phases[i] = more ? (uint8_t)k : phases[i];
+            largest[i] = more ? values[i] : largest[i];
+        }
+    }
+    *out = phases;
+    return CRD_OK;
+}
+
+/* Values that read_phases needs room for. */
+static int64_t room_values(const crd_realisations *r, int64_t voxels)
+{
+    return r->source_count > 0 && r->sources[0].classes > 0 ? 2 * voxels : voxels;
+}
+
 /* The phases of a box of a volume of one realisation. They lie at the end of the room in the volume's own type, or as
  * doubles, and at its beginning afterwards. */
 static crd_status read_phases(const crd_realisations *r, const crd_realisation_source *source, const crd_box *box,
@@ -49,6 +76,7 @@ static crd_status read_phases(const crd_realisations *r, const crd_realisation_s
     const crd_box there = moved(r, box);
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     uint8_t *phases = room;
+    if (source->classes > 0) return read_largest(source, &there, count, room, out);
     *out = phases;
     if (crd_volume_describe(source->volume)->type == CRD_U8) {
         CRD_PASS(crd_volume_read(source->volume, &there, CRD_U8, phases));
@@ -107,7 +135,7 @@ static crd_status read_byte(const reading *read, int64_t item, void *room)
     const crd_realisations_info *info = &r->info;
     for (int64_t s = 0; s < r->source_count; s++) {
         const crd_realisation_source *source = &r->sources[s];
-        if (source->packed || source->bit / BYTE != item) continue;
+        if (source->packed || source->count == 0 || source->bit / BYTE != item) continue;
         for (int64_t y = 0; y < info->shape[1];) {
             const int64_t end = band_end(r, y, read->rows);
             /* a slice, or a depth of blocks, at once */
@@ -265,18 +293,42 @@ crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z,
     CRD_TRY(crd_alloc(threads, sizeof *read.rooms, "reading realisations", &read.rooms));
     for (int t = 0; t < threads; t++) {
         const int64_t rows = read.rows < info->shape[1] ? read.rows : info->shape[1];
-        CRD_TRY(crd_alloc(deep * rows * info->shape[2], sizeof **read.rooms, "reading realisations", &read.rooms[t]));
+        CRD_TRY(crd_alloc(room_values(r, deep * rows * info->shape[2]), sizeof **read.rooms, "reading realisations",
+                          &read.rooms[t]));
     }
     CRD_TRY(read_all(&read, pool));
-    if (r->mask != NULL && inside != NULL) {
+    if (info->masked && inside != NULL) {
         const crd_box box = {{r->mask_origin[0] + z, r->mask_origin[1], r->mask_origin[2]},
                              {slices, info->shape[1], info->shape[2]}};
-        CRD_TRY(crd_volume_read(r->mask, &box, CRD_U8, inside));
+        memset(inside, 1, (size_t)read.voxels);
+        if (r->mask != NULL) CRD_TRY(crd_volume_read(r->mask, &box, CRD_U8, inside));
+        CRD_TRY(crd_realisations_clear_unlabelled(r, &(crd_box){{z, 0, 0}, {slices, info->shape[1], info->shape[2]}},
+                                                  inside));
         crd_pool_run(pool, info->planes * info->words * slices, clear_outside, &read);
     }
 done:
     for (int t = 0; read.rooms != NULL && t < threads; t++) crd_free(&read.rooms[t]);
     crd_free(&read.rooms);
+    return status;
+}
+
+crd_status crd_realisations_clear_unlabelled(const crd_realisations *r, const crd_box *box, uint8_t *inside)
+{
+    crd_status status = CRD_OK;
+    double *values = NULL;
+    const int64_t slice = box->size[1] * box->size[2];
+    if (r->label == NULL) return CRD_OK;
+    CRD_TRY(crd_alloc(slice, sizeof *values, "a slice of the label", &values));
+    for (int64_t z = 0; z < box->size[0]; z++) {
+        const crd_box one = {{box->origin[0] + z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
+        const crd_box there = moved(r, &one);
+        CRD_TRY(crd_volume_read(r->label, &there, CRD_F64, values));
+        for (int64_t i = 0; i < slice; i++) {
+            for (int64_t k = 0; k < r->ignore_count; k++) inside[z * slice + i] &= values[i] != r->ignore[k];
+        }
+    }
+done:
+    crd_free(&values);
     return status;
 }
 
@@ -308,13 +360,15 @@ crd_status crd_realisations_read_one(crd_realisations *r, int64_t bit, const crd
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     if (bit < 0 || bit >= r->info.bits) return crd_fail(CRD_ERR_ARGUMENT, "there is no realisation of that number");
     memset(phases, 0, (size_t)count);
-    CRD_TRY(crd_alloc(count, sizeof *room, "a part of a realisation", &room));
+    CRD_TRY(crd_alloc(room_values(r, count), sizeof *room, "a part of a realisation", &room));
     CRD_TRY(read_one(r, bit, box, room, phases));
-    if (r->mask != NULL) {
+    if (r->info.masked) {
         uint8_t *inside = (uint8_t *)room;
         crd_box there = *box;
         for (int axis = 0; axis < 3; axis++) there.origin[axis] += r->mask_origin[axis];
-        CRD_TRY(crd_volume_read(r->mask, &there, CRD_U8, inside));
+        memset(inside, 1, (size_t)count);
+        if (r->mask != NULL) CRD_TRY(crd_volume_read(r->mask, &there, CRD_U8, inside));
+        CRD_TRY(crd_realisations_clear_unlabelled(r, box, inside));
         for (int64_t i = 0; i < count; i++) phases[i] = inside[i] != 0 ? phases[i] : CRD_PHASE_OUTSIDE;
     }
 done:

@@ -11,6 +11,8 @@ typedef struct crd_realisation_source {
     int64_t shift, plane; /* of this plane of the phases' numbers */
     bool valued;          /* its values are those of the phases; else it is phase 1 above `threshold` */
     double threshold;
+    int64_t classes; /* more than 0: this and the sources behind it, which fill no bits of their own, are so many
+                        probabilities, and the first of the largest says the phase */
 } crd_realisation_source;
 
 struct crd_realisations {
@@ -22,10 +24,17 @@ struct crd_realisations {
     crd_volume *mask;       /* of the scan's shape, or of the volumes'; NULL: none */
     int64_t mask_origin[3]; /* of the box in it */
     uint8_t *table;         /* phase by the value of a byte */
+    crd_volume *label;      /* the volume of the box's label that says what is labelled; borrowed; NULL: all is */
+    crd_volume *scan_label; /* that is looked at through a box, where it is of the scan's shape */
+    double *ignore;         /* values of voxels that aren't */
+    int64_t ignore_count;
 
     crd_volume **handles; /* of packed sources, for each thread of a pool: [source * threads + thread] */
     int handle_threads;
 };
+
+/* Takes those voxels of a box out of `inside` that the label leaves out. */
+crd_status crd_realisations_clear_unlabelled(const crd_realisations *r, const crd_box *box, uint8_t *inside);
 
 /* The phase of a value, or CRD_PHASE_OUTSIDE. */
 uint8_t crd_realisations_phase_of(const crd_realisations_info *info, double value);

@@ -17,6 +17,7 @@
 #include "run/realisation_sources.h"
 #include "volume/format.h"
 #include "volume/types.h"
+#include "volume/views/view.h"
 
 enum { CACHE_BYTES = 16 << 20 }; /* of each volume: blocks are read whole, so that nothing is decoded twice */
 
@@ -143,24 +144,28 @@ static crd_status choose_samples(const crd_realisations_options *options, const 
     return CRD_OK;
 }
 
-/* Volumes of one sample each. */
+/* Volumes of one sample each: of its phases, or of more than two classes one for the probability of each. */
 static crd_status open_samples(crd_realisations *r, const crd_realisations_options *options, const char *folder,
                                const crd_manifest *run, const crd_monitor *monitor)
 {
-    const int64_t count = count_outputs(run, CRD_OUTPUT_SAMPLE);
+    const bool by_class = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->class_name != NULL;
+    const int64_t classes = by_class ? r->info.phases : 1;
+    const int64_t volumes = count_outputs(run, CRD_OUTPUT_SAMPLE), count = volumes / classes;
     int64_t plane;
     const int64_t first = number_in(crd_manifest_output(run, CRD_OUTPUT_SAMPLE, 0)->file, CRD_OUTPUT_SAMPLE, &plane);
-    if (run->plan.samples > 0 && run->plan.samples != count) {
+    if (volumes % classes != 0 || (run->plan.samples > 0 && run->plan.samples != count)) {
         return crd_fail(CRD_ERR_MISMATCH, "the run %s has %lld samples, and its manifest lists volumes of %lld", folder,
                         (long long)run->plan.samples, (long long)count);
     }
     CRD_PASS(choose_samples(options, folder, first, count, &r->info));
-    for (int64_t i = 0; i < r->info.samples; i++) {
+    for (int64_t i = 0; i < r->info.samples * classes; i++) {
         crd_realisation_source *source;
-        const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_SAMPLE, r->info.first_sample - first + i);
-        CRD_PASS(add_map(r, folder, output, monitor, &source));
+        const int64_t number = (r->info.first_sample - first) * classes + i;
+        CRD_PASS(add_map(r, folder, crd_manifest_output(run, CRD_OUTPUT_SAMPLE, number), monitor, &source));
         source->valued = r->info.phases > 2;
-        source->bit = i;
+        source->bit = i / classes;
+        source->count = i % classes == 0;
+        source->classes = by_class && source->count > 0 ? classes : 0;
     }
     return CRD_OK;
 }
@@ -225,7 +230,7 @@ static crd_status learn_classes(crd_realisations *r, const crd_realisations_opti
                                 const crd_manifest *run)
 {
     crd_realisations_info *info = &r->info;
-    const bool whole = options->box.size[0] == 0 && options->mask == NULL;
+    const bool whole = options->box.size[0] == 0 && options->mask == NULL && options->label == NULL;
     info->run = true;
     info->phases = 2;
     info->values[1] = 1.0;
@@ -254,7 +259,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     CRD_PASS(crd_run_read_manifest(folder, &run));
     CRD_TRY(learn_classes(r, options, folder, &run));
     const bool packed = count_outputs(&run, CRD_OUTPUT_SAMPLE_BITS) > 0;
-    CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 3, sizeof *r->sources,
+    CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 4, sizeof *r->sources,
                       "the list of volumes", &r->sources));
     if (packed) {
         CRD_TRY(open_packed(r, options, folder, &run, monitor));
@@ -267,7 +272,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     for (int i = 0; i < 3; i++) {
         crd_realisation_source *source;
         const crd_output *output = crd_manifest_output(&run, roles[i], 0);
-        if (output == NULL) continue;
+        if (output == NULL || output->class_name != NULL) continue; /* bounds of one class aren't of all phases */
         CRD_TRY(add_map(r, folder, output, monitor, &source));
         source->valued = r->info.phases > 2;
         source->bit = *bits[i] = r->info.bits++;
@@ -350,7 +355,7 @@ done:
 
 static crd_status open_labels(crd_realisations *r, const crd_realisations_options *options, const crd_monitor *monitor)
 {
-    CRD_PASS(crd_alloc(options->path_count, sizeof *r->sources, "the list of volumes", &r->sources));
+    CRD_PASS(crd_alloc(options->path_count + 1, sizeof *r->sources, "the list of volumes", &r->sources));
     for (int64_t i = 0; i < options->path_count; i++) {
         crd_realisation_source *source;
         CRD_PASS(add_source(r, options->paths[i], &options->reading, monitor, &source));
@@ -370,7 +375,9 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
         CRD_PASS(add_value(&r->info, options->wanted[i], "the list of phases"));
     }
     const int64_t before = r->info.phases;
-    for (int64_t i = 0; i < r->source_count; i++) CRD_PASS(learn_values(r, r->sources[i].volume));
+    for (int64_t i = 0; i < r->source_count; i++) {
+        if (r->sources[i].bit != r->info.label) CRD_PASS(learn_values(r, r->sources[i].volume));
+    }
     if (r->info.phases == 1 && before == 0) {
         crd_warn(monitor, "all voxels of %s are %g: there is one phase, and no boundary", r->name, r->info.values[0]);
     }
@@ -406,6 +413,40 @@ static crd_status open_mask(crd_realisations *r, const char *text, const int64_t
     if (!of_scan) CRD_PASS(crd_mask_open(text, volumes, &r->mask));
     memcpy(r->mask_origin, of_scan ? r->info.origin : r->box_origin, sizeof r->mask_origin);
     r->info.masked = true;
+    return CRD_OK;
+}
+
+/* The label is of the scan's shape, or of that of the volumes. */
+static crd_status add_label(crd_realisations *r, const crd_realisations_options *options, const int64_t volumes[3],
+                            const int64_t scan[3], const crd_monitor *monitor)
+{
+    crd_realisation_source *source = &r->sources[r->source_count];
+    CRD_PASS(
+        crd_volume_open(options->label, &(crd_volume_options){.cache_bytes = CACHE_BYTES}, monitor, &source->volume));
+    r->source_count++;
+    const int64_t *shape = crd_volume_describe(source->volume)->shape;
+    const bool same = memcmp(shape, volumes, 3 * sizeof *shape) == 0;
+    if (!same && memcmp(shape, scan, 3 * sizeof *shape) == 0) {
+        crd_box box = {.size = {volumes[0], volumes[1], volumes[2]}};
+        crd_volume *part = NULL;
+        for (int axis = 0; axis < 3; axis++) box.origin[axis] = r->info.origin[axis] - r->box_origin[axis];
+        CRD_PASS(crd_view_box(source->volume, &box, &part));
+        r->scan_label = source->volume;
+        source->volume = part;
+    } else if (!same) {
+        return crd_fail(CRD_ERR_MISMATCH, "the label %s has shape " SHAPE " (z,y,x) and %s " SHAPE, options->label,
+                        SHAPE_OF(shape), r->name, SHAPE_OF(volumes));
+    }
+    source->count = 1;
+    source->valued = !r->info.run || r->info.phases > 2;
+    source->threshold = 0.5;
+    source->bit = r->info.label = r->info.bits++;
+    if (options->ignore_count == 0) return CRD_OK;
+    r->label = source->volume;
+    r->info.masked = true;
+    r->ignore_count = options->ignore_count;
+    CRD_PASS(crd_alloc(r->ignore_count, sizeof *r->ignore, "values", &r->ignore));
+    memcpy(r->ignore, options->ignore, (size_t)r->ignore_count * sizeof *r->ignore);
     return CRD_OK;
 }
 
@@ -455,7 +496,7 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
     CRD_TRY(crd_alloc(1, sizeof *r, "the realisations", &r));
     CRD_TRY(crd_strdup(options->paths[0], &r->name));
     r->info.name = r->name;
-    r->info.segmentation = r->info.lower = r->info.upper = -1;
+    r->info.segmentation = r->info.lower = r->info.upper = r->info.label = -1;
     for (int i = 0; i < CRD_PHASES_MAX; i++) r->info.systematic[i] = (double)NAN;
     for (int64_t i = 0; options->path_count > 1 && i < options->path_count; i++) {
         if (!is_run(options->paths[i])) continue;
@@ -470,6 +511,7 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
     CRD_TRY(place_box(r, &options->box));
     if (options->mask != NULL && strcmp(options->mask, "none") != 0) CRD_TRY(crd_strdup(options->mask, &mask));
     if (mask != NULL) CRD_TRY(open_mask(r, mask, volumes, scan));
+    if (options->label != NULL) CRD_TRY(add_label(r, options, volumes, scan, monitor));
     CRD_TRY(settle(r, options, monitor));
     *out = r;
     r = NULL;
@@ -491,6 +533,8 @@ void crd_realisations_close(crd_realisations **realisations)
     crd_free(&r->sources);
     crd_volume_close(&r->mask);
     crd_free(&r->table);
+    crd_volume_close(&r->scan_label);
+    crd_free(&r->ignore);
     crd_free(&r->name);
     crd_free(realisations);
 }

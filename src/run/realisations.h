@@ -38,6 +38,9 @@ typedef struct crd_realisations_options {
     bool from_start;               /* first_sample is the run's first, whatever its number */
     const double *wanted;          /* phases that are there although no voxel may have their values */
     int64_t wanted_count;
+    const char *label;    /* a label volume, whose bit comes last; NULL: none. Only labelled voxels count then: */
+    const double *ignore; /* those that have none of these values */
+    int64_t ignore_count;
 } crd_realisations_options;
 
 typedef struct crd_realisations_info {
@@ -51,7 +54,8 @@ typedef struct crd_realisations_info {
 
     int64_t samples, first_sample;      /* bits 0 to samples - 1 */
     int64_t segmentation, lower, upper; /* their bits; -1: there is none */
-    int64_t bits, words;                /* in all; words of 64 bits that they take */
+    int64_t label;
+    int64_t bits, words; /* in all; words of 64 bits that they take */
 
     int64_t phases, planes;
     double values[CRD_PHASES_MAX]; /* of the phases */

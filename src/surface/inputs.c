@@ -251,6 +251,14 @@ static crd_status open_run_field(const crd_surface_options *options, const crd_m
     if (options->phase != NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "phase: is for label volumes; of the run %s give --level", options->input);
     }
+    if (run->class_count > 2) {
+        return crd_fail(
+            CRD_ERR_ARGUMENT,
+            "the run %s tells %lld classes apart, and a surface is of one: give the probability of a class, "
+            "%s/%s, or the segmentation with --phase",
+            options->input, (long long)run->class_count, options->input,
+            probability != NULL ? probability->file : "<name>_prob_<class>");
+    }
     in->level = level.percentile ? 0.5 : level.value;
     if (options->sample != NULL && level.percentile) {
         return crd_fail(CRD_ERR_ARGUMENT, "sample: a realisation has no percentiles; leave out --level %s",

@@ -351,6 +351,5 @@ crd_status crd_member_train(crd_member *m)
     if (isnan(m->progress.best_valid_bce) && crd_train_first(m->run)) {
         (void)unlink(m->best_path); /* an earlier training's: it would pass for this one's */
     }
-    m->finished = true;
     return CRD_OK;
 }

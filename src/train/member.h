@@ -24,7 +24,6 @@ typedef struct crd_member {
     char *best_path, *checkpoint_path, *picture_path;
     bool go_on;         /* from the checkpoint */
     int64_t resumed_at; /* its step */
-    bool finished;      /* its parameters in the run's model are those it ends with */
 
     crd_dataset *validation; /* the run's, for this member alone */
     crd_trainer *trainer;

@@ -56,14 +56,14 @@ static crd_status resume(crd_member *m)
 }
 
 /* A network on the host leaves no core to readers, and one of them is faster than it; a GPU takes what several bring.
- * Members side by side share them. */
+ * Members side by side share the cores. */
 static int64_t automatic_readers(const crd_train_run *r)
 {
     enum { MOST = 8 };
     const int64_t threads = r->threads > 0 ? r->threads : crd_available_cores();
     if (r->plan.backend->on_host || threads < 4) return 1;
-    const int64_t readers = (threads / 2 < MOST ? threads / 2 : MOST) / r->at_once;
-    return readers > 1 ? readers : 1;
+    const int64_t own = r->at_once > 1 ? threads / r->at_once - 1 : threads / 2; /* one each drives the GPU */
+    return own < 1 ? 1 : own < MOST ? own : MOST;
 }
 
 static crd_status start_feeder(crd_member *m)

@@ -103,11 +103,6 @@ const crd_backend *crd_trainer_backend(const crd_trainer *trainer)
     return trainer->backend;
 }
 
-const crd_device_settings *crd_trainer_device(const crd_trainer *trainer)
-{
-    return &trainer->plan.device;
-}
-
 crd_learner *crd_trainer_learner(const crd_trainer *trainer)
 {
     return trainer->learner;

@@ -54,7 +54,6 @@ crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
 crd_status crd_trainer_fetch(crd_trainer *trainer);
 crd_status crd_trainer_parameters_changed(crd_trainer *trainer);
 const crd_backend *crd_trainer_backend(const crd_trainer *trainer);
-const crd_device_settings *crd_trainer_device(const crd_trainer *trainer);
 crd_learner *crd_trainer_learner(const crd_trainer *trainer);
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
 /* Probabilities of one voxel: crd_net_planes. */

@@ -37,6 +37,10 @@ static void add_layer(crd_text *text, const crd_view *view, int number)
     crd_text_print(text, ",\"levels\":%d,\"revision\":%lld,\"scale\":", layer->levels,
                    (long long)atomic_load(&layer->revision));
     crd_text_real(text, layer->scale);
+    if (layer->kind == CRD_LAYER_MAP) {
+        crd_text_add(text, ",\"high\":");
+        crd_text_real(text, layer->high);
+    }
     crd_text_add(text, ",\"there\":");
     crd_text_real(text, layer->store != NULL ? crd_levels_share(layer->store) : 1.0);
     if (number == 0) add_reals(text, "window", view->window, 2);
@@ -80,6 +84,8 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     crd_text_json(&text, scan->info.unit);
     crd_text_print(&text, ",\"type\":\"%s\"},\"tile\":%d,\"event\":%lld", crd_type_name(scan->info.type), CRD_TILE_EDGE,
                    (long long)crd_events_last(view->events));
+    crd_text_print(&text, ",\"regions\":%s,\"project\":", view->looker.survey != NULL ? "true" : "false");
+    crd_text_json(&text, crd_project_folder(view->project));
     add_colours(&text);
     crd_text_add(&text, ",\"layers\":[");
     for (int i = 0; i < view->layers.count; i++) add_layer(&text, view, i);
@@ -103,7 +109,7 @@ void crd_api_histogram(crd_view *view, crd_reader *reader, const crd_request *re
     const crd_levels *store = view->layers.items[number].store;
     const crd_greys *all = store != NULL ? crd_levels_greys(store) : NULL, *greys = all != NULL ? all : view->sampled;
     crd_greys_show(greys, &picture);
-    crd_text_print(&text, "{\"exact\":%s,\"count\":%lld,\"low\":", all != NULL ? "true" : "false",
+    crd_text_print(&text, "{\"exact\":%s,\"count\":%lld,\"low\":", all != NULL || view->sampled_all ? "true" : "false",
                    (long long)picture.count);
     crd_text_real(&text, picture.low);
     crd_text_add(&text, ",\"high\":");

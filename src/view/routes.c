@@ -17,6 +17,9 @@ static const route routes[] = {
     {CRD_GET, "api/1/voxel", crd_api_voxel},
     {CRD_GET, "api/1/box/*", crd_api_box},
     {CRD_GET, "api/1/histogram/*", crd_api_histogram},
+    {CRD_GET, "api/1/regions", crd_api_regions},
+    {CRD_PUT, "api/1/regions/*", crd_api_look},
+    {CRD_GET, "api/1/thumbnail/*", crd_api_thumbnail},
     {CRD_GET, "api/1/events", crd_api_events},
 };
 

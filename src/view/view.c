@@ -144,7 +144,7 @@ static crd_status look_at_greys(crd_view *view)
     CRD_PASS(crd_alloc(1, sizeof *view->sampled, "grey values", &view->sampled));
     const crd_layer *first = &view->layers.items[0];
     if (first->kind != CRD_LAYER_SCAN) return CRD_OK;
-    CRD_PASS(crd_greys_sample(first->source, view->sampled));
+    CRD_PASS(crd_greys_sample(first->source, view->sampled, &view->sampled_all));
     view->window[0] = crd_greys_percentile(view->sampled, 0.005);
     view->window[1] = crd_greys_percentile(view->sampled, 0.995);
     if (!(view->window[0] < view->window[1])) { /* all are alike, or none is a number */
@@ -207,6 +207,31 @@ static crd_status open_cache(crd_view *view, const crd_view_options *options)
     return crd_cache_folder_open(chosen ? options->cache : NULL, limit, &view->cache);
 }
 
+/* NAME.view in the current folder, after the scan, unless the user names one. */
+static crd_status open_project(crd_view *view, const crd_view_options *options)
+{
+    crd_status status = CRD_OK;
+    char *name = NULL, *project = NULL;
+    const char *path = crd_volume_path(view->layers.items[0].source);
+    if (options->project != NULL) return crd_project_open(options->project, options->read_only, &view->project);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    const char *first = path;
+    for (size_t i = 0; i + 1 < length; i++) {
+        if (path[i] == '/') first = path + i + 1;
+    }
+    CRD_TRY(crd_strdup(first, &name));
+    name[length - (size_t)(first - path)] = '\0';
+    char *dot = strchr(name + 1, '.');
+    if (dot != NULL) *dot = '\0';
+    CRD_TRY(crd_join_path(".", name, ".view", &project));
+    CRD_TRY(crd_project_open(project, options->read_only, &view->project));
+done:
+    crd_free(&name);
+    crd_free(&project);
+    return status;
+}
+
 static crd_status start(const crd_view_options *options, const crd_monitor *monitor, crd_view **out)
 {
     crd_status status = CRD_OK;
@@ -226,6 +251,8 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(crd_alloc(CRD_VIEW_WAITING, sizeof *view->ring, "waiting requests", &view->ring));
     CRD_TRY(crd_layers_open(options, monitor, &view->layers));
     CRD_TRY(look_at_greys(view));
+    CRD_TRY(open_project(view, options));
+    CRD_TRY(crd_looker_open(&view->layers, options->run != NULL ? options->run : options->input, &view->looker));
     CRD_TRY(crd_tile_cache_open((size_t)(memory / 16), &view->tiles));
     CRD_TRY(crd_events_open(&view->events));
     view->socket_path = options->socket;
@@ -295,6 +322,8 @@ void crd_view_stop(crd_view **view)
     crd_sockets_close(&v->sockets);
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
     crd_layers_close(&v->layers);
+    crd_looker_close(&v->looker);
+    crd_project_close(&v->project);
     crd_tile_cache_free(&v->tiles);
     crd_cache_folder_close(&v->cache);
     crd_events_free(&v->events);

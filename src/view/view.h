@@ -9,6 +9,8 @@
 #include "view/http/response.h"
 #include "view/http/server.h"
 #include "view/http/sockets.h"
+#include "view/looker.h"
+#include "view/project.h"
 #include "view/tiles/cache_folder.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers.h"
@@ -34,7 +36,10 @@ struct crd_view {
     const crd_http *http;
     crd_http_server *server;
 
-    crd_greys *sampled; /* of the first layer */
+    crd_project *project;
+    crd_looker looker;
+    crd_greys *sampled; /* of the first layer; */
+    bool sampled_all;   /* it is so small that these are all its voxels */
     double window[2];   /* grey values for black and white, from the sample */
 
     pthread_mutex_t lock; /* of the ring */
@@ -55,7 +60,7 @@ void crd_view_answer(crd_view *view, crd_reader *reader, const crd_request *requ
 /* What lies behind the paths (view/routes.c). */
 typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
-    crd_api_events;
+    crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail;
 
 /* Threads that fill the stores (view/tiles/builder.c). */
 crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);

@@ -14,7 +14,7 @@ static const int64_t probe[PROBES] = {0, 4711, VOXELS - 1};
 
 /* A copy of what a chunk gave, for comparing one with another. */
 typedef struct copy {
-    uint32_t mean[VOXELS], deviation[VOXELS], percentiles[PERCENTILES][VOXELS];
+    uint32_t mean[VOXELS], deviation[VOXELS], entropy[VOXELS], percentiles[PERCENTILES][VOXELS];
     uint64_t above[VOXELS];
     float samples[SAMPLES][VOXELS];
     float probe[PROBES * SAMPLES];
@@ -31,6 +31,7 @@ static crd_predictor_plan plan_of(const reference_case *c)
                                .percentiles = percentiles,
                                .percentile_count = PERCENTILES,
                                .standard_deviation = true,
+                               .entropy = true,
                                .keep_samples = true};
     memcpy(plan.chunk, c->chunk, sizeof plan.chunk);
     return plan;
@@ -49,6 +50,7 @@ static crd_status predict(const crd_predictor_plan *plan, int threads, int64_t n
     if (status == CRD_OK) {
         memcpy(out->mean, result.mean, sizeof out->mean);
         if (result.deviation != NULL) memcpy(out->deviation, result.deviation, sizeof out->deviation);
+        if (result.entropy != NULL) memcpy(out->entropy, result.entropy, sizeof out->entropy);
         for (int64_t i = 0; i < plan->percentile_count; i++) {
             memcpy(out->percentiles[i], result.percentiles[i], sizeof out->percentiles[i]);
         }
@@ -110,17 +112,20 @@ static void check_summary(const crd_predictor_plan *plan, const float *input)
     CHECK_OK(predict(plan, 2, 0, input, got));
     for (int64_t v = 0; v < VOXELS; v++) {
         float sorted[SAMPLES];
-        double mean = 0.0, variance = 0.0;
+        double mean = 0.0, variance = 0.0, entropy = 0.0;
         uint64_t bits = 0;
         for (int s = 0; s < SAMPLES; s++) {
             sorted[s] = got->samples[s][v];
             mean += (double)sorted[s] / SAMPLES;
             bits |= (uint64_t)(sorted[s] > 0.5f) << s;
+            const double p = (double)sorted[s];
+            entropy -= ((p > 0.0 ? p * log2(p) : 0.0) + (p < 1.0 ? (1.0 - p) * log2(1.0 - p) : 0.0)) / SAMPLES;
         }
         for (int s = 0; s < SAMPLES; s++) variance += pow((double)sorted[s] - mean, 2) / SAMPLES;
         qsort(sorted, SAMPLES, sizeof sorted[0], by_size);
         CHECK_NEAR(got->mean[v] * 0x1p-24, mean, 1e-7);
         CHECK_NEAR(got->deviation[v] * 0x1p-24, sqrt(variance), 1e-7);
+        CHECK_NEAR(got->entropy[v] * 0x1p-22, entropy, 3e-7);
         CHECK(got->above[v] == bits);
         if (sqrt(variance) > spread) spread = sqrt(variance);
         for (int p = 0; p < PERCENTILES; p++) {

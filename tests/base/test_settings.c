@@ -414,14 +414,16 @@ static void test_nearest_names(void)
 
 enum { SCOPES = CRD_SCOPE_PROCESS + 1 };
 
-static const char predict_result[] = "preview norm mask bbox samples first-sample seed chunk step trim mode norms halo "
-                                     "tile estimator draws aggregate no-calibration "
-                                     "intervals percentiles std bounds save-samples dtype shape type offset";
+static const char predict_result[] =
+    "preview norm mask bbox samples first-sample seed chunk step trim mode norms halo "
+    "tile estimator draws aggregate no-calibration "
+    "intervals percentiles std entropy unc-by-class bounds save-samples dtype shape type offset";
 static const char train_result[] =
     "valid-fraction classes class-names foreground ignore mask norm spacing kind filters groups prior prior-std "
-    "prior-narrow prior-share estimator "
+    "prior-narrow prior-share estimator members "
     "chunk step batch lr "
-    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces no-intervals valid-samples "
+    "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces no-intervals "
+    "valid-samples "
     "keep "
     "seed";
 
@@ -437,7 +439,7 @@ static const struct {
     {&crd_train_settings,
      {train_result, "epochs max-steps",
       "scan label valid-scan valid-label shape type label-type offset label-offset preset init", "device precision isa",
-      "output log checkpoint-every resume", "threads readers"}},
+      "output log checkpoint-every resume", "threads readers at-once"}},
     {&crd_phantom_all_settings, {NULL, "", "", "", "output", "threads"}},
     {NULL, {NULL, "", "", "", "output", "threads"}},
     {&crd_validate_settings, {NULL, "", "run prob seg unc intervals label shape type offset", "", "csv", "threads"}},

@@ -24,6 +24,22 @@ VARIANTS=100:0.003 SEEDS="1 2" MATERIALS=weld experiment recipe 4 \
     '^\| weld-T100-lr0.003-[36] \| weld-(alike|faint) \| 0.* ± 0'
 [ "${CREDENCE_LONG:-}" != 1 ] || experiment ablation 2 '^\| prior-std-3 \| (alike|faint) \| 0'
 
+# Coverage of intervals: a line for every prediction; one that was cut off is made again, and no other.
+coverage() {
+    last=(experiments/coverage/run.py)
+    code=0
+    python3 "$root/experiments/coverage/run.py" --credence "$CREDENCE" --out "$OUT/coverage" --scale tiny --device cpu --trainings 1 \
+        --phantoms 1 --trainers 1 --predictors 1 --makers 1 >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    expect 0
+    same "$(grep -cE '^\| all, one model \| (interval90|samples alone|systematic alone) \| 2 \| 0' "$folder/out")" 3
+    same "$(wc -l <"$OUT/coverage/rows.csv")" 3
+}
+coverage
+rows=$(cat "$OUT/coverage/rows.csv")
+truncate -s -20 "$OUT/coverage/rows.csv"
+coverage
+same "$(cat "$OUT/coverage/rows.csv")" "$rows"
+
 run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
 run_unknown && complain "a scale that doesn't exist was taken"
 err 'SCALE=huge is not tiny'

@@ -187,6 +187,29 @@ def followers():
         check("90 % interval" not in page.read(), "report claims what the model doesn't know")
 
 
+def three_classes():
+    """One offset, one term and one interval for each."""
+    label = np.load("label.npy")
+    label[:, :, 12:] *= 2
+    np.save("label3.npy", label)
+    np.save("scan3.npy", (label * 1500 + np.random.default_rng(8).normal(8000, 500, SHAPE)).astype(np.uint16))
+    run(*[{"scan.npy": "scan3.npy", "label.npy": "label3.npy"}.get(word, word) for word in train_words("three.h5")])
+    with h5py.File("three.h5") as file:
+        offsets, median = file["intervals/offsets"][()], file["intervals"].attrs["median"]
+    check(offsets.shape == (16, 3), f"offsets of three classes: {offsets.shape}")
+    found = predict("three.h5", "scan3.npy", "--samples", 4, "--save-samples", "f32")
+    near([c["interval_systematic"] for c in found["classes"]],
+         median / MEDIAN_SIZE * [(p * (1 - p)).mean() for p in volume("probability")], 1e-6, "the terms of three classes")
+    doubt = [(p * (1 - p)).mean() for p in volume("probability")]
+    shares = [(label == value).mean() for value in range(3)]
+    for i, c in enumerate(found["classes"]):
+        low, high = np.percentile(c["samples"], [5, 95])
+        mean, term = c["mean"], c["interval_systematic"]
+        expected = (mean - np.hypot(mean - low, NINETY * term), mean + np.hypot(high - mean, NINETY * term))
+        near(c["interval90"], np.clip(expected, 0, 1), 1e-12, f"the interval of class {i}")
+        near(offsets[0, i], (shares[i] - mean) / doubt[i], .1 * abs(offsets[0, i]), f"the offset of class {i}")
+
+
 def info():
     said = run("info", "model.h5").stdout
     check("intervals" in said and "16 made-up changes" in said, f"info: {said}")
@@ -234,7 +257,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     make_data()
     run(*train_words("model.h5"))
-    for test in (offsets_by_prediction, intervals, followers, info, same_bytes):
+    for test in (offsets_by_prediction, intervals, followers, three_classes, info, same_bytes):
         if not failures:
             test()
     os.chdir("/")

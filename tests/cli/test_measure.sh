@@ -68,8 +68,8 @@ run measure "$folder/bits" -q --json
 expect 0; no_err
 cmp "$folder/values.csv" "$folder/bits/measure.csv" || complain "bits and volumes give different values"
 diff -q "$folder/out" "$folder/bits/measure.json" || complain "measure.json isn't what was printed"
-same "$(json '[k for k in d]')" "['shape', 'spacing', 'unit', 'phase', 'samples', 'first_sample', 'window_voxels', 'properties', 'distributions', 'notes', 'times']"
-same "$(json 'sorted(d["properties"][0])')" "['axis', 'bounds', 'coverage_shown', 'defined', 'interval', 'mean', 'median', 'name', 'note', 'percent', 'phase', 'segmentation', 'size_error', 'std', 'unit', 'values']"
+same "$(json '[k for k in d]')" "['shape', 'spacing', 'unit', 'phase', 'samples', 'first_sample', 'window_voxels', 'properties', 'distributions', 'rev', 'notes', 'times']"
+same "$(json 'sorted(d["properties"][0])')" "['axis', 'bounds', 'coverage_shown', 'defined', 'interval', 'label', 'mean', 'median', 'name', 'note', 'percent', 'phase', 'segmentation', 'size_error', 'std', 'unit', 'values']"
 same "$(json '[p["name"] for p in d["properties"] if p["coverage_shown"]]')" "[]"
 same "$(json 'sorted(d["distributions"])')" "['chord_x', 'chord_y', 'chord_z', 'component_size', 's2_x', 's2_y', 's2_z']"
 run measure "$folder/bits" -q --json --samples 4-9 --interval 25-75 --properties fraction --lags 3
@@ -128,6 +128,24 @@ run measure "$folder/bits" --properties all --dry-run
 expect 0; no_err; out 'all properties of one pass +[0-9]+ MiB +about [0-9]+ s'; out 'local thickness +[0-9]+ MiB'; out 'transport +[0-9]+ MiB'
 run measure "$folder/bits" --dry-run --json --properties thickness
 expect 0; same "$(json '[p["name"] for p in d["passes"]], d["samples"]')" "['first', 'thickness'] 24"
+
+# a label, blocks, a picture, the report
+run measure "$folder/bits" -q --label "$folder/seg.npy" --rev --plot "$folder/plot.png"
+expect 0; out 'against the label, 7200 labelled voxels'; out 'specific surface +[0-9.]+ +[0-9.]+'
+[ "$(head -c 4 "$folder/plot.png" | tail -c 3)" = PNG ] || complain "no picture"
+same "$(python3 -c "
+import json; d = json.load(open('$folder/bits/measure.json')); p = d['properties'][0]
+print(p['label']['value'] == p['segmentation'] == p['label']['segmentation'], sorted(p['label']), d['labelled_voxels'], d['rev'])")" \
+    "True ['difference', 'inside', 'interval', 'median', 'segmentation', 'value'] 7200 []"
+run measure "$folder/bits" --label "$folder/other.npy"; expect 1; err '11,20,30'
+run measure "$folder/bits" --label "$folder/nowhere.npy"; expect 1
+run measure "$folder/bits" --properties fraction --plot "$folder/plot.png"; expect 1; err 'no distribution was measured'
+run measure "$folder/bits" -q; expect 0
+run report "$folder/bits" -o "$folder/report.html" -q
+expect 0; grep -q '<section id="measured"><h2>Properties</h2>' "$folder/report.html" && grep -q 'Chords along z' "$folder/report.html" || complain "the report says nothing of the properties"
+cp "$folder/bits/measure.json" "$folder/kept.json"; echo "{" > "$folder/bits/measure.json"
+run report "$folder/bits" -o "$folder/report.html" -q; expect 1; err 'measure.json in .* is no JSON'
+mv "$folder/kept.json" "$folder/bits/measure.json"
 
 # segmentations
 run measure "$folder/seg.npy"

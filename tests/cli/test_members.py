@@ -188,6 +188,13 @@ def test_kill(kind):
     check(steps == [(m, s) for m in range(3) for s in range(1, 35)], f"{kind}: the log has every step once")
 
 
+def test_longer():
+    """More steps than at first: the model that so many would have given at once."""
+    train("longer.h5", max_steps=20)
+    train("longer.h5", resume=True)
+    check(digest(path("longer.h5")) == digest(path("pool.h5")), "20 steps and then 34 are 34 steps")
+
+
 def test_resume_finished():
     """A finished member isn't trained again, one without a checkpoint is."""
     before = digest(path("pool.h5"))
@@ -209,6 +216,24 @@ def test_init():
     check(done.returncode == 1 and "3 members" in done.stderr, "an ensemble doesn't become one network")
     done = train("grown.h5", init=path("one.h5"), max_steps=2)
     check("all members start from the one network" in done.stderr, "one network is the beginning of all")
+
+
+def test_ranks():
+    """Two processes: the same model, the same probabilities."""
+    if not shutil.which("mpirun") or "clusters (MPI): yes" not in run("--version").stdout:
+        return
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    ranks = ["mpirun", "--oversubscribe", "-n", "2", PROGRAM]
+    done = subprocess.run([*ranks, *command("ranks.h5")], capture_output=True, text=True, env=environment)
+    check(done.returncode == 0, f"two ranks train: {done.stderr[-300:]}")
+    check(digest(path("ranks.h5")) == digest(path("pool.h5")), "two ranks: the same model")
+    for mode in ("seamless", "overlap"):
+        whole = predict("pool.h5", "whole", "--samples", "4", "--mode", mode)
+        words = ["predict", "--model", path("pool.h5"), "--scan", path("scan.npy"), "-o", path(f"ranks_{mode}"), "--samples", "4",
+                 "--mode", mode, "--quiet"]
+        done = subprocess.run([*ranks, *words], capture_output=True, text=True, env=environment)
+        check(done.returncode == 0, f"two ranks predict: {done.stderr[-300:]}")
+        check(np.array_equal(volume(path(f"ranks_{mode}"), "prob"), volume(whole, "prob")), f"two ranks, {mode}: the same volume")
 
 
 def test_predict_kill():
@@ -233,9 +258,11 @@ try:
     train("drop.h5", kind="mcdn")
     test_samples("drop.h5", "--mode", "seamless")
     test_means()
+    test_longer()
     test_resume_finished()
     test_init()
     test_predict_kill()
+    test_ranks()
     test_kill("bcnn")
 finally:
     shutil.rmtree(FOLDER, ignore_errors=True)

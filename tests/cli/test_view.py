@@ -133,7 +133,9 @@ os.mkdir("run")
 prob = noise.integers(0, 256, SHAPE).astype(np.uint8)
 np.save("run/scan_prob.npy", prob)
 np.save("run/scan_seg.npy", (prob > 127).astype(np.uint8))
-np.save("run/scan_unc.npy", prob // 2)
+unc = prob // 4
+unc[32:48, 32:48, 32:48] = 250
+np.save("run/scan_unc.npy", unc)
 
 
 def half(volume):
@@ -181,6 +183,62 @@ def test_looking(server):
     with open("box.npy", "wb") as file:
         file.write(answer.data)
     check(np.array_equal(np.load("box.npy"), coarse), "box of level 1")
+
+
+def test_regions(server):
+    """Where to look first: the bright place in the map comes first, ticks are kept."""
+    for _ in range(100):
+        if (answer := server.json("regions"))["ready"]:
+            break
+        time.sleep(0.05)
+    regions = answer["regions"]
+    check(0 < len(regions) <= 50 and answer["order"] == "excess", f"regions: {len(regions)}")
+    for order in ("excess", "mean"):
+        first = server.json(f"regions?order={order}&count=3")["regions"]
+        check(len(first) == 3 and all(a <= 40 < b for a, b in zip(first[0]["low"], first[0]["high"])), f"by {order}: {first[0]}")
+        check(first[0]["mean"] > 0.8 and not first[0]["looked"], f"figures by {order}: {first[0]}")
+    for path in ("regions?order=size", "regions?count=0", "regions?count=51"):
+        check(server.ask("/api/1/" + path).status == 400, path)
+    answer = server.ask("/api/1/thumbnail/0")
+    png = "PNG pictures: yes" in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
+    if png:
+        width, height = struct.unpack(">II", answer.data[16:24])
+        check(answer.data[:4] == b"\x89PNG" and max(width, height) == 160, f"a thumbnail: {width} x {height}")
+    for number in ("999", "50", "2000", "x", "-1"):
+        check(server.ask(f"/api/1/thumbnail/{number}").status == 404, f"thumbnail {number}")
+    json_type = {"Content-Type": "application/json"}
+    check(not os.path.exists("scan.view"), "nothing was written until now")
+    check(server.ask("/api/1/regions/0", "PUT", json_type, b'{"looked":true}').status == 200, "a tick")
+    check(server.json("regions")["regions"][0]["looked"] and os.path.exists("scan.view/view.json"), "it is kept")
+    for body, status in ((b"", 400), (b"{", 400), (b'{"looked":1}', 400), (b"[]", 400)):
+        check(server.ask("/api/1/regions/0", "PUT", json_type, body).status == status, f"a tick by {body}")
+    check(server.ask("/api/1/regions/77", "PUT", json_type, b'{"looked":true}').status == 404, "a region that isn't there")
+    other = Server("scan.npy", "--run", "run", wait=False)
+    while not (answer := other.json("regions"))["ready"]:
+        time.sleep(0.05)
+    check(answer["regions"][0]["looked"], "another server sees it")
+    answer = other.ask("/api/1/regions/1", "PUT", json_type, b'{"looked":true}')
+    check(answer.status == 409, f"two servers on one project: {answer.status} {answer.data}")
+    check(not other.json("regions")["regions"][1]["looked"], "what was refused isn't so")
+    check(other.stop() == 0, "the other one stops")
+    check(server.ask("/api/1/regions/0", "PUT", json_type, b'{"looked":false}').status == 200, "a tick is taken back")
+    check(not server.json("regions")["regions"][0]["looked"], "and is gone")
+
+
+def test_projects():
+    with open("bad.json", "w") as file:
+        file.write("{}")
+    os.makedirs("broken.view", exist_ok=True)
+    shutil.move("bad.json", "broken.view/view.json")
+    answer = run("scan.npy", "--project", "broken.view", "--no-browser")
+    check(answer.returncode == 1 and "view.json" in answer.stderr, f"a project of somebody else: {answer.stderr}")
+    server = Server("scan.npy", "--run", "run", "--project", "kept", "--read-only", wait=False)
+    while not server.json("regions")["ready"]:
+        time.sleep(0.05)
+    check(server.ask("/api/1/regions/0", "PUT", {"Content-Type": "application/json"}, b'{"looked":true}').status == 200, "read-only: a tick")
+    check(server.json("regions")["regions"][0]["looked"] and not os.path.exists("kept"), "read-only: in memory alone")
+    check(server.stop() == 0, "read-only: stops")
+    shutil.rmtree("broken.view")
 
 
 def test_revisions(server):
@@ -394,10 +452,10 @@ def test_cache():
 
 def main():
     server = Server("scan.npy", "--run", "run", "--label", "label.npy")
-    for test in (test_looking, test_revisions, test_errors, test_page, test_strangers, test_slow_lines, test_many_at_once):
+    for test in (test_looking, test_regions, test_revisions, test_errors, test_page, test_strangers, test_slow_lines, test_many_at_once):
         test(server)
     check(server.stop() == 0, f"stops: {server.errors}")
-    for test in (test_events, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_cache):
+    for test in (test_projects, test_events, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_cache):
         test()
     shutil.rmtree(FOLDER)
     print(f"{len(failures)} failed")

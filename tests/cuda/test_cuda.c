@@ -61,6 +61,7 @@ static crd_predictor_plan case_plan(const chunk_case *c, const crd_model *model)
                                 .percentiles = percentiles,
                                 .percentile_count = 4,
                                 .standard_deviation = true,
+                                .entropy = true,
                                 .keep_samples = true,
                                 .first_sample = 2};
 }
@@ -101,6 +102,21 @@ typedef struct outcome {
     float probe[8];
 } outcome;
 
+/* The mean of the samples' entropies, in a few voxels. */
+static bool entropies_fit(const crd_predictor_plan *plan, const crd_chunk_result *result)
+{
+    const int64_t voxels = plan->chunk[0] * plan->chunk[1] * plan->chunk[2], planes = crd_net_planes(plan->net);
+    for (int64_t v = 0; v < voxels; v += 17) {
+        double sum = 0;
+        for (int64_t row = 0; row < plan->samples * planes; row++) {
+            const double p = (double)result->samples[row * voxels + v], rest = planes == 1 ? 1 - p : 0;
+            sum -= (p > 0 ? p * log2(p) : 0) + (rest > 0 ? rest * log2(rest) : 0);
+        }
+        if (!(fabs(result->entropy[v] * 0x1p-22 - sum / (double)plan->samples) <= 2e-6)) return false;
+    }
+    return true;
+}
+
 static crd_status predict(const char *device, const char *isa, const chunk_case *c, const crd_model *model,
                           const crd_moments *moments, const float *input, outcome *out)
 {
@@ -131,6 +147,7 @@ static crd_status predict(const char *device, const char *isa, const chunk_case 
         memcpy(out->above, result.above, voxels * sizeof(uint64_t));
         memcpy(out->probe, result.probe, sizeof(float) * (size_t)(c->samples < 4 ? 2 * c->samples : 8));
         if (result.chunk_number != 5 || result.probe_count != 2) status = CRD_ERR_INTERNAL;
+        if (!entropies_fit(&plan, &result)) status = CRD_ERR_NUMERIC;
     }
     backend->predictor_free(&predictor);
     return status;

@@ -22,14 +22,14 @@ static void check_reference(const reference_case *c, const char *precision, doub
                                      .keep_samples = true};
     CHECK_OK(crd_backend_choose(&choice, &backend, &settings));
     CHECK_OK(backend->predictor_create(&settings, &plan, &predictor));
-    for (int b = 0; b < REFERENCE_BATCH; b++) {
+    for (int b = 0; b < c->batch; b++) {
         CHECK_OK(backend->predictor_submit(predictor, b, c->input + b * c->voxels, NULL, 0));
         CHECK_OK(backend->predictor_collect(predictor, &result));
         CHECK(result.nonfinite == 0);
         for (int64_t i = 0; i < values; i++) {
             const double difference = apart((double)result.samples[i], c->mean_probability[b * values + i]);
             largest = worse(largest, difference);
-            mean += difference / (double)(REFERENCE_BATCH * values);
+            mean += difference / (double)(c->batch * values);
             CHECK(fabs((double)result.mean[i] * 0x1p-24 - (double)result.samples[i]) <= 0x1p-24);
         }
     }

@@ -12,6 +12,7 @@ static uint8_t voxels[MOST];
 typedef struct call {
     int64_t shape[3];
     const char *spacing, *properties, *phase, *connectivity, *memory, *threads, *mask;
+    const char *bbox, *rev, *label, *ignore;
 } call;
 
 static crd_status save(const char *path, const int64_t shape[3])
@@ -35,7 +36,9 @@ static crd_status measure(const call *c, crd_measurement **out)
     } rows[] = {{"spacing", c->spacing},   {"properties", c->properties},
                 {"phase", c->phase},       {"connectivity", c->connectivity},
                 {"max-memory", c->memory}, {"threads", c->threads},
-                {"mask", c->mask}};
+                {"mask", c->mask},         {"bbox", c->bbox},
+                {"rev", c->rev},           {"label", c->label},
+                {"ignore", c->ignore}};
     const char *path = scratch("volume.npy");
     crd_status status = save(path, c->shape);
     *out = NULL;
@@ -358,5 +361,71 @@ static void test_phases(void)
     crd_measurement_free(&one);
 }
 
+/* Two blocks are what two boxes of the same cells give. */
+static void test_blocks(void)
+{
+    call c = {.shape = {32, 33, 65}, .spacing = "0.5,0.7,0.9,um", .properties = "surface", .rev = "true"};
+    static const char *const names[][2] = {{"specific_surface", "specific_surface"},
+                                           {"mean_curvature", "mean_curvature"},
+                                           {"euler_density_6", "euler_density_6"}};
+    crd_measurement *m = NULL, *part[2] = {NULL, NULL};
+    fill(c.shape, gyroid, 12.0);
+    CHECK_OK(measure(&c, &m));
+    c.rev = NULL;
+    c.bbox = "0:32,0:33,0:33";
+    CHECK_OK(measure(&c, &part[0]));
+    c.bbox = "0:32,0:33,32:65";
+    CHECK_OK(measure(&c, &part[1]));
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        const double a = value(part[0], names[k][0]), b = value(part[1], names[k][0]);
+        bool met = false;
+        for (int64_t i = 0; i < m->rev_count; i++) {
+            if (strcmp(m->rev[i].property, names[k][1]) != 0) continue;
+            met = true;
+            CHECK(m->rev[i].voxels == 32 && m->rev[i].blocks == 2);
+            CHECK_NEAR(m->rev[i].mean, 0.5 * (a + b), 1e-12 * fabs(a));
+            CHECK_NEAR(m->rev[i].std, fabs(a - b) / sqrt(2.0), 1e-9 * fabs(a));
+        }
+        CHECK(met);
+    }
+    crd_measurement_free(&m);
+    for (int i = 0; i < 2; i++) crd_measurement_free(&part[i]);
+    const call small = {.shape = {31, 40, 40}, .rev = "true"};
+    fill(small.shape, gyroid, 12.0);
+    CHECK_OK(measure(&small, &m));
+    CHECK(m->rev_count == 0 && m->notes.count > 0);
+    crd_measurement_free(&m);
+}
+
+/* A label is measured where it is labelled: what lies elsewhere doesn't count. */
+static void test_label(void)
+{
+    call c = {.shape = {20, 24, 28}, .spacing = "1,1,1,um", .label = scratch("label.npy"), .ignore = "9"};
+    crd_measurement *m = NULL, *part = NULL;
+    fill(c.shape, gyroid, 11.0);
+    for (int64_t i = 0; i < 8 * 24 * 28; i++) voxels[i] = 9;
+    for (int64_t i = 8 * 24 * 28; i < 9 * 24 * 28; i++) voxels[i] = 1;
+    CHECK_OK(save(c.label, c.shape));
+    call own = {.shape = {20, 24, 28}, .spacing = "1,1,1,um", .bbox = "8:20,0:24,0:28"};
+    CHECK_OK(measure(&own, &part)); /* the labelled part as a segmentation of its own */
+    fill(c.shape, gyroid, 11.0);
+    CHECK_OK(measure(&c, &m));
+    CHECK(m->labelled_voxels == 12 * 24 * 28);
+    static const char *const names[] = {"volume_fraction", "specific_surface", "euler_6", "components", "chord_mean_y"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        const crd_property *p = crd_measurement_find(m, names[k], 1.0);
+        CHECK(p != NULL && p->labelled && p->label.value == value(part, names[k]));
+    }
+    crd_measurement_free(&part);
+    CHECK_OK(measure(&own, &part));
+    CHECK(crd_measurement_find(m, "specific_surface", 1.0)->label.segmentation == value(part, "specific_surface"));
+    CHECK(value(m, "specific_surface") != value(part, "specific_surface"));
+    crd_measurement_free(&part);
+    crd_measurement_free(&m);
+    const int64_t other[3] = {20, 24, 27};
+    CHECK_OK(save(c.label, other));
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_MISMATCH, "20,24,27");
+}
+
 TEST_MAIN(TEST(test_shapes), TEST(test_small), TEST(test_same_bytes), TEST(test_slow_same_bytes), TEST(test_turned),
-          TEST(test_odd_input), TEST(test_phases))
+          TEST(test_odd_input), TEST(test_phases), TEST(test_blocks), TEST(test_label))

@@ -23,9 +23,9 @@ static crd_bitmap make_bitmap(const int64_t shape[3])
     return b;
 }
 
-static crd_transport solve(const int64_t shape[3], const double spacing[3], int axis, double tolerance, int cell)
+static crd_conduction solve(const int64_t shape[3], const double spacing[3], int axis, double tolerance, int cell)
 {
-    crd_transport t = {0};
+    crd_conduction t = {0};
     crd_bitmap b = make_bitmap(shape);
     const crd_laplace problem = {.bitmap = &b,
                                  .spacing = {spacing[0], spacing[1], spacing[2]},
@@ -100,7 +100,7 @@ static void test_against_dense(void)
         for (int64_t i = 0; i < 720; i++) count += voxels[i] = tools_random(&state) % 100 < 62;
         CHECK(count < SMALL);
         for (int axis = 0; axis < 3; axis++) {
-            const crd_transport t = solve(shape, spacings[turn % 2], axis, 1e-8, 1);
+            const crd_conduction t = solve(shape, spacings[turn % 2], axis, 1e-8, 1);
             const double exact = solve_densely(shape, spacings[turn % 2], axis);
             CHECK(t.converged && t.percolating > 0);
             CHECK_NEAR(t.relative, exact, 2e-6 * exact);
@@ -129,7 +129,7 @@ static void test_known(void)
     CHECK_NEAR(solve(shape, spacing, 0, 1e-4, 1).relative, 1.0 / 6.0, 1e-6);
     CHECK(solve(shape, spacing, 1, 1e-4, 1).relative == 0.0 && solve(shape, spacing, 1, 1e-4, 1).percolating == 0);
     for (int64_t i = 0; i < MOST; i++) voxels[i] = i / (EDGE * EDGE) % 8 < 7; /* layers in series */
-    const crd_transport none = solve(shape, spacing, 0, 1e-4, 1);
+    const crd_conduction none = solve(shape, spacing, 0, 1e-4, 1);
     CHECK(none.relative == 0.0 && none.converged);
     const int64_t one[3] = {1, 20, 30};
     memset(voxels, 1, 600);

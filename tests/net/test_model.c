@@ -6,12 +6,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "model_tools.h"
 #include "net/init.h"
 #include "net/model.h"
 #include "reference_data.h"
 #include "volume_tools.h"
-
-enum { FILE_LIMIT = 1 << 24 };
 
 /* libhdf5 loses a few hundred bytes for every object header whose checksum is wrong. */
 CRD_API const char *__lsan_default_suppressions(void);
@@ -41,17 +40,6 @@ static crd_status make_model(crd_kind kind, crd_model **out)
                                           .unit = "um"};
     for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) info.training.histogram[i] = i * (INT64_C(1) << 33);
     return crd_model_create(&info, 42, out);
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    char *x = NULL, *y = NULL;
-    size_t m = 0, n = 1;
-    const bool read = crd_read_file(a, FILE_LIMIT, &x, &m) == CRD_OK && crd_read_file(b, FILE_LIMIT, &y, &n) == CRD_OK;
-    const bool same = read && m == n && memcmp(x, y, m) == 0;
-    crd_free(&x);
-    crd_free(&y);
-    return same;
 }
 
 static void check_round_trip(crd_kind kind)
@@ -193,15 +181,6 @@ static void test_checkpoint_content(void)
 }
 
 /* Changes to a good file, by another hand than the library's. */
-static void put_number(hid_t file, const char *name, int64_t value)
-{
-    (void)H5Adelete(file, name);
-    const hid_t space = H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(file, name, H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT);
-    (void)H5Awrite(attribute, H5T_NATIVE_INT64, &value);
-    (void)H5Aclose(attribute);
-    (void)H5Sclose(space);
-}
 
 static void put_real(hid_t file, const char *name, double value)
 {

@@ -312,6 +312,55 @@ static void check_summary(const crd_ops *ops, int64_t count, int64_t voxels)
     CHECK_NEAR(error, 0, 1e-6);
 }
 
+/* Probabilities, of which some are 0, 1 and very small; one plane is that of one of two classes. */
+static void check_entropy(const crd_ops *ops, const crd_ops *plain, int64_t count, int planes, int64_t voxels)
+{
+    const int64_t values = count * planes * voxels;
+    float *samples = malloc((size_t)values * 4), *got = malloc((size_t)voxels * 4), *same = malloc((size_t)voxels * 4);
+    double worst = 0;
+    for (int64_t s = 0; s < count; s++) {
+        for (int64_t v = 0; v < voxels; v++) {
+            double sum = 0;
+            float *p = samples + s * planes * voxels + v;
+            for (int k = 0; k < planes; k++) sum += pow(fabs((double)op_random()) + 1e-3, v % 7 == 0 ? 20 : 1);
+            for (int k = 0; k < planes; k++) {
+                const double power = pow(fabs((double)op_random()) + 1e-3, v % 7 == 0 ? 20 : 1);
+                p[k * voxels] = (float)(planes == 1 ? power / (power + sum) : power / (sum * 4 + power));
+                if (v % 11 == 3) p[k * voxels] = k == 0 ? (float)(s % 2) : 0.0f;
+            }
+        }
+    }
+    ops->entropy(pools[0], samples, count, planes, voxels, got);
+    ops->entropy(pools[OP_THREADS - 1], samples, count, planes, voxels, same);
+    CHECK(memcmp(got, same, (size_t)voxels * 4) == 0);
+    plain->entropy(pools[0], samples, count, planes, voxels, same);
+    CHECK(memcmp(got, same, (size_t)voxels * 4) == 0); /* the same bits on every path */
+    for (int64_t v = 0; v < voxels; v++) {
+        double sum = 0;
+        for (int64_t row = 0; row < count * planes; row++) {
+            const double p = (double)samples[row * voxels + v], rest = planes == 1 ? 1 - p : 0;
+            sum -= (p > 0 ? p * log2(p) : 0) + (rest > 0 ? rest * log2(rest) : 0);
+        }
+        worst = worse(worst, fabs((double)got[v] - sum / (double)count));
+    }
+    free(samples), free(got), free(same);
+    CHECK_NEAR(worst, 0, 2.5e-7); /* half a unit in the last place of 4 bits */
+}
+
+static void test_entropy(void)
+{
+    start_pools();
+    const crd_ops *ops = NULL, *plain = NULL;
+    CHECK_OK(crd_ops_select("portable", &plain));
+    OP_FOR_EACH_TABLE(ops)
+    {
+        check_entropy(ops, plain, 1, 1, 1);
+        check_entropy(ops, plain, 5, 1, 4097);
+        check_entropy(ops, plain, 3, 3, 63);
+        check_entropy(ops, plain, 2, 16, 200);
+    }
+}
+
 static void test_pool(void)
 {
     start_pools();
@@ -384,4 +433,4 @@ static void test_select(void)
 }
 
 TEST_MAIN(TEST(test_select), TEST(test_pool), TEST(test_sums), TEST(test_apply), TEST(test_head), TEST(test_softmax),
-          TEST(test_summary))
+          TEST(test_summary), TEST(test_entropy))

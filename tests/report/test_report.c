@@ -42,7 +42,7 @@ static void test_regions(void)
     means[(2 * N + 4) * N + 4] = 0.2f;
     means[(9 * N + 9) * N + 11] = 0.4f;
     means[(6 * N + 6) * N + 6] = 0.01f;
-    CHECK_OK(crd_regions_find(means, cells, BLOCK, shape, &survey));
+    CHECK_OK(crd_regions_find(means, cells, BLOCK, shape, CRD_REGIONS, survey.regions, &survey.region_count));
     CHECK(survey.region_count == 4);
     const crd_region *r = survey.regions;
     CHECK(r[0].voxels == 128 && r[0].low[0] == 8 && r[0].low[2] == 16 && r[0].high[2] == 24);

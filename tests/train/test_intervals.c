@@ -1,5 +1,8 @@
-/* Offsets against plain sums over samples; the list of shifts; what a model's file says of them. */
+/* Offsets against plain sums over samples, and against crd_predict; the list of shifts; what a model's file says of
+ * them. */
+#include "backend/choose.h"
 #include "base/random/philox.h"
+#include "credence/predict.h"
 #include "harness.h"
 #include "net/model.h"
 #include "net/store/systematic.h"
@@ -177,4 +180,140 @@ static void test_through_a_file(void)
     }
 }
 
-TEST_MAIN(TEST(test_offsets), TEST(test_certain), TEST(test_shifts), TEST(test_medians), TEST(test_through_a_file))
+enum { Z = 32, Y = 64, X = 64, COUNT = Z * Y * X };
+
+static uint8_t scan_voxels[COUNT], label_voxels[COUNT];
+
+static crd_status save(const char *name, const uint8_t *voxels)
+{
+    const crd_volume_info info = {.shape = {Z, Y, X}, .type = CRD_U8, .scale = 1.0};
+    const crd_box whole = {.size = {Z, Y, X}};
+    crd_volume *volume = NULL;
+    crd_status status = crd_volume_create(scratch(name), &info, NULL, &volume);
+    if (status == CRD_OK) status = crd_volume_write(volume, &whole, voxels);
+    if (status == CRD_OK) status = crd_volume_commit(volume);
+    crd_volume_close(&volume);
+    return status;
+}
+
+/* Balls in noise, labelled but for every 11th voxel. */
+static crd_status make_data(crd_dataset **out)
+{
+    static const double ignored = 9.0;
+    const crd_dataset_options options = {.chunk = {Z, Y, X},
+                                         .step = 1,
+                                         .norm = {.mode = CRD_NORM_LEVELS},
+                                         .label = {.classes_most = 2, .ignore = &ignored, .ignore_count = 1},
+                                         .seed = 3,
+                                         .held_back = 0.2};
+    const crd_stream noise = {.seed = 8, .purpose = CRD_PURPOSE_PHANTOM};
+    for (int i = 0; i < COUNT; i++) {
+        const int dz = i / X / Y % 12 - 6, dy = i / X % Y % 13 - 6, dx = i % X % 12 - 6;
+        const int class = dz * dz + dy * dy + dx * dx < 26;
+        scan_voxels[i] = (uint8_t)(90.0 + 50.0 * class + 20.0 * crd_random_normal(&noise, (uint64_t)i));
+        label_voxels[i] = (uint8_t)(i % 11 == 0 ? 9 : class);
+    }
+    CRD_PASS(save("scan.npy", scan_voxels));
+    CRD_PASS(save("label.npy", label_voxels));
+    CRD_PASS(crd_dataset_create(&options, out));
+    CRD_PASS(crd_dataset_add(*out, scratch("scan.npy"), scratch("label.npy"), NULL));
+    return crd_dataset_settle(out, 1, NULL);
+}
+
+/* Neither all 0 nor all 1, and from chunks large enough for tiles. */
+static crd_status make_model(const crd_dataset *data, crd_model **model)
+{
+    const crd_model_info info = {
+        .kind = CRD_BCNN, .filters = 8, .groups = 4, .chunk = {Z, Y, X}, .calibration = 0.02, .norm = "levels"};
+    crd_pieces pieces;
+    CRD_PASS(crd_model_create(&info, 3, model));
+    for (int i = 0; i < (*model)->net.model.count; i++) {
+        const crd_parameter *p = &(*model)->net.model.parameters[i];
+        float *values = (*model)->parameters + p->offset;
+        for (int64_t k = 0; k < p->count; k++) {
+            if (p->role == CRD_ROLE_GAMMA) values[k] = 1.0f + 0.3f * (float)((k * 7 + i) % 5 - 2) / 2.0f;
+            if (p->role == CRD_ROLE_BETA) values[k] = 0.2f * (float)((k * 3 + i) % 7 - 3) / 3.0f;
+        }
+    }
+    CRD_PASS(crd_dataset_pieces(data, 8, &pieces));
+    crd_model_take_pieces(*model, &pieces);
+    return crd_model_save(*model, scratch("model.h5"));
+}
+
+/* Of the samples of a prediction: shares above one half, and p (1 - p) of the limit of many. */
+static crd_status predict_sums(const uint8_t *label, double *above, double *doubt)
+{
+    static float p[CRD_TRY_SAMPLES][COUNT];
+    const crd_box whole = {.size = {Z, Y, X}};
+    crd_predict_options options;
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s", scratch("run"));
+    CRD_PASS(crd_settings_default(&crd_predict_settings, &options));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "model", scratch("model.h5")));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "scan", scratch("scan.npy")));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "output", folder));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "samples", "4"));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "mode", "seamless"));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "save-samples", "f32"));
+    CRD_PASS(crd_settings_set(&crd_predict_settings, &options, "device", "cpu"));
+    CRD_PASS(crd_predict(&options, NULL, NULL));
+    crd_settings_clear(&crd_predict_settings, &options);
+    for (int s = 0; s < CRD_TRY_SAMPLES; s++) {
+        crd_volume *volume = NULL;
+        char path[600];
+        snprintf(path, sizeof path, "%s/scan_sample_%d.npy", folder, s);
+        CRD_PASS(crd_volume_open(path, NULL, NULL, &volume));
+        CRD_PASS(crd_volume_read(volume, &whole, CRD_F32, p[s]));
+        crd_volume_close(&volume);
+    }
+    for (int v = 0; v < COUNT; v++) {
+        double mean = 0.0, square = 0.0;
+        if (label[v] == CRD_LABEL_NONE) continue;
+        for (int s = 0; s < CRD_TRY_SAMPLES; s++) {
+            *above += (double)(p[s][v] > 0.5f) / CRD_TRY_SAMPLES;
+            mean += (double)p[s][v] / CRD_TRY_SAMPLES;
+        }
+        for (int s = 0; s < CRD_TRY_SAMPLES; s++) square += pow((double)p[s][v] - mean, 2.0) / CRD_TRY_SAMPLES;
+        *doubt += mean * (1.0 - mean) + square / (CRD_TRY_SAMPLES - 1);
+    }
+    return CRD_OK;
+}
+
+/* The scan as it is: what crd_predict finds in it, over the labels that aren't held back. */
+static void test_same_as_prediction(void)
+{
+    static uint8_t label[COUNT];
+    crd_dataset *data = NULL;
+    crd_model *model = NULL;
+    const crd_device_choice choice = {.device = "cpu"};
+    const crd_box whole = {.size = {Z, Y, X}};
+    const double paid = COUNT * (double)CRD_SHIFTS * (CRD_TRY_SAMPLES + 1);
+    crd_device_settings device;
+    crd_tries_outcome outcome;
+    crd_systematic found;
+    double above = 0.0, doubt = 0.0, foreground = 0.0;
+    CHECK_OK(make_data(&data));
+    CHECK_OK(make_model(data, &model));
+    crd_tries_plan plan = {.data = data, .model = model, .device = &device, .dist = crd_dist_current(), .seed = 3};
+    CHECK_OK(crd_backend_choose(&choice, &plan.backend, &device));
+    plan.work = 0.99 * paid;
+    CHECK_OK(crd_tries_make(&plan, &found, &outcome));
+    CHECK(outcome == CRD_TRIES_TOO_DEAR && found.shifts == 0);
+    plan.work = paid;
+    CHECK_OK(crd_tries_make(&plan, &found, &outcome));
+    CHECK(outcome == CRD_TRIES_DONE && found.shifts == CRD_SHIFTS && found.samples == CRD_TRY_SAMPLES);
+    for (int v = 0; v < COUNT; v++) label[v] = label_voxels[v] == 9 ? CRD_LABEL_NONE : label_voxels[v];
+    CHECK(crd_dataset_blocks(data)->count > 0);
+    crd_dataset_hide(data, 0, &whole, label);
+    CHECK(found.voxels == crd_label_count(label, COUNT));
+    CHECK_OK(predict_sums(label, &above, &doubt));
+    for (int v = 0; v < COUNT; v++) foreground += label[v] == 1;
+    CHECK_NEAR(found.offsets[0][1], (foreground - above) / doubt, 1e-4 * fabs(foreground - above) / doubt);
+    CHECK(found.offsets[0][0] == -found.offsets[0][1]);
+    for (int i = 1; i < CRD_SHIFTS; i++) CHECK(found.offsets[i][1] != found.offsets[0][1]); /* they change something */
+    crd_model_free(&model);
+    crd_dataset_close(&data);
+}
+
+TEST_MAIN(TEST(test_same_as_prediction), TEST(test_offsets), TEST(test_certain), TEST(test_shifts), TEST(test_medians),
+          TEST(test_through_a_file))

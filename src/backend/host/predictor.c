@@ -205,16 +205,26 @@ static int64_t count_nonfinite(const float *values, int64_t count)
     return nonfinite;
 }
 
-/* Which class is the largest in a sample, the first of several: its bit in that class's plane. */
+/* Which class is the largest in a sample, the first of several: its bit in that class's plane. Of at most STRIP voxels.
+ */
+enum { STRIP = 1024 };
 static void mark_largest(const crd_predictor *predictor, int64_t sample, int64_t first, int64_t end, uint64_t *bits)
 {
     const int64_t voxels = predictor->voxels, planes = predictor->planes;
     const float *values = predictor->samples + sample * predictor->values;
-    for (int64_t v = first; v < end; v++) {
-        int64_t best = 0;
-        for (int64_t c = 1; c < planes; c++)
-            if (values[c * voxels + v] > values[best * voxels + v]) best = c;
-        bits[best * voxels + v] |= UINT64_C(1) << (sample % 64);
+    float largest[STRIP];
+    int32_t best[STRIP] = {0};
+    memcpy(largest, values + first, (size_t)(end - first) * sizeof *largest);
+    for (int64_t c = 1; c < planes; c++) {
+        const float *of_class = values + c * voxels + first;
+        for (int64_t i = 0; i < end - first; i++) {
+            best[i] = of_class[i] > largest[i] ? (int32_t)c : best[i];
+            largest[i] = of_class[i] > largest[i] ? of_class[i] : largest[i];
+        }
+    }
+    for (int64_t c = 0; c < planes; c++) {
+        uint64_t *of_class = bits + c * voxels + first;
+        for (int64_t i = 0; i < end - first; i++) of_class[i] |= (uint64_t)(best[i] == c) << (sample % 64);
     }
 }
 
@@ -232,7 +242,8 @@ static void mark_above(void *context, int64_t item, int worker)
         for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
             const float *values = predictor->samples + s * predictor->values;
             if (planes > 1)
-                mark_largest(predictor, s, first, end, bits);
+                for (int64_t v = first; v < end; v += STRIP)
+                    mark_largest(predictor, s, v, v + STRIP < end ? v + STRIP : end, bits);
             else
                 for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
             for (int64_t c = 0; c < planes; c++)

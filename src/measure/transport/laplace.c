@@ -109,7 +109,7 @@ static void all_rows(const solver *s, row_loop *loop)
 }
 
 /* The dissipation falls by alpha r.z in every iteration, and never below its limit. */
-static void iterate(solver *s, double scale, crd_transport *out)
+static void iterate(solver *s, double scale, crd_conduction *out)
 {
     double rz = 0.0, fallen[LAST] = {0};
     double relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
@@ -193,14 +193,14 @@ static crd_status prepare(solver *s, const int64_t shape[3])
     return crd_multigrid_coarsen(&s->m);
 }
 
-crd_status crd_laplace_solve(const crd_laplace *problem, crd_transport *out)
+crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out)
 {
     crd_status status = CRD_OK;
     uint64_t *voxels = NULL;
     solver s = {.problem = problem};
     const int64_t *whole = problem->bitmap->shape;
     int64_t shape[3];
-    *out = (crd_transport){.converged = true};
+    *out = (crd_conduction){.converged = true};
     CRD_TRY(crd_joining_find(problem->bitmap, problem->axis, &voxels, &out->percolating));
     if (out->percolating == 0) goto done;
     out->converged = false;

@@ -5,14 +5,14 @@
 
 #include "measure/bitmap.h"
 
-typedef struct crd_transport {
+typedef struct crd_conduction {
     double relative;     /* effective / bulk diffusivity; 0 where nothing joins the two faces */
     int64_t percolating; /* voxels of the components that join them */
     double error;        /* what the last three iterations changed, relative to it */
     double uneven;       /* largest difference between the fluxes through two layers, relative to their mean */
     int iterations;
     bool converged;
-} crd_transport;
+} crd_conduction;
 
 /* What is solved. */
 typedef struct crd_laplace {
@@ -26,6 +26,6 @@ typedef struct crd_laplace {
 
 /* Bytes that it takes beside the bitmap. */
 int64_t crd_laplace_bytes(const int64_t shape[3], int cell);
-crd_status crd_laplace_solve(const crd_laplace *problem, crd_transport *out);
+crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out);
 
 #endif

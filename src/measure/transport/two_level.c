@@ -32,7 +32,7 @@ static crd_status solve_window(const crd_laplace *problem, const crd_box *box, d
     crd_bitmap part = {0};
     CRD_TRY(crd_bitmap_crop(problem->bitmap, box, &part));
     for (int cell = 1; cell <= 2; cell++) {
-        crd_transport t;
+        crd_conduction t;
         crd_laplace own = *problem;
         own.bitmap = &part;
         own.cell = cell;

@@ -40,6 +40,19 @@ static void tell(crd_view *view, int number, const char *name, double there)
     view->http->wake(view->server);
 }
 
+/* The library's last sentence, to whoever listens. */
+static void complain(crd_view *view)
+{
+    char *json = NULL;
+    crd_text text = {0};
+    crd_text_add(&text, "{\"level\":\"warning\",\"text\":");
+    crd_text_json(&text, crd_last_error()->message);
+    crd_text_add(&text, "}");
+    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "message", json);
+    crd_free(&json);
+    view->http->wake(view->server);
+}
+
 static void build(crd_view *view, int number)
 {
     crd_layer *layer = &view->layers.items[number];
@@ -60,20 +73,44 @@ static void build(crd_view *view, int number)
         }
     }
     if (status != CRD_OK) {
-        char json[1400];
-        crd_text text = {0};
         crd_levels_give_up(layer->store);
-        crd_text_json(&text, crd_last_error()->message);
-        if (text.status == CRD_OK) {
-            snprintf(json, sizeof json, "{\"level\":\"warning\",\"text\":%.*s}", (int)text.length, text.data);
-            crd_events_add(view->events, "message", json);
-        }
-        crd_text_free(&text);
+        complain(view);
     }
     crd_volume_close(&source);
     if (began && !atomic_load(&view->stop)) {
         atomic_fetch_add(&layer->revision, 1); /* coarse tiles are means over slices now */
         tell(view, number, "layer", crd_levels_share(layer->store));
+    }
+}
+
+static bool pause_in_survey(void *context, double share)
+{
+    crd_view *view = context;
+    atomic_store(&view->looker.share, (int)(1000.0 * share));
+    return pause_for_tiles(view);
+}
+
+/* Where to look first, once the scan itself is there. */
+static void survey(crd_view *view)
+{
+    crd_looker *looker = &view->looker;
+    const crd_layer *unc = &view->layers.items[looker->uncertainty], *seg = NULL;
+    crd_volume *maps[2] = {NULL, NULL};
+    bool done = false;
+    if (looker->segmentation >= 0) seg = &view->layers.items[looker->segmentation];
+    crd_status status = crd_volume_open_again(unc->source, &maps[0]);
+    if (status == CRD_OK && seg != NULL) status = crd_volume_open_again(seg->source, &maps[1]);
+    if (status == CRD_OK) {
+        status = crd_look_survey_make(maps[0], unc->scale, maps[1], pause_in_survey, view, looker->survey, &done);
+    }
+    crd_volume_close(&maps[0]);
+    crd_volume_close(&maps[1]);
+    if (status != CRD_OK) {
+        complain(view);
+    } else if (done) {
+        atomic_store(&looker->ready, true);
+        crd_events_add(view->events, "regions", "{\"ready\":true}");
+        view->http->wake(view->server);
     }
 }
 
@@ -83,6 +120,7 @@ static void *body(void *context)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* of this thread alone, on Linux */
     for (int i = 0; i < view->layers.count && !atomic_load(&view->stop); i++) {
         if (view->layers.items[i].store != NULL) build(view, i);
+        if (i == 0 && view->looker.survey != NULL && !atomic_load(&view->stop)) survey(view);
     }
     return NULL;
 }

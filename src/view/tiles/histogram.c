@@ -61,30 +61,41 @@ void crd_greys_join(crd_greys *greys, const crd_greys *other)
     for (int i = 0; i < CRD_GREY_BINS; i++) greys->counts[i] += other->counts[i];
 }
 
-crd_status crd_greys_sample(crd_volume *volume, crd_greys *out)
+enum { SMALL = 1 << 24, SLICES = 8, ACROSS = 8, EDGE = 128 };
+
+/* A block in the middle of an eighth of the slices; over the slice, shifted from block to block. */
+static crd_box sample_box(const int64_t shape[3], int number)
 {
-    enum { SLICES = 8, ACROSS = 8, EDGE = 128 };
+    const double at[3] = {(number / ACROSS + 0.5) / SLICES, fmod(0.37 + 0.618034 * number, 1.0),
+                          fmod(0.61 + 0.754878 * number, 1.0)};
+    crd_box box;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t n = shape[axis], edge = axis == 0 ? 1 : n < EDGE ? n : EDGE;
+        box.size[axis] = edge;
+        box.origin[axis] = (int64_t)(at[axis] * (double)(n - edge + 1));
+        if (box.origin[axis] > n - edge) box.origin[axis] = n - edge;
+    }
+    return box;
+}
+
+crd_status crd_greys_sample(crd_volume *volume, crd_greys *out, bool *all)
+{
     crd_status status = CRD_OK;
     void *voxels = NULL;
     const crd_volume_info *info = crd_volume_describe(volume);
+    const int64_t *shape = info->shape;
+    const bool small =
+        shape[0] <= SMALL && shape[1] <= SMALL && shape[2] <= SMALL && shape[1] * shape[2] <= SMALL / shape[0];
+    const int64_t boxes = small ? shape[0] : SLICES * ACROSS, room = small ? shape[1] * shape[2] : EDGE * EDGE;
     memset(out, 0, sizeof *out);
     out->type = info->type;
-    CRD_TRY(crd_alloc((int64_t)EDGE * EDGE, crd_type_size(info->type), "a sample", &voxels));
-    for (int i = 0; i < SLICES * ACROSS; i++) {
-        /* Slices in the middle of eighths; blocks over the slice, shifted from slice to slice. */
-        const double at[3] = {(i / ACROSS + 0.5) / SLICES, fmod(0.37 + 0.618034 * i, 1.0),
-                              fmod(0.61 + 0.754878 * i, 1.0)};
-        crd_box box;
-        int64_t count = 1;
-        for (int axis = 0; axis < 3; axis++) {
-            const int64_t n = info->shape[axis], edge = axis == 0 ? 1 : n < EDGE ? n : EDGE;
-            box.size[axis] = edge;
-            box.origin[axis] = (int64_t)(at[axis] * (double)(n - edge + 1));
-            if (box.origin[axis] > n - edge) box.origin[axis] = n - edge;
-            count *= edge;
-        }
+    if (all != NULL) *all = small;
+    CRD_TRY(crd_alloc(room, crd_type_size(info->type), "a sample", &voxels));
+    for (int64_t i = 0; i < boxes; i++) {
+        const crd_box slice = {.origin = {i, 0, 0}, .size = {1, shape[1], shape[2]}};
+        const crd_box box = small ? slice : sample_box(shape, (int)i);
         CRD_TRY(crd_volume_read(volume, &box, info->type, voxels));
-        crd_greys_add(out, voxels, count);
+        crd_greys_add(out, voxels, box.size[1] * box.size[2]);
     }
 done:
     crd_free(&voxels);

@@ -20,8 +20,9 @@ typedef struct crd_greys {
 void crd_greys_add(crd_greys *greys, const void *voxels, int64_t count);
 /* Two counts of the same type. */
 void crd_greys_join(crd_greys *greys, const crd_greys *other);
-/* A few thousand voxels from all over the volume, of few slices, since each may have to be unpacked whole. */
-crd_status crd_greys_sample(crd_volume *volume, crd_greys *out);
+/* Of a small volume all voxels (*all), of others a sample from all over it, of few slices, since each may have to be
+ * unpacked whole. `all` may be NULL. */
+crd_status crd_greys_sample(crd_volume *volume, crd_greys *out, bool *all);
 
 /* The value below which that share (0 to 1) of the voxels lies; NaN without any. */
 double crd_greys_percentile(const crd_greys *greys, double share);

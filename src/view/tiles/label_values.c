@@ -27,7 +27,7 @@ crd_status crd_label_values_find(crd_layer *layer, const crd_monitor *monitor)
     const int zero = type == CRD_I8 ? 128 : type == CRD_I16 ? 32768 : 0;
     bool small = true, more = false;
     CRD_TRY(crd_alloc(1, sizeof *greys, "the label's values", &greys));
-    CRD_TRY(crd_greys_sample(layer->source, greys));
+    CRD_TRY(crd_greys_sample(layer->source, greys, NULL));
     if (narrow) {
         int64_t beyond_one = 0;
         for (int v = 0; v < CRD_GREY_BINS; v++) {

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "run/read.h"
+#include "view/tiles/histogram.h"
 #include "view/tiles/label_values.h"
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
@@ -121,6 +122,20 @@ static void name_classes(crd_layer *layer, const crd_manifest *run)
     }
 }
 
+/* Of uncertainty that is nowhere near 1, 99.9 % lie below the highest colour: else little would be seen of it. */
+static crd_status find_high(crd_layer *layer)
+{
+    crd_status status = CRD_OK;
+    crd_greys *greys = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *greys, "values of a map", &greys));
+    CRD_TRY(crd_greys_sample(layer->source, greys, NULL));
+    const double high = crd_greys_percentile(greys, 0.999) * layer->scale;
+    if (high > 0.0 && high < 1.0) layer->high = ceil(100.0 * high) / 100.0;
+done:
+    crd_free(&greys);
+    return status;
+}
+
 static crd_status add_output(crd_layers *layers, const crd_manifest *run, const char *folder, const crd_output *output,
                              const char *id, const char *name, const crd_monitor *monitor)
 {
@@ -135,7 +150,9 @@ static crd_status add_output(crd_layers *layers, const crd_manifest *run, const 
     const crd_volume_info *info = &layer->info;
     const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
     layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
+    layer->high = 1.0;
     if (kind == CRD_LAYER_CLASSES) name_classes(layer, run);
+    if (output->role == CRD_OUTPUT_UNCERTAINTY) CRD_TRY(find_high(layer));
     CRD_TRY(place(layers, layer, crd_manifest_boxed(run) ? run->plan.origin : info->origin, path));
 done:
     crd_free(&path);

@@ -31,6 +31,7 @@ typedef struct crd_layer {
     crd_volume_info info; /* of it */
     int64_t origin[3];    /* its first voxel in the scan */
     double scale;         /* stored * scale = the quantity */
+    double high;          /* of a map: the quantity that its highest colour stands for */
     int levels;           /* at least 1 */
     int64_t shapes[CRD_VIEW_LEVELS][3];
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */

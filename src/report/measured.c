@@ -1,0 +1,179 @@
+#include "report/measured.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "measure/curves.h"
+#include "run/paths.h"
+
+/* Distributions that are drawn: how far, how thick, how likely. */
+static const char *const drawn[] = {"chord_z", "chord_x", "s2_z", "thickness", "component_size"};
+
+static const cJSON *item(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static double real(const cJSON *object, const char *key)
+{
+    const cJSON *value = item(object, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+}
+
+static const char *text(const cJSON *object, const char *key)
+{
+    const char *words = cJSON_GetStringValue(item(object, key));
+    return words != NULL ? words : "";
+}
+
+static void add_number(crd_text *page, double value)
+{
+    char number[CRD_NUMBER_BYTES];
+    crd_text_add(page, "<td class=\"number\">");
+    crd_text_add(page, isfinite(value) ? crd_short_number(value, 4, number) : "n/a");
+    crd_text_add(page, "</td>");
+}
+
+/* One property. What has neither a value nor a spread is left out. */
+static void add_property(crd_text *page, const cJSON *p, bool spread)
+{
+    char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+    const cJSON *interval = item(p, "interval"), *shown = item(p, "coverage_shown");
+    const double from = interval != NULL && cJSON_GetArraySize(interval) == 2 && cJSON_IsNumber(interval->child)
+                            ? interval->child->valuedouble
+                            : (double)NAN;
+    const double to =
+        !isnan(from) && cJSON_IsNumber(interval->child->next) ? interval->child->next->valuedouble : (double)NAN;
+    crd_text_add(page, "<tr><th scope=\"row\">");
+    crd_text_html(page, text(p, "name"));
+    if (cJSON_IsNumber(item(p, "phase"))) crd_text_print(page, "<small> phase %g</small>", real(p, "phase"));
+    crd_text_add(page, "</th>");
+    add_number(page, real(p, "segmentation"));
+    if (spread) {
+        add_number(page, real(p, "median"));
+        crd_text_add(page, "<td class=\"number\">");
+        if (!isnan(from)) crd_text_print(page, "%s to ", crd_short_number(from, 4, low));
+        if (!isnan(from)) crd_text_add(page, isnan(to) ? "infinite" : crd_short_number(to, 4, high));
+        crd_text_print(page, "%s</td>", cJSON_IsTrue(shown) ? " *" : "");
+    }
+    add_number(page, real(p, "size_error"));
+    crd_text_add(page, "<td>");
+    if (strcmp(text(p, "unit"), "1") != 0) crd_text_html(page, text(p, "unit"));
+    crd_text_add(page, "</td><td>");
+    crd_text_html(page, text(p, "note"));
+    if (cJSON_IsObject(item(p, "label")) && cJSON_IsFalse(item(item(p, "label"), "inside"))) {
+        crd_text_add(page, " The label lies outside.");
+    }
+    crd_text_add(page, "</td></tr>");
+}
+
+static void add_table(crd_text *page, const cJSON *document)
+{
+    const bool spread = real(document, "samples") > 1.0;
+    const cJSON *p;
+    crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Property</th><th "
+                       "scope=\"col\">segmentation</th>");
+    if (spread) crd_text_add(page, "<th scope=\"col\">median</th><th scope=\"col\">spread</th>");
+    crd_text_add(page, "<th scope=\"col\">size error</th><th scope=\"col\">unit</th><th "
+                       "scope=\"col\"></th></tr></thead><tbody>");
+    cJSON_ArrayForEach(p, item(document, "properties")) add_property(page, p, spread);
+    crd_text_add(page, "</tbody></table></div>");
+}
+
+/* ---- plots ---- */
+
+static crd_status read_list(const cJSON *array, crd_real_list *out)
+{
+    const cJSON *value;
+    const int64_t count = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
+    if (count == 0) return CRD_OK;
+    CRD_PASS(crd_alloc(count, sizeof *out->items, "a distribution", &out->items));
+    cJSON_ArrayForEach(value, array) out->items[out->count++] =
+        cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+    return CRD_OK;
+}
+
+static crd_status add_distribution(crd_text *page, const char *name, const cJSON *source)
+{
+    crd_status status = CRD_OK;
+    crd_distribution d = {.axis = text(source, "axis")[0], .points = cJSON_IsArray(item(source, "points"))};
+    crd_real_list *const lists[] = {&d.edges, &d.segmentation, &d.median, &d.low, &d.high};
+    static const char *const keys[] = {NULL, "segmentation", "median", "low", "high"};
+    crd_curves curves = {0};
+    crd_plot plot;
+    snprintf(d.name, sizeof d.name, "%s", name);
+    snprintf(d.unit, sizeof d.unit, "%s", text(source, "unit"));
+    for (int i = 0; i < 5; i++) {
+        CRD_TRY(read_list(item(source, i > 0 ? keys[i] : d.points ? "points" : "edges"), lists[i]));
+    }
+    if (d.edges.count < 2) goto done;
+    CRD_TRY(crd_curves_make(&d, &curves, &plot));
+    plot.title = NULL;
+    crd_text_add(page, "<figure class=\"plot\"><figcaption>");
+    crd_text_html(page, curves.title);
+    crd_text_add(page, "</figcaption>");
+    crd_plot_svg(&plot, 380.0, 260.0, curves.title, page);
+    crd_text_add(page, "</figure>");
+done:
+    for (int i = 0; i < 5; i++) crd_free(&lists[i]->items);
+    crd_curves_free(&curves);
+    return status;
+}
+
+static crd_status add_run(crd_text *page, const crd_reported_run *run, const cJSON *document)
+{
+    const cJSON *distributions = item(document, "distributions"), *d, *note;
+    if (run->name[0] != '\0') {
+        crd_text_add(page, "<h3>");
+        crd_text_html(page, run->name);
+        crd_text_add(page, "</h3>");
+    }
+    add_table(page, document);
+    if (cJSON_GetArraySize(item(document, "notes")) > 0) crd_text_add(page, "<ul>");
+    cJSON_ArrayForEach(note, item(document, "notes"))
+    {
+        crd_text_add(page, "<li>");
+        crd_text_html(page, cJSON_GetStringValue(note) != NULL ? cJSON_GetStringValue(note) : "");
+        crd_text_add(page, "</li>");
+    }
+    if (cJSON_GetArraySize(item(document, "notes")) > 0) crd_text_add(page, "</ul>");
+    crd_text_add(page, "<div class=\"plots\">");
+    for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+        d = item(distributions, drawn[i]);
+        if (d != NULL) CRD_PASS(add_distribution(page, drawn[i], d));
+    }
+    crd_text_add(page, "</div>");
+    return CRD_OK;
+}
+
+crd_status crd_page_measured(crd_text *page, const crd_reported_run *runs, int count)
+{
+    crd_status status = CRD_OK;
+    cJSON *document = NULL;
+    char *json = NULL;
+    bool begun = false;
+    for (int i = 0; i < count; i++) {
+        CRD_TRY(crd_run_text(runs[i].folder, CRD_RUN_MEASURE, &json));
+        if (json == NULL) continue;
+        document = cJSON_Parse(json);
+        if (document == NULL) CRD_FAIL(CRD_ERR_FORMAT, "measure.json in %s is no JSON; measure again", runs[i].folder);
+        if (!begun) {
+            crd_text_add(page, "<section id=\"measured\"><h2>Properties</h2><p>Of every realisation, as credence "
+                               "measure found them. The spread is that of the model's opinions; only where it is "
+                               "starred was it shown to hold the truth as often as it says. The size error is what "
+                               "another piece of the same material would change.</p>");
+        }
+        begun = true;
+        CRD_TRY(add_run(page, &runs[i], document));
+        cJSON_Delete(document);
+        document = NULL;
+        crd_free(&json);
+    }
+    if (begun) crd_text_add(page, "</section>");
+done:
+    cJSON_Delete(document);
+    crd_free(&json);
+    return status;
+}
