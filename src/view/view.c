@@ -260,8 +260,9 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(say_address(view, options));
     say_title(view);
     CRD_TRY(open_cache(view, options));
+    CRD_TRY(crd_builder_open(view, (size_t)(memory / 8 * 3), monitor));
     CRD_TRY(start_threads(view, options->threads));
-    CRD_TRY(crd_builder_start(view, (size_t)(memory / 8 * 3), monitor));
+    CRD_TRY(crd_builder_start(view));
     *out = view;
     view = NULL;
 done:

@@ -114,6 +114,7 @@ def refused():
             (("--class-names", "a,b"), "three.npy", 1, "names 2 classes, and the labels have 3"),
             (("--class-names", "a,b,a"), "three.npy", 2, "two classes have the name a"),
             (("--class-names", "a,b/c,d"), "three.npy", 2, "is no name of a class"),
+            (("--class-names", "pore,b,Pore"), "three.npy", 2, "pore and Pore differ in nothing but"),
             (("--class-names", "a,,d"), "three.npy", 2, "is no name of a class"),
             (("--init", "two.h5"), "three.npy", 1, "tells 2 classes apart, and the labels have 3")):
         done = train("refused.h5", *words, label=label)
