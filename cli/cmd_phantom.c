@@ -11,7 +11,7 @@ static int kind_of(const cli_context *context, crd_phantom_kind *kind)
         *kind = (crd_phantom_kind)i;
         if (strcmp(context->arguments[0], crd_phantom_kind_name(*kind)) == 0) return CLI_DONE;
     }
-    return cli_usage(context->command, "there is no phantom '%s'; choose graphite, weld or electrode",
+    return cli_usage(context->command, "there is no phantom '%s'; choose graphite, weld, electrode or image",
                      context->arguments[0]);
 }
 
@@ -40,7 +40,7 @@ static void print_phases(cli_json *json, crd_phantom_kind kind, const crd_phanto
     for (int64_t k = 0; k < r->phases; k++) {
         cli_json_open(json, NULL, '{');
         cli_json_text(json, "name", crd_phantom_phase_name(kind, k));
-        cli_json_int(json, "value", k);
+        cli_json_real(json, "value", r->phase_values[k]);
         cli_json_real(json, "fraction", (double)r->phase_voxels[k] / (double)r->voxels);
         cli_json_close(json);
     }
@@ -57,9 +57,9 @@ static void print_json(crd_phantom_kind kind, const crd_phantom_options *options
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "path", options->output);
     cli_json_text(&json, "kind", crd_phantom_kind_name(kind));
-    cli_json_ints(&json, "shape", options->shape, 3);
+    cli_json_ints(&json, "shape", r->shape, 3);
     cli_json_real(&json, "volume_fraction", (double)r->foreground / voxels);
-    if (r->phases == 2)
+    if (r->phases == 2 && kind != CRD_PHANTOM_IMAGE)
         cli_json_real(&json, "threshold", r->threshold);
     else
         print_phases(&json, kind, r);
@@ -72,16 +72,18 @@ static void print_json(crd_phantom_kind kind, const crd_phantom_options *options
 static void print_text(crd_phantom_kind kind, const crd_phantom_options *options, const crd_phantom_result *r)
 {
     const double percent = 100.0 / (double)r->voxels;
-    printf("%s: %s, z %lld, y %lld, x %lld\n", options->output, crd_phantom_kind_name(kind),
-           (long long)options->shape[0], (long long)options->shape[1], (long long)options->shape[2]);
+    printf("%s: %s, z %lld, y %lld, x %lld\n", options->output, crd_phantom_kind_name(kind), (long long)r->shape[0],
+           (long long)r->shape[1], (long long)r->shape[2]);
     static const char *const look[][CRD_PHANTOM_PHASES] = {
         [CRD_PHANTOM_GRAPHITE] = {"", "grain (dark)"},
         [CRD_PHANTOM_WELD] = {"", "void (light)"},
         [CRD_PHANTOM_ELECTRODE] = {"pore (dark)", "particle (light)", "binder (between)"}};
-    for (int64_t k = r->phases == 2; k < r->phases; k++) {
+    const bool many = r->phases > 2 || kind == CRD_PHANTOM_IMAGE;
+    for (int64_t k = many ? 0 : 1; k < r->phases; k++) {
         char name[32] = "foreground";
-        if (r->phases > 2) snprintf(name, sizeof name, "label value %lld", (long long)k);
-        printf("  %-16s %6.2f %% of the voxels are %s\n", name, (double)r->phase_voxels[k] * percent, look[kind][k]);
+        if (many) snprintf(name, sizeof name, "label value %g", r->phase_values[k]);
+        printf("  %-16s %6.2f %% of the voxels%s%s\n", name, (double)r->phase_voxels[k] * percent,
+               kind != CRD_PHANTOM_IMAGE ? " are " : "", kind != CRD_PHANTOM_IMAGE ? look[kind][k] : "");
     }
     printf("  label            %6.2f %% of the voxels differ from the truth\n", (double)r->label_errors * percent);
     printf("  best threshold%s %6.2f %% of the voxels wrong, at %.9g", r->phases > 2 ? "s " : "  ",
@@ -99,6 +101,7 @@ static int run(cli_context *context)
     int code = kind_of(context, &kind);
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = settle(context, kind);
+    if (code == CLI_DONE && kind == CRD_PHANTOM_IMAGE) code = cli_require(context, "truth");
     if (code != CLI_DONE) return code;
     if (crd_phantom_write(kind, options, context->monitor, &result) != CRD_OK) return cli_library_failed();
     if (context->common->json)
@@ -111,7 +114,7 @@ static int run(cli_context *context)
 const cli_command cli_phantom = {
     .name = "phantom",
     .summary = "make a scan with exact truth and an imperfect hand label, for trying and testing",
-    .arguments = "graphite|weld|electrode",
+    .arguments = "graphite|weld|electrode|image",
     .least = 1,
     .most = 1,
     .settings = &crd_phantom_all_settings,
@@ -123,7 +126,9 @@ const cli_command cli_phantom = {
         "graphite is a battery electrode: flat, tilted, overlapping dark grains (1) in a light matrix (0). weld is two "
         "plates joined by a weld: light voids (1) in dark metal (0); the air around the plates and in the seam is as "
         "light as a void and is 0. electrode has three phases: light particles (1), binder (2) of a middle grey value "
-        "where they are close to each other, and dark pores (0).\n"
+        "where they are close to each other, and dark pores (0). image is no "
+        "world of its own: the camera looks at the phases of any label volume (--truth, --greys), and truth keeps its "
+        "values.\n"
         "Every strength is an option, so that a network can be tried on a scan unlike those it was trained on. The "
         "same "
         "options and seed give the same bytes on any machine.",
@@ -133,6 +138,8 @@ const cli_command cli_phantom = {
                 "credence phantom weld -o weld --shape 128,256,256 --format npy --spacing 5,5,5,um\n"
                 "# three phases: label and truth hold 0, 1 and 2\n"
                 "credence phantom electrode -o electrode --binder-fraction 0.1\n"
+                "# a real structure, segmented before, scanned anew\n"
+                "credence phantom image --truth rock.tif --greys 0.3,0.5,0.62 -o rock\n"
                 "# a billion voxels\n"
                 "credence phantom graphite -o large --shape 742,1100,1100",
     .run = run,

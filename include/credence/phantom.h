@@ -3,7 +3,8 @@
  * graphite is a battery electrode: flat, tilted, overlapping dark grains in a light matrix; foreground (1) is grain.
  * weld is two plates joined by a weld with pores: voids are light in dark metal, as light as the air around it;
  * foreground (1) is void. electrode has three phases: light particles (1) and between them, where they are close,
- * binder (2) of a middle grey value; the rest is pore (0), which is dark.
+ * binder (2) of a middle grey value; the rest is pore (0), which is dark. image is no world of its own: the same camera
+ * looks at the phases of a label volume, whatever they are.
  *
  * Everything follows from the options and the seed: the same bytes on every machine, for any number of threads.
  *
@@ -32,9 +33,10 @@ extern "C" {
 typedef enum crd_phantom_kind {
     CRD_PHANTOM_GRAPHITE = 0,
     CRD_PHANTOM_WELD = 1,
-    CRD_PHANTOM_ELECTRODE = 2
+    CRD_PHANTOM_ELECTRODE = 2,
+    CRD_PHANTOM_IMAGE = 3
 } crd_phantom_kind;
-enum { CRD_PHANTOM_KINDS = 3, CRD_PHANTOM_PHASES = 3 }; /* how many there are; the most phases of one */
+enum { CRD_PHANTOM_KINDS = 4, CRD_PHANTOM_PHASES = 16 }; /* how many there are; the most phases of one */
 
 /* Every option; crd_phantom_settings describes and fills it. Strings are owned by the struct. Lengths are in voxels,
  * grey values are shares of the full scale (black 0, white 1), "deviation" is a standard deviation. The defaults, which
@@ -86,17 +88,22 @@ typedef struct crd_phantom_options {
     double binder_fraction; /* electrode: share of binder voxels in the truth */
     double binder_grey;     /* where its grey value lies between the pore's (0) and the particles' (1) */
     double binder_scatter;  /* deviation of its surface from an even meniscus */
+
+    char *truth;         /* image: the label volume; its shape is the phantom's */
+    crd_real_list greys; /* of its phases, in rising order of their values; none: evenly from dark to light */
 } crd_phantom_options;
 
 /* What was made. */
 typedef struct crd_phantom_result {
+    int64_t shape[3];
     int64_t voxels, foreground; /* of the truth; foreground is phase 1 */
     int64_t label_foreground;
     int64_t label_errors;     /* voxels where label and truth differ */
     double threshold;         /* grey value (stored units) that separates the two phases with the fewest errors */
     int64_t threshold_errors; /* voxels that it gets wrong */
     int64_t majority_errors;  /* voxels that always answering the commonest phase gets wrong */
-    int64_t phases;           /* of the truth: 0, 1, ... */
+    int64_t phases;           /* of the truth */
+    double phase_values[CRD_PHANTOM_PHASES]; /* in the files: 0, 1, ...; of an image those of its label volume */
     int64_t phase_voxels[CRD_PHANTOM_PHASES], label_phase_voxels[CRD_PHANTOM_PHASES];
     double thresholds[CRD_PHANTOM_PHASES - 1]; /* phases - 1, rising: between the phases from dark to light */
 } crd_phantom_result;
@@ -106,7 +113,7 @@ CRD_API const crd_settings *crd_phantom_settings(crd_phantom_kind kind);
 /* The settings of all kinds in one table, with graphite's defaults: for a program that reads the kind last. */
 CRD_API extern const crd_settings crd_phantom_all_settings;
 CRD_API const char *crd_phantom_kind_name(crd_phantom_kind kind); /* "graphite" */
-/* How many phases the kind has, and what each is: "pore", "particle", "binder". */
+/* How many phases the kind has (an image: as its label volume says, 0 here), and what each is: "pore". */
 CRD_API int64_t crd_phantom_phases(crd_phantom_kind kind);
 CRD_API const char *crd_phantom_phase_name(crd_phantom_kind kind, int64_t phase);
 

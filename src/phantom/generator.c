@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "phantom/camera.h"
 #include "phantom/check.h"
+#include "phantom/image.h"
 #include "phantom/scene.h"
 
 enum {
@@ -24,6 +25,7 @@ typedef struct crd_ring {
 
 struct crd_generator {
     crd_scene scene;
+    crd_image image; /* image only */
     crd_camera camera;
     crd_pool *pool;
     crd_type type;
@@ -83,11 +85,16 @@ crd_status crd_generator_create(crd_phantom_kind kind, const crd_phantom_options
     g->tiles[0] = (options->shape[1] + TILE - 1) / TILE;
     g->tiles[1] = (options->shape[2] + TILE - 1) / TILE;
     g->blocks = (options->shape[1] + BLOCK - 1) / BLOCK;
-    CRD_TRY(crd_scene_make(kind, options, pool, &g->scene));
     crd_camera_make(options, &g->camera);
-
     g->grey.radius = g->camera.blur.radius;
     g->grey.slots = g->slices + 2 * g->grey.radius;
+    if (kind == CRD_PHANTOM_IMAGE) {
+        crd_scene_prepare(kind, options, &g->scene);
+        CRD_TRY(crd_image_open(options, g->grey.slots, &g->image));
+        g->bytes += g->grey.slots * g->slice;
+    } else {
+        CRD_TRY(crd_scene_make(kind, options, pool, &g->scene));
+    }
     CRD_TRY(take(g, g->grey.slots, g->slice, sizeof(float), &g->grey.values));
     if (g->camera.correlated_scale > 0.0f) {
         g->noise.radius = g->camera.noise.radius;
@@ -110,6 +117,7 @@ void crd_generator_free(crd_generator **generator)
 {
     crd_generator *g = *generator;
     if (g == NULL) return;
+    crd_image_close(&g->image);
     crd_free(&g->scratch);
     crd_free(&g->rings);
     crd_free(&g->label);
@@ -127,6 +135,23 @@ int64_t crd_generator_slices(const crd_generator *generator)
 int64_t crd_generator_bytes(const crd_generator *generator)
 {
     return generator->bytes;
+}
+
+int64_t crd_generator_phases(const crd_generator *g, double values[CRD_PHANTOM_PHASES])
+{
+    const int64_t count = g->image.phases > 0 ? g->image.phases : crd_phantom_phases(g->scene.kind);
+    for (int64_t k = 0; k < count; k++) values[k] = g->image.phases > 0 ? g->image.values[k] : (double)k;
+    return count;
+}
+
+void crd_generator_order(const crd_generator *g, int order[CRD_PHANTOM_PHASES])
+{
+    static const int orders[][3] = {
+        [CRD_PHANTOM_GRAPHITE] = {1, 0}, [CRD_PHANTOM_WELD] = {0, 1}, [CRD_PHANTOM_ELECTRODE] = {0, 2, 1}};
+    if (g->image.phases > 0)
+        crd_image_order(&g->image, order);
+    else
+        memcpy(order, orders[g->scene.kind], sizeof orders[0]);
 }
 
 static int64_t slot_of(const crd_ring *ring, int64_t z)
@@ -159,7 +184,7 @@ static crd_window with_border(const crd_window *w, int64_t radius)
     return (crd_window){w->z, w->y0 - radius, w->x0 - radius, w->rows + 2 * radius, w->columns + 2 * radius};
 }
 
-static void keep_phases(float *const distance[CRD_PHANTOM_PHASES - 1], int64_t phases, const crd_window *tile,
+static void keep_phases(float *const distance[CRD_SCENE_DISTANCES], int64_t phases, const crd_window *tile,
                         int64_t radius, int64_t stride, uint8_t *out)
 {
     const int64_t wide = tile->columns + 2 * radius;
@@ -187,6 +212,13 @@ static void look_at_tile(void *context, int64_t item, int worker)
                            .label = {scratch + 2 * count, scratch + 3 * count},
                            .grey = scratch + 4 * count};
     const int64_t phases = crd_phantom_phases(g->scene.kind);
+    if (g->image.phases > 0) {
+        const uint8_t *slice = g->image.slices + slot_of(&g->grey, tile.z) * g->slice;
+        crd_image_look(&g->image, &g->scene, slice, &wide, rest, view.grey);
+        crd_image_mark(&g->image, &g->scene, slice, &tile, rest, g->truth + at, g->label + at);
+        crd_kernel_plane(&g->camera.blur, view.grey, tile.rows, tile.columns, rest, g->grey.values + at, stride);
+        return;
+    }
     crd_scene_look(&g->scene, &wide, rest, &view);
     keep_phases(view.truth, phases, &tile, g->grey.radius, stride, g->truth + at);
     keep_phases(view.label, phases, &tile, g->grey.radius, stride, g->label + at);
@@ -243,13 +275,17 @@ static void finish_block(void *context, int64_t item, int worker)
 }
 
 /* Brings the slices [z0 - radius, z0 + count + radius) into the ring; those that are there already stay. */
-static void fill(crd_generator *g, crd_ring *ring, crd_work *work)
+static crd_status fill(crd_generator *g, crd_ring *ring, crd_work *work)
 {
     const int64_t low = g->z0 - ring->radius, high = g->z0 + g->count + ring->radius;
     g->first_new = ring->low <= low && low <= ring->high ? maximum(low, ring->high) : low;
+    for (int64_t z = g->first_new; g->image.phases > 0 && ring == &g->grey && z < high; z++) {
+        CRD_PASS(crd_image_read(&g->image, z, g->image.slices + slot_of(ring, z) * g->slice));
+    }
     if (g->first_new < high) crd_pool_run(g->pool, (high - g->first_new) * g->tiles[0] * g->tiles[1], work, g);
     if (g->first_new == low || ring->high < high) ring->high = high;
     ring->low = low;
+    return CRD_OK;
 }
 
 crd_status crd_generator_slab(crd_generator *g, int64_t z0, int64_t count, void *scan, uint8_t *label, uint8_t *truth)
@@ -264,8 +300,8 @@ crd_status crd_generator_slab(crd_generator *g, int64_t z0, int64_t count, void 
     g->out_scan = scan;
     g->out_label = label;
     g->out_truth = truth;
-    fill(g, &g->grey, look_at_tile);
-    if (g->noise.slots > 0) fill(g, &g->noise, noise_of_tile);
+    CRD_PASS(fill(g, &g->grey, look_at_tile));
+    if (g->noise.slots > 0) CRD_PASS(fill(g, &g->noise, noise_of_tile));
     crd_pool_run(g->pool, count, rings_of_slice, g);
     crd_pool_run(g->pool, count * g->blocks, finish_block, g);
     return CRD_OK;

@@ -111,11 +111,13 @@ void crd_scene_prepare(crd_phantom_kind kind, const crd_phantom_options *options
     s->kind = kind;
     s->options = *options;
     s->options.output = s->options.format = s->options.type = s->options.spacing = NULL; /* the caller's */
+    s->options.truth = NULL;
+    s->options.greys = (crd_real_list){0};
     s->seed = (uint64_t)options->seed;
     s->far_limit = far_limit_of(kind, options);
     if (has_grains(kind))
         make_grains(s);
-    else
+    else if (kind == CRD_PHANTOM_WELD)
         make_voids(s);
     const double size = s->populations[0].size;
     const int64_t coarse = spacing_of(0.7 * size), fine = spacing_of(0.25 * size);

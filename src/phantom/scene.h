@@ -24,7 +24,8 @@ enum crd_phantom_layer {
     CRD_LAYER_SURFACES = 12,
     CRD_LAYER_CALIBRATION = 13,
     CRD_LAYER_BINDER = 14,
-    CRD_LAYER_BINDER_WAVER = 15
+    CRD_LAYER_BINDER_WAVER = 15,
+    CRD_LAYER_SIDE_JITTER = 16
 };
 
 enum { CRD_MAX_POPULATIONS = 2 };
@@ -60,10 +61,11 @@ void crd_scene_raw_binder(const crd_scene *scene, const crd_window *window, floa
 
 /* Values of one window. Distances are signed, in voxels, negative inside: [0] those to phase 1, [1] to phase 2, which
  * is where phase 1 isn't. A kind of two phases leaves [1] alone. */
+enum { CRD_SCENE_DISTANCES = 2 };
 typedef struct crd_view {
-    float *truth[CRD_PHANTOM_PHASES - 1]; /* to the true boundary */
-    float *label[CRD_PHANTOM_PHASES - 1]; /* to the hand label's */
-    float *grey;                          /* the ideal scan: partial volume, no blur, no noise */
+    float *truth[CRD_SCENE_DISTANCES]; /* to the true boundary */
+    float *label[CRD_SCENE_DISTANCES]; /* to the hand label's */
+    float *grey;                       /* the ideal scan: partial volume, no blur, no noise */
 } crd_view;
 
 /* Floats of scratch for crd_scene_look at windows of up to rows * columns. */

@@ -16,10 +16,6 @@ void crd_score_add(crd_score *score, crd_type type, const void *scan, const uint
     }
 }
 
-/* The phases from dark to light. */
-static const int order[][CRD_PHANTOM_PHASES] = {
-    [CRD_PHANTOM_GRAPHITE] = {1, 0}, [CRD_PHANTOM_WELD] = {0, 1}, [CRD_PHANTOM_ELECTRODE] = {0, 2, 1}};
-
 /* Bins below the first threshold are taken for the darkest phase, those from there to below the second for the next,
  * and so on. Returns how many voxels the best thresholds are right about; of several that are, the lowest are taken. */
 static int64_t best_thresholds(const crd_score *score, const int *phase, int phases, int best[CRD_PHANTOM_PHASES - 1])
@@ -39,12 +35,12 @@ static int64_t best_thresholds(const crd_score *score, const int *phase, int pha
     return right[phases - 1];
 }
 
-void crd_score_finish(const crd_score *score, crd_phantom_kind kind, crd_type type, crd_phantom_result *out)
+void crd_score_finish(const crd_score *score, int64_t phases, const int *order, crd_type type, crd_phantom_result *out)
 {
     int best[CRD_PHANTOM_PHASES - 1];
     int64_t commonest = 0;
     memset(out, 0, sizeof *out);
-    out->phases = crd_phantom_phases(kind);
+    out->phases = phases;
     for (int64_t t = 0; t < out->phases; t++) {
         for (int i = 0; i < CRD_SCORE_BINS; i++) out->phase_voxels[t] += score->bins[t][i];
         out->label_phase_voxels[t] = score->label_voxels[t];
@@ -55,7 +51,7 @@ void crd_score_finish(const crd_score *score, crd_phantom_kind kind, crd_type ty
     out->label_foreground = out->label_phase_voxels[1];
     out->label_errors = score->label_errors;
     out->majority_errors = out->voxels - commonest;
-    out->threshold_errors = out->voxels - best_thresholds(score, order[kind], (int)out->phases, best);
+    out->threshold_errors = out->voxels - best_thresholds(score, order, (int)out->phases, best);
     for (int64_t k = 0; k + 1 < out->phases; k++) {
         out->thresholds[k] = type == CRD_F32 ? ((double)best[k] - 0.5) / 65535.0 : (double)best[k];
     }

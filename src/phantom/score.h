@@ -15,8 +15,8 @@ typedef struct crd_score {
 void crd_score_add(crd_score *score, crd_type type, const void *scan, const uint8_t *label, const uint8_t *truth,
                    int64_t count);
 
-/* The foreground of graphite is what is darker than the threshold, that of weld what is at least as light; an
- * electrode's binder lies between two thresholds, its particles are at least as light as the upper one. */
-void crd_score_finish(const crd_score *score, crd_phantom_kind kind, crd_type type, crd_phantom_result *out);
+/* `order`: the phases from dark to light. What is darker than the first threshold is taken for the first of them, what
+ * is at least as light as the last one for the last. */
+void crd_score_finish(const crd_score *score, int64_t phases, const int *order, crd_type type, crd_phantom_result *out);
 
 #endif

@@ -19,6 +19,17 @@
      .help = HELP,                                                                                                     \
      .group = GROUP},
 
+#define SHAPE_ROW                                                                                                      \
+    {.name = "shape",                                                                                                  \
+     .kind = CRD_SETTING_TRIPLE,                                                                                       \
+     .offset = AT(shape),                                                                                              \
+     .initial = "64,128,128",                                                                                          \
+     .low = 8,                                                                                                         \
+     .high = 1000000,                                                                                                  \
+     .argument = "z,y,x",                                                                                              \
+     .help = "voxels along each axis",                                                                                 \
+     .group = "Files"},
+
 #define FILE_ROWS                                                                                                      \
     {.name = "output",                                                                                                 \
      .kind = CRD_SETTING_TEXT,                                                                                         \
@@ -37,15 +48,6 @@
          .high = 4096,                                                                                                 \
          .argument = "N",                                                                                              \
          .help = "threads to use; 0: one per core. The result doesn't depend on it",                                   \
-         .group = "Files"},                                                                                            \
-        {.name = "shape",                                                                                              \
-         .kind = CRD_SETTING_TRIPLE,                                                                                   \
-         .offset = AT(shape),                                                                                          \
-         .initial = "64,128,128",                                                                                      \
-         .low = 8,                                                                                                     \
-         .high = 1000000,                                                                                              \
-         .argument = "z,y,x",                                                                                          \
-         .help = "voxels along each axis",                                                                             \
          .group = "Files"},                                                                                            \
         {.name = "seed",                                                                                               \
          .kind = CRD_SETTING_INT,                                                                                      \
@@ -82,11 +84,11 @@
 
 /* EACH has a default for graphite, weld and electrode in this order; GRAINS for graphite and electrode; SAME has one
  * for all. */
-#define STRENGTHS(EACH, SAME, GRAINS, WELD, ELECTRODE)                                                                 \
-    EACH("Objects", "fraction", fraction, "0.5", "0.18", "0.5", 0.01, 0.8, "F",                                        \
-         "share of all voxels that are foreground; of an electrode, particle")                                         \
-    EACH("Objects", "roughness", roughness, "0.4", "0.35", "0.4", 0.0, 5.0, "V",                                       \
-         "standard deviation of the objects' surfaces from smooth ones, in voxels")                                    \
+#define STRENGTHS(EACH, SAME, GRAINS, WELD, ELECTRODE, WORLD, WORLD_SAME)                                              \
+    WORLD("Objects", "fraction", fraction, "0.5", "0.18", "0.5", 0.01, 0.8, "F",                                       \
+          "share of all voxels that are foreground; of an electrode, particle")                                        \
+    WORLD("Objects", "roughness", roughness, "0.4", "0.35", "0.4", 0.0, 5.0, "V",                                      \
+          "standard deviation of the objects' surfaces from smooth ones, in voxels")                                   \
     GRAINS("grain-size", grain_size, "15", "12", 2.0, 200.0, "V", "typical radius of a grain, in voxels")              \
     GRAINS("grain-spread", grain_spread, "0.22", "0.3", 0.0, 0.5, "S",                                                 \
            "standard deviation of the logarithm of the radius")                                                        \
@@ -129,8 +131,8 @@
          "standard deviation of the label's boundary, smooth in 3D, in voxels")                                        \
     EACH(NULL, "label-jitter", label_jitter, "0.2", "0.25", "0.2", 0.0, 5.0, "V",                                      \
          "the same, drawn anew in every slice")                                                                        \
-    SAME(NULL, "label-miss", label_miss, "0.05", 0.0, 1.0, "P",                                                        \
-         "probability that a small object is missing from the label")
+    WORLD_SAME(NULL, "label-miss", label_miss, "0.05", 0.0, 1.0, "P",                                                  \
+               "probability that a small object is missing from the label")
 
 #define NONE(...)
 #define OF_WELD(...)      REAL("Weld", __VA_ARGS__)
@@ -148,10 +150,32 @@
 #define NAMES_GRAINS(NAME, FIELD, A, B, LOW, HIGH, ARGUMENT, HELP)                                                     \
     REAL("Graphite and electrode", NAME, FIELD, A, LOW, HIGH, ARGUMENT, HELP " (electrode: " B ")")
 
-static const crd_setting graphite_rows[] = {FILE_ROWS STRENGTHS(FIRST, REAL, FIRST_GRAINS, NONE, NONE)};
-static const crd_setting weld_rows[] = {FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD, NONE)};
-static const crd_setting electrode_rows[] = {FILE_ROWS STRENGTHS(THIRD, REAL, SECOND_GRAINS, NONE, OF_ELECTRODE)};
-static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_ALL, REAL, NAMES_GRAINS, OF_WELD, OF_ELECTRODE)};
+#define IMAGE_ROWS                                                                                                     \
+    {.name = "truth",                                                                                                  \
+     .kind = CRD_SETTING_TEXT,                                                                                         \
+     .offset = AT(truth),                                                                                              \
+     .argument = "FILE",                                                                                               \
+     .help = "label volume of 2 to 16 phases, whole numbers from 0 to 255; its shape is the phantom's",                \
+     .group = "Image"},                                                                                                \
+        {.name = "greys",                                                                                              \
+         .kind = CRD_SETTING_REALS,                                                                                    \
+         .offset = AT(greys),                                                                                          \
+         .low = 0,                                                                                                     \
+         .high = 1,                                                                                                    \
+         .argument = "G,...",                                                                                          \
+         .help =                                                                                                       \
+             "grey value of each phase, in rising order of their values in the label; without it evenly from dark "    \
+             "to light",                                                                                               \
+         .group = "Image"},
+
+static const crd_setting graphite_rows[] = {
+    SHAPE_ROW FILE_ROWS STRENGTHS(FIRST, REAL, FIRST_GRAINS, NONE, NONE, FIRST, REAL)};
+static const crd_setting weld_rows[] = {SHAPE_ROW FILE_ROWS STRENGTHS(SECOND, REAL, NONE, OF_WELD, NONE, SECOND, REAL)};
+static const crd_setting electrode_rows[] = {
+    SHAPE_ROW FILE_ROWS STRENGTHS(THIRD, REAL, SECOND_GRAINS, NONE, OF_ELECTRODE, THIRD, REAL)};
+static const crd_setting image_rows[] = {FILE_ROWS IMAGE_ROWS STRENGTHS(THIRD, REAL, NONE, NONE, NONE, NONE, NONE)};
+static const crd_setting all_rows[] = {
+    SHAPE_ROW FILE_ROWS IMAGE_ROWS STRENGTHS(NAMES_ALL, REAL, NAMES_GRAINS, OF_WELD, OF_ELECTRODE, NAMES_ALL, REAL)};
 
 #define TABLE(TITLE, ROWS)                                                                                             \
     {                                                                                                                  \
@@ -160,8 +184,9 @@ static const crd_setting all_rows[] = {FILE_ROWS STRENGTHS(NAMES_ALL, REAL, NAME
 
 static const crd_settings tables[] = {[CRD_PHANTOM_GRAPHITE] = TABLE("phantom graphite", graphite_rows),
                                       [CRD_PHANTOM_WELD] = TABLE("phantom weld", weld_rows),
-                                      [CRD_PHANTOM_ELECTRODE] = TABLE("phantom electrode", electrode_rows)};
-static const char *const names[] = {"graphite", "weld", "electrode"};
+                                      [CRD_PHANTOM_ELECTRODE] = TABLE("phantom electrode", electrode_rows),
+                                      [CRD_PHANTOM_IMAGE] = TABLE("phantom image", image_rows)};
+static const char *const names[] = {"graphite", "weld", "electrode", "image"};
 const crd_settings crd_phantom_all_settings = TABLE("phantom", all_rows);
 
 static bool is_kind(crd_phantom_kind kind)
@@ -181,15 +206,15 @@ const char *crd_phantom_kind_name(crd_phantom_kind kind)
 
 int64_t crd_phantom_phases(crd_phantom_kind kind)
 {
-    return kind == CRD_PHANTOM_ELECTRODE ? 3 : 2;
+    return kind == CRD_PHANTOM_IMAGE ? 0 : kind == CRD_PHANTOM_ELECTRODE ? 3 : 2;
 }
 
 const char *crd_phantom_phase_name(crd_phantom_kind kind, int64_t phase)
 {
-    static const char *const phases[][CRD_PHANTOM_PHASES] = {[CRD_PHANTOM_GRAPHITE] = {"matrix", "grain", ""},
+    static const char *const phases[CRD_PHANTOM_KINDS][3] = {[CRD_PHANTOM_GRAPHITE] = {"matrix", "grain", ""},
                                                              [CRD_PHANTOM_WELD] = {"metal or air", "void", ""},
                                                              [CRD_PHANTOM_ELECTRODE] = {"pore", "particle", "binder"}};
-    return is_kind(kind) && phase >= 0 && phase < CRD_PHANTOM_PHASES ? phases[kind][phase] : "";
+    return is_kind(kind) && phase >= 0 && phase < crd_phantom_phases(kind) ? phases[kind][phase] : "";
 }
 
 static crd_status check_number(const crd_setting *row, double value)
@@ -202,9 +227,16 @@ crd_status crd_phantom_check(crd_phantom_kind kind, const crd_phantom_options *o
 {
     if (!is_kind(kind)) {
         return crd_fail(CRD_ERR_ARGUMENT,
-                        "there is no phantom of kind %d; choose graphite (0), weld (1) or electrode (2)", (int)kind);
+                        "there is no phantom of kind %d; choose graphite (0), weld (1), electrode (2) or image (3)",
+                        (int)kind);
     }
     const crd_settings *table = crd_phantom_settings(kind);
+    for (int k = 0; kind == CRD_PHANTOM_IMAGE && k < 3; k++) { /* whose shape is no option */
+        if (options->shape[k] < 8) {
+            return crd_fail(CRD_ERR_ARGUMENT, "the truth %s has an axis of %lld voxels; a phantom has 8 and more",
+                            options->truth != NULL ? options->truth : "", (long long)options->shape[k]);
+        }
+    }
     for (size_t i = 0; i < table->count; i++) {
         const crd_setting *row = &table->rows[i];
         const void *field = (const char *)options + row->offset;

@@ -11,6 +11,7 @@
 #include "credence/number.h"
 #include "phantom/check.h"
 #include "phantom/generator.h"
+#include "phantom/image.h"
 #include "phantom/score.h"
 #include "volume/format.h"
 #include "volume/setting_checks.h"
@@ -23,7 +24,9 @@ static const char *const names[FILES] = {"scan", "label", "truth"};
 
 typedef struct writer {
     crd_phantom_kind kind;
-    const crd_phantom_options *options;
+    crd_phantom_options options; /* borrows the caller's strings; of an image the shape is its truth's */
+    double spacing[3];           /* of an image's truth; 0, 0, 0: not said */
+    char unit[16];
     const crd_monitor *monitor;
     char *paths[FILES], *about; /* about: phantom.json */
     char suffix[CRD_SUFFIX_BYTES];
@@ -36,6 +39,8 @@ typedef struct writer {
     crd_pool *pool;
     crd_generator *generator;
     crd_score *score;
+    int64_t phases;
+    double values[CRD_PHANTOM_PHASES]; /* in the files */
 } writer;
 
 static void add_earlier(writer *w, const char *format)
@@ -102,7 +107,7 @@ static crd_status protect_file(const writer *w, const char *name, const char *su
     struct stat about;
     char *path = NULL;
     if (suffix[0] == '\0' || is_earlier(w, suffix)) return CRD_OK;
-    CRD_TRY(crd_join_path(w->options->output, name, suffix, &path));
+    CRD_TRY(crd_join_path(w->options.output, name, suffix, &path));
     if (lstat(path, &about) == 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is there already and is no file of an earlier phantom; choose another folder",
                  path);
@@ -127,7 +132,7 @@ static crd_status protect_others(const writer *w)
 static crd_status remove_volume(const writer *w, const char *name, const char *suffix)
 {
     char *path = NULL;
-    CRD_PASS(crd_join_path(w->options->output, name, suffix, &path));
+    CRD_PASS(crd_join_path(w->options.output, name, suffix, &path));
     const crd_status status = crd_volume_remove(path);
     crd_free(&path);
     return status;
@@ -155,9 +160,11 @@ static crd_status remove_unfinished(writer *w)
 
 static crd_status open_volumes(writer *w)
 {
-    const crd_phantom_options *o = w->options;
+    const crd_phantom_options *o = &w->options;
     crd_volume_info info = {.scale = 1.0};
     memcpy(info.shape, o->shape, sizeof info.shape);
+    memcpy(info.spacing, w->spacing, sizeof info.spacing);
+    snprintf(info.unit, sizeof info.unit, "%s", w->unit);
     if (o->spacing != NULL) CRD_PASS(crd_spacing_parse(o->spacing, info.spacing, info.unit));
     const crd_volume_options options = {.format = o->format};
     for (int i = 0; i < FILES; i++) {
@@ -167,9 +174,21 @@ static crd_status open_volumes(writer *w)
     return CRD_OK;
 }
 
+/* From numbers of phases to their values, in place. */
+static void give_values(const writer *w, uint8_t *voxels, int64_t count)
+{
+    uint8_t value_of[CRD_PHANTOM_PHASES] = {0};
+    bool same = true;
+    for (int64_t k = 0; k < w->phases; k++) {
+        value_of[k] = (uint8_t)w->values[k];
+        same &= value_of[k] == k;
+    }
+    for (int64_t i = 0; !same && i < count; i++) voxels[i] = value_of[voxels[i]];
+}
+
 static crd_status write_slabs(writer *w)
 {
-    const int64_t *shape = w->options->shape;
+    const int64_t *shape = w->options.shape;
     const int64_t most = crd_generator_slices(w->generator);
     for (int i = 0; i < FILES; i++) {
         int64_t count = 0;
@@ -183,6 +202,8 @@ static crd_status write_slabs(writer *w)
         CRD_PASS(crd_generator_slab(w->generator, z, count, w->voxels[SCAN], w->voxels[LABEL], w->voxels[TRUTH]));
         crd_score_add(w->score, w->types[SCAN], w->voxels[SCAN], w->voxels[LABEL], w->voxels[TRUTH],
                       count * shape[1] * shape[2]);
+        give_values(w, w->voxels[LABEL], count * shape[1] * shape[2]);
+        give_values(w, w->voxels[TRUTH], count * shape[1] * shape[2]);
         for (int i = 0; i < FILES; i++) CRD_PASS(crd_volume_write(w->volumes[i], &box, w->voxels[i]));
     }
     return crd_advance(w->monitor, "making the phantom", "slices", shape[0], shape[0], NULL);
@@ -209,13 +230,13 @@ static void list_phases(const writer *w, const crd_phantom_result *r, char *out,
 {
     char number[CRD_NUMBER_BYTES];
     int used = 0;
-    if (r->phases == 2) return;
+    if (r->phases == 2 && w->kind != CRD_PHANTOM_IMAGE) return;
     used += snprintf(out, room, "\"classes\": [");
     for (int64_t k = 0; k < r->phases; k++) {
         used += snprintf(out + used, room - (size_t)used,
                          "%s{\"name\": \"%s\", \"value\": %lld, \"voxels\": %lld, \"fraction\": %s}", k > 0 ? ", " : "",
-                         crd_phantom_phase_name(w->kind, k), (long long)k, (long long)r->phase_voxels[k],
-                         crd_format_real(share(r->phase_voxels[k], r->voxels), number));
+                         crd_phantom_phase_name(w->kind, k), (long long)r->phase_values[k],
+                         (long long)r->phase_voxels[k], crd_format_real(share(r->phase_voxels[k], r->voxels), number));
     }
     used += snprintf(out + used, room - (size_t)used, "],\n\"best_thresholds\": {\"values\": [");
     for (int64_t k = 0; k + 1 < r->phases; k++) {
@@ -230,7 +251,7 @@ static void list_phases(const writer *w, const crd_phantom_result *r, char *out,
 static void say_threshold(const writer *w, const crd_phantom_result *r, char *out, size_t room)
 {
     char number[2][CRD_NUMBER_BYTES];
-    if (r->phases != 2) return;
+    if (r->phases != 2 || w->kind == CRD_PHANTOM_IMAGE) return;
     snprintf(
         out, room,
         "\"best_threshold\": {\"value\": %s, \"foreground\": \"scan %s value\", \"errors\": %lld, \"error\": %s},\n",
@@ -243,11 +264,11 @@ static crd_status write_about(const writer *w, const crd_phantom_result *r, bool
 {
     crd_status status = CRD_OK;
     char *settings = NULL, *text = NULL;
-    char number[3][CRD_NUMBER_BYTES], unfinished[128] = "", thresholds[1024] = "";
+    char number[3][CRD_NUMBER_BYTES], unfinished[128] = "", thresholds[4096] = "";
     if (!finished) list_unfinished(w, unfinished, sizeof unfinished);
     list_phases(w, r, thresholds, sizeof thresholds);
     say_threshold(w, r, thresholds, sizeof thresholds);
-    CRD_TRY(crd_settings_to_json(crd_phantom_settings(w->kind), w->options, CRD_SCOPE_RESULT, &settings));
+    CRD_TRY(crd_settings_to_json(crd_phantom_settings(w->kind), &w->options, CRD_SCOPE_RESULT, &settings));
     const size_t bytes = strlen(settings) + sizeof thresholds + 2048;
     CRD_TRY(crd_alloc((int64_t)bytes, 1, "phantom.json", &text));
     snprintf(text, bytes,
@@ -276,14 +297,18 @@ static void check_share(const crd_monitor *monitor, const char *what, double fou
 static crd_status prepare(writer *w)
 {
     const crd_format *format = NULL;
-    const char *folder = w->options->output;
-    CRD_PASS(crd_phantom_check(w->kind, w->options));
+    const char *folder = w->options.output;
+    if (w->kind == CRD_PHANTOM_IMAGE) {
+        if (w->options.truth == NULL) return crd_fail(CRD_ERR_ARGUMENT, "truth: an image needs a label volume");
+        CRD_PASS(crd_image_look_ahead(w->options.truth, w->options.shape, w->spacing, w->unit));
+    }
+    CRD_PASS(crd_phantom_check(w->kind, &w->options));
     if (folder == NULL || folder[0] == '\0') {
         return crd_fail(CRD_ERR_ARGUMENT, "a phantom needs a folder to be written to; name one with -o");
     }
     w->types[LABEL] = w->types[TRUTH] = CRD_U8;
-    CRD_PASS(crd_type_parse(w->options->type, &w->types[SCAN], NULL));
-    CRD_PASS(crd_format_to_write(w->options->format, &format, w->suffix));
+    CRD_PASS(crd_type_parse(w->options.type, &w->types[SCAN], NULL));
+    CRD_PASS(crd_format_to_write(w->options.format, &format, w->suffix));
     for (int i = 0; i < FILES; i++) CRD_PASS(crd_join_path(folder, names[i], w->suffix, &w->paths[i]));
     CRD_PASS(crd_join_path(folder, "phantom", ".json", &w->about));
     CRD_PASS(crd_make_folders(folder));
@@ -291,8 +316,9 @@ static crd_status prepare(writer *w)
     CRD_PASS(protect_others(w));
     CRD_PASS(remove_unfinished(w));
     CRD_PASS(open_volumes(w));
-    CRD_PASS(crd_pool_create((int)w->options->threads, &w->pool));
-    CRD_PASS(crd_generator_create(w->kind, w->options, 0, w->pool, &w->generator));
+    CRD_PASS(crd_pool_create((int)w->options.threads, &w->pool));
+    CRD_PASS(crd_generator_create(w->kind, &w->options, 0, w->pool, &w->generator));
+    w->phases = crd_generator_phases(w->generator, w->values);
     return crd_alloc(1, sizeof *w->score, "a histogram", &w->score);
 }
 
@@ -313,17 +339,23 @@ static crd_status write_phantom(crd_phantom_kind kind, const crd_phantom_options
                                 crd_phantom_result *out)
 {
     crd_status status = CRD_OK;
-    writer w = {.kind = kind, .options = options, .monitor = monitor};
+    writer w = {.kind = kind, .options = *options, .monitor = monitor};
     crd_phantom_result result;
+    int order[CRD_PHANTOM_PHASES];
     CRD_TRY(prepare(&w));
     CRD_TRY(write_slabs(&w));
-    crd_score_finish(w.score, kind, w.types[SCAN], &result);
+    crd_generator_order(w.generator, order);
+    crd_score_finish(w.score, w.phases, order, w.types[SCAN], &result);
+    memcpy(result.phase_values, w.values, sizeof result.phase_values);
+    memcpy(result.shape, w.options.shape, sizeof result.shape);
     CRD_TRY(protect_others(&w));              /* again: what is there by now would be taken for the phantom's */
     CRD_TRY(write_about(&w, &result, false)); /* first, so that the next run knows what an interruption leaves */
     CRD_TRY(remove_earlier(&w));              /* then this, so that there are never two phantoms */
     for (int i = 0; i < FILES; i++) CRD_TRY(crd_volume_commit(w.volumes[i]));
     CRD_TRY(write_about(&w, &result, true));
-    check_share(monitor, "foreground", share(result.foreground, result.voxels), options->fraction);
+    if (kind != CRD_PHANTOM_IMAGE) {
+        check_share(monitor, "foreground", share(result.foreground, result.voxels), options->fraction);
+    }
     if (kind == CRD_PHANTOM_ELECTRODE) {
         check_share(monitor, "binder", share(result.phase_voxels[2], result.voxels), options->binder_fraction);
     }

@@ -40,6 +40,21 @@ truncate -s -20 "$OUT/coverage/rows.csv"
 coverage
 same "$(cat "$OUT/coverage/rows.csv")" "$rows"
 
+# Three phases: a row for each network and test, pages, and nothing done twice.
+three_phase() {
+    last=(experiments/three_phase/run.py)
+    code=0
+    "$root/experiments/three_phase/run.py" --out "$folder/three" --scale tiny --seeds 1 --networks 2 --device cpu --credence "$CREDENCE" \
+        >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    expect 0
+    same "$(grep -cE '^\| (bcnn, normal prior|mcdn) \| 1 \| 0\.' "$folder/out")" 4
+}
+three_phase
+same "$(ls "$folder"/three/*.html | wc -l)" 4
+before=$(md5sum "$folder/three/rows.csv")
+three_phase
+same "$(md5sum "$folder/three/rows.csv")" "$before"
+
 run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
 run_unknown && complain "a scale that doesn't exist was taken"
 err 'SCALE=huge is not tiny'

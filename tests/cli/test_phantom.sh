@@ -32,6 +32,26 @@ run info --json "$folder/electrode/truth.npy"; expect 0; same "$(json 'd["min"],
 run phantom weld -o "$folder/x" --binder-grey 0.4; expect 2; err '--binder-grey has no meaning for weld'
 run phantom electrode -o "$folder/x" --void-size 4; expect 2; err '--void-size has no meaning for electrode'
 
+# The camera looks at any label volume, whose values and shape stay; slabs and threads don't matter.
+/usr/bin/python3 -c 'import numpy, sys
+t = numpy.load(sys.argv[1]); numpy.save(sys.argv[2], numpy.array([7, 200, 40], "u1")[t])' "$folder/electrode/truth.npy" "$folder/rock.npy"
+run phantom image --truth "$folder/rock.npy" --greys 0.3,0.45,0.6 -o "$folder/rock" --format npy --threads 1 --json
+expect 0; same "$(json '[c["value"] for c in d["classes"]], d["shape"], len(d["thresholds"]), 0 < d["label_error"] < 0.2, 0 < d["threshold_error"] < 0.3')" \
+    "[7, 40, 200] [12, 48, 64] 2 True True"
+cmp "$folder/rock.npy" "$folder/rock/truth.npy" || complain "the truth of an image is another one"
+run phantom image -o "$folder/rock2" --config "$folder/rock/phantom.json" --threads 3 -q; expect 0
+for name in scan.npy label.npy truth.npy; do cmp "$folder/rock/$name" "$folder/rock2/$name" || complain "$name differs"; done
+/usr/bin/python3 -c 'import numpy, sys
+s, t = (numpy.load(sys.argv[1] + n) for n in ("/scan.npy", "/truth.npy"))
+m = [s[t == v].mean() / 65535 for v in (7, 40, 200)]
+sys.exit(not (abs(m[0] - 0.3) < 0.05 and abs(m[1] - 0.45) < 0.05 and abs(m[2] - 0.6) < 0.05))' "$folder/rock" || complain "greys aren't those asked for"
+run phantom image --truth "$folder/rock.npy" -o "$folder/rock3" --label-waver 0 --label-jitter 0 --format npy -q; expect 0
+cmp "$folder/rock3/truth.npy" "$folder/rock3/label.npy" || complain "a label without waver isn't the truth"
+run phantom image -o "$folder/x";                                              expect 2; err '--truth'
+run phantom image --truth "$folder/rock.npy" --greys 0.1,0.2 -o "$folder/x4";  expect 1; err 'greys has 2 values and .* has 3 phases'
+run phantom image --truth "$folder/rock.npy" --shape 8,8,8 -o "$folder/x";     expect 2; err '--shape has no meaning for image'
+run phantom weld --truth "$folder/rock.npy" -o "$folder/x";                    expect 2; err '--truth has no meaning for weld'
+
 # A suffix names the format as well, and is what the files get.
 for suffix in .TIF h5 nhdr mhd ome-zarr $("$CREDENCE_PROGRAM" --version | grep -q 'NIfTI volumes: yes' && echo nii.gz); do
     name=$(echo "${suffix#.}" | tr 'A-Z-' 'a-z.')
@@ -65,8 +85,8 @@ same "$(sort -u "$folder/one/label.raw" "$folder/one/scan.npy.json")" mine
 mkdir "$folder/own"; echo '{}' >"$folder/own/phantom.json"
 run phantom weld -o "$folder/own" "${shape[@]}" -q; expect 1; err 'phantom.json is there already and describes no phantom'
 
-run phantom;                                     expect 2; err 'graphite\|weld\|electrode'
-run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite, weld or electrode"
+run phantom;                                     expect 2; err 'graphite\|weld\|electrode\|image'
+run phantom bone -o "$folder/x";                 expect 2; err "no phantom 'bone'; choose graphite, weld, electrode or image"
 run phantom graphite;                            expect 2; err '--output'
 run phantom weld -o "$folder/x" --grain-size 9;  expect 2; err '--grain-size has no meaning for weld'
 run phantom graphite -o "$folder/x" --noise 2;   expect 2; err '--noise must lie between 0'

@@ -226,7 +226,7 @@ static void test_scan_is_the_blurred_scene_without_seams(void)
 {
     static const int64_t zs[] = {0, 5, 11}, ys[] = {0, 63, 127, 128, 139},
                          xs[] = {0, 1, 125, 126, 127, 128, 129, 130, 149};
-    for (int kind = 0; kind < CRD_PHANTOM_KINDS; kind++) {
+    for (int kind = 0; kind < CRD_PHANTOM_IMAGE; kind++) {
         crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 12, 140, 150);
         phantom p;
         crd_scene scene;

@@ -205,26 +205,52 @@ static int64_t count_nonfinite(const float *values, int64_t count)
     return nonfinite;
 }
 
-/* Which class is the largest in a sample, the first of several: its bit in that class's plane. Of at most STRIP voxels.
- */
-enum { STRIP = 1024 };
-static void mark_largest(const crd_predictor *predictor, int64_t sample, int64_t first, int64_t end, uint64_t *bits)
+/* A strip of voxels, whose marks stay in the nearest cache while the samples pass: 32 of them at a time. */
+enum { STRIP = 512, HALF = 32 };
+
+/* Which class is the largest in a sample, the first of several: its bit in that class's marks. */
+static void mark_largest(const float *values, int64_t planes, int64_t voxels, int64_t count, uint32_t bit,
+                         uint32_t (*marks)[STRIP])
 {
-    const int64_t voxels = predictor->voxels, planes = predictor->planes;
-    const float *values = predictor->samples + sample * predictor->values;
     float largest[STRIP];
-    int32_t best[STRIP] = {0};
-    memcpy(largest, values + first, (size_t)(end - first) * sizeof *largest);
+    uint32_t best[STRIP] = {0};
+    memcpy(largest, values, (size_t)count * sizeof *largest);
     for (int64_t c = 1; c < planes; c++) {
-        const float *of_class = values + c * voxels + first;
-        for (int64_t i = 0; i < end - first; i++) {
-            best[i] = of_class[i] > largest[i] ? (int32_t)c : best[i];
+        const float *of_class = values + c * voxels;
+        for (int64_t i = 0; i < count; i++) {
+            best[i] = of_class[i] > largest[i] ? (uint32_t)c : best[i];
             largest[i] = of_class[i] > largest[i] ? of_class[i] : largest[i];
         }
     }
-    for (int64_t c = 0; c < planes; c++) {
-        uint64_t *of_class = bits + c * voxels + first;
-        for (int64_t i = 0; i < end - first; i++) of_class[i] |= (uint64_t)(best[i] == c) << (sample % 64);
+    for (int64_t c = 0; c < planes; c++)
+        for (int64_t i = 0; i < count; i++) marks[c][i] |= best[i] == (uint32_t)c ? bit : 0;
+}
+
+static void mark_strip(const crd_predictor *predictor, int64_t first, int64_t count, unsound *found)
+{
+    const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, planes = predictor->planes;
+    uint32_t marks[CRD_CLASSES_MAX][STRIP];
+    for (int64_t half = 0; half * HALF < samples; half++) {
+        const int64_t begin = half * HALF, end = begin + HALF < samples ? begin + HALF : samples;
+        uint64_t *bits = predictor->above + half / 2 * predictor->values + first;
+        memset(marks, 0, (size_t)planes * sizeof marks[0]);
+        for (int64_t s = begin; s < end; s++) {
+            const float *values = predictor->samples + s * predictor->values + first;
+            const uint32_t bit = UINT32_C(1) << (s - begin);
+            int64_t nonfinite = 0;
+            if (planes > 1)
+                mark_largest(values, planes, voxels, count, bit, marks);
+            else
+                for (int64_t i = 0; i < count; i++) marks[0][i] |= values[i] > 0.5f ? bit : 0;
+            for (int64_t c = 0; c < planes; c++) nonfinite += count_nonfinite(values + c * voxels, count);
+            if (nonfinite > 0 && (found->first_sample < 0 || s < found->first_sample)) found->first_sample = s;
+            found->count += nonfinite;
+        }
+        for (int64_t c = 0; c < planes; c++)
+            for (int64_t i = 0; i < count; i++) {
+                uint64_t *word = &bits[c * voxels + i];
+                *word = half % 2 == 0 ? marks[c][i] : *word | (uint64_t)marks[c][i] << HALF;
+            }
     }
 }
 
@@ -232,25 +258,11 @@ static void mark_largest(const crd_predictor *predictor, int64_t sample, int64_t
 static void mark_above(void *context, int64_t item, int worker)
 {
     (void)worker;
-    crd_predictor *predictor = context;
-    const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, first = item * BLOCK;
-    const int64_t end = first + BLOCK < voxels ? first + BLOCK : voxels, planes = predictor->planes;
+    const crd_predictor *predictor = context;
+    const int64_t voxels = predictor->voxels, begin = item * BLOCK;
+    const int64_t end = begin + BLOCK < voxels ? begin + BLOCK : voxels;
     unsound found = {0, -1};
-    for (int64_t word = 0; word < (samples + 63) / 64; word++) {
-        uint64_t *bits = predictor->above + word * predictor->values;
-        for (int64_t c = 0; c < planes; c++) memset(bits + c * voxels + first, 0, (size_t)(end - first) * sizeof *bits);
-        for (int64_t s = word * 64; s < samples && s < (word + 1) * 64; s++) {
-            const float *values = predictor->samples + s * predictor->values;
-            if (planes > 1)
-                for (int64_t v = first; v < end; v += STRIP)
-                    mark_largest(predictor, s, v, v + STRIP < end ? v + STRIP : end, bits);
-            else
-                for (int64_t v = first; v < end; v++) bits[v] |= (uint64_t)(values[v] > 0.5f) << (s % 64);
-            for (int64_t c = 0; c < planes; c++)
-                found.count += count_nonfinite(values + c * voxels + first, end - first);
-            if (found.count > 0 && found.first_sample < 0) found.first_sample = s;
-        }
-    }
+    for (int64_t v = begin; v < end; v += STRIP) mark_strip(predictor, v, end - v < STRIP ? end - v : STRIP, &found);
     predictor->unsound[item] = found;
 }
 

@@ -79,7 +79,7 @@ bool crd_is_lent(const char *path)
 crd_status crd_lent_open(const char *path, crd_volume **out)
 {
     *out = NULL;
-    if (strncmp(path, prefix, sizeof prefix - 1) != 0) return CRD_OK;
+    if (path == NULL || strncmp(path, prefix, sizeof prefix - 1) != 0) return CRD_OK;
     (void)pthread_mutex_lock(&lock); /* until the copy is made: the original may be closed right after */
     const crd_volume *volume = find(path);
     const crd_status status = volume != NULL ? crd_volume_open_again(volume, out) : CRD_OK;

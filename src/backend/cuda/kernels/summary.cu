@@ -172,13 +172,17 @@ __global__ __launch_bounds__(THREADS) void entropy_kernel(const float *samples, 
 {
     const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
     if (voxel >= voxels) return;
-    float sum = 0.0f;
-    for (int row = 0; row < count * planes; row++) {
-        const float p = samples[row * voxels + voxel];
-        sum += entropy_term(p);
-        if (planes == 1) sum += entropy_term(1.0f - p);
+    double sum = 0.0; // of up to thousands of terms
+    for (int s = 0; s < count; s++) {
+        float one = 0.0f;
+        for (int plane = 0; plane < planes; plane++) {
+            const float p = samples[((long)s * planes + plane) * voxels + voxel];
+            one += entropy_term(p);
+            if (planes == 1) one += entropy_term(1.0f - p);
+        }
+        sum += one;
     }
-    out[voxel] = (uint32_t)__float2int_rn(sum / (float)count * 4194304.0f);
+    out[voxel] = (uint32_t)__double2int_rn(sum / count * 4194304.0);
 }
 
 crd_status entropy_launch(const float *samples, int count, int planes, long voxels, uint32_t *out, cudaStream_t stream)
