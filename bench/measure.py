@@ -183,7 +183,7 @@ def main():
                     print(f"| {name} | {peer} | | | | | {out[0]} |", flush=True)
                     continue
                 ratio = figures[0] * (options.realisations if all_of_them else 1) / max(cpu, 1e-3)
-                print(f"| {name} | {peer}, 1 | {figures[0]:.2f} | {figures[1]:.2f} | {figures[2]:.0f} | {ratio:.0f} | {out.strip()} |",
+                print(f"| {name} | {peer}, 1 | {figures[0]:.2f} | {figures[1]:.2f} | {figures[2]:.0f} | {ratio:.0f} | {out.strip().splitlines()[-1]} |",
                       flush=True)
 
 

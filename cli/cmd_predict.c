@@ -218,6 +218,9 @@ const cli_command cli_predict = {
         "Writes DIR/<scan>_prob (probability of foreground), _seg (1 where that is above one half) and _unc (distance "
         "between two percentiles of the samples: the uncertainty), in the scan's format and geometry, and "
         "manifest.json, which holds all that is needed to repeat the run.\n"
+        "A model that tells more than two classes apart gives a probability for each, _prob_NAME; _seg then has the "
+        "values "
+        "of the labels, and _unc is that of the class that _seg has there. Other volumes are by class as well.\n"
         "The scan is never held in memory: it is read, computed and written piece by piece within --max-memory. A run "
         "that was stopped, by Ctrl-C, a full disk or a power cut, goes on with --resume and gives the same bytes.\n"
         "The same model, scan, seed and settings give the same volumes for any number of threads and any memory.",

@@ -7,7 +7,7 @@ A wheel is one of three, by the setting "library" (`pip install . --config-setti
     all         with libcredence and the libraries that it needs, for machines that have none of them
 
 Without the setting it is `installed` where a libcredence of this version is, else `inside`. A library inside finds the
-others beside it by an RPATH of $ORIGIN, which holds for what those need in turn, too.
+others beside it by a RPATH of $ORIGIN (the target credence_wheel), which holds for what those need in turn, too.
 """
 
 from __future__ import annotations
@@ -56,26 +56,19 @@ def installed() -> bool:
 
 
 def build_library(folder: Path) -> Path:
-    """Compiles libcredence into a folder of its own, and says where; CREDENCE_WHEEL_BUILD names one that is built."""
+    """Compiles libcredence into a folder of its own, or into the build folder that CREDENCE_WHEEL_BUILD names."""
     ready = os.environ.get("CREDENCE_WHEEL_BUILD")
-    if ready:
-        return Path(ready)
     if shutil.which("cmake") is None:
         raise RuntimeError("libcredence isn't installed and there is no cmake to build it: docs/INSTALL.md says how")
-    configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DCREDENCE_WERROR=OFF"]
-    subprocess.run(configure, check=True)
+    if ready:
+        folder = Path(ready)
+    else:
+        configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DCREDENCE_WERROR=OFF"]
+        subprocess.run(configure, check=True)
     jobs = os.environ.get("JOBS", str(os.cpu_count() or 2))
-    subprocess.run(["cmake", "--build", str(folder), "--parallel", jobs, "--target", "credence"], check=True)
-    return folder
-
-
-def relink(build: Path, target: Path) -> None:
-    """The library with an RPATH: linked once more from the archive's objects, for patchelf isn't everywhere."""
-    objects = sorted(str(o) for o in (build / "CMakeFiles" / "credence_objects.dir").rglob("*.o"))
-    needed = [path for name, path in needs(build / soname()).items() if not SYSTEM.match(name)]
-    command = ["cc", "-shared", "-o", str(target), f"-Wl,-soname,{soname()}", "-Wl,--disable-new-dtags"]
-    command += ["-Wl,-rpath,$ORIGIN", "-Wl,--no-undefined", "-s", *objects, *needed, "-lm", "-ldl", "-lpthread"]
-    subprocess.run(command, check=True)
+    command = ["cmake", "--build", str(folder), "--parallel", jobs, "--target", "credence_wheel"]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    return folder / "wheel" / soname()
 
 
 def needs(library: Path) -> dict[str, str]:
@@ -88,11 +81,10 @@ def gather(kind: str, folder: Path) -> list[tuple[str, bytes]]:
     """Libraries for a wheel, with their places in it."""
     if kind == "installed":
         return []
-    build = build_library(folder / "build")
-    relink(build, folder / soname())
-    others = {n: p for n, p in needs(build / soname()).items() if not SYSTEM.match(n)} if kind == "all" else {}
+    library = build_library(folder / "build")
+    others = {n: p for n, p in needs(library).items() if not SYSTEM.match(n)} if kind == "all" else {}
     names = set(others)
-    files = [(f"credence/lib/{soname()}", Elf((folder / soname()).read_bytes()).rename(names))]
+    files = [(f"credence/lib/{soname()}", Elf(library.read_bytes()).rename(names))]
     for name, path in sorted(others.items()):
         files.append((f"credence/lib/{own_name(name)}", Elf(Path(path).read_bytes()).rename(names)))
     return files
@@ -144,7 +136,7 @@ def write_wheel(directory: str, kind: str, package: bool) -> str:
     platform = platform_tag(kind)
     name = f"credence-{version()}-py3-none-{platform}.whl"
     with tempfile.TemporaryDirectory() as folder:
-        wheel = Wheel(Path(directory) / name)
+        wheel = Wheel(Path(folder) / name)
         for source in sorted((HERE / "credence").glob("*.py*")) if package else []:
             if source.suffix in (".py", ".pyi") or source.name == "py.typed":
                 wheel.add(f"credence/{source.name}", source.read_bytes())
@@ -158,6 +150,7 @@ def write_wheel(directory: str, kind: str, package: bool) -> str:
         wheel.add(f"{about}/WHEEL", tag.encode())
         wheel.add(f"{about}/LICENSE", (ROOT / "LICENSE").read_bytes())
         wheel.close(f"{about}/RECORD")
+        shutil.move(Path(folder) / name, Path(directory) / name)
     return name
 
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "credence/number.h"
@@ -44,6 +45,9 @@ crd_status crd_check_class_names(const char *name, const char *text)
             pick(text, before, other);
             if (strcmp(one, other) == 0)
                 return crd_fail(CRD_ERR_ARGUMENT, "%s: two classes have the name %s", name, one);
+            if (strcasecmp(one, other) == 0) /* files of that name are the same on some systems */
+                return crd_fail(CRD_ERR_ARGUMENT, "%s: %s and %s differ in nothing but large and small letters", name,
+                                other, one);
         }
         at += length + (at[length] == ',');
     }

@@ -183,6 +183,14 @@ static void warn_of_method(const crd_request *request, const crd_monitor *monito
     if (request->samples == 1 && request->estimator != CRD_MEAN && !request->save_samples) {
         crd_warn(monitor, "one sample has no spread: the uncertainty will be 0 everywhere; give --samples more");
     }
+    const int members = request->model->info.members;
+    if (request->samples > 1 && request->samples < members) {
+        crd_warn(monitor,
+                 "%" PRId64
+                 " samples are of as many members alone, and the model has %d; give --samples %d or more for "
+                 "the spread of all of them",
+                 request->samples, members, members);
+    }
     if (request->draws_per_chunk && request->save_samples) {
         crd_warn(monitor, "with --draws per-chunk every chunk has draws of its own: the samples that are saved are no "
                           "realisations of the whole scan");

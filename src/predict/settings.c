@@ -274,7 +274,8 @@ static const crd_setting rows[] = {
      .offset = AT(dtype),
      .initial = "f32",
      .choices = "f32|u8|u16",
-     .help = "type of the volumes; u8 and u16 hold value*255 and value*65535. The segmentation is u8, 0 and 1"},
+     .help = "type of the volumes; u8 and u16 hold value*255 and value*65535. The segmentation is u8, 0 and 1, or with "
+             "more than two classes what holds the labels' values"},
 
     {.name = "device",
      .kind = CRD_SETTING_TEXT,

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/parallel.h"
+#include "base/settings/whole.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "view/http/key.h"
@@ -231,7 +232,7 @@ done:
     return status;
 }
 
-crd_status crd_view_start(const crd_view_options *options, const crd_monitor *monitor, crd_view **out)
+static crd_status start(const crd_view_options *options, const crd_monitor *monitor, crd_view **out)
 {
     crd_status status = CRD_OK;
     crd_view *view = NULL;
@@ -259,12 +260,23 @@ crd_status crd_view_start(const crd_view_options *options, const crd_monitor *mo
     CRD_TRY(say_address(view, options));
     say_title(view);
     CRD_TRY(open_cache(view, options));
+    CRD_TRY(crd_builder_open(view, (size_t)(memory / 8 * 3), monitor));
     CRD_TRY(start_threads(view, options->threads));
-    CRD_TRY(crd_builder_start(view, (size_t)(memory / 8 * 3), monitor));
+    CRD_TRY(crd_builder_start(view));
     *out = view;
     view = NULL;
 done:
     crd_view_stop(&view);
+    return status;
+}
+
+crd_status crd_view_start(const crd_view_options *options, const crd_monitor *monitor, crd_view **out)
+{
+    crd_view_options whole;
+    *out = NULL;
+    CRD_PASS(crd_settings_whole(&crd_view_settings, options, &whole));
+    const crd_status status = start(&whole, monitor, out);
+    crd_settings_whole_free(&crd_view_settings, options, &whole);
     return status;
 }
 

@@ -62,8 +62,9 @@ typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_requ
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
     crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail;
 
-/* Threads that fill the stores (view/tiles/builder.c). */
-crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);
+/* The thread that fills the stores (view/tiles/builder.c): they are opened before anybody may look for them. */
+crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);
+crd_status crd_builder_start(crd_view *view);
 void crd_builder_stop(crd_view *view);
 
 #endif

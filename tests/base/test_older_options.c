@@ -5,6 +5,7 @@
 #include "base/settings/whole.h"
 #include "credence/credence.h"
 #include "harness.h"
+#include "volume_tools.h"
 
 typedef struct then { /* version 1 of the options below */
     size_t size;
@@ -150,4 +151,27 @@ static void test_all_functions(void)
     }
 }
 
-TEST_MAIN(TEST(test_shorter), TEST(test_refused), TEST(test_all_functions))
+/* A whole run of a program that knows a part of the options: the same result as with the defaults of the others. */
+static void test_whole_run(void)
+{
+    const crd_settings *t = crd_phantom_settings(CRD_PHANTOM_WELD);
+    const size_t cut = offsetof(crd_phantom_options, threads) + sizeof(int64_t);
+    crd_phantom_result found[2];
+    CHECK(cut < t->size);
+    for (int older = 0; older < 2; older++) {
+        const size_t size = older ? cut : t->size;
+        void *options = NULL;
+        CHECK_OK(crd_alloc((int64_t)size, 1, "options", &options));
+        CHECK_OK(crd_settings_begin(t, options, size));
+        CHECK_OK(crd_settings_set(t, options, "shape", "8,40,40"));
+        CHECK_OK(crd_settings_set(t, options, "output", scratch(".")));
+        CHECK_OK(crd_settings_set(t, options, "format", "npy"));
+        CHECK_OK(crd_phantom_write(CRD_PHANTOM_WELD, options, NULL, &found[older]));
+        crd_settings_clear(t, options);
+        crd_free(&options);
+    }
+    CHECK(found[0].foreground > 0 && found[0].foreground == found[1].foreground);
+    CHECK(found[0].threshold == found[1].threshold && found[0].label_errors == found[1].label_errors);
+}
+
+TEST_MAIN(TEST(test_whole_run), TEST(test_shorter), TEST(test_refused), TEST(test_all_functions))

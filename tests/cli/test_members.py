@@ -145,6 +145,8 @@ def test_samples(model, *mode):
         own = predict("single.h5", "own", "--samples", "1", "--first-sample", str(i), "--save-samples", "u16", *mode)
         check(np.array_equal(volume(own, f"sample_{i}"), volume(whole, f"sample_{i}")),
               f"{model} {mode}: sample {i} is of member {i % 3}")
+    few = run("predict", "--model", path(model), "--scan", path("scan.npy"), "--samples", "2", "--dry-run")
+    check("the model has 3; give --samples 3 or more" in few.stderr, f"fewer samples than members: {few.stderr}")
     later = predict(model, "later", "--samples", "5", "--first-sample", "2", "--save-samples", "u16", *mode)
     check(all(np.array_equal(volume(later, f"sample_{i}"), volume(whole, f"sample_{i}")) for i in range(2, 7)),
           f"{model} {mode}: a run may begin with any sample")

@@ -207,6 +207,10 @@ def bits():
             words = [load(f"{mode}.bits", f"samples_b{plane}{tail}") for tail in ("", "_64")]
             got = np.stack([words[s // 64] >> np.uint64(s % 64) & np.uint64(1) for s in range(70)])
             check(words[0].dtype == np.uint64 and (got == number >> plane & 1).all(), f"{mode}: bits {plane}")
+        measured = [call([PROGRAM, "measure", f"{mode}.{kind}", "--properties", "fraction", "--quiet"]) for kind in ("f32", "bits")]
+        if all(fine(done, f"measuring {mode}") for done in measured):
+            rows = [[line for line in open(f"{mode}.{kind}/measure.csv") if "volume_fraction" in line] for kind in ("f32", "bits")]
+            check(len(rows[0]) > 0 and rows[0] == rows[1], f"{mode}: measured by values and by bits: {rows}")
         check((load(f"{mode}.u8", "sample_72_pore") == np.rint(x[-1][1].astype(np.float64) * 255)).all(), f"{mode}: u8")
     done = predict("small", *MODES["seamless"], "--dtype", "u16", "--entropy")
     if fine(done, "u16"):

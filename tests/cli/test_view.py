@@ -369,7 +369,7 @@ def test_start_and_stop():
     answer = run("scan.npy", "--port", str(first.port), "--no-browser")
     check(answer.returncode == 1 and "is taken" in answer.stderr, f"a port that is taken: {answer.stderr}")
     key, port = first.key, first.port
-    check(first.stop() == 0 and second.stop(signal.SIGTERM) == 0, "both stop")
+    check([first.stop(), second.stop(signal.SIGTERM)] == [0, 0], "both stop")
     again = Server("scan.npy", port=port)
     check(again.key == key, "the same key after a restart, for tabs that are open")
     mode = [os.stat(os.path.join("runtime/credence", name)).st_mode & 0o777 for name in os.listdir("runtime/credence")]

@@ -303,6 +303,34 @@ static void test_turned(void)
     crd_measurement_free(&turned);
 }
 
+/* The power of the length that a unit says is the power that a property changes by. */
+static void test_scaled(void)
+{
+    const call one = {.shape = {22, 25, 30}, .spacing = "0.5,0.7,0.9,um", .properties = "all"};
+    const call other = {.shape = {22, 25, 30}, .spacing = "1.5,2.1,2.7,um", .properties = "all"};
+    crd_measurement *m = NULL, *scaled = NULL;
+    fill(one.shape, gyroid, 13.0);
+    CHECK_OK(measure(&one, &m));
+    CHECK_OK(measure(&other, &scaled));
+    CHECK(m->property_count == scaled->property_count && m->property_count > 30);
+    for (int64_t i = 0; i < m->property_count; i++) {
+        const crd_property *a = &m->properties[i], *b = &scaled->properties[i];
+        const double power = strcmp(a->unit, "um") == 0       ? 3.0
+                             : strcmp(a->unit, "1/um") == 0   ? 1.0 / 3.0
+                             : strcmp(a->unit, "1/um^2") == 0 ? 1.0 / 9.0
+                             : strcmp(a->unit, "1/um^3") == 0 ? 1.0 / 27.0
+                                                              : 1.0;
+        CHECK(strcmp(a->unit, b->unit) == 0 && isnan(a->segmentation) == isnan(b->segmentation));
+        if (isnan(a->segmentation)) continue;
+        /* float fields, and squares of edges as multiples of 2^-20, round otherwise */
+        const bool exact = strncmp(a->name, "thickness", 9) != 0 && strstr(a->name, "_factor_") == NULL &&
+                           strncmp(a->name, "d_rel", 5) != 0;
+        CHECK_NEAR(b->segmentation, power * a->segmentation, (exact ? 1e-12 : 1e-6) * fabs(b->segmentation));
+    }
+    crd_measurement_free(&m);
+    crd_measurement_free(&scaled);
+}
+
 static void test_odd_input(void)
 {
     call c = {.shape = {8, 9, 10}, .phase = "1"};
@@ -428,4 +456,4 @@ static void test_label(void)
 }
 
 TEST_MAIN(TEST(test_shapes), TEST(test_small), TEST(test_same_bytes), TEST(test_slow_same_bytes), TEST(test_turned),
-          TEST(test_odd_input), TEST(test_phases), TEST(test_blocks), TEST(test_label))
+          TEST(test_scaled), TEST(test_odd_input), TEST(test_phases), TEST(test_blocks), TEST(test_label))

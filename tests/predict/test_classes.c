@@ -282,7 +282,7 @@ static void add_counts(const crd_request *request, const plain *p, uint64_t *sum
         const double mean = (double)average(p, p->mean[k]);
         words[CRD_CLASS_VOXELS] += k == best;
         words[CRD_CLASS_PROBABILITY] += (uint64_t)llround(mean * 0x1p32);
-        most = fmax(most, mean);
+        if (mean > most) most = mean;
         for (int s = 0; s < SAMPLES; s++) {
             fractions[k * SAMPLES + s] += p->votes[s][k] * (uint64_t)llround(0x1p32 / (double)p->coverage);
         }

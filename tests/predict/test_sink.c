@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "credence/sink.h"
 #include "harness.h"
@@ -53,7 +54,8 @@ typedef struct caught {
     crd_sink_volume volumes[MOST];
     char names[MOST][32];
     int64_t count;
-    int twice, calls;
+    atomic_int twice;
+    int calls;
     char *manifest;
     pthread_mutex_t lock;
     int64_t fails_at; /* box number; -1: never */
@@ -89,7 +91,7 @@ static crd_status catch_box(void *context, int64_t volume, const crd_box *box, c
         for (int64_t y = box->origin[1]; y < box->origin[1] + box->size[1]; y++) {
             for (int64_t x = box->origin[2]; x < box->origin[2] + box->size[2]; x++, from += bytes) {
                 const int64_t at = (z * size[1] + y) * size[2] + x;
-                c->twice += c->seen[volume][at]++;
+                if (c->seen[volume][at]++) c->twice++;
                 memcpy(c->room[volume] + (size_t)at * bytes, from, bytes);
             }
         }

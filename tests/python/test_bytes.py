@@ -63,6 +63,30 @@ class Bytes(unittest.TestCase):
         kept = r.save(path("kept"))
         self.assertEqual(kept.probability.tobytes(), r.probability.tobytes())
 
+    def test_three_classes(self):
+        random = np.random.default_rng(0)
+        label = random.choice([1, 5, 7], (2, 3, 3)).repeat(8, 0).repeat(8, 1).repeat(8, 2).astype("u1")
+        grey = (label * 20 + random.normal(100, 9, label.shape)).astype("u1")
+        three = credence.train(grey, label, max_steps=2, filters=8, chunk=(16, 16, 16), class_names="pore,ysz,nickel")
+        three.save(path("three.h5"))
+        np.save(path("grey.npy"), grey)
+        run("predict", "--model", path("three.h5"), "--scan", path("grey.npy"), "-o", path("k"), "--samples", "3", "--step",
+            "1", "--save-samples", "bits", "--format", "npy")
+        r = three.predict(grey, samples=3, step=1)
+        self.same(r, credence.open_run(path("k")))
+        self.assertEqual(r.class_names, ["pore", "ysz", "nickel"])
+        self.assertEqual(r.probability.shape, (3, *grey.shape))
+        np.testing.assert_allclose(r.probability.sum(0), 1, atol=1e-5)
+        np.testing.assert_array_equal(np.array([1, 5, 7])[r.probability.argmax(0)], r.segmentation)
+        self.assertLessEqual(set(np.unique(r.samples(2))), {1, 5, 7})
+        kept = three.predict(grey, samples=3, step=1, save_samples="f32")
+        np.testing.assert_array_equal(np.array([1, 5, 7])[kept.samples(2).argmax(0)], r.samples(2))
+        self.assertAlmostEqual(sum(f.segmentation for f in r.volume_fractions.values()), 1, 9)
+        with self.assertRaisesRegex(credence.ArgumentError, "volume_fractions"):
+            r.volume_fraction
+        self.assertIn("nickel", repr(r))
+        self.assertEqual(r._repr_html_().count("<img"), 5)
+
     def test_measure(self):
         r = model.predict(scan, samples=4, step=1, spacing="2,1,1,um")
         mine = credence.measure(r, properties="fraction,surface,euler")

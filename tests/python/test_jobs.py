@@ -98,7 +98,7 @@ class Jobs(unittest.TestCase):
         r = model.predict(scan, samples=2, step=1)
         page = r._repr_html_()
         self.assertEqual(page.count("<img"), 3)
-        self.assertIn("volume fraction", page)
+        self.assertIn("volume fraction of foreground", page)
         self.assertIn("<table>", credence.measure(r, properties="fraction")._repr_html_())
         try:
             import matplotlib

@@ -179,6 +179,38 @@ static void test_coarse_from_fine(void)
     crd_layers_close(&layers);
 }
 
+/* Which files need their blocks stored: packed slices, whatever they pack to, and no others. */
+static void test_slow_across(void)
+{
+    static const struct {
+        const char *name;
+        int compress;
+        bool slow;
+    } files[] = {{"plain.npy", 0, false},
+                 {"plain.tif", 0, false},
+                 {"packed.tif", 1, true},
+                 {"packed.nii.gz", 0, true},
+                 {"blocks.h5", 1, false}};
+    static crd_layers layers;
+    char path[512], other[512];
+    crd_volume *scan = NULL;
+    snprintf(path, sizeof path, "%s", scratch("scan.npy"));
+    CHECK_OK(write_scan(path, CRD_U16));
+    CHECK_OK(crd_volume_open(path, NULL, NULL, &scan));
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const crd_volume_options options = {.compress = files[i].compress};
+        snprintf(other, sizeof other, "%s", scratch(files[i].name));
+        if (crd_volume_convert(scan, other, NULL, &options, NULL) == CRD_ERR_UNSUPPORTED) {
+            skip_part(files[i].name, "this build doesn't write it");
+            continue;
+        }
+        CHECK_OK(open_scan(other, &layers));
+        if (layers.items[0].slow_across != files[i].slow) CHECK_FAILED("%s", files[i].name);
+        crd_layers_close(&layers);
+    }
+    crd_volume_close(&scan);
+}
+
 static void test_tile_cache(void)
 {
     crd_tile_cache *cache = NULL;
@@ -205,4 +237,5 @@ static void test_tile_cache(void)
     crd_tile_cache_free(&cache);
 }
 
-TEST_MAIN(TEST(test_planes), TEST(test_edges), TEST(test_coarse_from_fine), TEST(test_tile_cache))
+TEST_MAIN(TEST(test_planes), TEST(test_edges), TEST(test_coarse_from_fine), TEST(test_slow_across),
+          TEST(test_tile_cache))

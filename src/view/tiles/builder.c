@@ -131,7 +131,7 @@ static bool wants_store(const crd_layer *layer)
     return layer->slow_across || layer->pyramid[layer->levels - 1] == NULL;
 }
 
-crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monitor *monitor)
+crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     char *folder = NULL;
@@ -151,12 +151,17 @@ crd_status crd_builder_start(crd_view *view, size_t cache_bytes, const crd_monit
         if (layer->slow_across) CRD_TRY(crd_preview_open(layer, &layer->preview));
         CRD_TRY(crd_levels_open(layer, folder, cache_bytes / (size_t)view->layers.count, &layer->store));
     }
-    const int cause = crd_thread_start(&view->builder, body, view);
-    if (cause != 0) CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread: %s", strerror(cause));
-    view->builder_runs = true;
 done:
     crd_free(&folder);
     return status;
+}
+
+crd_status crd_builder_start(crd_view *view)
+{
+    const int cause = crd_thread_start(&view->builder, body, view);
+    if (cause != 0) return crd_fail(CRD_ERR_SYSTEM, "can't start a thread: %s", strerror(cause));
+    view->builder_runs = true;
+    return CRD_OK;
 }
 
 void crd_builder_stop(crd_view *view)

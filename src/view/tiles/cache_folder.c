@@ -82,10 +82,11 @@ static crd_status name_of(const crd_layer *layer, char name[NAME_BYTES + 1])
     CRD_TRY(crd_absolute_path(layer->source->path, &path));
     if (layer->source->file != NULL) (void)stat(layer->source->file, &file);
     const crd_volume_info *info = &layer->info;
-    int length = snprintf(about, sizeof about, "1 %lld %lld.%09ld %lldx%lldx%lld %d %lld %d", (long long)file.st_size,
-                          (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (long long)info->shape[0],
-                          (long long)info->shape[1], (long long)info->shape[2], (int)info->type,
-                          (long long)layer->source->options.offset, (int)layer->kind);
+    int length =
+        snprintf(about, sizeof about, "2 %lld %lld.%09ld %lldx%lldx%lld %d %lld %d %d", (long long)file.st_size,
+                 (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (long long)info->shape[0],
+                 (long long)info->shape[1], (long long)info->shape[2], (int)info->type,
+                 (long long)layer->source->options.offset, (int)layer->kind, (int)layer->slow_across);
     crd_sha256_begin(&hash);
     crd_sha256_add(&hash, about, (size_t)length);
     if (layer->kind == CRD_LAYER_CLASSES) {

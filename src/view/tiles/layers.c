@@ -28,20 +28,20 @@ static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name
     return layer;
 }
 
-/* Does a plane across y or x touch all of the file? So it is with slices that are packed, each in one piece, and with
- * files that the machine can't keep in its memory. */
-static bool is_slow_across(const crd_layer *layer)
+/* Does a plane across y or x touch all of the file? So it is with slices that are packed, and with files that the
+ * machine can't keep in its memory. Of what is packed, reading a voxel leaves decoded data behind; files in blocks may
+ * do that, too. */
+static crd_status find_slow_across(crd_layer *layer)
 {
     const crd_volume_info *info = &layer->info;
-    struct stat about;
+    const crd_box first = {.size = {1, 1, 1}};
     const int64_t bytes = info->shape[0] * info->shape[1] * info->shape[2] * (int64_t)crd_type_size(info->type);
-    if (layer->levels == 1 || strcmp(info->format, "zarr") == 0) return false;
-    if (strcmp(info->format, "hdf5") == 0 && layer->source->layer > 1) return false;
-    if (layer->source->file != NULL && stat(layer->source->file, &about) == 0 && S_ISREG(about.st_mode) &&
-        (int64_t)about.st_size < bytes / 10 * 9) {
-        return true; /* packed */
-    }
-    return bytes > crd_available_memory() / 2;
+    double value;
+    if (layer->levels == 1 || layer->source->layer > 1) return CRD_OK;
+    CRD_PASS(crd_volume_read(layer->source, &first, CRD_F64, &value));
+    const bool packed = layer->source->cache != NULL && crd_block_cache_bytes(layer->source->cache) > 0;
+    layer->slow_across = packed || bytes > crd_available_memory() / 2;
+    return CRD_OK;
 }
 
 /* Levels that the file has itself, as far as they are halves. */
@@ -69,13 +69,15 @@ done:
     return status;
 }
 
-static crd_status fill(crd_layer *layer, const char *path, const crd_volume_options *options,
+static crd_status fill(const crd_layers *layers, crd_layer *layer, const char *path, const crd_volume_options *options,
                        const crd_monitor *monitor)
 {
-    CRD_PASS(crd_volume_open(path, options, monitor, &layer->source));
+    crd_volume_options bounded = options != NULL ? *options : (crd_volume_options){0};
+    bounded.cache_bytes = layers->cache_bytes;
+    CRD_PASS(crd_volume_open(path, &bounded, monitor, &layer->source));
     layer->info = *crd_volume_describe(layer->source);
     layer->levels = crd_levels_plan(layer->info.shape, layer->shapes);
-    layer->slow_across = is_slow_across(layer);
+    CRD_PASS(find_slow_across(layer));
     return open_pyramid(layer);
 }
 
@@ -104,7 +106,7 @@ static crd_status add_scan(crd_layers *layers, const char *path, const crd_volum
                            const crd_monitor *monitor)
 {
     crd_layer *layer = new_layer(layers, "scan", "scan", CRD_LAYER_SCAN);
-    return fill(layer, path, options, monitor);
+    return fill(layers, layer, path, options, monitor);
 }
 
 static void name_classes(crd_layer *layer, const crd_manifest *run)
@@ -146,7 +148,7 @@ static crd_status add_output(crd_layers *layers, const crd_manifest *run, const 
     crd_layer *layer = new_layer(layers, id, name, kind);
     if (layer == NULL) return CRD_OK; /* of dozens of intervals the first are shown */
     CRD_TRY(crd_join_path(folder, output->file, "", &path));
-    CRD_TRY(fill(layer, path, NULL, monitor));
+    CRD_TRY(fill(layers, layer, path, NULL, monitor));
     const crd_volume_info *info = &layer->info;
     const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
     layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
@@ -190,7 +192,7 @@ static crd_status add_label(crd_layers *layers, const char *path, const crd_moni
         .shape = {layers->items[0].info.shape[0], layers->items[0].info.shape[1], layers->items[0].info.shape[2]},
         .type = "u8"};
     const bool plain = crd_raw_voxel_bytes(path, layers->items[0].info.shape) == 1;
-    CRD_PASS(fill(layer, path, plain ? &raw : NULL, monitor));
+    CRD_PASS(fill(layers, layer, path, plain ? &raw : NULL, monitor));
     CRD_PASS(crd_label_values_find(layer, monitor));
     static const int64_t start[3] = {0, 0, 0};
     const bool whole = memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) == 0;
@@ -227,7 +229,9 @@ static crd_status add_scan_of_run(crd_layers *layers, const crd_manifest *run, c
         crd_warn(monitor, "the scan of the run can't be opened (%s); give it first, and the run by --run %s",
                  crd_last_error()->message, folder);
     }
+    const size_t cache_bytes = layers->cache_bytes;
     crd_layers_close(layers);
+    layers->cache_bytes = cache_bytes;
     return CRD_OK;
 }
 
@@ -237,7 +241,10 @@ crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *m
     crd_manifest run = {0};
     crd_volume_options reading;
     char unit[16] = "";
+    int64_t memory = (int64_t)1 << 30;
     memset(out, 0, sizeof *out);
+    if (strcmp(options->max_memory, "auto") != 0) CRD_PASS(crd_parse_bytes(options->max_memory, "max-memory", &memory));
+    out->cache_bytes = (size_t)(memory / 16);
     const bool run_alone = options->run == NULL && is_run(options->input);
     const char *folder = run_alone ? options->input : options->run;
     if (folder != NULL) CRD_TRY(crd_run_read(folder, &run));

@@ -47,6 +47,7 @@ typedef struct crd_layer {
 typedef struct crd_layers {
     crd_layer items[CRD_VIEW_LAYERS];
     int count;
+    size_t cache_bytes; /* decoded data of each file that is kept */
 } crd_layers;
 
 /* Opens what the options name: a scan, a run, a label. The first layer is the one that all others lie on. */
