@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "progress_json.h"
 #include "signals.h"
 
 /* Seconds between two drawings of the bar; between two lines at least, and at most while the share hardly moves. */
@@ -16,7 +17,7 @@ static const double line_share = 0.05;
 enum { WIDEST = 200, BAR_CELLS = 24 };
 
 static struct {
-    bool quiet, mute, terminal, colour;
+    bool quiet, mute, json, terminal, colour;
     bool bar_drawn;
     char stage[64];
     double started, drawn; /* when the stage began, when something of it was last shown */
@@ -31,10 +32,11 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-void cli_progress_setup(bool quiet)
+void cli_progress_setup(bool quiet, bool json)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     state.quiet = quiet;
+    state.json = json;
     state.terminal = isatty(STDERR_FILENO) != 0 && term != NULL && strcmp(term, "dumb") != 0;
     state.colour = state.terminal && (no_color == NULL || no_color[0] == '\0');
 }
@@ -57,6 +59,10 @@ void cli_progress_line(cli_line kind, const char *text)
     static const char *const colours[] = {
         [CLI_INFO] = "", [CLI_HINT] = "", [CLI_WARNING] = "\033[33m", [CLI_ERROR] = "\033[31m"};
     if (state.mute || (state.quiet && kind == CLI_INFO)) return;
+    if (state.json) {
+        cli_progress_json_message(kind, text);
+        return;
+    }
     erase_bar();
     const char *on = state.colour ? colours[kind] : "", *off = on[0] != '\0' ? "\033[0m" : "";
     fprintf(stderr, "%s%s%s%s\n", on, lead[kind], off, text);
@@ -136,6 +142,7 @@ void cli_progress_finish(void)
 {
     if (state.bar_drawn) fputc('\n', stderr);
     state.bar_drawn = false;
+    if (state.json && !state.mute) cli_progress_json_finish();
 }
 
 static void begin_stage(const crd_progress *progress, double time)
@@ -153,6 +160,10 @@ static bool on_progress(void *context, const crd_progress *progress)
     (void)context;
     if (cli_signals_received() != 0) return false;
     if (state.mute || state.quiet || progress->total <= 0) return true;
+    if (state.json) {
+        cli_progress_json_show(progress);
+        return true;
+    }
     const double time = now();
     const double share = (double)progress->done / (double)progress->total;
     if (strncmp(state.stage, progress->stage, sizeof state.stage - 1) != 0 || share < state.shown_share) {
