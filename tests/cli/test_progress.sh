@@ -85,7 +85,8 @@ expect 1; err '^measuring: [0-9]+ %, [0-9]+/24576 slices, .* left$'
 # For another program: objects, a line each, at most five a second, and the error as one of them.
 large+=(--progress json)
 start
-sleep 3
+SECONDS=0
+while [ "$(wc -l <"$folder/err")" -lt 8 ] && [ $SECONDS -lt 100 ]; do sleep 0.2; done
 kill -TERM $child; code=0; wait $child || code=$?
 expect 1
 /usr/bin/python3 - "$folder/err" <<'PYTHON' || complain "--progress json is not as it should be"
