@@ -89,14 +89,6 @@ static void fill_message(cli_json *json, const void *what)
     cli_json_text(json, "text", m->text);
 }
 
-static void json_message(cli_line kind, const char *text)
-{
-    static const char *const levels[] = {
-        [CLI_INFO] = "info", [CLI_HINT] = "hint", [CLI_WARNING] = "warning", [CLI_ERROR] = "error"};
-    const message m = {levels[kind], text};
-    json_line(fill_message, &m);
-}
-
 static void fill_progress(cli_json *json, const void *what)
 {
     (void)what;
@@ -118,6 +110,16 @@ static void json_show(void)
     said.shown = said.now;
     said.waiting = false;
     json_line(fill_progress, NULL);
+}
+
+static void json_message(cli_line kind, const char *text)
+{
+    static const char *const levels[] = {
+        [CLI_INFO] = "info", [CLI_HINT] = "hint", [CLI_WARNING] = "warning", [CLI_ERROR] = "error"};
+    const message m = {levels[kind], text};
+    if (kind == CLI_ERROR && said.waiting)
+        json_show(); /* an error is the end, and what was before it comes before it */
+    json_line(fill_message, &m);
 }
 
 static void json_progress(const crd_progress *progress)
