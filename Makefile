@@ -37,7 +37,7 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 	@tools/fuzz 60
 
 test-view: packages-view all ## the viewer's page in a real browser (Chromium), and its server
-	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|cli_test_view)'
+	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|http_)'
 
 # One test at a time: they measure, and share the GPU's memory.
 test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU

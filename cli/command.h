@@ -22,6 +22,7 @@ typedef struct cli_common {
     int64_t seed;
     bool json;
     bool quiet;
+    char *progress; /* "text" or "json" */
     char *config;
     bool help;
 } cli_common;

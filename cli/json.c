@@ -29,7 +29,7 @@ static void put_string(FILE *out, const char *text)
 
 static bool on_one_line(const cli_json *json)
 {
-    return json->depth > 0 && json->levels[json->depth - 1].compact;
+    return json->one_line || (json->depth > 0 && json->levels[json->depth - 1].compact);
 }
 
 static void new_line(cli_json *json)
@@ -69,7 +69,7 @@ void cli_json_close(cli_json *json)
 {
     assert(json->depth > 0);
     const cli_json_level level = json->levels[--json->depth];
-    if (level.filled && !level.compact) new_line(json);
+    if (level.filled && !level.compact && !json->one_line) new_line(json);
     fputc(level.closing, json->out);
     if (json->depth == 0) fputc('\n', json->out);
 }

@@ -26,6 +26,7 @@ typedef struct cli_json_level {
 
 typedef struct cli_json {
     FILE *out;
+    bool one_line; /* all of it */
     unsigned depth;
     cli_json_level levels[CLI_JSON_DEPTH];
 } cli_json;

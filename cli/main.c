@@ -78,7 +78,7 @@ static int run_command(const cli_command *command, int count, char **words)
     if (code == CLI_DONE && options.common->help) {
         code = cli_help_command(command, stdout);
     } else if (code == CLI_DONE) {
-        cli_progress_setup(options.common->quiet != 0);
+        cli_progress_setup(options.common->quiet, strcmp(options.common->progress, "json") == 0);
         cli_signals_install();
         cli_context context = {.command = command,
                                .common = options.common,
@@ -95,9 +95,19 @@ static int run_command(const cli_command *command, int count, char **words)
     return code;
 }
 
+/* Whether --progress json is among the words: what is wrong with the others is said that way, too. */
+static bool wants_json(int count, char **words)
+{
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--progress=json") == 0) return true;
+        if (strcmp(words[i], "--progress") == 0 && i + 1 < count && strcmp(words[i + 1], "json") == 0) return true;
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    cli_progress_setup(false);
+    cli_progress_setup(false, wants_json(argc - 1, argv + 1));
     if (argc < 2) {
         (void)cli_help_program(stderr);
         return CLI_USAGE;

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "signals.h"
 
 /* Seconds between two drawings of the bar; between two lines at least, and at most while the share hardly moves. */
 static const double bar_interval = 0.1, line_interval = 3, line_patience = 60;
 static const double line_share = 0.05;
+static const double json_interval = 0.2;
 enum { WIDEST = 200, BAR_CELLS = 24 };
 
 static struct {
-    bool quiet, mute, terminal, colour;
+    bool quiet, mute, json, terminal, colour;
     bool bar_drawn;
     char stage[64];
     double started, drawn; /* when the stage began, when something of it was last shown */
@@ -31,10 +34,11 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-void cli_progress_setup(bool quiet)
+void cli_progress_setup(bool quiet, bool json)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     state.quiet = quiet;
+    state.json = json;
     state.terminal = isatty(STDERR_FILENO) != 0 && term != NULL && strcmp(term, "dumb") != 0;
     state.colour = state.terminal && (no_color == NULL || no_color[0] == '\0');
 }
@@ -43,6 +47,105 @@ void cli_progress_mute(void)
 {
     state.mute = true;
 }
+
+/* ---- --progress json ----
+ *
+ * {"event": "progress", "stage": "predicting", "unit": "slices", "done": 12, "total": 96, "seconds": 3.1, "left": 21.7,
+ * "note": null} and {"event": "message", "level": "warning", "text": "..."}, a line each. */
+
+/* The stage at hand, and what was last said of it. The note is a copy: it is gone when the call is over. */
+static struct {
+    char stage[64], unit[64], note[256];
+    bool noted, waiting;
+    int64_t first, done, total;
+    double started, now, shown; /* when the stage began, of the latest state, of the last line */
+} said;
+
+/* In one piece: whoever follows the file never sees half a line of ours between two of others. */
+static void json_line(void (*fill)(cli_json *json, const void *what), const void *what)
+{
+    char *line = NULL;
+    size_t bytes = 0;
+    FILE *text = open_memstream(&line, &bytes);
+    if (text == NULL) return;
+    cli_json json = {.out = text, .one_line = true};
+    cli_json_open(&json, NULL, '{');
+    fill(&json, what);
+    cli_json_close(&json);
+    if (fclose(text) == 0) (void)fwrite(line, 1, bytes, stderr);
+    (void)fflush(stderr);
+    free(line);
+}
+
+typedef struct message {
+    const char *level, *text;
+} message;
+
+static void fill_message(cli_json *json, const void *what)
+{
+    const message *m = what;
+    cli_json_text(json, "event", "message");
+    cli_json_text(json, "level", m->level);
+    cli_json_text(json, "text", m->text);
+}
+
+static void fill_progress(cli_json *json, const void *what)
+{
+    (void)what;
+    const double elapsed = said.now - said.started;
+    const int64_t moved = said.done - said.first;
+    const double left = moved > 0 ? elapsed / (double)moved * (double)(said.total - said.done) : NAN;
+    cli_json_text(json, "event", "progress");
+    cli_json_text(json, "stage", said.stage);
+    cli_json_text(json, "unit", said.unit);
+    cli_json_int(json, "done", said.done);
+    cli_json_int(json, "total", said.total);
+    cli_json_real(json, "seconds", round(1e3 * elapsed) / 1e3);
+    cli_json_real(json, "left", round(1e3 * left) / 1e3);
+    cli_json_text(json, "note", said.noted ? said.note : NULL);
+}
+
+static void json_show(void)
+{
+    said.shown = said.now;
+    said.waiting = false;
+    json_line(fill_progress, NULL);
+}
+
+static void json_message(cli_line kind, const char *text)
+{
+    static const char *const levels[] = {
+        [CLI_INFO] = "info", [CLI_HINT] = "hint", [CLI_WARNING] = "warning", [CLI_ERROR] = "error"};
+    const message m = {levels[kind], text};
+    if (kind == CLI_ERROR && said.waiting)
+        json_show(); /* an error is the end, and what was before it comes before it */
+    json_line(fill_message, &m);
+}
+
+static void json_progress(const crd_progress *progress)
+{
+    const double time = now();
+    if (strncmp(said.stage, progress->stage, sizeof said.stage - 1) != 0 || progress->done < said.done) {
+        snprintf(said.stage, sizeof said.stage, "%s", progress->stage);
+        said.started = time;
+        said.first = progress->done;
+    }
+    snprintf(said.unit, sizeof said.unit, "%s", progress->unit);
+    snprintf(said.note, sizeof said.note, "%s", progress->note != NULL ? progress->note : "");
+    said.noted = progress->note != NULL;
+    said.done = progress->done;
+    said.total = progress->total;
+    said.now = time;
+    said.waiting = true;
+    if (said.shown == 0.0 || time - said.shown >= json_interval) json_show();
+}
+
+static void json_finish(void)
+{
+    if (said.waiting) json_show();
+}
+
+/* ---- a bar, or lines now and then ---- */
 
 static void erase_bar(void)
 {
@@ -57,6 +160,10 @@ void cli_progress_line(cli_line kind, const char *text)
     static const char *const colours[] = {
         [CLI_INFO] = "", [CLI_HINT] = "", [CLI_WARNING] = "\033[33m", [CLI_ERROR] = "\033[31m"};
     if (state.mute || (state.quiet && kind == CLI_INFO)) return;
+    if (state.json) {
+        json_message(kind, text);
+        return;
+    }
     erase_bar();
     const char *on = state.colour ? colours[kind] : "", *off = on[0] != '\0' ? "\033[0m" : "";
     fprintf(stderr, "%s%s%s%s\n", on, lead[kind], off, text);
@@ -136,6 +243,7 @@ void cli_progress_finish(void)
 {
     if (state.bar_drawn) fputc('\n', stderr);
     state.bar_drawn = false;
+    if (state.json && !state.mute) json_finish();
 }
 
 static void begin_stage(const crd_progress *progress, double time)
@@ -153,6 +261,10 @@ static bool on_progress(void *context, const crd_progress *progress)
     (void)context;
     if (cli_signals_received() != 0) return false;
     if (state.mute || state.quiet || progress->total <= 0) return true;
+    if (state.json) {
+        json_progress(progress);
+        return true;
+    }
     const double time = now();
     const double share = (double)progress->done / (double)progress->total;
     if (strncmp(state.stage, progress->stage, sizeof state.stage - 1) != 0 || share < state.shown_share) {

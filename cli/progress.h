@@ -1,4 +1,5 @@
-/* How the program draws what the library reports: a bar on a terminal, a line now and then elsewhere. */
+/* How the program draws what the library reports: a bar on a terminal, a line now and then elsewhere, or lines of JSON
+ * for another program. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -8,8 +9,8 @@
 
 typedef enum cli_line { CLI_INFO, CLI_HINT, CLI_WARNING, CLI_ERROR } cli_line;
 
-/* Looks at stderr, TERM and NO_COLOR. */
-void cli_progress_setup(bool quiet);
+/* Looks at stderr, TERM and NO_COLOR. `json`: lines for a program, whatever stderr is. */
+void cli_progress_setup(bool quiet, bool json);
 /* No line and no bar from now on, not even for an error: another process of the job says it. */
 void cli_progress_mute(void);
 /* Borrowed; stays valid. Also turns a signal into a cancelled call. */

@@ -201,16 +201,23 @@ class Page {
   }
 
   buildTabs() {
-    for (const [id, name, panel] of this.tabs) {
-      const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
-      tab.addEventListener('click', () => this.showTab(id));
-      panel.id = `panel-${id}`;
-      panel.setAttribute('role', 'tabpanel');
-      panel.setAttribute('aria-labelledby', `tab-${id}`);
-      $('tabs').append(tab);
-      $('tab-panels').append(panel);
-    }
+    const tabs = this.tabs;
+    this.tabs = [];
+    for (const tab of tabs) this.addTab(...tab);
     this.showTab(this.tabs[0][0]);
+  }
+
+  addTab(id, name, panel) {
+    this.tabs.push([id, name, panel]);
+    const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
+    tab.addEventListener('click', () => this.showTab(id));
+    panel.id = `panel-${id}`;
+    panel.setAttribute('role', 'tabpanel');
+    panel.setAttribute('aria-labelledby', `tab-${id}`);
+    $('tabs').append(tab);
+    $('tab-panels').append(panel);
+    panel.hidden = true;
+    tab.setAttribute('aria-selected', 'false');
   }
 
   showTab(id) {
@@ -289,8 +296,11 @@ class Page {
       $('progress').textContent = there < 1 ? text.sharper(this.view.layers[layer].name, there) : '';
       if (there === 1 || this.tiles.there < 1) this.draw();
     });
-    this.events.on('layer', ({ layer, revision }) => {
-      this.view.layers[layer].revision = revision;
+    this.events.on('layers', () => this.refresh());
+    this.events.on('layer', data => {
+      const { layer } = data;
+      if (!this.view.layers[layer]) return;
+      this.view.grown(this.view.layers[layer], data);
       if (this.view.layers[layer].kind === 'scan') this.histogram.load();
       this.draw();
     });
@@ -306,7 +316,12 @@ class Page {
       this.connected(true);
       if (state.version !== this.view.state.version) return this.notice(text.otherVersion, 1e6);
       if (state.scan.name !== this.view.scan.name || state.scan.shape.join() !== this.view.shape.join()) return this.notice(text.otherScan, 1e6);
-      state.layers.forEach((layer, i) => { if (this.view.layers[i]) this.view.layers[i].revision = layer.revision; });
+      this.view.update(state);
+      if (state.regions && !this.regions) {
+        this.regions = new Regions(this);
+        this.addTab('regions', text.regions, this.regions.panel);
+        this.regions.load();
+      }
       this.draw();
     } catch { this.connected(false); }
   }

@@ -70,6 +70,20 @@ function drawScale(pane) {
   context.fillText(bar.words, x + width / 2, y - 2 * ratio);
 }
 
+// How far a run has come that is still computed: where the new result ends and the one before goes on.
+function drawFronts(pane) {
+  const { context, view, ratio } = pane, layer = view.stack.find(other => other.visible && other.finished && view.partsOf(other, pane.axis).length > 0);
+  if (!layer) return;
+  context.lineWidth = Math.max(1, Math.round(ratio));
+  context.strokeStyle = '#ffd75e';
+  context.setLineDash([6 * ratio, 4 * ratio]);
+  for (const part of view.partsOf(layer, pane.axis)) {
+    const [x, y, width, height] = pane.placeOf(part);
+    context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+  }
+  context.setLineDash([]);
+}
+
 export function drawOver(pane) {
   const { context, view, ratio } = pane;
   const r = right[pane.axis], d = down[pane.axis];
@@ -78,6 +92,7 @@ export function drawOver(pane) {
   context.lineWidth = Math.max(1, Math.round(ratio));
   context.strokeStyle = '#555c66';
   context.strokeRect(x0, y0, x1 - x0, y1 - y0);
+  drawFronts(pane);
   const region = pane.page.regions?.current;
   if (region) drawRegion(pane, region);
   if (view.cross) drawCross(pane);

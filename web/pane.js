@@ -82,13 +82,38 @@ export class Pane {
     context.fillRect(0, 0, canvas.width, canvas.height);
     for (const layer of view.stack) {
       if (!layer.visible || layer.opacity === 0) continue;
-      const slice = view.place[this.axis] - layer.origin[this.axis];
-      if (slice < 0 || slice >= layer.shape[this.axis]) continue;
       context.globalAlpha = layer.opacity / 100;
-      this.drawLayer(layer, slice);
+      const parts = layer.finished || layer.under ? view.partsOf(layer, this.axis) : null;
+      if (layer.under) this.clipped(parts, false, () => this.drawAt(layer.under));
+      if (parts) this.clipped(parts, true, () => this.drawAt(layer));
+      else this.drawAt(layer);
     }
     context.globalAlpha = 1;
     drawOver(this);
+  }
+
+  drawAt(layer) {
+    const slice = this.view.place[this.axis] - layer.origin[this.axis];
+    if (slice >= 0 && slice < layer.shape[this.axis]) this.drawLayer(layer, slice);
+  }
+
+  // Where a box of voxels lies on the canvas: x, y, width, height.
+  placeOf([low, high]) {
+    const r = right[this.axis], d = down[this.axis];
+    const x = Math.round(this.across(low[r])), y = Math.round(this.along(low[d]));
+    return [x, y, Math.round(this.across(high[r])) - x, Math.round(this.along(high[d])) - y];
+  }
+
+  // Draws inside these parts of the plane, or outside them.
+  clipped(parts, inside, work) {
+    const { context, canvas } = this;
+    context.save();
+    context.beginPath();
+    if (!inside) context.rect(0, 0, canvas.width, canvas.height);
+    for (const part of parts) context.rect(...this.placeOf(part));
+    context.clip('evenodd');
+    work();
+    context.restore();
   }
 
   // How much a tile of classes is enlarged before it is kept, so that outlines stay thin.
@@ -161,6 +186,10 @@ export class Pane {
   }
 
   drawCoarser(layer, level, slice, row, column) {
+    for (const revision of layer.past ?? []) { /* of a volume that grows: what was seen a moment ago */
+      const entry = this.tiles.kept.get(this.tiles.keyOf({ ...layer, revision }, this.axis, level, slice >> level, row, column));
+      if (entry) return this.put(entry, layer, level, column * edge, row * edge, 0, 0, entry.columns, entry.rows);
+    }
     for (let n = level + 1; n < layer.levels; n++) {
       const shift = n - level, part = edge >> shift;
       const entry = this.tiles.kept.get(this.tiles.keyOf(layer, this.axis, n, slice >> n, row >> shift, column >> shift));

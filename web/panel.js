@@ -69,8 +69,10 @@ function mapScale(view, layer) {
   return make('div', { className: 'row ends' }, make('span', { className: 'soft' }, '0'), strip, make('span', { className: 'soft' }, String(layer.high)));
 }
 
-export function layerPanel(view) {
-  const panel = make('div'), updates = [];
+// Fills the panel anew; gives back what brings it up to date.
+function fill(panel, view) {
+  const updates = [];
+  panel.replaceChildren();
   for (const layer of [...view.stack].reverse()) {
     const box = make('input', { type: 'checkbox', ariaLabel: text.shown(layer.name) });
     box.addEventListener('change', () => view.toggle(layer.id, box.checked));
@@ -96,8 +98,16 @@ export function layerPanel(view) {
     panel.append(part);
   }
   panel.append(make('h3', {}, text.stepsTitle), make('ol', { className: 'steps' }, ...text.steps.map(step => make('li', {}, step))));
-  const update = () => updates.forEach(each => each());
-  view.addEventListener('change', event => event.detail === 'layer' && update());
+  return () => updates.forEach(each => each());
+}
+
+export function layerPanel(view) {
+  const panel = make('div');
+  let update = fill(panel, view);
+  view.addEventListener('change', ({ detail }) => {
+    if (detail === 'layers') update = fill(panel, view);
+    if (detail === 'layer' || detail === 'layers') update();
+  });
   update();
   return panel;
 }

@@ -38,10 +38,56 @@ export class View extends EventTarget {
     this.cross = true;
     this.map = state.map;
     this.layers = state.layers.map(layer => this.makeLayer(layer)); // by their numbers
-    // From the bottom: outlines are on top, and of maps the one that a run goes by.
-    const order = ['scan', 'probability', undefined, 'uncertainty', 'segmentation', 'label'];
+    this.restack();
+  }
+
+  // What is drawn, from the bottom: outlines are on top, and of maps the one that a run goes by. Of layers of one kind
+  // the latest counts; under it, where it doesn't reach yet, lies that of the run before.
+  restack() {
+    const order = ['scan', 'probability', undefined, 'uncertainty', 'segmentation', 'label', 'labels'];
     const depth = layer => (order.includes(layer.id) ? order.indexOf(layer.id) : 2);
-    this.stack = [...this.layers].sort((a, b) => depth(a) - depth(b));
+    const current = new Map(this.layers.map(layer => [layer.id, layer]));
+    this.stack = [...current.values()].sort((a, b) => depth(a) - depth(b));
+    for (const layer of this.stack) {
+      const whole = layer.shape.every((n, i) => n === this.shape[i]) && !layer.finished;
+      layer.under = whole ? null : this.layers.findLast(other => other.id === layer.id && other.run !== layer.run && !other.finished) ?? null;
+    }
+  }
+
+  // Layers that have come since, or have grown.
+  update(state) {
+    this.state = state;
+    for (const layer of state.layers) {
+      const known = this.layers[layer.number];
+      if (known) this.grown(known, layer);
+      else {
+        const before = this.layer(layer.id), made = this.makeLayer(layer);
+        if (before) for (const key of ['visible', 'opacity', 'outline']) made[key] = before[key];
+        made.table = this.tableOf(made);
+        this.layers[layer.number] = made;
+      }
+    }
+    this.restack();
+    this.latest = this.latest && this.layer(this.latest.id);
+    this.tell('layers');
+  }
+
+  // More of a layer is there: its tiles are asked for again, and until they are there the last ones are drawn.
+  grown(layer, { revision, finished, high }) {
+    if (revision === layer.revision) return;
+    layer.past = finished ? [layer.revision, ...(layer.past ?? [])].slice(0, 3) : [];
+    layer.revision = revision;
+    if (finished) layer.finished = finished;
+    if (high !== undefined) layer.high = high;
+  }
+
+  // The parts of a plane where a layer has something to show: [low, high] in voxels of the scan, for each.
+  partsOf(layer, axis) {
+    const slice = this.place[axis] - layer.origin[axis];
+    if (slice < 0 || slice >= layer.shape[axis]) return [];
+    const along = layer.finished ?? [[0, layer.shape[0]]];
+    const met = axis === 0 ? along.filter(([begin, end]) => slice >= begin && slice < end) : along;
+    return met.map(([begin, end]) => [[begin, 0, 0].map((at, i) => at + layer.origin[i]), [end, layer.shape[1], layer.shape[2]].map((at, i) => at + layer.origin[i])]);
   }
 
   makeLayer(layer) {
@@ -60,7 +106,7 @@ export class View extends EventTarget {
     return layer.kind === 'map' ? mapTable(this.map) : classTable(layer);
   }
 
-  layer(id) { return this.layers.find(layer => layer.id === id); }
+  layer(id) { return this.layers.findLast(layer => layer.id === id); }
 
   tell(what) { this.dispatchEvent(new CustomEvent('change', { detail: what })); }
 

@@ -25,10 +25,11 @@ static int best_axis(const crd_region *r)
     return axis;
 }
 
-static void add_region(crd_text *text, crd_view *view, const crd_look_region *r, int64_t number)
+static void add_region(crd_text *text, crd_view *view, const crd_looker *looker, const crd_look_region *r,
+                       int64_t number)
 {
-    const int64_t *origin = view->layers.items[view->looker.uncertainty].origin;
-    const crd_box box = crd_looker_box(&view->looker, &view->layers, r);
+    const int64_t *origin = view->layers.items[looker->uncertainty].origin;
+    const crd_box box = crd_looker_box(looker, &view->layers, r);
     crd_text_print(text, "{\"number\":%lld", (long long)number);
     add_place(text, "centre", r->place.centre, origin);
     add_place(text, "low", r->place.low, origin);
@@ -39,14 +40,13 @@ static void add_region(crd_text *text, crd_view *view, const crd_look_region *r,
     crd_text_number(text, r->excess, 6, "null");
     crd_text_add(text, ",\"edges\":");
     crd_text_number(text, r->edges, 6, "null");
-    crd_text_print(text, ",\"looked\":%s}",
-                   crd_project_looked(view->project, view->looker.run, &box) ? "true" : "false");
+    crd_text_print(text, ",\"looked\":%s}", crd_project_looked(view->project, looker->run, &box) ? "true" : "false");
 }
 
 void crd_api_regions(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
     const char *order_word = crd_request_query(request, "order"), *count_word = crd_request_query(request, "count");
-    const crd_looker *looker = &view->looker;
+    const crd_looker *looker = atomic_load(&view->looker);
     crd_text text = {0};
     int64_t most = CRD_LOOK_REGIONS;
     (void)reader;
@@ -66,24 +66,25 @@ void crd_api_regions(crd_view *view, crd_reader *reader, const crd_request *requ
                    ready ? 1.0 : atomic_load(&looker->share) / 1000.0, order == CRD_BY_MEAN ? "mean" : "excess");
     for (int64_t i = 0; ready && i < most && i < looker->survey->counts[order]; i++) {
         if (i > 0) crd_text_add(&text, ",");
-        add_region(&text, view, &looker->survey->regions[order][i], 1000 * order + i);
+        add_region(&text, view, looker, &looker->survey->regions[order][i], 1000 * order + i);
     }
     crd_text_add(&text, "]}\n");
     crd_response_json(response, 200, &text);
 }
 
-static const crd_look_region *named(crd_view *view, const crd_request *request, crd_response *response)
+static const crd_look_region *named(const crd_looker *looker, const crd_request *request, crd_response *response)
 {
     int64_t number = -1;
     (void)crd_request_int(request->parts[3], 0, INT64_MAX, &number);
-    const crd_look_region *region = crd_looker_region(&view->looker, number);
+    const crd_look_region *region = crd_looker_region(looker, number);
     if (region == NULL) crd_response_error(response, 404, "not_found", "There is no region of that number.");
     return region;
 }
 
 void crd_api_look(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
-    const crd_look_region *region = named(view, request, response);
+    const crd_looker *looker = atomic_load(&view->looker);
+    const crd_look_region *region = named(looker, request, response);
     crd_text text = {0};
     (void)reader;
     if (region == NULL) return;
@@ -95,8 +96,8 @@ void crd_api_look(crd_view *view, crd_reader *reader, const crd_request *request
         crd_response_error(response, 400, "malformed", "The body must be {\"looked\":true} or {\"looked\":false}.");
         return;
     }
-    const crd_box box = crd_looker_box(&view->looker, &view->layers, region);
-    if (crd_project_look(view->project, view->looker.run, &box, yes) != CRD_OK) {
+    const crd_box box = crd_looker_box(looker, &view->layers, region);
+    if (crd_project_look(view->project, looker->run, &box, yes) != CRD_OK) {
         crd_response_failed(response);
         if (crd_last_error()->status == CRD_ERR_BUSY) response->status = 409;
         return;
@@ -110,10 +111,9 @@ void crd_api_look(crd_view *view, crd_reader *reader, const crd_request *request
 enum { EDGE = 160, MARGIN = 12 };
 
 /* The part of the plane through its centre with a margin, square. */
-static void window_of(const crd_view *view, const crd_look_region *region, int axis, crd_box *box)
+static void window_of(const crd_layer *unc, const crd_look_region *region, int axis, crd_box *box)
 {
     static const int down[3] = {1, 0, 1}, right[3] = {2, 2, 0};
-    const crd_layer *unc = &view->layers.items[view->looker.uncertainty];
     const int axes[2] = {down[axis], right[axis]};
     int64_t edge = EDGE / 2;
     for (int i = 0; i < 2; i++) {
@@ -168,27 +168,27 @@ static void blend(crd_picture *picture, const crd_plane *map, double scale)
     }
 }
 
-static crd_status draw_region(crd_view *view, crd_reader *reader, const crd_look_region *region, uint8_t **png,
-                              int64_t *count)
+static crd_status draw_region(crd_view *view, crd_reader *reader, int uncertainty, const crd_look_region *region,
+                              uint8_t **png, int64_t *count)
 {
     crd_status status = CRD_OK;
-    const crd_layer *scan = &view->layers.items[0], *unc = &view->layers.items[view->looker.uncertainty];
+    const crd_layer *scan = &view->layers.items[0], *unc = &view->layers.items[uncertainty];
     const int axis = scan->slow_across ? 0 : best_axis(&region->place); /* no plane that takes seconds to read */
     crd_plane grey = {0}, map = {0};
     crd_picture picture = {0};
     crd_box box, in_scan;
     int64_t width, height;
-    window_of(view, region, axis, &box);
+    window_of(unc, region, axis, &box);
     in_scan = box;
     for (int i = 0; i < 3; i++) in_scan.origin[i] += unc->origin[i];
-    CRD_TRY(read_plane(reader, view->looker.uncertainty, &box, axis, &map));
+    CRD_TRY(read_plane(reader, uncertainty, &box, axis, &map));
     CRD_TRY(read_plane(reader, 0, &in_scan, axis, &grey));
     const double *spacing = scan->info.spacing;
     const bool known = spacing[0] > 0.0;
     crd_picture_size(&grey, known ? spacing[axis == 1 ? 0 : 1] : 1.0, known ? spacing[axis == 2 ? 0 : 2] : 1.0, EDGE,
                      &width, &height);
     CRD_TRY(crd_picture_grey(&grey, view->window[0], view->window[1], width, height, &picture));
-    blend(&picture, &map, unc->scale / unc->high);
+    blend(&picture, &map, unc->scale / atomic_load(&unc->high));
     CRD_TRY(crd_png_encode(&picture, png, count));
 done:
     crd_plane_free(&grey);
@@ -199,11 +199,12 @@ done:
 
 void crd_api_thumbnail(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
-    const crd_look_region *region = named(view, request, response);
+    const crd_looker *looker = atomic_load(&view->looker);
+    const crd_look_region *region = named(looker, request, response);
     uint8_t *png = NULL;
     int64_t count = 0;
     if (region == NULL) return;
-    if (draw_region(view, reader, region, &png, &count) != CRD_OK) {
+    if (draw_region(view, reader, looker->uncertainty, region, &png, &count) != CRD_OK) {
         crd_response_failed(response);
         return;
     }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "draw/colour.h"
+#include "view/tiles/growth.h"
 #include "view/tiles/levels.h"
 #include "view/view.h"
 
@@ -39,10 +40,16 @@ static void add_layer(crd_text *text, const crd_view *view, int number)
     crd_text_real(text, layer->scale);
     if (layer->kind == CRD_LAYER_MAP) {
         crd_text_add(text, ",\"high\":");
-        crd_text_real(text, layer->high);
+        crd_text_real(text, atomic_load(&layer->high));
     }
+    const crd_levels *store = atomic_load(&layer->store);
     crd_text_add(text, ",\"there\":");
-    crd_text_real(text, layer->store != NULL ? crd_levels_share(layer->store) : 1.0);
+    crd_text_real(text, store != NULL ? crd_levels_share(store) : 1.0);
+    if (layer->run[0] != '\0') {
+        crd_text_add(text, ",\"run\":");
+        crd_text_json(text, layer->run);
+    }
+    if (layer->growth != NULL) crd_growth_describe(layer->growth, layer->info.shape[0], text);
     if (number == 0) add_reals(text, "window", view->window, 2);
     if (layer->kind == CRD_LAYER_CLASSES) {
         crd_text_add(text, ",\"classes\":[");
@@ -84,11 +91,12 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     crd_text_json(&text, scan->info.unit);
     crd_text_print(&text, ",\"type\":\"%s\"},\"tile\":%d,\"event\":%lld", crd_type_name(scan->info.type), CRD_TILE_EDGE,
                    (long long)crd_events_last(view->events));
-    crd_text_print(&text, ",\"regions\":%s,\"project\":", view->looker.survey != NULL ? "true" : "false");
+    crd_text_print(&text,
+                   ",\"regions\":%s,\"project\":", atomic_load(&view->looker)->survey != NULL ? "true" : "false");
     crd_text_json(&text, crd_project_folder(view->project));
     add_colours(&text);
     crd_text_add(&text, ",\"layers\":[");
-    for (int i = 0; i < view->layers.count; i++) add_layer(&text, view, i);
+    for (int i = 0, count = view->layers.count; i < count; i++) add_layer(&text, view, i);
     crd_text_add(&text, "]}\n");
     crd_response_json(response, 200, &text);
 }
@@ -106,7 +114,7 @@ void crd_api_histogram(crd_view *view, crd_reader *reader, const crd_request *re
         crd_response_error(response, 404, "not_found", "There is no scan of that number.");
         return;
     }
-    const crd_levels *store = view->layers.items[number].store;
+    const crd_levels *store = atomic_load(&view->layers.items[number].store);
     const crd_greys *all = store != NULL ? crd_levels_greys(store) : NULL, *greys = all != NULL ? all : view->sampled;
     crd_greys_show(greys, &picture);
     crd_text_print(&text, "{\"exact\":%s,\"count\":%lld,\"low\":", all != NULL || view->sampled_all ? "true" : "false",

@@ -26,7 +26,7 @@ static bool read_place(const crd_view *view, const crd_request *request, crd_til
     place->level = (int)level;
     const crd_layer *of = &view->layers.items[layer];
     if (of->kind == CRD_LAYER_MAP) { /* the page speaks of the quantity, the file may hold bytes */
-        place->high = of->high / of->scale;
+        place->high = atomic_load(&of->high) / of->scale;
     } else if (of->kind == CRD_LAYER_SCAN) {
         place->low = view->window[0];
         place->high = view->window[1];

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "view/tiles/growth.h"
 #include "view/view.h"
 
 static crd_status add_value(crd_text *text, crd_reader *reader, int number, const int64_t at[3])
@@ -19,6 +20,10 @@ static crd_status add_value(crd_text *text, crd_reader *reader, int number, cons
             crd_text_add(text, "null}");
             return CRD_OK;
         }
+    }
+    if (layer->growth != NULL && !crd_growth_ready(layer->growth, box.origin[0], box.origin[0] + 1)) {
+        crd_text_add(text, "null}"); /* it isn't computed yet */
+        return CRD_OK;
     }
     CRD_PASS(crd_reader_source(reader, number, &volume));
     CRD_PASS(crd_volume_read(volume, &box, CRD_F64, &value));
@@ -40,7 +45,7 @@ void crd_api_voxel(crd_view *view, crd_reader *reader, const crd_request *reques
         return;
     }
     crd_text_add(&text, "{\"values\":[");
-    for (int i = 0; i < view->layers.count; i++) {
+    for (int i = 0, count = view->layers.count; i < count; i++) {
         if (add_value(&text, reader, i, at) != CRD_OK) {
             crd_text_free(&text);
             crd_response_failed(response);
@@ -100,10 +105,13 @@ void crd_api_box(crd_view *view, crd_reader *reader, const crd_request *request,
         crd_response_error(response, 413, "too_large", "A box may have 64 MiB at most.");
         return;
     }
-    const crd_status found = level == 0 ? crd_reader_source(reader, (int)number, &volume)
-                                        : crd_reader_find(reader, (int)number, (int)level, &box, &volume);
+    const bool grown = layer->growth == NULL || level > 0 ||
+                       crd_growth_ready(layer->growth, box.origin[0], box.origin[0] + box.size[0]);
+    const crd_status found = !grown       ? CRD_OK
+                             : level == 0 ? crd_reader_source(reader, (int)number, &volume)
+                                          : crd_reader_find(reader, (int)number, (int)level, &box, &volume);
     if (found == CRD_OK && volume == NULL) {
-        crd_response_error(response, 503, "not_yet", "This level isn't there yet.");
+        crd_response_error(response, 503, "not_yet", "This isn't there yet.");
         response->retry_after = 1;
         return;
     }

@@ -5,27 +5,40 @@
 
 #include "base/memory.h"
 
-crd_status crd_looker_open(const crd_layers *layers, const char *run, crd_looker *out)
+crd_status crd_looker_open(const crd_layers *layers, crd_looker **out)
 {
-    out->uncertainty = out->segmentation = -1;
+    crd_status status = CRD_OK;
+    crd_looker *looker = NULL;
+    CRD_TRY(crd_alloc(1, sizeof *looker, "the survey", &looker));
+    looker->uncertainty = looker->segmentation = -1;
     for (int i = 0; i < layers->count; i++) {
-        if (strcmp(layers->items[i].id, "uncertainty") == 0) out->uncertainty = i;
-        if (strcmp(layers->items[i].id, "segmentation") == 0) out->segmentation = i;
+        const crd_layer *layer = &layers->items[i];
+        if (layer->run[0] == '\0' || layer->growth != NULL) continue;
+        if (strcmp(layer->id, "uncertainty") == 0) looker->uncertainty = i;
+        if (strcmp(layer->id, "segmentation") == 0) looker->segmentation = i;
     }
-    if (out->uncertainty < 0 || run == NULL) return CRD_OK;
-    size_t length = strlen(run);
-    while (length > 1 && run[length - 1] == '/') length--;
-    const char *name = run;
-    for (size_t i = 0; i + 1 < length; i++) {
-        if (run[i] == '/') name = run + i + 1;
+    if (looker->uncertainty >= 0) {
+        const crd_layer *map = &layers->items[looker->uncertainty];
+        const bool same = looker->segmentation >= 0 && strcmp(layers->items[looker->segmentation].run, map->run) == 0;
+        if (!same) looker->segmentation = -1;
+        snprintf(looker->run, sizeof looker->run, "%s", map->run);
+        CRD_TRY(crd_alloc(1, sizeof *looker->survey, "the survey", &looker->survey));
     }
-    snprintf(out->run, sizeof out->run, "%.*s", (int)(length - (size_t)(name - run)), name);
-    return crd_alloc(1, sizeof *out->survey, "the survey", &out->survey);
+    *out = looker;
+    looker = NULL;
+done:
+    crd_looker_close(&looker);
+    return status;
 }
 
-void crd_looker_close(crd_looker *looker)
+void crd_looker_close(crd_looker **looker)
 {
-    crd_free(&looker->survey);
+    while (*looker != NULL) {
+        crd_looker *before = (*looker)->before;
+        crd_free(&(*looker)->survey);
+        crd_free(looker);
+        *looker = before;
+    }
 }
 
 const crd_look_region *crd_looker_region(const crd_looker *looker, int64_t number)

@@ -86,13 +86,28 @@ static void *work(void *context)
     return NULL;
 }
 
-/* A sign of life for those who listen. */
-static void *tick(void *context)
+/* ---- what goes on beside requests ---- */
+
+void crd_view_complain(crd_view *view)
+{
+    char *json = NULL;
+    crd_text text = {0};
+    crd_text_add(&text, "{\"level\":\"warning\",\"text\":");
+    crd_text_json(&text, crd_last_error()->message);
+    crd_text_add(&text, "}");
+    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "message", json);
+    crd_free(&json);
+    view->http->wake(view->server);
+}
+
+/* Runs that grow, and a sign of life for those who listen. */
+static void *follow(void *context)
 {
     crd_view *view = context;
     for (int64_t i = 1; !atomic_load(&view->stop); i++) {
         const struct timespec time = {.tv_sec = 0, .tv_nsec = 200000000L};
         (void)nanosleep(&time, NULL);
+        if (i % 2 == 0) crd_runs_look(view);
         if (i % (ALIVE_SECONDS * 5) != 0) continue;
         crd_events_keep_alive(view->events);
         view->http->wake(view->server);
@@ -134,8 +149,8 @@ static crd_status start_threads(crd_view *view, int64_t threads)
         CRD_PASS(start_thread(&view->workers[view->worker_count], work, view));
     }
     CRD_PASS(start_server(view));
-    CRD_PASS(start_thread(&view->ticker, tick, view));
-    view->ticker_runs = true;
+    CRD_PASS(start_thread(&view->follower, follow, view));
+    view->follower_runs = true;
     return CRD_OK;
 }
 
@@ -236,6 +251,7 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
 {
     crd_status status = CRD_OK;
     crd_view *view = NULL;
+    crd_looker *looker = NULL;
     int64_t memory = (int64_t)1 << 30;
     *out = NULL;
     if (options->input == NULL)
@@ -252,7 +268,10 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(crd_layers_open(options, monitor, &view->layers));
     CRD_TRY(look_at_greys(view));
     CRD_TRY(open_project(view, options));
-    CRD_TRY(crd_looker_open(&view->layers, options->run != NULL ? options->run : options->input, &view->looker));
+    CRD_TRY(crd_runs_open(&view->runs));
+    CRD_TRY(crd_runs_follow_first(view, options->run != NULL ? options->run : options->input));
+    CRD_TRY(crd_looker_open(&view->layers, &looker));
+    atomic_store(&view->looker, looker);
     CRD_TRY(crd_tile_cache_open((size_t)(memory / 16), &view->tiles));
     CRD_TRY(crd_events_open(&view->events));
     view->socket_path = options->socket;
@@ -313,7 +332,7 @@ void crd_view_stop(crd_view **view)
     if (v == NULL) return;
     atomic_store(&v->stop, true);
     crd_builder_stop(v);
-    if (v->ticker_runs) (void)pthread_join(v->ticker, NULL);
+    if (v->follower_runs) (void)pthread_join(v->follower, NULL);
     pthread_mutex_lock(&v->lock);
     v->stopping = true; /* what comes from here on is told so at once */
     pthread_cond_broadcast(&v->arrived);
@@ -323,7 +342,9 @@ void crd_view_stop(crd_view **view)
     crd_sockets_close(&v->sockets);
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
     crd_layers_close(&v->layers);
-    crd_looker_close(&v->looker);
+    crd_looker *lookers[] = {atomic_load(&v->looker), atomic_load(&v->next_looker)};
+    for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
+    crd_runs_close(&v->runs);
     crd_project_close(&v->project);
     crd_tile_cache_free(&v->tiles);
     crd_cache_folder_close(&v->cache);

@@ -11,6 +11,7 @@
 #include "view/http/sockets.h"
 #include "view/looker.h"
 #include "view/project.h"
+#include "view/runs.h"
 #include "view/tiles/cache_folder.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers.h"
@@ -37,7 +38,12 @@ struct crd_view {
     crd_http_server *server;
 
     crd_project *project;
-    crd_looker looker;
+    crd_looker *_Atomic looker;      /* never NULL */
+    crd_looker *_Atomic next_looker; /* of a run that has just come, until the builder takes it */
+    crd_looker *surveyed;            /* the builder's */
+    int first_layers;                /* those that were there at the start */
+    size_t layer_cache;              /* bytes of the cache of decoded blocks that are a layer's */
+    crd_runs *runs;
     crd_greys *sampled; /* of the first layer; */
     bool sampled_all;   /* it is so small that these are all its voxels */
     double window[2];   /* grey values for black and white, from the sample */
@@ -47,15 +53,18 @@ struct crd_view {
     crd_waiting *ring;
     int64_t head, tail; /* of requests taken, and come */
     bool stopping;
-    pthread_t workers[CRD_VIEW_WORKERS], builder, ticker;
+    pthread_t workers[CRD_VIEW_WORKERS], builder, follower;
     int worker_count;
-    bool builder_runs, ticker_runs;
+    bool builder_runs, follower_runs;
     atomic_int busy; /* workers that make an answer: the builder lets them go first */
     atomic_bool stop;
 };
 
 /* Answers one request with a worker's own reader; needs no socket. */
 void crd_view_answer(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
+
+/* The library's last sentence, to whoever listens. */
+void crd_view_complain(crd_view *view);
 
 /* What lies behind the paths (view/routes.c). */
 typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);

@@ -82,6 +82,30 @@ expect 1; err '^measuring: [0-9]+ %, [0-9]+/24576 slices, .* left$'
 [ "$lines" -le $((SECONDS / 3 + 1)) ] || complain "$lines lines in $SECONDS seconds"
 ! grep -q $'[\r\033]' "$folder/err" || complain "a bar without a terminal"
 
+# For another program: objects, a line each, at most five a second, and the error as one of them.
+large+=(--progress json)
+start
+SECONDS=0
+while [ "$(wc -l <"$folder/err")" -lt 8 ] && [ $SECONDS -lt 100 ]; do sleep 0.2; done
+kill -TERM $child; code=0; wait $child || code=$?
+expect 1
+/usr/bin/python3 - "$folder/err" <<'PYTHON' || complain "--progress json is not as it should be"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+shown = [line for line in lines if line["event"] == "progress"]
+assert len(shown) >= 5, len(shown)
+for line in shown:
+    assert set(line) == {"event", "stage", "unit", "done", "total", "seconds", "left", "note"}, line
+    assert 0 <= line["done"] <= line["total"] == 24576 and line["unit"] == "slices", line
+assert all(a["done"] <= b["done"] and b["seconds"] - a["seconds"] > 0.19 for a, b in zip(shown[:-2], shown[1:])), shown
+assert lines[-1]["level"] == "error" and lines[-1]["text"].startswith("stopped while "), lines[-1]
+PYTHON
+unset 'large[-1]' 'large[-1]'
+run "${small[@]}" --shape 63,1024,1024 --progress json; expect 0; err '^\{"event": "message", "level": "warning", "text": '
+run "${small[@]}" --shape 63,1024,1024 --progress json --quiet; expect 0; no_err_but '"level": "warning"'
+run info --progress=json --frobnicate; expect 2; err '^\{"event": "message", "level": "error", "text": "info has no option --frobnicate'
+run info --progress=xml; expect 2; err 'text.*json'
+
 run "${small[@]}"; expect 0; no_err; out '^  shape '
 run "${small[@]}" --shape 63,1024,1024; expect 0; err '^credence: warning: '
 run "${small[@]}" --shape 63,1024,1024 --quiet; expect 0; err '^credence: warning: '

@@ -40,60 +40,54 @@ static void tell(crd_view *view, int number, const char *name, double there)
     view->http->wake(view->server);
 }
 
-/* The library's last sentence, to whoever listens. */
-static void complain(crd_view *view)
-{
-    char *json = NULL;
-    crd_text text = {0};
-    crd_text_add(&text, "{\"level\":\"warning\",\"text\":");
-    crd_text_json(&text, crd_last_error()->message);
-    crd_text_add(&text, "}");
-    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "message", json);
-    crd_free(&json);
-    view->http->wake(view->server);
-}
-
 static void build(crd_view *view, int number)
 {
     crd_layer *layer = &view->layers.items[number];
+    crd_levels *store = atomic_load(&layer->store);
     crd_volume *source = NULL;
     double told = crd_seconds();
-    bool more = crd_levels_building(layer->store);
+    bool more = crd_levels_building(store);
     bool began = more;
     crd_status status = more ? crd_volume_open_again(layer->source, &source) : CRD_OK;
     if (status == CRD_OK && more && layer->preview != NULL) {
         status = crd_preview_fill(layer->preview, layer, source, pause_for_tiles, view);
-        if (!atomic_load(&view->stop)) tell(view, number, "cache", crd_levels_share(layer->store));
+        if (!atomic_load(&view->stop)) tell(view, number, "cache", crd_levels_share(store));
     }
     while (status == CRD_OK && more && !atomic_load(&view->stop)) {
-        status = crd_levels_advance(layer->store, layer, source, pause_for_tiles, view, &more);
+        status = crd_levels_advance(store, layer, source, pause_for_tiles, view, &more);
         if (crd_seconds() - told >= 0.25 || !more) {
             told = crd_seconds();
-            tell(view, number, "cache", crd_levels_share(layer->store));
+            tell(view, number, "cache", crd_levels_share(store));
         }
     }
     if (status != CRD_OK) {
-        crd_levels_give_up(layer->store);
-        complain(view);
+        crd_levels_give_up(store);
+        crd_view_complain(view);
     }
     crd_volume_close(&source);
     if (began && !atomic_load(&view->stop)) {
         atomic_fetch_add(&layer->revision, 1); /* coarse tiles are means over slices now */
-        tell(view, number, "layer", crd_levels_share(layer->store));
+        tell(view, number, "layer", crd_levels_share(store));
     }
 }
 
 static bool pause_in_survey(void *context, double share)
 {
     crd_view *view = context;
-    atomic_store(&view->looker.share, (int)(1000.0 * share));
+    atomic_store(&view->surveyed->share, (int)(1000.0 * share));
     return pause_for_tiles(view);
+}
+
+static void tell_regions(crd_view *view)
+{
+    crd_events_add(view->events, "regions", "{\"ready\":true}");
+    view->http->wake(view->server);
 }
 
 /* Where to look first, once the scan itself is there. */
 static void survey(crd_view *view)
 {
-    crd_looker *looker = &view->looker;
+    crd_looker *looker = view->surveyed;
     const crd_layer *unc = &view->layers.items[looker->uncertainty], *seg = NULL;
     crd_volume *maps[2] = {NULL, NULL};
     bool done = false;
@@ -106,54 +100,88 @@ static void survey(crd_view *view)
     crd_volume_close(&maps[0]);
     crd_volume_close(&maps[1]);
     if (status != CRD_OK) {
-        complain(view);
+        crd_view_complain(view);
     } else if (done) {
         atomic_store(&looker->ready, true);
-        crd_events_add(view->events, "regions", "{\"ready\":true}");
-        view->http->wake(view->server);
+        if (looker == atomic_load(&view->looker)) tell_regions(view);
     }
+}
+
+static bool wants_store(const crd_layer *layer)
+{
+    if (layer->levels == 1 || layer->growth != NULL) return false;
+    return layer->slow_across || layer->pyramid[layer->levels - 1] == NULL;
+}
+
+/* `share` of the cache's bytes is this layer's. */
+static crd_status take_store(crd_view *view, crd_layer *layer, size_t share, const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    crd_levels *store = NULL;
+    const int64_t bytes = crd_levels_bytes(layer);
+    CRD_TRY(crd_cache_folder_take(view->cache, layer, bytes, &folder));
+    if (folder == NULL) {
+        crd_warn(monitor,
+                 "the cache has no room for the %.1f GiB of coarser levels of %s, or another viewer works on them; "
+                 "it is looked at without, and slower (--cache-size gives more)",
+                 (double)bytes / (double)(1 << 30), layer->source->path);
+        goto done;
+    }
+    if (layer->slow_across) CRD_TRY(crd_preview_open(layer, &layer->preview));
+    CRD_TRY(crd_levels_open(layer, folder, share, &store));
+    atomic_store(&layer->store, store);
+done:
+    crd_free(&folder);
+    return status;
+}
+
+/* Of a layer that came later: without a store it is looked at all the same. */
+static void open_store(crd_view *view, int number)
+{
+    crd_layer *layer = &view->layers.items[number];
+    if (view->cache == NULL || layer->slow_across || !wants_store(layer)) return;
+    if (take_store(view, layer, view->layer_cache / 4, NULL) != CRD_OK) crd_view_complain(view);
 }
 
 static void *body(void *context)
 {
     crd_view *view = context;
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* of this thread alone, on Linux */
-    for (int i = 0; i < view->layers.count && !atomic_load(&view->stop); i++) {
-        if (view->layers.items[i].store != NULL) build(view, i);
-        if (i == 0 && view->looker.survey != NULL && !atomic_load(&view->stop)) survey(view);
+    view->surveyed = atomic_load(&view->looker);
+    int built = 0;
+    while (!atomic_load(&view->stop)) {
+        for (; built < view->layers.count && !atomic_load(&view->stop); built++) {
+            if (built >= view->first_layers) open_store(view, built);
+            if (view->layers.items[built].store != NULL) build(view, built);
+            if (built == 0 && view->surveyed->survey != NULL && !atomic_load(&view->stop)) survey(view);
+        }
+        crd_looker *next = atomic_exchange(&view->next_looker, NULL);
+        if (next != NULL) {
+            view->surveyed = next;
+            survey(view);
+            if (atomic_load(&next->ready)) {
+                next->before = atomic_load(&view->looker);
+                atomic_store(&view->looker, next);
+                tell_regions(view);
+            } else {
+                crd_looker_close(&next);
+            }
+        }
+        sleep_milliseconds(100);
     }
     return NULL;
 }
 
-static bool wants_store(const crd_layer *layer)
-{
-    if (layer->levels == 1) return false;
-    return layer->slow_across || layer->pyramid[layer->levels - 1] == NULL;
-}
-
 crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor)
 {
-    crd_status status = CRD_OK;
-    char *folder = NULL;
-    for (int i = 0; i < view->layers.count && view->cache != NULL; i++) {
+    view->first_layers = view->layers.count;
+    view->layer_cache = cache_bytes / (size_t)view->layers.count;
+    for (int i = 0; i < view->first_layers && view->cache != NULL; i++) {
         crd_layer *layer = &view->layers.items[i];
-        if (!wants_store(layer)) continue;
-        const int64_t bytes = crd_levels_bytes(layer);
-        crd_free(&folder);
-        CRD_TRY(crd_cache_folder_take(view->cache, layer, bytes, &folder));
-        if (folder == NULL) {
-            crd_warn(monitor,
-                     "the cache has no room for the %.1f GiB of coarser levels of %s, or another viewer works on them; "
-                     "it is looked at without, and slower (--cache-size gives more)",
-                     (double)bytes / (double)(1 << 30), layer->source->path);
-            continue;
-        }
-        if (layer->slow_across) CRD_TRY(crd_preview_open(layer, &layer->preview));
-        CRD_TRY(crd_levels_open(layer, folder, cache_bytes / (size_t)view->layers.count, &layer->store));
+        if (wants_store(layer)) CRD_PASS(take_store(view, layer, view->layer_cache, monitor));
     }
-done:
-    crd_free(&folder);
-    return status;
+    return CRD_OK;
 }
 
 crd_status crd_builder_start(crd_view *view)

@@ -1,6 +1,5 @@
 #include "view/tiles/layers.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,16 +9,17 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "run/read.h"
-#include "view/tiles/histogram.h"
+#include "view/tiles/growth.h"
 #include "view/tiles/label_values.h"
+#include "view/tiles/layers_inside.h"
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
 #include "volume/types.h"
 
-static crd_layer *new_layer(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
+crd_layer *crd_layer_begin(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
 {
-    if (layers->count == CRD_VIEW_LAYERS) return NULL;
-    crd_layer *layer = &layers->items[layers->count++];
+    if (layers->made == CRD_VIEW_LAYERS) return NULL;
+    crd_layer *layer = &layers->items[layers->made++];
     layer->kind = kind;
     layer->scale = 1.0;
     atomic_store(&layer->revision, 1);
@@ -69,8 +69,8 @@ done:
     return status;
 }
 
-static crd_status fill(const crd_layers *layers, crd_layer *layer, const char *path, const crd_volume_options *options,
-                       const crd_monitor *monitor)
+crd_status crd_layer_fill(const crd_layers *layers, crd_layer *layer, const char *path,
+                          const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_volume_options bounded = options != NULL ? *options : (crd_volume_options){0};
     bounded.cache_bytes = layers->cache_bytes;
@@ -81,8 +81,7 @@ static crd_status fill(const crd_layers *layers, crd_layer *layer, const char *p
     return open_pyramid(layer);
 }
 
-/* The layer must lie inside the first one. */
-static crd_status place(crd_layers *layers, crd_layer *layer, const int64_t origin[3], const char *path)
+crd_status crd_layer_place(const crd_layers *layers, crd_layer *layer, const int64_t origin[3], const char *path)
 {
     const crd_layer *first = &layers->items[0];
     if (layer == first) return CRD_OK;
@@ -100,103 +99,28 @@ static crd_status place(crd_layers *layers, crd_layer *layer, const int64_t orig
     return CRD_OK;
 }
 
-/* ---- scan, run, label ---- */
+/* ---- scan and label ---- */
 
 static crd_status add_scan(crd_layers *layers, const char *path, const crd_volume_options *options,
                            const crd_monitor *monitor)
 {
-    crd_layer *layer = new_layer(layers, "scan", "scan", CRD_LAYER_SCAN);
-    return fill(layers, layer, path, options, monitor);
-}
-
-static void name_classes(crd_layer *layer, const crd_manifest *run)
-{
-    const bool known = run != NULL && run->class_count > 1 && run->class_count <= CRD_VIEW_CLASSES;
-    layer->class_count = known ? (int)run->class_count : 2;
-    for (int k = 0; k < layer->class_count; k++) {
-        const char *name = known ? run->classes[k].name : k == 0 ? "background" : "foreground";
-        layer->class_values[k] = known && isfinite(run->classes[k].value) ? run->classes[k].value : k;
-        if (name != NULL && name[0] != '\0') {
-            snprintf(layer->class_names[k], sizeof layer->class_names[k], "%s", name);
-        } else {
-            snprintf(layer->class_names[k], sizeof layer->class_names[k], "class %d", k);
-        }
-    }
-}
-
-/* Of uncertainty that is nowhere near 1, 99.9 % lie below the highest colour: else little would be seen of it. */
-static crd_status find_high(crd_layer *layer)
-{
-    crd_status status = CRD_OK;
-    crd_greys *greys = NULL;
-    CRD_TRY(crd_alloc(1, sizeof *greys, "values of a map", &greys));
-    CRD_TRY(crd_greys_sample(layer->source, greys, NULL));
-    const double high = crd_greys_percentile(greys, 0.999) * layer->scale;
-    if (high > 0.0 && high < 1.0) layer->high = ceil(100.0 * high) / 100.0;
-done:
-    crd_free(&greys);
-    return status;
-}
-
-static crd_status add_output(crd_layers *layers, const crd_manifest *run, const char *folder, const crd_output *output,
-                             const char *id, const char *name, const crd_monitor *monitor)
-{
-    crd_status status = CRD_OK;
-    char *path = NULL;
-    if (output == NULL) return CRD_OK;
-    const crd_layer_kind kind = output->role == CRD_OUTPUT_SEGMENTATION ? CRD_LAYER_CLASSES : CRD_LAYER_MAP;
-    crd_layer *layer = new_layer(layers, id, name, kind);
-    if (layer == NULL) return CRD_OK; /* of dozens of intervals the first are shown */
-    CRD_TRY(crd_join_path(folder, output->file, "", &path));
-    CRD_TRY(fill(layers, layer, path, NULL, monitor));
-    const crd_volume_info *info = &layer->info;
-    const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
-    layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
-    layer->high = 1.0;
-    if (kind == CRD_LAYER_CLASSES) name_classes(layer, run);
-    if (output->role == CRD_OUTPUT_UNCERTAINTY) CRD_TRY(find_high(layer));
-    CRD_TRY(place(layers, layer, crd_manifest_boxed(run) ? run->plan.origin : info->origin, path));
-done:
-    crd_free(&path);
-    return status;
-}
-
-static crd_status add_run(crd_layers *layers, const char *folder, const crd_manifest *run, const crd_monitor *monitor)
-{
-    static const struct {
-        crd_output_role role;
-        const char *id;
-    } single[] = {{CRD_OUTPUT_PROBABILITY, "probability"}, {CRD_OUTPUT_SEGMENTATION, "segmentation"}};
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
-        CRD_PASS(add_output(layers, run, folder, crd_manifest_output(run, single[i].role, 0), single[i].id,
-                            single[i].id, monitor));
-    }
-    for (int64_t i = 0;; i++) {
-        const crd_output *map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, i);
-        char interval[CRD_INTERVAL_BYTES], id[48] = "uncertainty", name[48] = "uncertainty";
-        if (map == NULL || layers->count == CRD_VIEW_LAYERS) return CRD_OK;
-        if (i > 0) {
-            crd_interval_text(map->percents, interval);
-            snprintf(id, sizeof id, "uncertainty-%.32s", interval);
-            snprintf(name, sizeof name, "uncertainty %.32s %%", interval);
-        }
-        CRD_PASS(add_output(layers, run, folder, map, id, name, monitor));
-    }
+    crd_layer *layer = crd_layer_begin(layers, "scan", "scan", CRD_LAYER_SCAN);
+    return crd_layer_fill(layers, layer, path, options, monitor);
 }
 
 static crd_status add_label(crd_layers *layers, const char *path, const crd_monitor *monitor)
 {
-    crd_layer *layer = new_layer(layers, "label", "label", CRD_LAYER_CLASSES);
+    crd_layer *layer = crd_layer_begin(layers, "label", "label", CRD_LAYER_CLASSES);
     if (layer == NULL) return crd_fail(CRD_ERR_ARGUMENT, "there are too many volumes to show the label %s, too", path);
     const crd_volume_options raw = {
         .shape = {layers->items[0].info.shape[0], layers->items[0].info.shape[1], layers->items[0].info.shape[2]},
         .type = "u8"};
     const bool plain = crd_raw_voxel_bytes(path, layers->items[0].info.shape) == 1;
-    CRD_PASS(fill(layers, layer, path, plain ? &raw : NULL, monitor));
+    CRD_PASS(crd_layer_fill(layers, layer, path, plain ? &raw : NULL, monitor));
     CRD_PASS(crd_label_values_find(layer, monitor));
     static const int64_t start[3] = {0, 0, 0};
     const bool whole = memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) == 0;
-    return place(layers, layer, whole ? start : layer->info.origin, path);
+    return crd_layer_place(layers, layer, whole ? start : layer->info.origin, path);
 }
 
 static bool is_run(const char *path)
@@ -247,30 +171,37 @@ crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *m
     out->cache_bytes = (size_t)(memory / 16);
     const bool run_alone = options->run == NULL && is_run(options->input);
     const char *folder = run_alone ? options->input : options->run;
-    if (folder != NULL) CRD_TRY(crd_run_read(folder, &run));
+    if (run_alone) CRD_TRY(crd_run_read(folder, &run));
     if (run_alone) {
         CRD_TRY(add_scan_of_run(out, &run, folder, monitor));
     } else {
         CRD_TRY(reading_of(options, unit, &reading));
         CRD_TRY(add_scan(out, options->input, &reading, monitor));
     }
-    if (folder != NULL) CRD_TRY(add_run(out, folder, &run, monitor));
+    atomic_store(&out->count, out->made);
+    if (folder != NULL) CRD_TRY(crd_layers_add_run(out, folder, NULL, monitor));
     if (options->label != NULL) CRD_TRY(add_label(out, options->label, monitor));
+    atomic_store(&out->count, out->made);
 done:
-    if (folder != NULL) crd_manifest_free(&run);
+    crd_manifest_free(&run);
     if (status != CRD_OK) crd_layers_close(out);
     return status;
 }
 
+void crd_layer_close(crd_layer *layer)
+{
+    crd_levels *store = atomic_exchange(&layer->store, NULL);
+    crd_levels_close(&store);
+    crd_preview_free(&layer->preview);
+    crd_growth_close(&layer->growth);
+    for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
+    crd_volume_close(&layer->source);
+    memset(layer, 0, sizeof *layer);
+}
+
 void crd_layers_close(crd_layers *layers)
 {
-    for (int i = 0; i < layers->count; i++) {
-        crd_layer *layer = &layers->items[i];
-        crd_levels_close(&layer->store);
-        crd_preview_free(&layer->preview);
-        for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
-        crd_volume_close(&layer->source);
-    }
+    for (int i = 0; i < layers->made; i++) crd_layer_close(&layers->items[i]);
     memset(layers, 0, sizeof *layers);
 }
 

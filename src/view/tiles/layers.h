@@ -2,7 +2,9 @@
  *
  * Level n has voxels of 2^n along every axis, level 0 is the volume itself. A coarser level comes from the file's own
  * pyramid where it has one, from the store that a background pass fills (view/tiles/levels.h), and until that has come
- * so far from level 0. Layers don't change once the server runs, but for what view/tiles/levels.h says. */
+ * so far from level 0. A run that comes while the server is there adds layers behind the others; none is ever removed,
+ * and what may change in one of them is atomic. A layer whose volume is still being written knows how far that has come
+ * (view/tiles/growth.h), and nothing beyond is read of it. */
 #ifndef CRD_VIEW_LAYERS_H
 #define CRD_VIEW_LAYERS_H
 
@@ -12,7 +14,7 @@
 #include "credence/view.h"
 #include "volume/format.h"
 
-enum { CRD_VIEW_LAYERS = 16, CRD_VIEW_LEVELS = 6, CRD_VIEW_CLASSES = 16, CRD_NO_CLASS = 255, CRD_TILE_EDGE = 256 };
+enum { CRD_VIEW_LAYERS = 128, CRD_VIEW_LEVELS = 6, CRD_VIEW_CLASSES = 16, CRD_NO_CLASS = 255, CRD_TILE_EDGE = 256 };
 
 typedef enum crd_layer_kind {
     CRD_LAYER_SCAN,    /* grey values, seen through a window */
@@ -22,22 +24,26 @@ typedef enum crd_layer_kind {
 
 typedef struct crd_levels crd_levels;
 typedef struct crd_preview crd_preview;
+typedef struct crd_growth crd_growth;
 
 typedef struct crd_layer {
     char id[48];   /* "scan", "uncertainty-5-95" */
     char name[48]; /* "uncertainty 5-95 %" */
+    char run[256]; /* the run's name, or "" */
     crd_layer_kind kind;
     crd_volume *source;   /* the server's own handle; readers open it again */
     crd_volume_info info; /* of it */
     int64_t origin[3];    /* its first voxel in the scan */
     double scale;         /* stored * scale = the quantity */
-    double high;          /* of a map: the quantity that its highest colour stands for */
+    _Atomic double high;  /* of a map: the quantity that its highest colour stands for */
+    bool spread;          /* that is less than 1 where the map is nowhere near it */
     int levels;           /* at least 1 */
     int64_t shapes[CRD_VIEW_LEVELS][3];
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
     bool slow_across;                     /* planes across y and x would take seconds from the file */
-    crd_levels *store;                    /* NULL: there is none */
+    crd_levels *_Atomic store;            /* NULL: there is none */
     crd_preview *preview;                 /* likewise */
+    crd_growth *growth;                   /* NULL: the volume was complete when it was opened */
     atomic_llong revision;
     int class_count;
     double class_values[CRD_VIEW_CLASSES]; /* in the volume */
@@ -46,13 +52,26 @@ typedef struct crd_layer {
 
 typedef struct crd_layers {
     crd_layer items[CRD_VIEW_LAYERS];
-    int count;
+    atomic_int count;   /* those below it are complete */
+    int made;           /* those up to here are being filled in */
     size_t cache_bytes; /* decoded data of each file that is kept */
 } crd_layers;
 
 /* Opens what the options name: a scan, a run, a label. The first layer is the one that all others lie on. */
 crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *monitor, crd_layers *out);
 void crd_layers_close(crd_layers *layers);
+/* How far is the run in a folder? */
+typedef enum crd_run_stage {
+    CRD_RUN_NOTHING,
+    CRD_RUN_GROWS, /* its volumes are OME-Zarr, and there as far as they are computed */
+    CRD_RUN_COMPLETE,
+} crd_run_stage;
+crd_run_stage crd_run_look(const char *folder);
+/* Adds the layers of a run; one that is still being computed grows. `name` is what it is called. From one thread at a
+ * time, others may read; after a failure nothing was added. */
+crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char *name, const crd_monitor *monitor);
+/* Finds the highest colour of a map anew, from what is there of it. */
+crd_status crd_layer_find_high(crd_layer *layer);
 
 /* The class of a value, or CRD_NO_CLASS. */
 int crd_layer_class(const crd_layer *layer, double value);

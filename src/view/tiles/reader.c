@@ -1,5 +1,6 @@
 /* One thread's way to the voxels of all layers. */
 #include "base/memory.h"
+#include "view/tiles/growth.h"
 #include "view/tiles/layers.h"
 #include "view/tiles/levels.h"
 
@@ -52,6 +53,10 @@ crd_status crd_reader_find(crd_reader *reader, int layer, int level, const crd_b
             CRD_PASS(crd_levels_reopen(of->store, level, &reader->store[layer][level]));
         }
         *out = reader->store[layer][level];
+        return CRD_OK;
+    }
+    if (level == 0 && of->growth != NULL &&
+        !crd_growth_ready(of->growth, box->origin[0], box->origin[0] + box->size[0])) {
         return CRD_OK;
     }
     if (level == 0 && !(of->slow_across && of->store != NULL && crd_levels_building(of->store))) {

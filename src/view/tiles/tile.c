@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "view/tiles/growth.h"
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
 
@@ -179,6 +180,64 @@ static crd_status take_preview(crd_reader *reader, const crd_layer *layer, const
     return CRD_OK;
 }
 
+static crd_status make_plane(crd_reader *reader, crd_layer *layer, const plane *p, const crd_tile_place *place,
+                             uint8_t *pixels, double *there)
+{
+    crd_volume *volume = NULL;
+    const crd_box box = box_of(p);
+    CRD_PASS(crd_reader_find(reader, place->layer, place->level, &box, &volume));
+    if (volume != NULL) {
+        const bool stored = volume == reader->store[place->layer][place->level];
+        return take_plane(reader, layer, volume, p, place, stored && layer->kind == CRD_LAYER_CLASSES, pixels);
+    }
+    const crd_levels *store = atomic_load(&layer->store);
+    if (layer->slow_across && place->axis != 0 && store != NULL && crd_levels_building(store)) {
+        if (layer->preview != NULL && place->level == layer->levels - 1 && crd_preview_ready(layer->preview)) {
+            return take_preview(reader, layer, p, place, pixels);
+        }
+        *there = crd_levels_share(store);
+        return CRD_OK;
+    }
+    CRD_PASS(crd_reader_source(reader, place->layer, &volume));
+    if (place->level == 0) return take_plane(reader, layer, volume, p, place, false, pixels);
+    return join_plane(reader, layer, volume, p, place, pixels);
+}
+
+/* Of a volume that grows: only slices that are there are read; where there are none the tile says nothing. */
+static crd_status make_grown(crd_reader *reader, crd_layer *layer, const plane *p, const crd_tile_place *place,
+                             uint8_t *pixels, double *there)
+{
+    crd_status status = CRD_OK;
+    const int64_t depth = layer->info.shape[0], edge = (int64_t)1 << p->level;
+    uint8_t *part = NULL;
+    memset(pixels, layer->kind == CRD_LAYER_CLASSES ? CRD_NO_CLASS : 0, (size_t)(p->rows * p->columns));
+    if (p->axis == 0) {
+        const int64_t first = p->slice * edge, middle = first + edge / 2 < depth ? first + edge / 2 : depth - 1;
+        const bool ready = crd_growth_ready(layer->growth, first, middle + 1);
+        return ready ? make_plane(reader, layer, p, place, pixels, there) : CRD_OK;
+    }
+    const bool turned = p->axis == 2; /* z runs to the right */
+    const int64_t from = (turned ? p->column : p->row) * edge, count = turned ? p->columns : p->rows;
+    CRD_TRY(crd_alloc(p->rows * p->columns, 1, "a part of a tile", &part));
+    for (int64_t begin = from, end = 0; crd_growth_next(layer->growth, depth, &begin, &end); begin = end) {
+        /* Pixels all of whose slices are there: layers of chunks are whole pixels of every level, but for the last. */
+        const int64_t first = begin / edge - from / edge, behind = (end + edge - 1) / edge - from / edge;
+        plane some = *p;
+        if (first >= count) break;
+        const int64_t size = (behind < count ? behind : count) - first;
+        *(turned ? &some.column : &some.row) += first;
+        *(turned ? &some.columns : &some.rows) = size;
+        CRD_TRY(make_plane(reader, layer, &some, place, part, there));
+        for (int64_t r = 0; r < some.rows; r++) {
+            uint8_t *to = turned ? pixels + r * p->columns + first : pixels + (first + r) * p->columns;
+            memcpy(to, part + r * some.columns, (size_t)some.columns);
+        }
+    }
+done:
+    crd_free(&part);
+    return status;
+}
+
 crd_status crd_tile_make(crd_reader *reader, const crd_tile_place *place, uint8_t *pixels, double *there)
 {
     crd_layer *layer = &reader->layers->items[place->layer];
@@ -187,25 +246,12 @@ crd_status crd_tile_make(crd_reader *reader, const crd_tile_place *place, uint8_
                .slice = place->slice,
                .row = place->row * CRD_TILE_EDGE,
                .column = place->column * CRD_TILE_EDGE};
-    crd_volume *volume = NULL;
     *there = 1.0;
     if (!crd_tile_size(reader->layers, place, &p.rows, &p.columns)) {
         return crd_fail(CRD_ERR_ARGUMENT, "there is no such tile");
     }
-    const crd_box box = box_of(&p);
-    CRD_PASS(crd_reader_find(reader, place->layer, place->level, &box, &volume));
-    if (volume != NULL) {
-        const bool stored = volume == reader->store[place->layer][place->level];
-        return take_plane(reader, layer, volume, &p, place, stored && layer->kind == CRD_LAYER_CLASSES, pixels);
+    if (layer->growth != NULL && !crd_growth_complete(layer->growth)) {
+        return make_grown(reader, layer, &p, place, pixels, there);
     }
-    if (layer->slow_across && place->axis != 0 && layer->store != NULL && crd_levels_building(layer->store)) {
-        if (layer->preview != NULL && place->level == layer->levels - 1 && crd_preview_ready(layer->preview)) {
-            return take_preview(reader, layer, &p, place, pixels);
-        }
-        *there = crd_levels_share(layer->store);
-        return CRD_OK;
-    }
-    CRD_PASS(crd_reader_source(reader, place->layer, &volume));
-    if (place->level == 0) return take_plane(reader, layer, volume, &p, place, false, pixels);
-    return join_plane(reader, layer, volume, &p, place, pixels);
+    return make_plane(reader, layer, &p, place, pixels, there);
 }

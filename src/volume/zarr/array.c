@@ -59,6 +59,18 @@ void crd_zarr_name_chunk(crd_zarr_array *array, const int64_t index[3])
              (long long)index[1], s, (long long)index[2]);
 }
 
+/* The last one first: chunks of a layer come in their order. */
+bool crd_zarr_array_has_layer(crd_zarr_array *array, int64_t layer)
+{
+    for (int64_t y = array->counts[1] - 1; y >= 0; y--) {
+        for (int64_t x = array->counts[2] - 1; x >= 0; x--) {
+            crd_zarr_name_chunk(array, (const int64_t[]){layer, y, x});
+            if (access(array->path, F_OK) != 0) return false;
+        }
+    }
+    return true;
+}
+
 void crd_zarr_array_close(crd_zarr_array **array)
 {
     if (*array == NULL) return;

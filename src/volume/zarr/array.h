@@ -28,6 +28,8 @@ crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_block
 const crd_zarr_layout *crd_zarr_array_layout(const crd_zarr_array *array);
 /* `once`: chunks that the box holds whole aren't worth keeping. */
 crd_status crd_zarr_array_read(crd_zarr_array *array, const crd_box *box, bool once, void *voxels);
+/* Are all chunks of a layer there, 0 being that of the first slices? */
+bool crd_zarr_array_has_layer(crd_zarr_array *array, int64_t layer);
 
 /* A new array for the shape and type of `info`, in our chunks; `level` 0: not packed. The folder is made. With
  * `go_on`, an array that is there and has the same layout is written on. */

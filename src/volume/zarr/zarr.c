@@ -293,6 +293,11 @@ int64_t crd_zarr_layer(const crd_volume *volume)
     return volume->layer;
 }
 
+bool crd_zarr_has_layer(crd_volume *volume, int64_t layer)
+{
+    return crd_zarr_array_has_layer(((zarr_state *)volume->state)->array, layer);
+}
+
 static crd_status grow(crd_volume *volume)
 {
     crd_status status = CRD_OK;

@@ -10,6 +10,8 @@
 crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volume **out);
 /* Slices of a layer of chunks: boxes that begin at a multiple of it and hold as many are cheapest. */
 int64_t crd_zarr_layer(const crd_volume *volume);
+/* Is a layer of chunks there as a whole? Of a volume that somebody else is writing, by looking at the disk. */
+bool crd_zarr_has_layer(crd_volume *volume, int64_t layer);
 
 /* Fails with a sentence where `path`, which isn't there, would be a level of an image that has others. */
 crd_status crd_zarr_missing_level(const char *path);

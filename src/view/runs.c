@@ -1,0 +1,164 @@
+#include "view/runs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "view/tiles/growth.h"
+#include "view/view.h"
+
+enum { FOLLOWED = 8 };
+
+typedef struct followed {
+    char *folder; /* NULL: a free place */
+    char name[256];
+    bool shown; /* its layers grow */
+} followed;
+
+struct crd_runs {
+    pthread_mutex_t lock;
+    followed items[FOLLOWED];
+};
+
+crd_status crd_runs_open(crd_runs **out)
+{
+    crd_runs *runs = NULL;
+    CRD_PASS(crd_alloc(1, sizeof *runs, "the runs", &runs));
+    if (pthread_mutex_init(&runs->lock, NULL) != 0) {
+        crd_free(&runs);
+        return crd_fail(CRD_ERR_SYSTEM, "no lock can be made");
+    }
+    *out = runs;
+    return CRD_OK;
+}
+
+void crd_runs_close(crd_runs **runs)
+{
+    if (*runs == NULL) return;
+    for (int i = 0; i < FOLLOWED; i++) crd_free(&(*runs)->items[i].folder);
+    pthread_mutex_destroy(&(*runs)->lock);
+    crd_free(runs);
+}
+
+static followed *find(crd_runs *runs, const char *name)
+{
+    for (int i = 0; i < FOLLOWED; i++) {
+        if (runs->items[i].folder != NULL && strcmp(runs->items[i].name, name) == 0) return &runs->items[i];
+    }
+    return NULL;
+}
+
+static crd_status follow(crd_view *view, const char *folder, const char *name, bool shown)
+{
+    crd_status status = CRD_OK;
+    char *copy = NULL;
+    CRD_PASS(crd_strdup(folder, &copy));
+    pthread_mutex_lock(&view->runs->lock);
+    followed *item = find(view->runs, name);
+    for (int i = 0; i < FOLLOWED && item == NULL; i++) {
+        if (view->runs->items[i].folder == NULL) item = &view->runs->items[i];
+    }
+    if (item != NULL) {
+        crd_free(&item->folder);
+        item->folder = copy;
+        item->shown = shown;
+        snprintf(item->name, sizeof item->name, "%s", name);
+    } else {
+        crd_free(&copy);
+        status = crd_fail(CRD_ERR_BUSY, "too many runs are computed at once to be followed");
+    }
+    pthread_mutex_unlock(&view->runs->lock);
+    return status;
+}
+
+crd_status crd_runs_follow(crd_view *view, const char *folder, const char *name)
+{
+    return follow(view, folder, name, false);
+}
+
+crd_status crd_runs_follow_first(crd_view *view, const char *folder)
+{
+    for (int i = 0; i < view->layers.count; i++) {
+        if (view->layers.items[i].growth != NULL) return follow(view, folder, view->layers.items[i].run, true);
+    }
+    return CRD_OK;
+}
+
+void crd_runs_forget(crd_view *view, const char *name)
+{
+    pthread_mutex_lock(&view->runs->lock);
+    followed *item = find(view->runs, name);
+    if (item != NULL) crd_free(&item->folder);
+    pthread_mutex_unlock(&view->runs->lock);
+}
+
+static void tell_layers(crd_view *view)
+{
+    crd_events_add(view->events, "layers", "{}");
+    view->http->wake(view->server);
+}
+
+static void tell_layer(crd_view *view, int number)
+{
+    const crd_layer *layer = &view->layers.items[number];
+    crd_text text = {0};
+    char *json = NULL;
+    crd_text_print(&text, "{\"layer\":%d,\"revision\":%lld,\"there\":1,\"high\":", number,
+                   (long long)atomic_load(&layer->revision));
+    crd_text_real(&text, atomic_load(&layer->high));
+    crd_growth_describe(layer->growth, layer->info.shape[0], &text);
+    crd_text_add(&text, "}");
+    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "layer", json);
+    crd_free(&json);
+    view->http->wake(view->server);
+}
+
+/* What has been finished since the last look. */
+static void look_at_layers(crd_view *view, const char *name)
+{
+    for (int i = 0; i < view->layers.count; i++) {
+        crd_layer *layer = &view->layers.items[i];
+        if (layer->growth == NULL || strcmp(layer->run, name) != 0) continue;
+        const bool none = crd_growth_share(layer->growth) == 0.0;
+        if (crd_growth_look(layer->growth) == 0) continue;
+        if (none) (void)crd_layer_find_high(layer); /* else it is seen in paler colours */
+        atomic_fetch_add(&layer->revision, 1);
+        tell_layer(view, i);
+    }
+}
+
+/* The layers of a complete run are new ones, which take the place of those that grew. */
+static void look_at(crd_view *view, followed *item)
+{
+    const crd_run_stage stage = crd_run_look(item->folder);
+    if (stage != CRD_RUN_COMPLETE && item->shown) {
+        look_at_layers(view, item->name);
+        return;
+    }
+    if (stage == CRD_RUN_NOTHING) return;
+    if (crd_layers_add_run(&view->layers, item->folder, item->name, NULL) != CRD_OK) {
+        crd_view_complain(view);
+        crd_free(&item->folder);
+        return;
+    }
+    item->shown = true;
+    tell_layers(view);
+    if (stage != CRD_RUN_COMPLETE) return;
+    crd_free(&item->folder);
+    crd_looker *next = NULL;
+    if (crd_looker_open(&view->layers, &next) != CRD_OK) return; /* short of memory: the list is that of the last run */
+    next = next->survey != NULL ? atomic_exchange(&view->next_looker, next) : next;
+    crd_looker_close(&next);
+}
+
+void crd_runs_look(crd_view *view)
+{
+    for (int i = 0; i < FOLLOWED; i++) {
+        pthread_mutex_lock(&view->runs->lock);
+        followed *item = &view->runs->items[i];
+        if (item->folder != NULL) look_at(view, item);
+        pthread_mutex_unlock(&view->runs->lock);
+    }
+}
