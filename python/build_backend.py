@@ -52,7 +52,7 @@ def installed() -> bool:
     except OSError:
         return False
     library.crd_version.restype = ctypes.c_char_p
-    return library.crd_version().decode() == version() and hasattr(library, "crd_predict_to")
+    return library.crd_version().decode() == version() and hasattr(library, "crd_sink_memory")
 
 
 def build_library(folder: Path) -> Path:

@@ -23,7 +23,7 @@ try:
 except ImportError:
     print("skipped: no h5py to load a second HDF5 library")
 scan = np.random.default_rng(1).random((16, 20, 24), "f4")
-r = credence.Model("model.h5").predict(scan, samples=2, step=1, format="tiff")
+r = credence.Model("model.h5").predict(scan, samples=2, step=1, output="run", overwrite=True, format="tiff")
 assert r.probability.shape == scan.shape and 0 < r.volume_fraction.segmentation < 1
 inside = os.path.dirname(library._name)
 places = {line.split()[-1] for line in open("/proc/self/maps") if "crdhdf5" in line}

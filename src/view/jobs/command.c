@@ -9,6 +9,7 @@
 
 crd_label_source crd_label_source_of(crd_view *view)
 {
+    if (!crd_labels_empty(view->labels)) return CRD_LABEL_PAINTED;
     for (int i = 0; i < view->layers.count; i++) {
         if (strcmp(view->layers.items[i].id, "label") == 0) return CRD_LABEL_FILE;
     }
@@ -17,9 +18,14 @@ crd_label_source crd_label_source_of(crd_view *view)
 
 crd_status crd_command_labels(crd_view *view, const crd_job *job, const char *folder)
 {
-    (void)folder;
+    crd_status status = CRD_OK;
+    char *path = NULL;
     if (!job->train || crd_label_source_of(view) != CRD_LABEL_PAINTED) return CRD_OK;
-    return CRD_OK;
+    CRD_TRY(crd_join_path(folder, "label.zarr", "", &path));
+    CRD_TRY(crd_labels_snapshot(view->labels, path));
+done:
+    crd_free(&path);
+    return status;
 }
 
 static crd_status add_pair(crd_text_list *words, const char *flag, const char *value)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { NICENESS = 10, MOST_FILES = 65536, SAID_BYTES = 1 << 20 };
+enum { NICENESS = 10, SAID_BYTES = 1 << 20 };
 
 /* ---- who is it? ---- */
 
@@ -75,58 +76,46 @@ void crd_process_signal(const crd_process *process, int number)
 
 /* ---- starting ---- */
 
-/* In the child, where only calls that are safe after a fork may be made. What goes wrong is written to `told`. */
-static _Noreturn void become(char *const *words, int result, int log, int told, long files)
+/* 0, or why it can't be. Files of the server aren't handed on: all of them close themselves. */
+static int spawn(char *const *words, int result, int log, pid_t *child)
 {
-    sigset_t none;
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    const int nothing = open("/dev/null", O_RDONLY);
-    sigemptyset(&none);
-    for (int i = 1; i < 32; i++) (void)sigaction(i, &usual, NULL);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0);
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
-    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(result, STDOUT_FILENO) >= 0 &&
-        dup2(log, STDERR_FILENO) >= 0) {
-        for (int fd = STDERR_FILENO + 1; fd < files; fd++) {
-            if (fd != told) (void)close(fd); /* the server's sockets above all */
-        }
-        (void)execv(words[0], words);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int cause = posix_spawn_file_actions_init(&actions);
+    if (cause != 0) return cause;
+    cause = posix_spawnattr_init(&attributes);
+    if (cause != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return cause;
     }
-    const int cause = errno;
-    const ssize_t written = write(told, &cause, sizeof cause);
-    _exit(written > 0 ? 127 : 126);
+    sigemptyset(&none);
+    sigfillset(&all);
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+    if (cause == 0) cause = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (cause == 0) cause = posix_spawn_file_actions_adddup2(&actions, result, STDOUT_FILENO);
+    if (cause == 0) cause = posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+    if (cause == 0) cause = posix_spawnattr_setsigmask(&attributes, &none);
+    if (cause == 0) cause = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (cause == 0) cause = posix_spawnattr_setpgroup(&attributes, 0);
+    if (cause == 0) cause = posix_spawnattr_setflags(&attributes, flags);
+    if (cause == 0) cause = posix_spawn(child, words[0], &actions, &attributes, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return cause;
 }
 
 /* The files are the child's from here on, whatever happens. */
 static crd_status start(char *const *words, int result, int log, crd_process *out)
 {
-    int told[2] = {-1, -1}, cause = 0;
     bool ended;
     pid_t child = -1;
     memset(out, 0, sizeof *out);
-    const long limit = sysconf(_SC_OPEN_MAX), files = limit > 0 && limit < MOST_FILES ? limit : MOST_FILES;
-    if (pipe(told) == 0 && fcntl(told[1], F_SETFD, FD_CLOEXEC) == 0) {
-        child = fork();
-        if (child == 0) become(words, result, log, told[1], files);
-    }
-    if (child < 0) cause = errno;
+    const int cause = spawn(words, result, log, &child);
     (void)close(result);
     (void)close(log);
-    if (told[1] >= 0) (void)close(told[1]);
-    if (child > 0) {
-        (void)setpgid(child, child); /* it does so itself as well: who comes first doesn't matter */
-        ssize_t got;
-        do {
-            got = read(told[0], &cause, sizeof cause);
-        } while (got < 0 && errno == EINTR);
-        if (got <= 0) cause = 0; /* closed by execv */
-    }
-    if (told[0] >= 0) (void)close(told[0]);
-    if (cause != 0) {
-        if (child > 0) (void)waitpid(child, NULL, 0);
-        return crd_fail(CRD_ERR_SYSTEM, "can't start %s: %s", words[0], strerror(cause));
-    }
+    if (cause != 0) return crd_fail(CRD_ERR_SYSTEM, "can't start %s: %s", words[0], strerror(cause));
+    (void)setpriority(PRIO_PGRP, (id_t)child, NICENESS); /* before it has threads of its own, which have its priority */
     out->number = child;
     read_boot(out->boot);
     if (!read_state(child, &out->began, &ended)) out->began = 0;
