@@ -2,6 +2,8 @@
 import { getJson, key, ApiError } from './api.js';
 import { Events } from './events.js';
 import { Histogram } from './histogram.js';
+import { History } from './iterations.js';
+import { Jobs } from './jobs.js';
 import { letters, listenToKeys } from './keys.js';
 import { readLink, writeLink } from './link.js';
 import { VolumeMap } from './map.js';
@@ -33,6 +35,9 @@ class Page {
       this.regions = new Regions(this);
       this.tabs.push(['regions', text.regions, this.regions.panel]);
     }
+    this.history = new History(this);
+    this.jobs = new Jobs(this, state);
+    this.tabs.push(['train', text.jobs, this.jobs.panel], ['iterations', text.iterations, this.history.panel]);
     this.buildTabs();
     this.buildTop();
     listenToKeys(this);
@@ -225,6 +230,7 @@ class Page {
       $(`tab-${other}`).setAttribute('aria-selected', String(other === id));
       $(`panel-${other}`).hidden = other !== id;
     }
+    if (id === 'train') this.jobs.replan();
   }
 
   fill(name) { this.setFull(this.view.full === name ? null : name); }
@@ -304,6 +310,8 @@ class Page {
       if (this.view.layers[layer].kind === 'scan') this.histogram.load();
       this.draw();
     });
+    this.events.on('job', () => this.jobs.changed());
+    this.events.on('progress', data => this.jobs.progress(data));
     this.events.on('regions', () => this.regions?.load());
     this.events.on('message', ({ text: words }) => this.notice(words));
     this.events.open();
@@ -317,6 +325,7 @@ class Page {
       if (state.version !== this.view.state.version) return this.notice(text.otherVersion, 1e6);
       if (state.scan.name !== this.view.scan.name || state.scan.shape.join() !== this.view.shape.join()) return this.notice(text.otherScan, 1e6);
       this.view.update(state);
+      this.jobs.take(state);
       if (state.regions && !this.regions) {
         this.regions = new Regions(this);
         this.addTab('regions', text.regions, this.regions.panel);

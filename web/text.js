@@ -1,5 +1,8 @@
 // Every word that the page says, in one place, so that it can be said in another language.
+import { jobsText } from './text_jobs.js';
+
 export const text = {
+  ...jobsText,
   title: name => `${name} - credence view`,
   zoom: 'zoom', link: 'Copy link', linkCopied: 'The link to this view was copied. It does not hold the key.',
   keys: 'Keys', drawer: 'Layers',
