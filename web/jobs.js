@@ -80,7 +80,7 @@ export class Jobs {
     this.model = choice([]);
     this.part = choice(Object.entries(text.parts), 'slab');
     this.samples = make('input', { inputMode: 'numeric', placeholder: text.samplesUsual });
-    this.train = new Wish(this, 'train', text.trainHead, [field(text.startFrom, this.from), field(text.presetWord, this.preset), field(text.steps, this.steps), field(text.members, this.members)]);
+    this.train = new Wish(this, 'train', text.trainHead, [field(text.startFrom, this.from), field(text.presetWord, this.preset), field(text.stepCount, this.steps), field(text.members, this.members)]);
     this.predict = new Wish(this, 'predict', text.predictHead, [field(text.modelOf, this.model), field(text.part, this.part), field(text.samples, this.samples)]);
     this.buildJob();
     this.panel = make('div', {}, this.card, this.train.card, this.predict.card);
@@ -191,8 +191,8 @@ export class Jobs {
       this.bar.hidden = this.cancel.hidden = !this.running;
       this.cancel.disabled = job.cancelling;
       this.resume.hidden = this.running || job.state === 'done';
-      this.said.classList.toggle('error', Boolean(job.error));
-      this.said.textContent = job.error ?? (this.running ? text.starting : job.ended ? text.took(job.ended - job.began) : '');
+      this.said.classList.toggle('error', Boolean(job.error) && job.state !== 'cancelled');
+      this.said.textContent = job.error ? (job.state === 'cancelled' ? text.stoppedAt(job.error) : job.error) : (this.running ? text.starting : job.ended ? text.took(job.ended - job.began) : '');
       if (job.progress) this.progress(job.progress);
       if (!this.running) this.bar.removeAttribute('value');
     }
@@ -239,7 +239,7 @@ export class Jobs {
       if ([...select.options].some(option => option.value === before) && known.length === select.options.length) select.value = before;
     };
     fill(this.from, [make('option', { value: '' }, text.scratch)]);
-    fill(this.model, trained.length ? [] : [make('option', { value: '' }, text.ofIteration(0))]);
+    fill(this.model, trained.length ? [] : [make('option', { value: '' }, this.view.state.model ? text.ofIteration(0) : text.noneYet)]);
     this.hasModel = trained.length > 0 || this.view.state.model;
     this.settle();
     this.page.history?.load(this.iterations);

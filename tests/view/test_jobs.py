@@ -35,29 +35,29 @@ def test_train_and_predict():
     page.until("return page.jobs.train.said.textContent.includes('one such training')", "a first training can't be timed")
     assert page.js("return page.jobs.train.command.textContent").startswith("credence train --scan /"), "the command line"
     assert page.js("return page.jobs.predict.go.disabled && page.jobs.predict.said.textContent.includes('no model')"), "nothing to predict with yet"
-    page.js("page.jobs.steps.value = '40'; page.jobs.steps.dispatchEvent(new Event('change', {bubbles: true}))")
-    page.until("return page.jobs.train.command.textContent.includes('--max-steps 40')", "the command follows the fields")
+    page.js("page.jobs.steps.value = '12'; page.jobs.steps.dispatchEvent(new Event('change', {bubbles: true}))")
+    page.until("return page.jobs.train.command.textContent.includes('--max-steps 12')", "the command follows the fields")
     page.find("#panel-train section[aria-label='Train a model'] button.main").click()
-    page.until("return page.jobs.running && page.jobs.bar.max === 40 && page.jobs.bar.value > 0", "progress is seen", 60)
+    page.until("return page.jobs.running && page.jobs.bar.max === 12 && page.jobs.bar.value > 0", "progress is seen", 60)
     page.picture("training")
     assert page.js("return document.getElementById('job-line').textContent.startsWith('training ')"), "in the line at the bottom, too"
-    page.until("return page.jobs.job.state === 'done'", "the training ends", 300)
+    page.until("return page.jobs.job.state === 'done'", "the training ends", 600)
     page.until("return !page.jobs.predict.go.disabled && page.jobs.model.value === '1'", "its model can be used")
     page.js("page.jobs.part.value = 'slab'; page.jobs.samples.value = '4'; page.jobs.part.dispatchEvent(new Event('change', {bubbles: true}))")
     page.until("return /about .* of memory/.test(page.jobs.predict.said.textContent)", "what a prediction takes", 120)
     page.find("#panel-train section[aria-label='Predict with it'] button.main").click()
-    page.until("return page.jobs.job.do === 'predict' && page.jobs.job.state === 'done'", "the slab is predicted", 120)
+    page.until("return page.jobs.job.do === 'predict' && page.jobs.job.state === 'done'", "the slab is predicted", 400)
     page.until("return page.view.layer('uncertainty')?.run === 'iterations/001/runs/1' && !page.view.layer('uncertainty').finished", "and shown", 30)
     slab = page.js("const layer = page.view.layer('segmentation'); return [layer.origin, layer.shape, layer.number]")
     assert slab[1][0] < SHAPE[0], f"a slab: {slab}"
-    page.js("page.jobs.part.value = 'whole'; page.jobs.samples.value = '24'; page.jobs.part.dispatchEvent(new Event('change', {bubbles: true}))")
+    page.js("page.jobs.part.value = 'whole'; page.jobs.samples.value = '8'; page.jobs.part.dispatchEvent(new Event('change', {bubbles: true}))")
     page.find("#panel-train section[aria-label='Predict with it'] button.main").click()
-    page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && layer.finished?.length > 0 && layer.finished[0][1] < 128", "the result grows", 120)
+    page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && layer.finished?.length > 0 && layer.finished[0][1] < 128", "the result grows", 400)
     grown = page.js("""const layer = page.view.layer('segmentation'); page.view.goTo([8, 24, 28], true);
         return {under: layer.under?.run ?? null, finished: layer.finished, parts: page.view.partsOf(layer, 2)}""")
     assert grown["under"] == "iterations/001/runs/1", f"under it lies the run before: {grown}"
     page.picture("growing")
-    page.until("return page.jobs.job.state === 'done'", "the prediction ends", 300)
+    page.until("return page.jobs.job.state === 'done'", "the prediction ends", 600)
     page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && !layer.finished && !layer.under", "and takes the place of what was", 30)
     page.until("return page.regions?.list.length > 0", "where to look first is found anew", 30)
     page.until_drawn()
