@@ -169,6 +169,11 @@ export class Jobs {
     this.show(state.job);
   }
 
+  // Something was painted: the first stroke is what a training can begin with.
+  labelled() {
+    if (!this.trainable) this.changed();
+  }
+
   async changed() {
     const before = this.job;
     try { this.take(await getJson('state')); } catch { return; }

@@ -189,7 +189,7 @@ static void test_processes(void)
     crd_free(&text);
     CHECK(crd_process_ask(fails, 10.0, &text) == CRD_ERR_ARGUMENT &&
           strcmp(crd_last_error()->message, "it is so") == 0);
-    CHECK(crd_process_ask(lasts, 0.2, &text) == CRD_ERR_SYSTEM);
+    CHECK(crd_process_ask(lasts, 0.2, &text) == CRD_ERR_BUSY);
 }
 
 static void write_text(const char *path, const char *text)
