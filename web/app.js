@@ -226,14 +226,14 @@ class Page {
     this.showTab(this.tabs[0][0]);
   }
 
-  addTab(id, name, panel) {
+  addTab(id, name, panel, before = null) {
     this.tabs.push([id, name, panel]);
     const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
     tab.addEventListener('click', () => this.showTab(id));
     panel.id = `panel-${id}`;
     panel.setAttribute('role', 'tabpanel');
     panel.setAttribute('aria-labelledby', `tab-${id}`);
-    $('tabs').append(tab);
+    $('tabs').insertBefore(tab, before && $(`tab-${before}`));
     $('tab-panels').append(panel);
     panel.hidden = true;
     tab.setAttribute('aria-selected', 'false');
@@ -356,7 +356,7 @@ class Page {
       this.jobs.take(state);
       if (state.regions && !this.regions) {
         this.regions = new Regions(this);
-        this.addTab('regions', text.regions, this.regions.panel);
+        this.addTab('regions', text.regions, this.regions.panel, 'labels');
         this.regions.load();
       }
       this.draw();
