@@ -23,6 +23,7 @@ static const route routes[] = {
     {CRD_POST, "api/1/labels", crd_api_label},
     {CRD_POST, "api/1/labels/undo", crd_api_undo},
     {CRD_POST, "api/1/labels/redo", crd_api_redo},
+    {CRD_POST, "api/1/labels/export", crd_api_export},
     {CRD_GET, "api/1/labels/history", crd_api_history},
     {CRD_PUT, "api/1/classes", crd_api_classes},
     {CRD_POST, "api/1/boxes", crd_api_add_box},

@@ -151,6 +151,7 @@ static crd_status start_threads(crd_view *view, int64_t threads)
     for (; view->worker_count < wanted && view->worker_count < CRD_VIEW_WORKERS; view->worker_count++) {
         CRD_PASS(start_thread(&view->workers[view->worker_count], work, view));
     }
+    CRD_PASS(crd_exporter_open(view, &view->exporter));
     CRD_PASS(crd_painter_start(view, &view->painter));
     CRD_PASS(start_server(view));
     CRD_PASS(start_thread(&view->follower, follow, view));
@@ -401,6 +402,7 @@ void crd_view_stop(crd_view **view)
     pthread_mutex_unlock(&v->lock);
     for (int i = 0; i < v->worker_count; i++) (void)pthread_join(v->workers[i], NULL);
     crd_painter_stop(&v->painter);
+    crd_exporter_close(&v->exporter);
     if (v->http != NULL) v->http->close(&v->server);
     crd_sockets_close(&v->sockets);
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
