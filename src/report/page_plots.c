@@ -333,10 +333,11 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
 /* Grey values of this scan and of those the model was trained on. */
 static crd_status plot_greys(crd_text *page, const crd_reported_run *s)
 {
-    const crd_training_record *t = &s->training;
+    const crd_model_info *model = crd_reported_model(s);
+    const crd_training_record *t = model != NULL ? &model->training : NULL;
     const crd_volume_statistics *h = &s->scan_statistics;
     double x[2][CRD_HISTOGRAM_BINS], y[2][CRD_HISTOGRAM_BINS];
-    if (t->voxels == 0 || h->count == 0) return CRD_OK;
+    if (t == NULL || t->voxels == 0 || h->count == 0) return CRD_OK;
     const double lows[2] = {h->histogram_low, t->histogram_low}, highs[2] = {h->histogram_high, t->histogram_high};
     const double counts[2] = {(double)h->count, (double)t->voxels};
     for (int k = 0; k < 2; k++) {
@@ -360,6 +361,7 @@ crd_status crd_page_plots(crd_text *page, const crd_reported_run *runs, int coun
     static crd_status (*const plots[])(crd_text * page, const crd_reported_run *s) = {
         plot_uncertainty, plot_fraction, plot_convergence, plot_slices, plot_reliability,
         plot_risk,        plot_pavpu,    plot_distance,    plot_greys};
+    crd_text_add(page, "<section id=\"plots\"><h2>Plots</h2>");
     crd_text_add(page, count > 1 ? "<div class=\"plots two\">" : "<div class=\"plots\">");
     for (size_t k = 0; k < sizeof plots / sizeof plots[0]; k++) {
         const int64_t before = page->length;
@@ -369,6 +371,6 @@ crd_status crd_page_plots(crd_text *page, const crd_reported_run *runs, int coun
         if (page->length == opened) page->length = before; /* neither run has it */
         if (page->length > before && count > 1) crd_text_add(page, "</div>");
     }
-    crd_text_add(page, "</div>");
+    crd_text_add(page, "</div></section>");
     return page->status;
 }

@@ -40,31 +40,14 @@ static crd_status write_page(const crd_report_options *options, const char *fold
     crd_page_pictures pictures = {.page = &page, .folder = folder, .which = ""};
     snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&runs[0]));
     crd_page_begin(&page, options->title != NULL ? options->title : title, runs, count);
-    CRD_TRY(crd_page_summary(&page, runs, count));
-    crd_page_words(&page, &runs[0]);
-    crd_text_add(&page, "<section id=\"slices\"><h2>Slices</h2>");
-    CRD_TRY(crd_page_slices(&pictures, runs, count));
-    crd_text_add(&page, "</section>");
-    crd_text_add(&page, "<section id=\"plots\"><h2>Plots</h2>");
-    CRD_TRY(crd_page_plots(&page, runs, count));
-    crd_text_add(&page, "</section>");
-    crd_text_add(&page, "<div id=\"regions\">");
-    for (int i = 0; i < count; i++) {
-        if (runs[i].survey.region_count == 0) continue;
-        crd_text_add(&page, "<section><h2>Most uncertain regions");
-        if (count > 1) {
-            crd_text_add(&page, ": ");
-            crd_text_html(&page, runs[i].name);
-        }
-        crd_text_add(&page,
-                     "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
-                     "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
-        CRD_TRY(crd_page_regions(&pictures, &runs[i]));
-        crd_text_add(&page, "</section>");
-    }
-    crd_text_add(&page, "</div>");
+    CRD_TRY(crd_page_opening(&pictures, runs, count));
+    CRD_TRY(crd_page_trust(&page, runs, count));
+    CRD_TRY(crd_page_regions(&pictures, runs, count));
     CRD_TRY(crd_page_measured(&page, runs, count));
-    crd_page_manifest(&page, runs, count);
+    CRD_TRY(crd_page_slices(&pictures, runs, count));
+    CRD_TRY(crd_page_plots(&page, runs, count));
+    crd_page_words(&page, &runs[0]);
+    CRD_TRY(crd_page_made(&page, runs, count));
     crd_page_end(&page);
     CRD_TRY(crd_text_finish(&page, &html));
     CRD_TRY(crd_write_file(options->output, html, strlen(html)));
