@@ -46,8 +46,10 @@ static crd_status add_picture(crd_page_pictures *pictures, crd_picture *picture,
     snprintf(file, sizeof file, "%03d_%s.png", ++pictures->count, name);
     CRD_TRY(crd_join_path(pictures->folder, file, "", &path));
     CRD_TRY(crd_write_file(path, bytes, (size_t)count));
-    crd_text_print(page, "<figure><img width=\"%lld\" height=\"%lld\" alt=\"", (long long)picture->width,
+    crd_text_print(page, "<figure><img width=\"%lld\" height=\"%lld\"", (long long)picture->width,
                    (long long)picture->height);
+    if (pictures->look != NULL) crd_text_print(page, " data-look=\"%s\"", pictures->look);
+    crd_text_add(page, " alt=\"");
     crd_text_html(page, pictures->which);
     crd_text_html(page, alt);
     crd_text_add(page, "\" src=\"data:image/png;base64,");
@@ -155,6 +157,30 @@ done:
 }
 
 /* Scan, segmentation and uncertainty, in one look: classes as a tint over the scan, of two the foreground alone. */
+crd_status crd_figure_difference(crd_page_pictures *pictures, const crd_planes p[2], int64_t width, int64_t height,
+                                 const char *where)
+{
+    crd_status status = CRD_OK;
+    crd_picture picture = {0};
+    crd_plane differ = {.rows = p[0].seg.rows, .columns = p[0].seg.columns};
+    char alt[256];
+    CRD_TRY(crd_alloc(differ.rows * differ.columns, sizeof *differ.values, "a picture", &differ.values));
+    for (int64_t i = 0; i < differ.rows * differ.columns; i++) {
+        const float a = p[0].seg.values[i], b = p[1].seg.values[i];
+        differ.values[i] = p[0].classes ? a != b : (a > 0.5f) != (b > 0.5f);
+    }
+    CRD_TRY(crd_picture_grey(&p[0].back, p[0].low, p[0].high, width, height, &picture));
+    crd_picture_tint(&picture, &differ, 1.0f, crd_class_colours[CRD_FIGURE_LABELLED], TINT);
+    CRD_TRY(draw_mask(&picture, &p[0]));
+    CRD_TRY(crd_picture_scale_bar(&picture, p[0].edge * (double)differ.columns / (double)width, p[0].unit));
+    snprintf(alt, sizeof alt, "Where the two segmentations differ, over the scan, %s", where);
+    CRD_TRY(add_picture(pictures, &picture, "difference", alt, "where the two segmentations differ"));
+done:
+    crd_plane_free(&differ);
+    crd_picture_free(&picture);
+    return status;
+}
+
 crd_status crd_figure_tinted(crd_page_pictures *pictures, const crd_reported_run *s, const crd_planes *p, int64_t width,
                              int64_t height, const char *where)
 {

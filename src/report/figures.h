@@ -20,5 +20,8 @@ crd_status crd_figure_map(crd_page_pictures *pictures, const crd_planes *p, cons
                           int64_t width, int64_t height, const char *name, const char *where);
 crd_status crd_figure_tinted(crd_page_pictures *pictures, const crd_reported_run *s, const crd_planes *p, int64_t width,
                              int64_t height, const char *where);
+/* Where two runs of the same classes don't agree, in one slice. */
+crd_status crd_figure_difference(crd_page_pictures *pictures, const crd_planes p[2], int64_t width, int64_t height,
+                                 const char *where);
 
 #endif

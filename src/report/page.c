@@ -153,9 +153,13 @@ void crd_page_words(crd_text *page, const crd_reported_run *s)
         "is biased.</li></ul></section>");
 }
 
-void crd_page_end(crd_text *page)
+void crd_page_end(crd_text *page, const crd_stack *stack)
 {
     crd_text_add(page, "</main><footer>Made by credence ");
     crd_text_html(page, crd_version());
-    crd_text_add(page, ". This page needs no network; its pictures also lie beside it.</footer></body></html>\n");
+    crd_text_add(page, ". This page needs no network; its pictures also lie beside it.</footer>\n");
+    crd_stack_data(page, stack);
+    crd_text_add(page, "<script>");
+    crd_report_add_file(page, "look.js");
+    crd_text_add(page, "</script></body></html>\n");
 }

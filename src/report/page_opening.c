@@ -167,11 +167,11 @@ static void add_warnings(crd_text *page, const crd_reported_run *runs, int count
     crd_text_add(page, "</ul></section>");
 }
 
-crd_status crd_page_opening(crd_page_pictures *pictures, crd_reported_run *runs, int count)
+crd_status crd_page_opening(crd_page_pictures *pictures, crd_reported_run *runs, int count, const crd_stack *stack)
 {
     crd_text *page = pictures->page;
     crd_text_add(page, "<section id=\"short\" class=\"opening\"><h2>In short</h2>");
-    CRD_PASS(crd_page_middle(pictures, runs, count));
+    CRD_PASS(crd_page_middle(pictures, runs, count, stack));
     crd_text_add(page, "<p class=\"verdict\">");
     CRD_PASS(crd_verdict_say(page, runs, count));
     crd_text_add(page, "</p>");

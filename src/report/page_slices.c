@@ -171,13 +171,10 @@ static void add_outline_key(crd_text *page, const crd_reported_run *s, bool labe
 
 crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, int count)
 {
-    double high = 0.0;
+    const double high = crd_page_highest(runs, count);
     bool label = false;
     crd_text_add(pictures->page, "<section id=\"slices\"><h2>Slices</h2>");
-    for (int i = 0; i < count; i++) {
-        high = fmax(high, runs[i].survey.high);
-        label |= runs[i].label != NULL;
-    }
+    for (int i = 0; i < count; i++) label |= runs[i].label != NULL;
     for (int i = 0; i < count; i++) {
         if (runs[i].class_count > 2 && (i == 0 || !crd_page_same_classes(runs))) {
             crd_page_class_key(pictures->page, &runs[i]);
