@@ -21,6 +21,7 @@ typedef struct crd_series {
     int colour;       /* 0 to 3 */
     bool faint;       /* thin and pale, for what stands behind */
     const char *name; /* in the legend; NULL: not there */
+    const char *const *words; /* of bars: written into them from the axis upwards; NULL: nothing, "" likewise */
 } crd_series;
 
 typedef struct crd_axis {
@@ -28,6 +29,7 @@ typedef struct crd_axis {
     double low, high; /* what is shown; high <= low: what the series need */
     bool zero;        /* and 0 with it */
     bool log;
+    bool whole; /* numbers between whole ones mean nothing */
 } crd_axis;
 
 typedef struct crd_plot {

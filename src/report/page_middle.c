@@ -88,8 +88,10 @@ crd_status crd_page_middle(crd_page_pictures *pictures, crd_reported_run *runs, 
     }
     crd_text_print(page, "</div><p class=\"where\">The middle slice, %s of %lld to %lld.</p></div>", where,
                    (long long)first, (long long)(first + runs[0].whole.size[0] - 1));
-    add_middle_key(page, runs, count);
+    crd_text_add(page, "<div class=\"keys\">");
     if (high > 0.0) crd_figure_bar(page, high, "uncertainty; 99.9 % of the voxels lie in this range");
+    add_middle_key(page, runs, count);
+    crd_text_add(page, "</div>");
 done:
     pictures->which = "";
     pictures->look = NULL;

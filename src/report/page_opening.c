@@ -26,7 +26,7 @@ static void close_box(crd_text *page)
 static void add_percent(crd_text *page, double share)
 {
     crd_text_fixed(page, 100.0 * share, 2, "n/a");
-    if (isfinite(share)) crd_text_add(page, " %");
+    if (isfinite(share)) crd_text_add(page, "\xc2\xa0%");
 }
 
 static void add_range(crd_text *page, const double range[2], double factor, int decimals, const char *unit)
@@ -45,12 +45,12 @@ static void fraction_box(crd_text *page, const crd_reported_run *s)
     end_box(page, s->mask != NULL ? "of what lies inside the mask is foreground" : "of the volume is foreground");
     if (crd_verdict_interval_known(s)) {
         crd_text_add(page, "; 90 % interval ");
-        add_range(page, s->run.fraction.interval90, 100.0, 2, " %");
+        add_range(page, s->run.fraction.interval90, 100.0, 2, "\xc2\xa0%");
     } else if (crd_verdict_samples_range(s, range)) {
         crd_text_add(page, "; samples\xe2\x80\x99 ");
         crd_text_html(page, s->run.uncertainty.text);
         crd_text_add(page, " % range ");
-        add_range(page, range, 100.0, 2, " %");
+        add_range(page, range, 100.0, 2, "\xc2\xa0%");
     }
     if (s->figures != NULL) {
         crd_text_add(page, "; in the label ");
@@ -69,7 +69,7 @@ static void class_boxes(crd_text *page, const crd_reported_run *s)
         crd_page_class_name(page, s, k);
         if (isfinite(c->interval90[0]) && isfinite(c->interval90[1])) {
             crd_text_add(page, isfinite(c->systematic) ? "; 90 % interval " : "; samples\xe2\x80\x99 90 % range ");
-            add_range(page, c->interval90, 100.0, 2, " %");
+            add_range(page, c->interval90, 100.0, 2, "\xc2\xa0%");
         }
         if (s->figures != NULL && s->figures->classes.label_fraction.count == s->class_count) {
             crd_text_add(page, "; in the label ");
@@ -147,6 +147,28 @@ static void explain_fraction(crd_text *page, const crd_reported_run *s)
                  "quantity with its spread take the samples; for a picture of the whole take the segmentation.</p>");
 }
 
+static bool has_warning(const crd_reported_run *s, const char *words)
+{
+    for (int64_t k = 0; k < s->warnings.count; k++) {
+        if (strcmp(s->warnings.items[k], words) == 0) return true;
+    }
+    return false;
+}
+
+/* One of two runs' warnings; what both warn of is said once. */
+static void add_warning(crd_text *page, const crd_reported_run *runs, int count, int number, const char *words)
+{
+    const bool both = count > 1 && has_warning(&runs[1 - number], words);
+    if (both && number == 1) return;
+    crd_text_add(page, "<li>");
+    if (count > 1) {
+        crd_text_html(page, both ? "Both runs" : runs[number].name);
+        crd_text_add(page, ": ");
+    }
+    crd_text_names(page, words);
+    crd_text_add(page, "</li>");
+}
+
 static void add_warnings(crd_text *page, const crd_reported_run *runs, int count)
 {
     int64_t all = 0;
@@ -155,13 +177,7 @@ static void add_warnings(crd_text *page, const crd_reported_run *runs, int count
     crd_text_add(page, "<section class=\"warnings\" aria-label=\"Warnings\"><strong>Read this first</strong><ul>");
     for (int i = 0; i < count; i++) {
         for (int64_t k = 0; k < runs[i].warnings.count; k++) {
-            crd_text_add(page, "<li>");
-            if (count > 1) {
-                crd_text_html(page, runs[i].name);
-                crd_text_add(page, ": ");
-            }
-            crd_text_names(page, runs[i].warnings.items[k]);
-            crd_text_add(page, "</li>");
+            add_warning(page, runs, count, i, runs[i].warnings.items[k]);
         }
     }
     crd_text_add(page, "</ul></section>");

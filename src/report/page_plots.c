@@ -144,7 +144,7 @@ static crd_status plot_shares(crd_text *page, const crd_reported_run *s, const f
                                  {.kind = CRD_SERIES_BARS, .x = low, .x_end = high, .y = share, .count = BINS},
                                  {.kind = CRD_SERIES_DASHES, .x = marked, .y = whole, .count = 2}};
     const crd_plot plot = {.x = {.label = f->label, .low = from - 0.08 * (to - from), .high = to + 0.08 * (to - from)},
-                           .y = {.label = "samples", .high = 1.1 * most},
+                           .y = {.label = "samples", .high = 1.1 * most, .whole = true},
                            .series = series,
                            .count = 3};
     add_figure(page, s, f->title, f->words, &plot);
@@ -182,13 +182,31 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
     return CRD_OK;
 }
 
+/* "940", "12k", "3.4M" */
+static void short_count(double count, char text[CRD_NUMBER_BYTES + 2])
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    int unit = 0;
+    for (; count >= 999.5 && unit < 4; unit++) count /= 1000.0;
+    crd_short_number(unit > 0 && count >= 99.5 ? rint(count) : count, unit > 0 ? (count >= 99.5 ? 3 : 2) : 3, text);
+    strcat(text, units[unit]);
+}
+
 static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
 {
+    enum { BINS_MOST = 64 };
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->reliability.accuracy.count : 0;
-    if (n == 0 || v->reliability.confidence.count != n || v->reliability.low.count != n ||
+    if (n == 0 || n > BINS_MOST || v->reliability.confidence.count != n || v->reliability.low.count != n ||
         v->reliability.high.count != n) {
         return CRD_OK;
+    }
+    char counts[BINS_MOST][CRD_NUMBER_BYTES + 2];
+    const char *words[BINS_MOST] = {0};
+    for (int64_t i = 0; i < n && v->reliability.count.count == n; i++) {
+        if (!(v->reliability.count.items[i] > 0.0)) continue;
+        short_count(v->reliability.count.items[i], counts[i]);
+        words[i] = counts[i];
     }
     const double least = v->reliability.low.items[0], diagonal[2] = {least, 1.0};
     const double *accuracy = v->reliability.accuracy.items;
@@ -197,7 +215,8 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
          .x = v->reliability.low.items,
          .x_end = v->reliability.high.items,
          .y = accuracy,
-         .count = n},
+         .count = n,
+         .words = words},
         {.kind = CRD_SERIES_DASHES, .x = diagonal, .y = diagonal, .count = 2},
         {.kind = CRD_SERIES_DOTS, .x = v->reliability.confidence.items, .y = accuracy, .count = n, .colour = 1}};
     const crd_plot plot = {
@@ -206,7 +225,9 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
         .series = series,
         .count = 3};
     add_figure(page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
-               "On the dashed diagonal a probability is an honest frequency; below it the network is too sure.", &plot);
+               "On the dashed diagonal a probability is an honest frequency; below it the network is too sure. In the bars: "
+               "how many voxels each one is of; one of few voxels says little.",
+               &plot);
     return CRD_OK;
 }
 
@@ -223,7 +244,9 @@ static crd_status plot_risk(crd_text *page, const crd_reported_run *s)
                            .series = series,
                            .count = 2};
     add_figure(page, s, "Risk over coverage: errors left when the uncertain part is set aside",
-               "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept.",
+               "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept. Straight "
+               "pieces are voxels of equal uncertainty, mostly 0 where all samples agree: they can\xe2\x80\x99t be "
+               "ranked among each other.",
                &plot);
     return CRD_OK;
 }
@@ -274,11 +297,11 @@ static crd_status plot_distance(crd_text *page, const crd_reported_run *s)
                                   .count = n,
                                   .colour = 1,
                                   .name = "error rate"}};
-    const crd_plot plot = {.x = {.label = "voxels from the predicted boundary", .low = 1.0, .high = 17.0},
+    const crd_plot plot = {.x = {.label = "voxels from the predicted boundary", .whole = true, .low = 1.0, .high = 17.0},
                            .y = {.label = "mean", .zero = true},
                            .series = series,
                            .count = 2};
-    add_figure(page, s, "Away from the predicted boundary", "A good map falls off as the errors do.", &plot);
+    add_figure(page, s, "Away from the predicted boundary", "A good map falls off as the errors do. The last point is of all voxels that lie farther away.", &plot);
     return CRD_OK;
 }
 
@@ -294,7 +317,7 @@ static crd_status plot_slices(crd_text *page, const crd_reported_run *s)
     const crd_series series[] = {{.x = z, .y = uncertainty, .count = n, .name = wrong != NULL ? "uncertainty" : NULL},
                                  {.x = z, .y = wrong, .count = n, .colour = 1, .name = "wrong voxels"}};
     const crd_plot plot = {
-        .x = {.label = "z"}, .y = {.label = "mean", .zero = true}, .series = series, .count = wrong != NULL ? 2 : 1};
+        .x = {.label = "z", .whole = true}, .y = {.label = "mean", .zero = true}, .series = series, .count = wrong != NULL ? 2 : 1};
     add_figure(page, s, "Slice by slice",
                "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known.", &plot);
 done:
@@ -317,7 +340,7 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
         const crd_series series[] = {
             {.x = c.count, .y = c.width, .count = n, .name = "width of the interval"},
             {.x = c.count, .y = c.change, .count = n, .colour = 1, .name = "distance from the final probability"}};
-        const crd_plot plot = {.x = {.label = "samples used"},
+        const crd_plot plot = {.x = {.label = "samples used", .whole = true},
                                .y = {.label = "mean over the probed voxels", .zero = true},
                                .series = series,
                                .count = 2};

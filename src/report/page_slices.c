@@ -83,7 +83,7 @@ static crd_status add_intervals(crd_page_pictures *pictures, crd_reported_run *r
     }
     if (high == 0.0) return CRD_OK;
     crd_figure_bar(pictures->page, high, "all intervals of this slice in one scale: how the uncertainty grows");
-    crd_text_add(pictures->page, "<div class=\"pictures\">");
+    crd_text_add(pictures->page, "<div class=\"pictures three\">");
     for (int k = 0; k < count; k++) {
         const crd_reported_run *s = &runs[k];
         if (p[k].unc.values == NULL || s->map_count == 0) continue;

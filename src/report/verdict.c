@@ -26,7 +26,7 @@ bool crd_verdict_samples_range(const crd_reported_run *s, double range[2])
 static void percent(crd_text *page, double share)
 {
     crd_text_fixed(page, 100.0 * share, 1, "n/a");
-    crd_text_add(page, " %");
+    crd_text_add(page, "\xc2\xa0%");
 }
 
 static void say_interval(crd_text *page, const char *words, const double interval[2])
@@ -56,7 +56,6 @@ static void say_shares(crd_text *page, const crd_reported_run *s)
         if (k == 0) crd_text_add(page, s->mask != NULL ? " of what the mask holds is" : " of the volume is");
         crd_text_add(page, " ");
         crd_text_html(page, c->name);
-        say_interval(page, isfinite(c->systematic) ? " (90 % interval " : " (in 90 % of the samples ", c->interval90);
     }
 }
 
@@ -89,20 +88,33 @@ static void say_quality(crd_text *page, const crd_reported_run *s)
     }
 }
 
-static void say_doubts(crd_text *page, const crd_reported_run *s)
+static bool has_borders(const crd_manifest *m)
 {
-    const crd_manifest *m = &s->run;
-    const bool strange = is_strange(m);
-    const bool borders = m->certificate.places > 0 && m->certificate.largest_probability > CRD_VERDICT_BORDER;
+    return m->certificate.places > 0 && m->certificate.largest_probability > CRD_VERDICT_BORDER;
+}
+
+/* What speaks against all of them, or that nothing does. */
+static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
+{
+    bool strange = false, borders = false, looked = true;
+    int64_t warnings = 0;
+    for (int i = 0; i < count; i++) {
+        const crd_manifest *m = &runs[i].run;
+        strange |= is_strange(m);
+        borders |= has_borders(m);
+        looked &= isfinite(m->likeness.histogram_distance) || isfinite(m->likeness.expected_error);
+        warnings += runs[i].warnings.count;
+    }
     if (strange) {
-        crd_text_add(page, ", but <em>this scan is unlike those it learnt from</em>: look before you rely on it");
-    } else if (s->warnings.count > 0) {
-        crd_text_add(page, s->warnings.count == 1 ? ", but there is <em>a warning</em> to read first"
-                                                  : ", but there are <em>warnings</em> to read first");
-    } else if (isfinite(m->likeness.histogram_distance) || isfinite(m->likeness.expected_error)) {
-        crd_text_add(page, ", and nothing shows that this scan is unlike those it learnt from");
+        crd_text_add(page, ", but <em>this scan is unlike those of the training</em>: look before you rely on it");
+    } else if (warnings > 0) {
+        crd_text_add(page, warnings == 1 ? ", but there is <em>a warning</em> to read first"
+                                         : ", but there are <em>warnings</em> to read first");
+    } else if (looked) {
+        crd_text_add(page, ", and nothing shows that this scan is unlike those of the training");
     }
     if (borders) crd_text_add(page, "; borders of tiles can be seen");
+    crd_text_add(page, ".");
 }
 
 /* The share of the voxels in which two runs have the same class; NaN where they can't be compared. */
@@ -142,6 +154,7 @@ done:
 crd_status crd_verdict_say(crd_text *page, crd_reported_run *runs, int count)
 {
     double agreement = (double)NAN;
+    if (count > 1) CRD_PASS(find_agreement(runs, &agreement));
     for (int i = 0; i < count; i++) {
         if (count > 1) {
             crd_text_html(page, runs[i].name);
@@ -149,16 +162,13 @@ crd_status crd_verdict_say(crd_text *page, crd_reported_run *runs, int count)
         }
         say_shares(page, &runs[i]);
         say_quality(page, &runs[i]);
-        say_doubts(page, &runs[i]);
-        if (count > 1) crd_text_add(page, ".<br>");
+        if (i + 1 < count || isfinite(agreement)) crd_text_add(page, ".<br>");
     }
-    if (count > 1) {
-        CRD_PASS(find_agreement(runs, &agreement));
-        if (!isfinite(agreement)) return page->status;
+    if (isfinite(agreement)) {
         crd_text_add(page, "They agree in ");
         percent(page, agreement);
         crd_text_add(page, " of the voxels");
     }
-    crd_text_add(page, ".");
+    say_doubts(page, runs, count);
     return page->status;
 }
