@@ -69,6 +69,9 @@ typedef struct crd_measure_options {
     int64_t shape[3]; /* raw segmentations */
     char *type;
     int64_t offset;
+
+    char
+        *conductivity; /* "1=1,2=0.3": what phases conduct, of which transport is computed together; NULL: each alone */
 } crd_measure_options;
 
 CRD_API extern const crd_settings crd_measure_settings;

@@ -48,7 +48,15 @@ typedef struct crd_sink {
     crd_status (*box)(void *context, int64_t volume, const crd_box *box, const void *voxels);
     /* After the last box: what the run found, as the text of a manifest.json. May be NULL. */
     crd_status (*end)(void *context, const char *manifest);
+    /* After that, for each of the small files that a run folder has beside its manifest ("log.jsonl", "probe.h5",
+     * "norms.h5"): all its bytes. Together with the volumes, each in a file as the manifest's outputs call it, they
+     * make a run folder. May be NULL. */
+    crd_status (*file)(void *context, const char *name, const void *bytes, size_t count);
 } crd_sink;
+
+/* Bytes of memory that this process could still take, by the machine and by the limits of a container: for deciding
+ * what to keep in memory. */
+CRD_API int64_t crd_sink_memory(void);
 
 /* As crd_predict, but into the sink: options->output and resume stay unset. `model` may be NULL: options->model is
  * loaded; else it is only read, several runs at once may share it, and options->model, which may be NULL then, is the

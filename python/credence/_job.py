@@ -59,7 +59,6 @@ class Job(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
         self._warnings: list[str] = []
-        self._monitor = Monitor(message=Message(self._hear), progress=Advance(self._advance))
         self._thread = threading.Thread(target=self._run, args=(work,), name="credence", daemon=True)
         self._thread.start()
 
@@ -81,8 +80,10 @@ class Job(Generic[T]):
         return not self._stop
 
     def _run(self, work: Callable[[Any], T]) -> None:
+        # It holds the job; a job that held it would outlive its users, with the result, until cycles are looked for.
+        monitor = Monitor(message=Message(self._hear), progress=Advance(self._advance))
         try:
-            self._value = work(ctypes.byref(self._monitor))
+            self._value = work(ctypes.byref(monitor))
         except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
             self._error = error
         with self._changed:

@@ -106,6 +106,26 @@ class VolumeSource(Structure):
     ]
 
 
+class SinkVolume(Structure):
+    _fields_ = [("role", c_char_p), ("name", c_char_p), ("info", VolumeInfo), ("percents", c_double * 2)]
+
+
+Begin = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(SinkVolume), c_int64, POINTER(c_void_p))
+SetEnd = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p)
+PutFile = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t)
+
+
+class Sink(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("context", c_void_p),
+        ("begin", Begin),
+        ("box", c_void_p),
+        ("end", SetEnd),
+        ("file", PutFile),
+    ]
+
+
 class CProgress(Structure):
     _fields_ = [
         ("stage", c_char_p),
@@ -186,6 +206,8 @@ _declare("crd_model_free", None, POINTER(c_void_p))
 _declare("crd_train_apply_preset", c_int, c_void_p, POINTER(c_bool))
 _declare("crd_train", c_int, c_void_p, POINTER(Monitor), c_void_p)
 _declare("crd_predict", c_int, c_void_p, POINTER(Monitor), c_void_p)
+_declare("crd_predict_to", c_int, c_void_p, c_void_p, POINTER(Sink), POINTER(Monitor), c_void_p)
+_declare("crd_sink_memory", c_int64)
 _declare("crd_measure", c_int, c_void_p, POINTER(Monitor), POINTER(c_void_p))
 _declare("crd_measurement_to_json", c_int, c_void_p, POINTER(c_void_p))
 _declare("crd_measurement_free", None, POINTER(c_void_p))

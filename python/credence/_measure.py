@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from ctypes import c_void_p
 from typing import Any, Iterator, Mapping
 
@@ -74,8 +73,7 @@ def measure(what: Any, *, progress: ProgressWish = None, **options: Any) -> Meas
     """
     lent = LentAll()
     try:
-        folder = isinstance(what, Result)
-        names = [os.fspath(what.folder)] if folder else lent.add_each(what, "segmentation")
+        names = [what._lend_to(lent)] if isinstance(what, Result) else lent.add_each(what, "segmentation")
         filled = Options("measure", {"input": names, **options})
     except BaseException:
         lent.close()
@@ -100,7 +98,7 @@ def validate(result: Result, label: Any, *, progress: ProgressWish = None, **opt
     """How right a result is where a label tells, as the keys of validation.json (docs/VALIDATE.md)."""
     lent = LentAll()
     try:
-        values = {"run": os.fspath(result.folder), "label": lent.add(label, "label"), **options}
+        values = {"run": result._lend_to(lent), "label": lent.add(label, "label"), **options}
         filled = Options("validate", values)
     except BaseException:
         lent.close()

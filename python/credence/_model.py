@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Callable, TypeVar
 
 from ._job import Job, ProgressWish, run
-from ._library import ArgumentError, Options, check, library
-from ._result import Result
+from ._library import ArgumentError, Error, Options, check, library
+from ._result import Result, keep_mask
+from ._sink import Catch
 from ._volumes import LentAll, OwnFolder
 
 T = TypeVar("T")
@@ -28,8 +29,19 @@ def release_after(lent: LentAll, begin: Callable[[], T]) -> T:
         lent.close()
 
 
+class _Open:
+    """A model of the library, which several predictions may use at once. It goes with the last that does."""
+
+    def __init__(self, path: Path) -> None:
+        self.handle = c_void_p()
+        check(library.crd_model_load(os.fsencode(path), ctypes.byref(self.handle)))
+
+    def __del__(self) -> None:
+        library.crd_model_free(ctypes.byref(self.handle))
+
+
 class Model:
-    """A trained network.
+    """A trained network, which is open: predictions don't read its file again.
 
     >>> credence.Model("there-is-none.h5")
     Traceback (most recent call last):
@@ -40,11 +52,9 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
         self.path = Path(path)
         self._owner = _owner
-        handle = c_void_p()
+        self._open = _Open(self.path)
         text = ctypes.create_string_buffer(256)
-        check(library.crd_model_load(os.fsencode(self.path), ctypes.byref(handle)))
-        library.crd_model_summary(handle, text, len(text))
-        library.crd_model_free(ctypes.byref(handle))
+        library.crd_model_summary(self._open.handle, text, len(text))
         #: One line about it: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176".
         self.summary: str = text.value.decode()
 
@@ -64,26 +74,42 @@ class Model:
                 print(p.stage, p.done, p.total)
             r = job.result()
         """
-        owner = OwnFolder() if output is None else None
-        folder = os.path.join(owner.name, "run") if owner is not None else os.fspath(output or "")
         for name in ("model", "dry_run"):
             if name in options:
                 raise ArgumentError(f"{name} isn't an option here")
+        for name in ("format", "overwrite", "resume"):
+            if output is None and options.get(name):
+                raise ArgumentError(f"{name} is for run folders; without an output the result is in memory")
         lent = LentAll()
         try:
             values: dict[str, Any] = {"format": "npy", "save_samples": "bits", **options}
             values["mask"] = lent.add_mask(values.get("mask"))
-            values.update(model=os.fspath(self.path), scan=lent.add(scan, "scan"), output=folder)
+            values.update(model=os.fspath(self.path), scan=lent.add(scan, "scan"))
+            values["output"] = None if output is None else os.fspath(output)
             filled = Options("predict", values)
         except BaseException:
             lent.close()
             raise
+        mask = None if isinstance(options.get("mask"), (str, os.PathLike)) else options.get("mask")
+
+        def fill(monitor: Any) -> Result:
+            caught = Catch()
+            try:
+                check(library.crd_predict_to(filled.block, self._open.handle, caught.sink(), monitor, None))
+            except Error as error:
+                raise (caught.error or error) from None
+            return Result(None, caught, mask)
+
+        def write(monitor: Any) -> Result:
+            check(library.crd_predict(filled.block, monitor, None))
+            if mask is not None:
+                keep_mask(Path(values["output"]), mask)
+            return Result(values["output"])
 
         def work(monitor: Any) -> Result:
             def begin() -> Result:
                 with filled:
-                    check(library.crd_predict(filled.block, monitor, None))
-                return Result(folder, owner)
+                    return fill(monitor) if output is None else write(monitor)
 
             return release_after(lent, begin)
 
@@ -102,7 +128,7 @@ class Model:
         Any array will do: NumPy's with any strides and byte order, what speaks DLPack (torch), and what gives boxes when
         it is sliced (zarr, h5py, dask, xarray), which is then read box by box. None is copied as a whole.
 
-        `output` is a run folder that stays; without it the result lives as long as the object. `progress` is True for a
+        `output` is a run folder; without it the result is in memory, and no file is written. `progress` is True for a
         bar, or a function that is called with a `Progress`. All options of `credence predict` are keywords: samples=24,
         seed=3, mask=array, spacing=(2, 1, 1), intervals=[(33, 67), (5, 95)], bbox=((0, 64), (0, 256), (0, 256)).
         The bytes are those of the program with the same options.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import os
 import shutil
@@ -12,7 +14,8 @@ import numpy as np
 
 from ._library import ArgumentError, FormatError
 from ._pictures import number, picture, table
-from ._volumes import Array, OwnFolder, read_volume
+from ._sink import Catch
+from ._volumes import Array, LentAll, OwnFolder, read_volume
 
 
 class VolumeFraction(NamedTuple):
@@ -34,37 +37,86 @@ def _fraction(found: dict[str, Any]) -> VolumeFraction:
     return VolumeFraction(mean, low, high, segmentation, tuple(found.get("samples") or ()))
 
 
-class Result:
-    """A prediction: the volumes of a run folder as arrays, and its figures.
+_MASK = "mask.npy"
+_numbers = itertools.count(1)
 
-    Arrays of `npy` runs, the default of `Model.predict`, are mapped into memory: what isn't looked at isn't read, and a
-    result may be larger than memory. The folder of a result without an `output` is removed together with it.
+
+def _name_mask(manifest: dict[str, Any], path: str) -> None:
+    """Says where the mask of a run lies that was an array."""
+    manifest["mask"]["path"] = manifest["settings"]["mask"] = path
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A whole file, or none."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    _write(folder / "manifest.json", json.dumps(manifest, indent="\t").encode())
+
+
+def keep_mask(folder: Path, mask: Any) -> None:
+    """Puts the mask of a run, which was an array, into its folder, where all who read the run find it."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    np.save(folder / _MASK, np.asarray(mask))
+    _name_mask(manifest, str(folder.resolve() / _MASK))
+    _write_manifest(folder, manifest)
+
+
+class Result:
+    """A prediction: its volumes as arrays (z, y, x), which are not to be written to, and its figures.
+
+    That of a prediction without an `output` is in memory, or, where it takes more than an eighth of what is free, in
+    temporary files that are mapped into memory. That of a run folder is read when it is asked for; NumPy's files, the
+    default of `Model.predict`, are mapped, too: what isn't looked at isn't read, and a result may be larger than memory.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], _owner: OwnFolder | None = None) -> None:
-        self.folder = Path(folder)
-        self._owner = _owner
-        manifest = self.folder / "manifest.json"
-        if not manifest.exists():
-            raise ArgumentError(f"{self.folder} is no run folder: it has no manifest.json")
+    def __init__(
+        self, folder: str | os.PathLike[str] | None, _caught: Catch | None = None, _mask: Any | None = None
+    ) -> None:
+        #: Where the run lies; None: in memory.
+        self.folder = None if folder is None else Path(folder)
+        self._caught = _caught
+        self._mask = _mask  # an array that the run was told of
         #: All that is recorded of the run: settings, inputs, figures, times (docs/PREDICT.md explains the keys).
-        self.manifest: dict[str, Any] = json.loads(manifest.read_text())
-        if self.manifest.get("format") != "credence-run":
-            raise FormatError(f"{manifest} is another program's")
+        self.manifest: dict[str, Any] = _caught.manifest if _caught is not None else self._read_manifest()
+
+    def _read_manifest(self) -> dict[str, Any]:
+        assert self.folder is not None
+        path = self.folder / "manifest.json"
+        if not path.exists():
+            raise ArgumentError(f"{self.folder} is no run folder: it has no manifest.json")
+        manifest: dict[str, Any] = json.loads(path.read_text())
+        if manifest.get("format") != "credence-run":
+            raise FormatError(f"{path} is another program's")
+        return manifest
 
     def _output(
         self, role: str, percentiles: tuple[float, ...] | None, index: int, class_name: str | None = None
-    ) -> dict[str, Any]:
-        fitting = [output for output in self.manifest["outputs"] if output["role"] == role]
+    ) -> int:
+        """Which of the manifest's outputs it is."""
+        fitting = [(i, output) for i, output in enumerate(self.manifest["outputs"]) if output["role"] == role]
         if class_name is not None:
-            fitting = [output for output in fitting if output.get("class") == class_name]
+            fitting = [(i, output) for i, output in fitting if output.get("class") == class_name]
         if percentiles is not None:
-            fitting = [o for o in fitting if tuple(o.get("percentiles", ())) == tuple(float(p) for p in percentiles)]
-        if index < len(fitting):
-            found: dict[str, Any] = fitting[index]
-            return found
+            wanted = tuple(float(p) for p in percentiles)
+            fitting = [(i, output) for i, output in fitting if tuple(output.get("percentiles", ())) == wanted]
+        if 0 <= index < len(fitting):
+            return fitting[index][0]
         there = ", ".join(sorted({output["role"] for output in self.manifest["outputs"]}))
         raise ArgumentError(f"this run has no such volume of the role '{role}'; it has {there}")
+
+    def _array(self, output: int) -> Array:
+        """As it is stored."""
+        if self._caught is not None:
+            return self._caught.arrays[output]
+        assert self.folder is not None
+        return read_volume(self.folder / self.manifest["outputs"][output]["file"])
 
     def volume(
         self,
@@ -73,17 +125,16 @@ class Result:
         index: int = 0,
         class_name: str | None = None,
     ) -> Array:
-        """A volume by its role in the manifest: "probability", "uncertainty", "percentile", "standard deviation", ...
+        """A volume by its role in the manifest: "probability", "uncertainty" with percentiles=(5, 95), "sample", ...
 
-        `percentiles` choose among several: (5, 95) of an uncertainty, (50,) of a percentile; `class_name` where there
-        are more than two classes, and `index` among those that are left. What was kept in u8 or u16
-        to save room is given back as the quantity, in float32.
+        Of several of one role, number `index`, or the one of a class. What is stored in u8 or u16 to save room is given
+        back as the quantity, in float32.
         """
         output = self._output(role, percentiles, index, class_name)
-        array = read_volume(self.folder / output["file"])
-        if output["scale"] == 1 or array.dtype.kind == "f":
+        array, scale = self._array(output), self.manifest["outputs"][output]["scale"]
+        if scale == 1 or array.dtype.kind == "f":
             return array
-        return array.astype("f4") * np.float32(output["scale"])
+        return array.astype("f4") * np.float32(scale)
 
     @property
     def probability(self) -> Array:
@@ -138,7 +189,7 @@ class Result:
         planes = (len(classes) - 1).bit_length()  # a class's number has so many bits, each in words of its own
         number = np.zeros(self.shape, "u1")
         for plane in range(planes):
-            words = read_volume(self.folder / self._output("bits of samples", None, index // 64 * planes + plane)["file"])
+            words = self._array(self._output("bits of samples", None, index // 64 * planes + plane))
             number |= ((words >> np.uint64(index % 64)) & np.uint64(1)).astype("u1") << plane
         if len(classes) == 2:
             return number.astype(bool)
@@ -164,9 +215,47 @@ class Result:
         return list(self.manifest.get("warnings") or [])
 
     def save(self, folder: str | os.PathLike[str]) -> "Result":
-        """Copies the run folder to a name of its own, which must be free; the program reads it, too."""
-        shutil.copytree(self.folder, folder)
-        return Result(folder)
+        """Writes it as a run folder of a name of its own, which must be free; the program reads it, too."""
+        target = Path(folder)
+        if target.exists():
+            raise FileExistsError(f"{target} is there already; a result is saved under a new name")
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            if self.folder is not None:
+                shutil.copytree(self.folder, part)
+            else:
+                self._write_to(part)
+                manifest = copy.deepcopy(self.manifest)
+                if self._mask is not None:
+                    np.save(part / _MASK, np.asarray(self._mask))
+                    _name_mask(manifest, str(target.resolve() / _MASK))
+                _write_manifest(part, manifest)
+            part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return Result(target)
+
+    def _write_to(self, folder: Path, volumes: bool = True) -> None:
+        """The files of a run folder, but for the manifest."""
+        assert self._caught is not None
+        folder.mkdir(exist_ok=True)
+        for output, array in zip(self.manifest["outputs"] if volumes else (), self._caught.arrays):
+            np.save(folder / output["file"], array)
+        for name, content in self._caught.files.items():
+            (folder / name).write_bytes(content)
+
+    def _lend_to(self, lent: LentAll) -> str:
+        """The name of a run folder for the library: the run's own, or one that says where the arrays are in memory."""
+        if self._caught is None:
+            return str(self.folder)
+        owner, manifest, number = lent.keep(OwnFolder()), copy.deepcopy(self.manifest), next(_numbers)
+        for output, name, array in zip(manifest["outputs"], self._caught.names, self._caught.arrays):
+            output["file"] = lent.add(array, f"{number}_{name}")  # the name says which sample it is
+        if self._mask is not None:
+            _name_mask(manifest, lent.add(self._mask, f"{number}_mask"))
+        self._write_to(Path(owner.name), volumes=False)
+        _write_manifest(Path(owner.name), manifest)
+        return str(owner.name)
 
     def _told(self) -> dict[str, VolumeFraction]:
         """What there is to say: of two classes the foreground's."""

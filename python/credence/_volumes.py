@@ -8,12 +8,13 @@ import shutil
 import tempfile
 import weakref
 from ctypes import c_int64, c_void_p
-from typing import Any, Sequence
+from typing import Any, Sequence, TypeVar
 
 import numpy as np
 
 from ._library import ArgumentError, Box, BusyError, ReadBox, VolumeInfo, VolumeSource, check, library
 
+T = TypeVar("T")
 #: Of any type and shape.
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +29,11 @@ def _type_of(dtype: Any) -> tuple[int, Any]:
     if short not in _TYPES:
         raise ArgumentError(f"voxels are numbers: integers or floats of up to 64 bits, not {dtype}")
     return _TYPES.index(short), np.dtype(short)
+
+
+def dtype_of(kind: int) -> Any:
+    """The dtype of a crd_type."""
+    return np.dtype(_TYPES[kind])
 
 
 def _as_array(source: Any) -> Any:
@@ -119,10 +125,16 @@ class LentAll:
 
     def __init__(self) -> None:
         self._all: list[Lent] = []
+        self._kept: list[Any] = []
 
     def add(self, source: Any, name: str) -> str:
         self._all.append(Lent(source, name))
         return self._all[-1].name
+
+    def keep(self, thing: T) -> T:
+        """Keeps it as long as the volumes."""
+        self._kept.append(thing)
+        return thing
 
     def add_each(self, sources: Any, name: str) -> list[str]:
         """Of one volume or a list of them."""
@@ -143,7 +155,7 @@ class LentAll:
     def close(self) -> None:
         for lent in self._all:
             lent.close()
-        self._all = []
+        self._all, self._kept = [], []
 
 
 class OwnFolder:

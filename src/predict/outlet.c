@@ -10,8 +10,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "predict/finished/volumes.h"
+#include "run/paths.h"
 
-enum { MANIFEST_LIMIT = 1 << 28 };
+enum { FILE_LIMIT = 1 << 28 };
 
 struct crd_outlet {
     const crd_request *request;
@@ -72,7 +73,7 @@ crd_status crd_outlet_open(const crd_request *request, const crd_sink *sink, crd
     }
     CRD_TRY(crd_alloc(1, sizeof *outlet, "the results", &outlet));
     outlet->request = request;
-    outlet->sink = *sink;
+    memcpy(&outlet->sink, sink, sink->size < sizeof *sink ? sink->size : sizeof *sink); /* an older one ends earlier */
     CRD_TRY(crd_alloc(count, sizeof *outlet->volumes, "the results", &outlet->volumes));
     CRD_TRY(crd_alloc(count, sizeof *outlet->names, "the results", &outlet->names));
     CRD_TRY(crd_alloc(count, sizeof *outlet->arrays, "the results", &outlet->arrays));
@@ -146,19 +147,39 @@ crd_status crd_outlet_put_slice(crd_outlet *outlet, const crd_slice *slice)
     return CRD_OK;
 }
 
-crd_status crd_outlet_end(crd_outlet *outlet, const char *path)
+/* One of the folder's files, where it is there. */
+static crd_status hand_out(const crd_outlet *outlet, const char *folder, crd_run_file file)
 {
     crd_status status = CRD_OK;
-    char *manifest = NULL;
-    size_t bytes;
-    if (outlet->sink.end == NULL) return CRD_OK;
-    CRD_TRY(crd_read_file(path, MANIFEST_LIMIT, &manifest, &bytes));
+    char *path = NULL, *content = NULL;
+    size_t count;
+    CRD_TRY(crd_run_path(folder, file, &path));
+    if (access(path, F_OK) != 0) goto done;
+    CRD_TRY(crd_read_file(path, FILE_LIMIT, &content, &count));
     forget_error();
-    status = outlet->sink.end(outlet->sink.context, manifest);
+    status = file == CRD_RUN_MANIFEST
+                 ? outlet->sink.end(outlet->sink.context, content)
+                 : outlet->sink.file(outlet->sink.context, crd_run_file_name(file), content, count);
     if (status != CRD_OK) CRD_TRY(explain(status));
 done:
-    crd_free(&manifest);
+    crd_free(&path);
+    crd_free(&content);
     return status;
+}
+
+crd_status crd_outlet_end(crd_outlet *outlet, const char *folder)
+{
+    static const crd_run_file beside[] = {CRD_RUN_LOG, CRD_RUN_PROBE, CRD_RUN_NORMS};
+    if (outlet->sink.end != NULL) CRD_PASS(hand_out(outlet, folder, CRD_RUN_MANIFEST));
+    for (size_t i = 0; outlet->sink.file != NULL && i < sizeof beside / sizeof *beside; i++) {
+        CRD_PASS(hand_out(outlet, folder, beside[i]));
+    }
+    return CRD_OK;
+}
+
+int64_t crd_sink_memory(void)
+{
+    return crd_available_memory();
 }
 
 crd_status crd_outlet_make_folder(char **path)

@@ -15,8 +15,8 @@ void crd_outlet_close(crd_outlet **outlet);
 crd_status crd_outlet_put(crd_outlet *outlet, int64_t output, const crd_box *box, const void *voxels);
 /* All outputs of a finished slice; one thread. */
 crd_status crd_outlet_put_slice(crd_outlet *outlet, const crd_slice *slice);
-/* All is there, and the manifest of the run lies at `path`. */
-crd_status crd_outlet_end(crd_outlet *outlet, const char *path);
+/* All is there, and the run's manifest and other small files lie in the folder. */
+crd_status crd_outlet_end(crd_outlet *outlet, const char *folder);
 
 /* A new folder below $TMPDIR for what a run without one keeps on the disk. Free the path with crd_free. */
 crd_status crd_outlet_make_folder(char **path);

@@ -270,15 +270,6 @@ static crd_status gather_finished(crd_predict_run *r)
     return CRD_OK;
 }
 
-static crd_status end_outlet(crd_predict_run *r)
-{
-    char *manifest = NULL;
-    CRD_PASS(crd_run_path(r->path, CRD_RUN_MANIFEST, &manifest));
-    const crd_status status = crd_outlet_end(r->outlet, manifest);
-    crd_free(&manifest);
-    return status;
-}
-
 static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
 {
     crd_status status = CRD_OK;
@@ -301,11 +292,11 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .times = &r->times,
                                .computed = r->all};
     CRD_TRY(crd_record_write(&record, r->path, result));
-    if (r->outlet != NULL) CRD_TRY(end_outlet(r));
     r->finisher->close(r);
     crd_partial_close(&r->partial);
     CRD_TRY(crd_run_partial_remove(r->path));
     crd_run_log_event(&r->log, "done", "", "");
+    if (r->outlet != NULL) CRD_TRY(crd_outlet_end(r->outlet, r->path));
 done:
     crd_free(&probe);
     return status;

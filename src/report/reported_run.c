@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "chunk/mask.h"
 #include "report/names.h"
+#include "run/paths.h"
 
 static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static crd_status add_warning(crd_reported_run *run, const char *format, ...)
@@ -43,7 +43,7 @@ static crd_status open_map(crd_reported_run *s, const crd_output *output, crd_vo
     crd_status status = CRD_OK;
     char *path = NULL;
     if (output == NULL) return CRD_OK;
-    CRD_TRY(crd_join_path(s->folder, output->file, "", &path));
+    CRD_TRY(crd_run_volume_path(s->folder, output->file, &path));
     CRD_TRY(crd_volume_open(path, NULL, NULL, volume));
     const crd_volume_info *info = crd_volume_describe(*volume);
     if (s->whole.size[0] == 0) {

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "volume/views/lent.h"
 
 enum { TEXT_LIMIT = 1 << 28 };
 
@@ -47,6 +48,16 @@ crd_status crd_run_partial_path(const char *folder, const char *name, char **out
 done:
     crd_free(&partial);
     return status;
+}
+
+crd_status crd_run_volume_path(const char *folder, const char *file, char **out)
+{
+    return crd_is_lent(file) ? crd_strdup(file, out) : crd_join_path(folder, file, "", out);
+}
+
+bool crd_run_volume_there(const char *path)
+{
+    return crd_is_lent(path) || access(path, F_OK) == 0;
 }
 
 crd_status crd_run_text(const char *folder, crd_run_file file, char **out)

@@ -27,6 +27,12 @@ crd_status crd_run_path(const char *folder, crd_run_file file, char **out);
 /* A file of that name in the folder of what isn't complete yet. */
 crd_status crd_run_partial_path(const char *folder, const char *name, char **out);
 
+/* Where a volume lies that a manifest names: in the run folder, or in memory, if it is called as one that is lent
+ * (credence/volume.h). Free with crd_free. */
+crd_status crd_run_volume_path(const char *folder, const char *file, char **out);
+/* Is it there? */
+bool crd_run_volume_there(const char *path);
+
 /* The file's text; *out stays NULL, without an error, where there is none. */
 crd_status crd_run_text(const char *folder, crd_run_file file, char **out);
 /* Has a run been interrupted there that can be resumed? */

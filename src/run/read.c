@@ -3,9 +3,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "run/by_name.h"
 #include "run/paths.h"
@@ -24,8 +22,8 @@ static crd_status keep_present(const char *folder, crd_manifest *m)
     for (int64_t i = 0; i < m->output_count; i++) {
         crd_output output = m->outputs[i];
         char *path = NULL;
-        CRD_PASS(crd_join_path(folder, output.file, "", &path));
-        bool keep = access(path, F_OK) == 0;
+        CRD_PASS(crd_run_volume_path(folder, output.file, &path));
+        bool keep = crd_run_volume_there(path);
         crd_free(&path);
         if (output.role == CRD_OUTPUT_UNCERTAINTY && maps++ == 0) {
             first_map = keep;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -77,8 +76,8 @@ static crd_status add_map(crd_realisations *r, const char *folder, const crd_out
 {
     crd_status status = CRD_OK;
     char *path = NULL;
-    CRD_TRY(crd_join_path(folder, output->file, "", &path));
-    if (access(path, F_OK) != 0) {
+    CRD_TRY(crd_run_volume_path(folder, output->file, &path));
+    if (!crd_run_volume_there(path)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "the %s %s of the run %s isn't there", crd_output_role_name(output->role),
                  output->file, folder);
     }

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "run/paths.h"
 #include "run/read.h"
 #include "validate/seen.h"
 #include "volume/format.h"
@@ -115,7 +115,7 @@ done:
 static crd_status find_volume(const char *folder, const crd_manifest *run, crd_output_role role, char **out)
 {
     const crd_output *output = crd_manifest_output(run, role, 0);
-    return output != NULL ? crd_join_path(folder, output->file, "", out) : CRD_OK;
+    return output != NULL ? crd_run_volume_path(folder, output->file, out) : CRD_OK;
 }
 
 /* Uncertainty maps of further intervals. */
@@ -126,7 +126,7 @@ static crd_status find_maps(const char *folder, const crd_manifest *run, crd_inp
         char interval[CRD_INTERVAL_BYTES];
         if ((map = crd_manifest_output(run, CRD_OUTPUT_UNCERTAINTY, i + 1)) == NULL) break;
         inputs->map_count++;
-        CRD_PASS(crd_join_path(folder, map->file, "", &inputs->maps[i]));
+        CRD_PASS(crd_run_volume_path(folder, map->file, &inputs->maps[i]));
         CRD_PASS(crd_strdup(crd_interval_text(map->percents, interval), &inputs->map_names[i]));
     }
     return CRD_OK;
@@ -148,7 +148,7 @@ static crd_status find_classes(const char *folder, const crd_manifest *run, crd_
     for (int k = 0; k < (many ? inputs->class_count : 1); k++) {
         const crd_output *output = crd_manifest_output(run, CRD_OUTPUT_PROBABILITY, k);
         if (output == NULL) break;
-        CRD_PASS(crd_join_path(folder, output->file, "", &inputs->probs[k]));
+        CRD_PASS(crd_run_volume_path(folder, output->file, &inputs->probs[k]));
         inputs->prob_count = k + 1;
     }
     if (many && inputs->prob_count != inputs->class_count) {

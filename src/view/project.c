@@ -98,6 +98,11 @@ const char *crd_project_folder(const crd_project *project)
     return project->folder;
 }
 
+bool crd_project_read_only(const crd_project *project)
+{
+    return project->read_only;
+}
+
 static int find(const cJSON *list, const char *run, const char *words)
 {
     int number = 0;
@@ -119,22 +124,90 @@ bool crd_project_looked(crd_project *project, const char *run, const crd_box *bo
     return looked;
 }
 
+/* What another server wrote before we took the lock must not be undone by what we read earlier. */
+static crd_status claim(crd_project *p)
+{
+    crd_status status = CRD_OK;
+    char *lock = NULL;
+    cJSON *before = p->document;
+    if (p->held != NULL) return CRD_OK;
+    CRD_TRY(crd_make_folders(p->folder));
+    CRD_TRY(crd_join_path(p->folder, "lock", "", &lock));
+    CRD_TRY(crd_lock_take(lock, NULL, &p->held));
+    p->document = NULL;
+    status = read_document(p);
+    if (status != CRD_OK) {
+        cJSON_Delete(p->document);
+        p->document = before;
+        crd_lock_release(&p->held);
+        goto done;
+    }
+    cJSON_Delete(before);
+done:
+    crd_free(&lock);
+    return status;
+}
+
+crd_status crd_project_claim(crd_project *project)
+{
+    if (project->read_only) {
+        return crd_fail(CRD_ERR_ARGUMENT, "this viewer only looks (--read-only): start it without that to keep work");
+    }
+    pthread_mutex_lock(&project->lock);
+    const crd_status status = claim(project);
+    pthread_mutex_unlock(&project->lock);
+    return status;
+}
+
 /* Under our own lock against other servers from here on. */
 static crd_status write_document(crd_project *p)
 {
     crd_status status = CRD_OK;
-    char *text = NULL, *lock = NULL;
+    char *text = NULL;
     if (p->read_only) return CRD_OK;
-    if (p->held == NULL) {
-        CRD_TRY(crd_make_folders(p->folder));
-        CRD_TRY(crd_join_path(p->folder, "lock", "", &lock));
-        CRD_TRY(crd_lock_take(lock, NULL, &p->held));
-    }
+    CRD_TRY(claim(p));
     CRD_TRY(crd_json_print(p->document, false, &text));
     CRD_TRY(crd_write_file(p->file, text, strlen(text)));
 done:
     crd_free(&text);
-    crd_free(&lock);
+    return status;
+}
+
+crd_status crd_project_get(crd_project *project, const char *name, cJSON **out)
+{
+    pthread_mutex_lock(&project->lock);
+    const cJSON *found = cJSON_GetObjectItem(project->document, name);
+    *out = found != NULL ? cJSON_Duplicate(found, true) : NULL;
+    pthread_mutex_unlock(&project->lock);
+    if (found == NULL || *out != NULL) return CRD_OK;
+    return crd_fail(CRD_ERR_MEMORY, "there is no memory for the project");
+}
+
+crd_status crd_project_set(crd_project *project, const char *name, cJSON *value)
+{
+    if (value == NULL) return crd_fail(CRD_ERR_MEMORY, "there is no memory for the project");
+    const crd_status claimed = crd_project_claim(project);
+    if (claimed != CRD_OK) {
+        cJSON_Delete(value);
+        return claimed;
+    }
+    pthread_mutex_lock(&project->lock);
+    cJSON *before = cJSON_DetachItemFromObject(project->document, name);
+    crd_status status = CRD_OK;
+    if (!cJSON_AddItemToObject(project->document, name, value)) {
+        cJSON_Delete(value);
+        status = crd_fail(CRD_ERR_MEMORY, "there is no memory for the project");
+    } else {
+        status = write_document(project);
+    }
+    if (status != CRD_OK) { /* what isn't on the disk isn't so */
+        const crd_error error = *crd_last_error();
+        cJSON_DeleteItemFromObject(project->document, name);
+        if (before != NULL && cJSON_AddItemToObject(project->document, name, before)) before = NULL;
+        status = crd_error_adopt(&error);
+    }
+    cJSON_Delete(before);
+    pthread_mutex_unlock(&project->lock);
     return status;
 }
 
@@ -155,6 +228,7 @@ crd_status crd_project_look(crd_project *project, const char *run, const crd_box
     char words[BOX_WORDS];
     box_words(box, words);
     pthread_mutex_lock(&project->lock);
+    if (!project->read_only) CRD_TRY(claim(project));
     cJSON *list = cJSON_GetObjectItem(project->document, "looked");
     const int number = find(list, run, words);
     if (looked == (number >= 0)) goto done;

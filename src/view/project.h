@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "base/json.h"
 #include "credence/volume.h"
 
 typedef struct crd_project crd_project;
@@ -13,6 +13,15 @@ typedef struct crd_project crd_project;
 crd_status crd_project_open(const char *folder, bool read_only, crd_project **out);
 void crd_project_close(crd_project **project);
 const char *crd_project_folder(const crd_project *project);
+bool crd_project_read_only(const crd_project *project);
+
+/* Makes the folder and takes its lock: from here on no other server writes there. CRD_ERR_BUSY where one does already.
+ * Having it is fine. */
+crd_status crd_project_claim(crd_project *project);
+/* A copy of what view.json holds under a name, for cJSON_Delete; NULL: nothing. */
+crd_status crd_project_get(crd_project *project, const char *name, cJSON **out);
+/* Replaces it, on the disk as well. Takes the value, whatever comes of it. */
+crd_status crd_project_set(crd_project *project, const char *name, cJSON *value);
 
 /* Has the user ticked a region of a run as looked at? Known by its box in the scan and the run's name. */
 bool crd_project_looked(crd_project *project, const char *run, const crd_box *box);

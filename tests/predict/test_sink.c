@@ -57,6 +57,9 @@ typedef struct caught {
     atomic_int twice;
     int calls;
     char *manifest;
+    char *norms;
+    size_t norms_bytes;
+    int logs, probes;
     pthread_mutex_t lock;
     int64_t fails_at; /* box number; -1: never */
 } caught;
@@ -104,6 +107,28 @@ static crd_status keep_manifest(void *context, const char *manifest)
     return crd_strdup(manifest, &((caught *)context)->manifest);
 }
 
+static crd_status keep_file(void *context, const char *name, const void *bytes, size_t count)
+{
+    caught *c = context;
+    if (c->manifest == NULL || count < 8) return crd_set_error(CRD_ERR_ARGUMENT, "files come last, and whole");
+    c->logs += strcmp(name, "log.jsonl") == 0 && strstr(bytes, "{\"event\": \"done\"") != NULL;
+    c->probes += strcmp(name, "probe.h5") == 0 && memcmp(bytes, "\x89HDF", 4) == 0;
+    if (strcmp(name, "norms.h5") != 0) return CRD_OK;
+    c->norms_bytes = count;
+    CRD_PASS(crd_alloc((int64_t)count, 1, "norms", &c->norms));
+    memcpy(c->norms, bytes, count);
+    return CRD_OK;
+}
+
+static bool same_norms(const char *run, const caught *c)
+{
+    size_t all;
+    char *text = content(run, "norms.h5", &all);
+    const bool same = all == c->norms_bytes && memcmp(text, c->norms, all) == 0;
+    crd_free(&text);
+    return same;
+}
+
 static void drop(caught *c)
 {
     for (int64_t i = 0; i < c->count; i++) {
@@ -111,6 +136,7 @@ static void drop(caught *c)
         free(c->seen[i]);
     }
     crd_free(&c->manifest);
+    crd_free(&c->norms);
 }
 
 /* Every volume of the run's folder, with all its voxels. */
@@ -160,8 +186,13 @@ static void compare_runs(int classes)
         CHECK_OK(crd_predict(&options, NULL, &of_files));
         for (int arrays = 0; arrays < 2; arrays++) {
             caught c = {.arrays = arrays, .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = -1};
-            const crd_sink sink = {
-                .size = sizeof sink, .context = &c, .begin = begin_catch, .box = catch_box, .end = keep_manifest};
+            crd_sink sink = {.size = sizeof sink,
+                             .context = &c,
+                             .begin = begin_catch,
+                             .box = catch_box,
+                             .end = keep_manifest,
+                             .file = keep_file};
+            if (arrays) sink.size = offsetof(crd_sink, file); /* as a program had it that was built before */
             settings("files again", seamless);
             set("output", "");
             crd_free(&options.output);
@@ -175,6 +206,8 @@ static void compare_runs(int classes)
                 cJSON_GetObjectItem(cJSON_GetObjectItem(manifest, "volume_fraction"), "segmentation");
             CHECK(classes > 2 || (cJSON_IsNumber(fraction) && fraction->valuedouble == of_files.volume_fraction));
             CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(manifest, "classes")) == classes);
+            CHECK(c.logs == !arrays && c.probes == !arrays && (c.norms != NULL) == (seamless && !arrays));
+            CHECK(c.norms == NULL || same_norms("files", &c));
             cJSON_Delete(manifest);
             CHECK(folders_left() == 0);
             drop(&c);

@@ -13,9 +13,10 @@ class Bytes(unittest.TestCase):
         """Every volume of two run folders."""
         ours, others = mine.manifest["outputs"], theirs.manifest["outputs"]
         self.assertEqual(len(ours), len(others))
-        for a, b in zip(ours, others):
-            self.assertEqual((a["role"], a["type"]), (b["role"], b["type"]))
-            x, y = (credence.read_volume(r.folder / o["file"]) for r, o in ((mine, a), (theirs, b)))
+        for i, (a, b) in enumerate(zip(ours, others)):
+            self.assertEqual({**a, "file": ""}, {**b, "file": ""})
+            x, y = mine._array(i), theirs._array(i)
+            self.assertEqual((x.dtype, x.shape), (y.dtype, y.shape))
             self.assertEqual(x.tobytes(), y.tobytes(), a["role"])
 
     def test_overlap(self):
@@ -60,8 +61,6 @@ class Bytes(unittest.TestCase):
         tiles = model.predict(scan, samples=6, mode="seamless", norms="scan")
         for i in range(6):  # of a chunk's own samples where chunks overlap; of the whole where they don't
             self.assertAlmostEqual(float(tiles.samples(i).mean()), tiles.volume_fraction.samples[i], 6)
-        kept = r.save(path("kept"))
-        self.assertEqual(kept.probability.tobytes(), r.probability.tobytes())
 
     def test_three_classes(self):
         random = np.random.default_rng(0)
@@ -90,8 +89,8 @@ class Bytes(unittest.TestCase):
     def test_measure(self):
         r = model.predict(scan, samples=4, step=1, spacing="2,1,1,um")
         mine = credence.measure(r, properties="fraction,surface,euler")
-        run("measure", str(r.folder), "--properties", "fraction,surface,euler")
-        with open(r.folder / "measure.json") as file:
+        run("measure", str(r.save(path("measured")).folder), "--properties", "fraction,surface,euler")
+        with open(path("measured/measure.json")) as file:
             theirs = json.load(file)
         self.assertEqual(mine.properties, theirs["properties"])
         self.assertEqual(mine["specific_surface"]["unit"], "1/um")

@@ -23,7 +23,7 @@ try:
 except ImportError:
     print("skipped: no h5py to load a second HDF5 library")
 scan = np.random.default_rng(1).random((16, 20, 24), "f4")
-r = credence.Model("model.h5").predict(scan, samples=2, step=1, format="tiff")
+r = credence.Model("model.h5").predict(scan, samples=2, step=1, output="run", overwrite=True, format="tiff")
 assert r.probability.shape == scan.shape and 0 < r.volume_fraction.segmentation < 1
 inside = os.path.dirname(library._name)
 places = {line.split()[-1] for line in open("/proc/self/maps") if "crdhdf5" in line}
@@ -49,4 +49,8 @@ for library in two/lib/python3*/site-packages/credence/lib/*; do
     outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
     [ -z "$outside" ] || fail "$library needs $outside of this machine"
 done
+# pip asks for the metadata alone first, which mustn't build anything.
+mkdir about
+(cd python && CREDENCE_WHEEL_BUILD=/nowhere "$CREDENCE_PYTHON" -c 'import build_backend as b; print(b.prepare_metadata_for_build_wheel("../about"))') >said
+cmp "about/$(cat said)/METADATA" <(cd two/lib/python3*/site-packages && cat "$(cat "$folder/said")/METADATA") || fail "other metadata than the wheel's"
 (cd python && "$CREDENCE_PYTHON" -m doctest elf_names.py) || fail "the examples of elf_names.py"

@@ -156,9 +156,10 @@ void crd_zarr_layout_write(const crd_zarr_layout *layout, crd_text *text)
     } else {
         crd_text_add(text, "null");
     }
-    crd_text_print(text, ",\n    \"dimension_separator\": \"%c\",\n    \"dtype\": \"%s\",\n    \"fill_value\": 0,\n",
+    crd_text_print(text, ",\n    \"dimension_separator\": \"%c\",\n    \"dtype\": \"%s\",\n    \"fill_value\": ",
                    layout->separator, type);
-    crd_text_add(text, "    \"filters\": null,\n    \"order\": \"C\",\n");
+    crd_text_real(text, layout->fill);
+    crd_text_add(text, ",\n    \"filters\": null,\n    \"order\": \"C\",\n");
     add_whole(text, "shape", layout->shape);
     crd_text_add(text, "    \"zarr_format\": 2\n}\n");
 }
