@@ -7,9 +7,9 @@
  *     if (crd_report(&options, NULL) != CRD_OK) fail(crd_last_error()->message);
  *     crd_settings_clear(&crd_report_settings, &options);
  *
- * The page needs no network. Its pictures are inside it, and also lie beside it as PNG files; so are all slices, reduced
- * to at most 14 MiB, and a script that leafs through them, without which it can be read as well. What a run doesn't
- * have (a label, a probe, further intervals) is left out. Needs a build with libpng.
+ * The page needs no network. Its pictures are inside it, and also lie beside it as PNG files; so are all slices,
+ * reduced to at most 14 MiB, and a script that leafs through them, without which it can be read as well. What a run
+ * doesn't have (a label, a probe, further intervals) is left out. Needs a build with libpng.
  *
  * Threads: several calls may run at once, each in a thread of its own and with an output of its own. Options are only
  * read, and may be shared.

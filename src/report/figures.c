@@ -9,7 +9,7 @@
 #include "draw/colour.h"
 #include "draw/raster.h"
 
-#define TINT   0.55
+#define TINT 0.55
 
 /* A line around what the picture is about, dark at its edges so that it is seen on white and on black. */
 static crd_status draw_frame(const crd_page_pictures *pictures, crd_picture *picture)
@@ -34,7 +34,7 @@ static crd_status draw_frame(const crd_page_pictures *pictures, crd_picture *pic
 
 /* Encodes the picture, writes the file NN_name.png, and adds it to the page. */
 static crd_status add_picture(crd_page_pictures *pictures, crd_picture *picture, const char *name, const char *alt,
-                      const char *caption)
+                              const char *caption)
 {
     crd_status status = CRD_OK;
     uint8_t *bytes = NULL;
@@ -95,8 +95,8 @@ static crd_status draw_mask(crd_picture *picture, const crd_planes *p)
     return crd_picture_contour(picture, &p->outside, CRD_FIGURE_MASKED);
 }
 
-crd_status crd_figure_grey(crd_page_pictures *pictures, const crd_planes *p, int64_t width, int64_t height, bool contours,
-                           const char *where)
+crd_status crd_figure_grey(crd_page_pictures *pictures, const crd_planes *p, int64_t width, int64_t height,
+                           bool contours, const char *where)
 {
     crd_status status = CRD_OK;
     crd_picture picture = {0};
@@ -118,7 +118,7 @@ done:
 }
 
 crd_status crd_figure_classes(crd_page_pictures *pictures, const crd_plane *plane, int64_t width, int64_t height,
-                                    const char *name, const char *where)
+                              const char *name, const char *where)
 {
     crd_status status = CRD_OK;
     crd_picture picture = {0};

@@ -18,7 +18,8 @@ static void tell_borders(crd_text *page, const crd_manifest *m)
         return;
     }
     const double largest = m->certificate.largest_probability;
-    crd_text_add(page, largest > CRD_VERDICT_BORDER ? " <strong>Tiles can be seen</strong>: at " : " Tiles are invisible: at ");
+    crd_text_add(page, largest > CRD_VERDICT_BORDER ? " <strong>Tiles can be seen</strong>: at "
+                                                    : " Tiles are invisible: at ");
     crd_text_print(page, "%lld place%s on their borders the probability differs by ", (long long)m->certificate.places,
                    m->certificate.places == 1 ? "" : "s");
     crd_text_add(page, largest > CRD_VERDICT_BORDER ? "up to " : "at most ");
@@ -83,8 +84,8 @@ static void write_network(crd_text *words, const crd_reported_run *s)
     if (model == NULL || model->heldout.blocks == 0 || !isfinite(model->heldout.dice)) return;
     const crd_heldout *h = &model->heldout;
     crd_text_print(words, "In %lld blocks of labels that were held back from the training, %s was ",
-                   (long long)h->exam_blocks, model->classes > 2 ? "the mean Dice coefficient of the classes"
-                                                                 : "the Dice coefficient");
+                   (long long)h->exam_blocks,
+                   model->classes > 2 ? "the mean Dice coefficient of the classes" : "the Dice coefficient");
     crd_text_fixed(words, h->dice, 3, "n/a");
     if (isfinite(h->dice_interval[0])) {
         crd_text_add(words, " (90 % interval ");
@@ -143,24 +144,27 @@ static void write_method(crd_text *words, const crd_reported_run *s)
     crd_text_add(words, "; z, y, x) was segmented");
     write_network(words, s);
     if (m->plan.samples > 0) {
-        crd_text_print(words, "%lld samples of its weights were drawn (seed %.0f); ", (long long)m->plan.samples, m->seed);
+        crd_text_print(words, "%lld samples of its weights were drawn (seed %.0f); ", (long long)m->plan.samples,
+                       m->seed);
     }
     if (s->mask != NULL) {
         crd_text_add(words, "only voxels inside the mask (");
         crd_text_add(words, s->mask_name);
         crd_text_add(words, ") count; ");
     }
-    crd_text_add(words, s->class_count == 2 ? "a voxel is foreground where their mean probability is above one half, and "
-                                            : "a voxel belongs to the class of the largest mean probability, and ");
+    crd_text_add(words, s->class_count == 2
+                            ? "a voxel is foreground where their mean probability is above one half, and "
+                            : "a voxel belongs to the class of the largest mean probability, and ");
     crd_text_add(words, "its uncertainty is the distance between percentiles ");
     crd_text_add(words, m->uncertainty.text[0] != '\0' ? m->uncertainty.text : "33-67");
     crd_text_add(words, " of the samples\xe2\x80\x99 probabilities. ");
     if (m->mode != NULL && strcmp(m->mode, "seamless") == 0) {
         crd_text_add(words, "Every voxel was computed once, with the statistics of the norms frozen at pieces of ");
-        crd_text_add(words, m->norms != NULL && strcmp(m->norms, "training") == 0 ? "the training scans. "
-                                                                                  : "this scan. ");
+        crd_text_add(words,
+                     m->norms != NULL && strcmp(m->norms, "training") == 0 ? "the training scans. " : "this scan. ");
     } else if (m->plan.max_coverage > 1) {
-        crd_text_print(words, "Every voxel is the mean of up to %lld overlapping chunks. ", (long long)m->plan.max_coverage);
+        crd_text_print(words, "Every voxel is the mean of up to %lld overlapping chunks. ",
+                       (long long)m->plan.max_coverage);
     }
     write_shares(words, s);
 }

@@ -99,7 +99,8 @@ static void quality_boxes(crd_text *page, const crd_reported_run *s)
     if (s->figures == NULL || !isfinite(s->figures->dice)) return;
     begin_box(page);
     crd_text_fixed(page, s->figures->dice, 3, "n/a");
-    end_box(page, many ? "mean Dice of the classes against the label of this scan" : "Dice against the label of this scan");
+    end_box(page,
+            many ? "mean Dice of the classes against the label of this scan" : "Dice against the label of this scan");
     if (s->figures->seen_in_training > 0) crd_text_add(page, ", parts of which the model learnt from");
     close_box(page);
 }
@@ -109,7 +110,11 @@ static void certificate_box(crd_text *page, const crd_reported_run *s)
     const crd_manifest *m = &s->run;
     if (m->certificate.places < 1) return;
     begin_box(page);
-    crd_text_number(page, m->certificate.largest_probability, 2, "n/a");
+    if (m->certificate.largest_probability < 0.001)
+        crd_text_add(page, "&lt;\xc2\xa0"
+                           "0.001");
+    else
+        crd_text_number(page, m->certificate.largest_probability, 2, "n/a");
     end_box(page, m->certificate.largest_probability > CRD_VERDICT_BORDER
                       ? "is the largest step of the probability at the borders of tiles: they can be seen"
                       : "is the largest step of the probability at the borders of tiles: they are invisible");

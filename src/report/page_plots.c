@@ -224,10 +224,11 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
         .y = {.label = "share that is right", .low = fmin(least, smallest(accuracy, n)), .high = 1.0},
         .series = series,
         .count = 3};
-    add_figure(page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
-               "On the dashed diagonal a probability is an honest frequency; below it the network is too sure. In the bars: "
-               "how many voxels each one is of; one of few voxels says little.",
-               &plot);
+    add_figure(
+        page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
+        "On the dashed diagonal a probability is an honest frequency; below it the network is too sure. In the bars: "
+        "how many voxels each one is of; one of few voxels says little.",
+        &plot);
     return CRD_OK;
 }
 
@@ -243,11 +244,12 @@ static crd_status plot_risk(crd_text *page, const crd_reported_run *s)
                            .y = {.label = "error rate among them", .zero = true},
                            .series = series,
                            .count = 2};
-    add_figure(page, s, "Risk over coverage: errors left when the uncertain part is set aside",
-               "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept. Straight "
-               "pieces are voxels of equal uncertainty, mostly 0 where all samples agree: they can\xe2\x80\x99t be "
-               "ranked among each other.",
-               &plot);
+    add_figure(
+        page, s, "Risk over coverage: errors left when the uncertain part is set aside",
+        "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept. Straight "
+        "pieces are voxels of equal uncertainty, mostly 0 where all samples agree: they can\xe2\x80\x99t be "
+        "ranked among each other.",
+        &plot);
     return CRD_OK;
 }
 
@@ -276,7 +278,7 @@ static crd_status plot_pavpu(crd_text *page, const crd_reported_run *s)
                            .count = 4};
     add_figure(page, s, "PAvPU3D over the threshold",
                "What the three shares become when another uncertainty counts as uncertain. Dashed: the threshold in "
-               "use.",
+               "use. Where the lines are flat, no cube has a mean uncertainty between the thresholds.",
                &plot);
     return CRD_OK;
 }
@@ -297,11 +299,13 @@ static crd_status plot_distance(crd_text *page, const crd_reported_run *s)
                                   .count = n,
                                   .colour = 1,
                                   .name = "error rate"}};
-    const crd_plot plot = {.x = {.label = "voxels from the predicted boundary", .whole = true, .low = 1.0, .high = 17.0},
-                           .y = {.label = "mean", .zero = true},
-                           .series = series,
-                           .count = 2};
-    add_figure(page, s, "Away from the predicted boundary", "A good map falls off as the errors do. The last point is of all voxels that lie farther away.", &plot);
+    const crd_plot plot = {
+        .x = {.label = "voxels from the predicted boundary", .whole = true, .low = 1.0, .high = 17.0},
+        .y = {.label = "mean", .zero = true},
+        .series = series,
+        .count = 2};
+    add_figure(page, s, "Away from the predicted boundary",
+               "A good map falls off as the errors do. The last point is of all voxels that lie farther away.", &plot);
     return CRD_OK;
 }
 
@@ -316,8 +320,10 @@ static crd_status plot_slices(crd_text *page, const crd_reported_run *s)
     for (int64_t i = 0; i < n; i++) z[i] = (double)(i + s->in_scan.origin[0]);
     const crd_series series[] = {{.x = z, .y = uncertainty, .count = n, .name = wrong != NULL ? "uncertainty" : NULL},
                                  {.x = z, .y = wrong, .count = n, .colour = 1, .name = "wrong voxels"}};
-    const crd_plot plot = {
-        .x = {.label = "z", .whole = true}, .y = {.label = "mean", .zero = true}, .series = series, .count = wrong != NULL ? 2 : 1};
+    const crd_plot plot = {.x = {.label = "z", .whole = true},
+                           .y = {.label = "mean", .zero = true},
+                           .series = series,
+                           .count = wrong != NULL ? 2 : 1};
     add_figure(page, s, "Slice by slice",
                "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known.", &plot);
 done:

@@ -98,10 +98,10 @@ crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *runs,
             crd_text_add(page, ": ");
             crd_text_html(page, s->name);
         }
-        crd_text_add(page,
-                     "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
-                     "as its neighbours are at least half as uncertain; the frame is the box around it. Coordinates are "
-                     "voxels of the scan. The links lead to the place where <code>credence view ");
+        crd_text_add(
+            page, "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
+                  "as its neighbours are at least half as uncertain; the frame is the box around it. Coordinates are "
+                  "voxels of the scan. The links lead to the place where <code>credence view ");
         crd_text_html(page, s->folder_name);
         crd_text_add(page, "</code> is running on this machine and has been opened once by its own address.</p><div "
                            "class=\"regions\">");

@@ -113,8 +113,8 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs,
         crd_reported_run *s = &runs[i];
         if (c->index >= s->whole.size[axis]) continue; /* the second run is smaller */
         CRD_TRY(crd_planes_read(s, axis, c->index, maps, &p[i]));
-        crd_picture_size(&p[i].back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], CRD_FIGURE_EDGE, &width[i],
-                         &height[i]);
+        crd_picture_size(&p[i].back, s->spacing[axis == 0 ? 1 : 0], s->spacing[axis == 2 ? 1 : 2], CRD_FIGURE_EDGE,
+                         &width[i], &height[i]);
         pictures->which = "";
         if (i == 0) CRD_TRY(crd_figure_grey(pictures, &p[i], width[i], height[i], false, where));
         if (i == 0 && p[i].classes && p[i].label.values != NULL) {
@@ -123,7 +123,8 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs,
         if (count > 1) pictures->which = crd_page_run_names[i];
         CRD_TRY(crd_figure_segmentation(pictures, &p[i], width[i], height[i], where));
         if (s->unc != NULL)
-            CRD_TRY(crd_figure_map(pictures, &p[i], &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
+            CRD_TRY(
+                crd_figure_map(pictures, &p[i], &p[i].unc, high, width[i], height[i], s->run.uncertainty.text, where));
     }
     crd_text_add(pictures->page, "</div>");
     if (maps) CRD_TRY(add_intervals(pictures, runs, count, p, width, height, where));

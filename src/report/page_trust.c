@@ -80,8 +80,11 @@ static void figure_table(crd_text *page, const crd_reported_run *runs, int count
     crd_text_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], runs, count);
     crd_text_add(page, "</tbody></table></div>");
-    if (count > 1) crd_text_add(page, "<p class=\"note\">Bold: the better of the two, where they aren\xe2\x80\x99t level (what is missing from "
-                       "perfect differs by less than 5 %).</p>");
+    if (count > 1)
+        crd_text_add(
+            page,
+            "<p class=\"note\">Bold: the better of the two, where they aren\xe2\x80\x99t level (what is missing from "
+            "perfect differs by less than 5 %).</p>");
 }
 
 /* The comparison in words, line by line. */
@@ -127,8 +130,8 @@ static void say_seen(crd_text *page, const crd_validation *v)
 
 /* ---- the training ---- */
 
-static void row_of(crd_text *page, const char *name, double value, const double interval[2], double factor, int decimals,
-                   const char *unit, double simple, double simplest)
+static void row_of(crd_text *page, const char *name, double value, const double interval[2], double factor,
+                   int decimals, const char *unit, double simple, double simplest)
 {
     if (!isfinite(value)) return;
     crd_text_add(page, "<tr><th scope=\"row\">");
@@ -193,8 +196,9 @@ static void say_likeness(crd_text *page, const crd_manifest *m)
         if (isfinite(training)) {
             crd_text_add(page, ", in pieces of its training scans in ");
             crd_text_fixed(page, 100.0 * training, 1, "");
-            crd_text_add(page, own > CRD_VERDICT_ERRORS * training ? " %: <strong>this one is harder than they were</strong>"
-                                                                   : " %");
+            crd_text_add(page, own > CRD_VERDICT_ERRORS * training
+                                   ? " %: <strong>this one is harder than they were</strong>"
+                                   : " %");
         }
     }
     if (isfinite(greys)) {
@@ -238,8 +242,9 @@ static void say_training(crd_text *page, const crd_reported_run *s)
     if (model->heldout.blocks > 0 && isfinite(model->heldout.accuracy)) {
         heldout_table(page, &model->heldout, model->classes > 2);
     } else {
-        crd_text_add(page, "<p>No labels were held back from its training, so how good it is where it didn\xe2\x80\x99t "
-                           "learn isn\xe2\x80\x99t known.</p>");
+        crd_text_add(page,
+                     "<p>No labels were held back from its training, so how good it is where it didn\xe2\x80\x99t "
+                     "learn isn\xe2\x80\x99t known.</p>");
     }
     say_likeness(page, &s->run);
 }

@@ -27,7 +27,7 @@ typedef struct crd_survey {
 typedef struct crd_reported_run {
     const char *folder;
     char *folder_name; /* without what it lies in */
-    char name[32]; /* "Run A (bcnn)" where there are two, else "" */
+    char name[32];     /* "Run A (bcnn)" where there are two, else "" */
     crd_manifest run;
     crd_validation *figures;               /* NULL: not validated */
     crd_volume *prob, *seg, *unc, *scan;   /* NULL: not there */

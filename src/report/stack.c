@@ -162,7 +162,8 @@ static int list_sources(crd_reported_run *runs, int count, double high, source *
     int used = 0;
     crd_volume *back = s->scan != NULL ? s->scan : s->prob;
     if (back == NULL) return 0;
-    sources[used] = (source){.volume = back, .box = &s->whole, .low = 0.0, .high = 1.0 / s->prob_scale, .levels = GREYS};
+    sources[used] =
+        (source){.volume = back, .box = &s->whole, .low = 0.0, .high = 1.0 / s->prob_scale, .levels = GREYS};
     if (s->scan != NULL) {
         sources[used].box = &s->in_scan;
         sources[used].low = s->scan_low;
@@ -221,14 +222,14 @@ crd_status crd_stack_make(crd_reported_run *runs, int count, double high, int64_
     }
     memset(sources, 0, sizeof sources);
     const int used = list_sources(runs, count, high, sources, out);
-    for (int64_t voxels = VOXELS_MOST; used > 0; ) {
+    for (int64_t voxels = VOXELS_MOST; used > 0;) {
         int64_t all = 0;
         CRD_PASS(make_at(sources, used, shape, runs[0].spacing, voxels, monitor, out));
         for (int i = 0; i < used; i++) all += (out->bytes[i] + 2) / 3 * 4;
         if (all <= limit) break;
         /* As many as would fit if all took what they took now, and a little less. */
-        voxels = (int64_t)(0.95 * (double)limit / (double)all *
-                           (double)(out->shape[0] * out->shape[1] * out->shape[2]));
+        voxels =
+            (int64_t)(0.95 * (double)limit / (double)all * (double)(out->shape[0] * out->shape[1] * out->shape[2]));
         if (voxels < 1) {
             crd_stack_free(out);
             break;

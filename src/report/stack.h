@@ -15,10 +15,10 @@ void crd_stack_steps(const int64_t shape[3], const double spacing[3], int64_t vo
 /* What the page's script needs to know of it, as the value of an HTML attribute. */
 typedef struct crd_stack {
     int64_t shape[3], steps[3];
-    int count;           /* of PNG files: scan, then classes and uncertainty of each run */
-    uint8_t *png[5];     /* grey, slice under slice */
+    int count;       /* of PNG files: scan, then classes and uncertainty of each run */
+    uint8_t *png[5]; /* grey, slice under slice */
     int64_t bytes[5];
-    char names[5][16];   /* "scan", "seg0", "unc0", ... */
+    char names[5][16]; /* "scan", "seg0", "unc0", ... */
 } crd_stack;
 
 /* Means over the voxels that become one (scan, uncertainty), and what most of them are (classes; 255 outside the mask).

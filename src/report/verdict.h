@@ -9,7 +9,7 @@
 #define CRD_VERDICT_BORDER 0.01
 /* and from these on a scan is unlike the training scans, as a prediction warns. */
 #define CRD_VERDICT_ERRORS 1.5
-#define CRD_VERDICT_GREYS 0.1
+#define CRD_VERDICT_GREYS  0.1
 
 /* The share of the foreground in the segmentation. */
 double crd_verdict_fraction(const crd_reported_run *run);
