@@ -32,6 +32,13 @@ static bool is_ahead(int better, double value, double other)
     return error < others && !crd_errors_level(error, others);
 }
 
+/* Over the same voxels and classes, as far as the figures say. */
+static bool comparable(const crd_reported_run *runs, int count)
+{
+    return count > 1 && runs[0].figures != NULL && runs[1].figures != NULL && crd_page_same_classes(runs) &&
+           runs[0].figures->voxels == runs[1].figures->voxels;
+}
+
 static void figure_row(crd_text *page, const table_row *row, const crd_reported_run *runs, int count)
 {
     bool known = false; /* what only two classes have */
@@ -42,7 +49,7 @@ static void figure_row(crd_text *page, const table_row *row, const crd_reported_
     crd_text_add(page, "</th>");
     for (int i = 0; i < count; i++) {
         const double value = figure_at(&runs[i], row->offset);
-        const double other = count > 1 ? figure_at(&runs[1 - i], row->offset) : (double)NAN;
+        const double other = comparable(runs, count) ? figure_at(&runs[1 - i], row->offset) : (double)NAN;
         const bool ahead = is_ahead(row->better, value, other);
         crd_text_add(page, ahead ? "<td><strong>" : "<td>");
         crd_text_fixed(page, value, 4, "n/a");
@@ -282,7 +289,12 @@ crd_status crd_page_trust(crd_text *page, const crd_reported_run *runs, int coun
         figure_table(page, runs, count);
         crd_page_confusion(page, runs, count);
     }
-    if (validated > 1) CRD_PASS(compare_runs(page, runs));
+    if (comparable(runs, count)) {
+        CRD_PASS(compare_runs(page, runs));
+    } else if (validated > 1) {
+        crd_text_add(page, "<p><strong>The two were validated over different voxels or classes: their figures "
+                           "can\xe2\x80\x99t be compared.</strong></p>");
+    }
     crd_text_add(page, "</section>");
     return page->status;
 }
