@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 """How often does the interval of each property hold the truth?
 
-Networks learn from one phantom of each family, three trainings of each. Other phantoms, whose truth is known in every voxel, are segmented by them in turn: `alike`,
-another piece of the same material scanned in the same way, and `unlike`, another share of the material, noise, contrast, blur and size
-of grains at once. `credence measure` gives each property of every realisation, and its 5-95 % interval is held against the property of
-the truth, measured in the same way.
+Networks learn from one phantom of each family, by several trainings. Other phantoms, whose truth is known in every voxel, are segmented
+by them in turn: `alike`, another piece of the same material scanned in the same way, and `unlike`, another share of the material, noise,
+contrast, blur and size of grains at once. `credence measure` gives each property of every realisation, and its 5-95 % interval is held
+against the property of the truth, measured in the same way.
 
 That is what the segmentation doesn't know. Two other things are kept apart: what voxels do to a property (how much it changes when the
 truth is taken at twice the voxel's edge), and what the piece doesn't show (its deviation over pieces of one material, beside the size
 error that is stated).
 
-A network errs on a scan as a whole, as if the logit were off by the same amount in every voxel, and a model knows how much (`train` tries it on made-up changes of its scans). So the mean probability is
-also cut where that offset, 1.645 times up and down, puts one half, and the properties of both cuts are noted: `wider` adds their distances from the segmentation to the interval in squares.
+A network errs on a scan as a whole, as if the logit were off by the same amount in every voxel, and a model knows how much (`train`
+tries it on made-up changes of its scans). So the mean probability is also cut where that offset, 1.645 times up and down, puts one
+half, and the properties of both cuts are noted: the wider interval adds their distances from the segmentation's in squares.
 
     run.py --out build/measure-study                  60 phantoms of each kind (a GPU and 16 cores: minutes)
+    run.py --out build/measure-study --scale cores    30 phantoms of each kind, one training of each family (two cores: an hour)
     run.py --out build/measure-study --scale tiny     seconds, to see that it runs
 
-Every measured phantom adds rows to OUT/rows.csv, and isn't measured again; --seconds ends early, and the same command goes on. The tables come out as Markdown. Needs nothing but Python and the
-credence program.
+Every measured phantom adds rows to OUT/rows.csv, and isn't measured again; --seconds ends early, and the same command goes on. The
+tables come out as Markdown. Needs nothing but Python and the credence program.
 """
 import argparse
 import array
@@ -36,9 +38,10 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "coverage"))
 from run import LARGE, MEDIAN_SIZE, NINETY, other_scan, quantile  # noqa: E402  the study of volume fractions
 
-SCALES = {  # phantoms of each family and kind, their shape, that of the training scan, trainings, their options, samples
-    "full": (30, "96,128,128", "96,160,160", 3, [*LARGE, "--batch", "2", "--max-steps", "1500"], 24),
-    "tiny": (2, "16,32,32", "24,48,48", 1, ["--norm", "levels", "--chunk", "8,16,16", "--filters", "4", "--batch", "4", "--max-steps", "70"], 4),
+SCALES = {  # phantoms of each family, alike and unlike; their shape, that of the training scan; trainings, their options; samples
+    "full": ((30, 30), "96,128,128", "96,160,160", 3, [*LARGE, "--batch", "2", "--max-steps", "1500"], 24),
+    "cores": ((15, 15), "64,96,96", "64,128,128", 1, ["--preset", "small"], 24),
+    "tiny": ((2, 2), "16,32,32", "24,48,48", 1, ["--norm", "levels", "--chunk", "8,16,16", "--filters", "4", "--batch", "4", "--max-steps", "70"], 4),
 }
 TRAINED = {"graphite": {"fraction": .60}, "weld": {"fraction": .18}}
 KINDS = ("alike", "unlike")
@@ -112,7 +115,7 @@ class Study:
         begin = time.monotonic()
         part = self.data(f"{family}-{training}.part.h5")
         self.credence("train", "--scan", f"{scan}/scan.npy", "--label", f"{scan}/label.npy", "--seed", training, "--device",
-                      self.options.device, *self.train_options, "-o", part, "--quiet")
+                      self.options.device, "--threads", self.options.threads, *self.train_options, "-o", part, "--quiet")
         os.replace(part, model)
         print(f"{family}, training {training}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
 
@@ -164,7 +167,8 @@ class Study:
         run = self.data(f"run-{name}")
         with self.device:
             self.credence("predict", "--model", self.model(family, training), "--scan", self.data(name, "scan.npy"), "--samples", self.samples,
-                          "--seed", 1, "--device", self.options.device, "--format", "npy", "--save-samples", "bits", "-o", run, "--overwrite", "--quiet")
+                          "--seed", 1, "--device", self.options.device, "--threads", self.options.threads, "--format", "npy",
+                          "--save-samples", "bits", "-o", run, "--overwrite", "--quiet")
         found = self.measure(family, 1, run)
         cut = self.cut(family, training, run)
         path = self.data(name, "truth.npy")
@@ -184,7 +188,7 @@ class Study:
         with self.lock:
             self.rows += [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
             with open(self.rows_path + ".new", "w", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS)
+                writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(self.rows)
             os.replace(self.rows_path + ".new", self.rows_path)
@@ -199,7 +203,7 @@ class Study:
         self.side_by_side(self.options.trainers, self.train, [(f, t + 1) for t in range(self.trainings) for f in TRAINED])
         print(f"trained after {time.monotonic() - self.begin:.0f} s", file=sys.stderr)
         self.side_by_side(self.options.workers, self.one,
-                          [(f, k, i) for i in range(self.count) for f in TRAINED for k in KINDS])
+                          [(f, k, i) for i in range(max(self.count)) for f in TRAINED for k, n in zip(KINDS, self.count) if i < n])
         print(f"all after {time.monotonic() - self.begin:.0f} s", file=sys.stderr)
 
 
@@ -287,11 +291,15 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--trainers", type=int, default=6, help="trainings side by side")
     parser.add_argument("--predictors", type=int, default=6, help="predictions side by side")
+    parser.add_argument("--threads", type=int, default=0, help="of each training and prediction; 0: all cores")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="phantoms side by side")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no phantom after so many")
     parser.add_argument("--credence", default=os.path.join("build", "credence"))
-    study = Study(parser.parse_args())
-    study.run()
+    parser.add_argument("--tables", action="store_true", help="only the tables of the rows that are there")
+    options = parser.parse_args()
+    study = Study(options)
+    if not options.tables:
+        study.run()
     tables(study.rows)
 
 

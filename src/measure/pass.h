@@ -3,10 +3,10 @@
 #define CRD_MEASURE_PASS_H
 
 #include "credence/monitor.h"
-#include "measure/cells.h"
-#include "measure/chords.h"
-#include "measure/components.h"
-#include "measure/twopoint.h"
+#include "measure/counts/cells.h"
+#include "measure/counts/chords.h"
+#include "measure/counts/components.h"
+#include "measure/counts/twopoint.h"
 #include "run/realisations.h"
 
 /* What is counted. */
@@ -59,6 +59,7 @@ typedef struct crd_pass {
     crd_pass_plan plan;
     crd_frame window;
     crd_frame narrow; /* the same for sets, which look one slice back */
+    crd_cell_rooms rooms;
     crd_pass_set *sets;
     int64_t set_count;
     crd_pass_part *parts; /* [phase * words + word] */

@@ -35,14 +35,28 @@ typedef struct transports {
     crd_box box;                          /* in a mask */
 } transports;
 
+/* The phases that conduct. */
+static unsigned conducting(const crd_slow_plan *plan)
+{
+    unsigned phases = 0;
+    if (plan->conductivity == NULL) return 1u << plan->phase;
+    for (int p = 0; p < CRD_PHASES_MAX; p++) phases |= (unsigned)(plan->conductivity[p] > 0.0) << p;
+    return phases;
+}
+
+static crd_status read_whole(const crd_slow_plan *plan, int64_t bit, crd_bitmap *out)
+{
+    return crd_bitmap_read(plan->realisations, conducting(plan), plan->conductivity != NULL, bit, out);
+}
+
 /* One realisation's window: the whole, or the box inside the mask. */
 static crd_status read_part(const crd_slow_plan *plan, int64_t bit, transports *t, crd_bitmap *out)
 {
     crd_status status = CRD_OK;
     crd_bitmap whole = {0};
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    if (!info->masked) return crd_bitmap_read(plan->realisations, plan->phase, bit, out);
-    CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &whole));
+    if (!info->masked) return read_whole(plan, bit, out);
+    CRD_TRY(read_whole(plan, bit, &whole));
     t->box = crd_bitmap_centred_box(&whole);
     if (t->box.size[0] == 0 || t->box.size[1] == 0 || t->box.size[2] == 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT,
@@ -82,6 +96,7 @@ static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int
                            .spacing = {spacing[0], spacing[1], spacing[2]},
                            .axis = axis,
                            .tolerance = plan->tolerance,
+                           .conductivity = plan->conductivity,
                            .cell = all->method == VOXELS ? 1 : 2,
                            .pool = plan->pool};
     *ratio = 1.0;
@@ -131,7 +146,11 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
     double figures[FIGURES];
     char name[80];
     bool found;
-    snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+    if (plan->conductivity != NULL) {
+        snprintf(name, sizeof name, "conduction-%c-%lld", "zyx"[axis], (long long)bit);
+    } else {
+        snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+    }
     CRD_PASS(crd_journal_find(plan->journal, name, figures, sizeof figures, &found));
     if (!found) {
         CRD_PASS(compute(plan, bit, axis, m, out, figures));
@@ -195,21 +214,38 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
                                 "zyx"[axis], 100.0 * most, (long long)t -> window);
 }
 
+/* The formation factor's interval is the inverse of that of D_rel, and holds the truth where that one does. */
+static void take_inverse(const crd_property *relative, crd_property *formation)
+{
+    if (!relative->shown) return;
+    for (int k = 0; k < 2; k++) {
+        const double end = relative->interval[1 - k];
+        formation->interval[k] = end > 0.0 ? 1.0 / end : HUGE_VAL;
+    }
+    formation->shown = true;
+    formation->coverage_held = relative->coverage_held;
+    formation->coverage_phantoms = relative->coverage_phantoms;
+}
+
 static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports *t, crd_measurement *m)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     crd_realisations_info taken = *info;
     char note[96] = "", name[CRD_PROPERTY_NAME];
+    int64_t relative = 0;
     static const char *const names[] = {"d_rel", "tortuosity_factor", "formation_factor"};
     taken.samples = plan->samples;
     write_note(plan, info, axis, t, note, sizeof note);
     for (int i = 0; i < 3; i++) {
+        const bool several = plan->conductivity != NULL;
+        if (several && i == TORTUOSITY) continue; /* there is no share of a phase that it could relate to */
         crd_property_plan property = {.name = name,
-                                      .phase = info->values[plan->phase],
+                                      .phase = several ? (double)NAN : info->values[plan->phase],
                                       .axis = "zyx"[axis],
                                       .unit = "1",
                                       .bits = t->figures[i],
                                       .size_error = (double)NAN,
+                                      .by_cuts = i == RELATIVE && !several,
                                       .note = i == RELATIVE && note[0] != '\0' ? note : NULL};
         snprintf(name, sizeof name, "%s_%c", names[i], "zyx"[axis]);
         if (i == RELATIVE) {
@@ -223,6 +259,8 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
             property.details[0].bits = t->figures[JOINED_TORTUOSITY];
         }
         CRD_PASS(crd_measurement_add(m, &taken, &property));
+        if (i == RELATIVE) relative = m->property_count - 1;
+        if (i == FORMATION) take_inverse(&m->properties[relative], &m->properties[m->property_count - 1]);
     }
     return add_notes(plan, axis, t, m);
 }
@@ -230,17 +268,19 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
 /* ---- one axis after the other ---- */
 
 /* The segmentation comes first: its ratio may be what corrects the others. */
-static int64_t bit_of_turn(const crd_realisations_info *info, int64_t turn)
+static int64_t bit_of_turn(const crd_realisations_info *info, int64_t samples, int64_t turn)
 {
-    if (info->segmentation < 0) return turn;
-    return turn == 0 ? info->segmentation : turn - 1;
+    const int64_t first = info->segmentation >= 0;
+    if (turn < first) return info->segmentation;
+    return turn < first + samples ? turn - first : info->cuts[turn - first - samples];
 }
 
 static crd_status along(const crd_slow_plan *plan, const transports *how, int axis, crd_measurement *m)
 {
     crd_status status = CRD_OK;
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int64_t total = plan->samples + (info->segmentation >= 0);
+    const int64_t cuts = info->cuts[0] >= 0 ? 2 : 0;
+    const int64_t total = plan->samples + (info->segmentation >= 0) + cuts;
     transports t = *how;
     int64_t *turns = NULL;
     CRD_TRY(crd_alloc(info->bits, sizeof *turns, "turns", &turns));
@@ -250,7 +290,7 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
         for (int64_t b = 0; b < info->bits; b++) t.figures[k][b] = (double)NAN;
     }
     for (int64_t turn = 0; turn < total; turn++) {
-        const int64_t bit = bit_of_turn(info, turn);
+        const int64_t bit = bit_of_turn(info, plan->samples, turn);
         const bool all = turn == 0 && how->method == BY_SEGMENTATION; /* everybody needs its ratio */
         turns[bit] = turn;
         if (!all && !crd_slow_mine(plan, turn)) continue;
@@ -271,21 +311,29 @@ done:
     return status;
 }
 
-int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell)
+/* Realisations as they are read, and cropped. */
+static int64_t input_bytes(const crd_realisations_info *info, bool conductivity)
 {
-    return crd_bitmap_bytes(info) + (info->masked ? crd_bitmap_row_bytes(info->shape) : 0) +
-           crd_laplace_bytes(info->shape, cell);
+    const int64_t numbers = conductivity ? info->shape[0] * info->shape[1] * info->shape[2] : 0;
+    return crd_bitmap_bytes(info) + numbers + (info->masked ? crd_bitmap_row_bytes(info->shape) + numbers : 0);
+}
+
+int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell, bool conductivity)
+{
+    return input_bytes(info, conductivity) + crd_laplace_bytes(info->shape, cell, conductivity);
 }
 
 static crd_status choose_method(const crd_slow_plan *plan, transports *t)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int64_t voxels = crd_slow_transport_bytes(info, 1), coarse = crd_slow_transport_bytes(info, 2);
+    const bool several = plan->conductivity != NULL;
+    const int64_t voxels = crd_slow_transport_bytes(info, 1, several);
+    const int64_t coarse = crd_slow_transport_bytes(info, 2, several);
     const bool fits = voxels <= plan->memory_bytes;
     t->method = fits && !plan->fast ? VOXELS : plan->fast ? BY_SEGMENTATION : BY_WINDOWS;
     if (fits) return CRD_OK;
-    const int64_t left = plan->memory_bytes - crd_bitmap_bytes(info);
-    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, left) : 0;
+    const int64_t left = plan->memory_bytes - input_bytes(info, several);
+    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, several, left) : 0;
     if (t->window > 0) return CRD_OK;
     return crd_fail(CRD_ERR_MEMORY,
                     "max-memory: transport needs %.0f MiB here, or %.0f on cells of 2x2x2 voxels, and %.0f may be "

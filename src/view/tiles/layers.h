@@ -40,6 +40,7 @@ typedef struct crd_layer {
     int levels;           /* at least 1 */
     int64_t shapes[CRD_VIEW_LEVELS][3];
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
+    bool painted;                         /* by the user: it is never stored, and what is labelled is seen from afar */
     bool slow_across;                     /* planes across y and x would take seconds from the file */
     crd_levels *_Atomic store;            /* NULL: there is none */
     crd_preview *preview;                 /* likewise */
@@ -55,6 +56,10 @@ typedef struct crd_layers {
     atomic_int count;   /* those below it are complete */
     int made;           /* those up to here are being filled in */
     size_t cache_bytes; /* decoded data of each file that is kept */
+    struct {            /* what the scan's file doesn't say itself; 0 and "" where it does */
+        int64_t shape[3], offset;
+        char type[16], spacing[160];
+    } reading;
 } crd_layers;
 
 /* Opens what the options name: a scan, a run, a label. The first layer is the one that all others lie on. */
