@@ -302,5 +302,5 @@ static void test_labels_of_one_scan(void)
     for (int i = 0; i < 2; i++) free(s[i].voxels);
 }
 
-TEST_MAIN(TEST(test_labels_of_one_scan), TEST(test_whole_label), TEST(test_scribbles), TEST(test_several_scans), TEST(test_few_labels),
-          TEST(test_rare_class), TEST(test_kept_blocks))
+TEST_MAIN(TEST(test_labels_of_one_scan), TEST(test_whole_label), TEST(test_scribbles), TEST(test_several_scans),
+          TEST(test_few_labels), TEST(test_rare_class), TEST(test_kept_blocks))
