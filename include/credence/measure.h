@@ -69,6 +69,8 @@ typedef struct crd_measure_options {
     int64_t shape[3]; /* raw segmentations */
     char *type;
     int64_t offset;
+
+    crd_real_list foreground; /* values of the label that mean the second of two phases; none: the larger of two */
 } crd_measure_options;
 
 CRD_API extern const crd_settings crd_measure_settings;

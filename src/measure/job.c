@@ -55,6 +55,8 @@ static crd_status open_input(crd_measure_job *j)
     if (crd_given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
     if (j->labelled) {
         reading.label = options->label;
+        reading.foreground = options->foreground.items;
+        reading.foreground_count = options->foreground.count;
         reading.ignore = options->ignore.items;
         reading.ignore_count = options->ignore.count;
     }
