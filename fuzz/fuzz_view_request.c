@@ -41,6 +41,8 @@ static void open_volumes(void)
     must(crd_alloc(1, sizeof *view.sampled, "greys", &view.sampled) == CRD_OK);
     must(crd_greys_sample(view.layers.items[0].source, view.sampled, NULL) == CRD_OK);
     must(crd_project_open(name, true, &view.project) == CRD_OK);
+    must(crd_labels_open(view.project, &view.layers.items[0].info, 1 << 20, NULL, &view.labels) == CRD_OK);
+    must(crd_labels_show(view.labels, &view.layers, &view.label_layer) == CRD_OK);
     must(crd_looker_open(&view.layers, NULL, &view.looker) == CRD_OK);
     view.window[1] = 7.0;
     memset(view.guard.key, 'a', CRD_KEY_BYTES - 1);

@@ -97,7 +97,9 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     add_colours(&text);
     crd_text_add(&text, ",\"layers\":[");
     for (int i = 0, count = view->layers.count; i < count; i++) add_layer(&text, view, i);
-    crd_text_add(&text, "]}\n");
+    crd_text_add(&text, "]");
+    crd_api_add_labels(&text, view);
+    crd_text_add(&text, "}\n");
     crd_response_json(response, 200, &text);
 }
 

@@ -20,6 +20,13 @@ static const route routes[] = {
     {CRD_GET, "api/1/regions", crd_api_regions},
     {CRD_PUT, "api/1/regions/*", crd_api_look},
     {CRD_GET, "api/1/thumbnail/*", crd_api_thumbnail},
+    {CRD_POST, "api/1/labels", crd_api_label},
+    {CRD_POST, "api/1/labels/undo", crd_api_undo},
+    {CRD_POST, "api/1/labels/redo", crd_api_redo},
+    {CRD_GET, "api/1/labels/history", crd_api_history},
+    {CRD_PUT, "api/1/classes", crd_api_classes},
+    {CRD_POST, "api/1/boxes", crd_api_add_box},
+    {CRD_DELETE, "api/1/boxes/*", crd_api_remove_box},
     {CRD_GET, "api/1/events", crd_api_events},
 };
 

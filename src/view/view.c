@@ -34,8 +34,9 @@ static void arrived(void *context, crd_exchange *exchange, const crd_wire_reques
         view->http->answer(exchange, &response);
         return;
     }
+    if (crd_painter_wants(&request) && crd_painter_take(view->painter, exchange, &request)) return;
     pthread_mutex_lock(&view->lock);
-    const bool room = !view->stopping && view->tail - view->head < CRD_VIEW_WAITING;
+    const bool room = !crd_painter_wants(&request) && !view->stopping && view->tail - view->head < CRD_VIEW_WAITING;
     if (room) {
         crd_waiting *slot = &view->ring[view->tail++ % CRD_VIEW_WAITING];
         slot->exchange = exchange;
@@ -148,6 +149,7 @@ static crd_status start_threads(crd_view *view, int64_t threads)
     for (; view->worker_count < wanted && view->worker_count < CRD_VIEW_WORKERS; view->worker_count++) {
         CRD_PASS(start_thread(&view->workers[view->worker_count], work, view));
     }
+    CRD_PASS(crd_painter_start(view, &view->painter));
     CRD_PASS(start_server(view));
     CRD_PASS(start_thread(&view->follower, follow, view));
     view->follower_runs = true;
@@ -247,6 +249,16 @@ done:
     return status;
 }
 
+static crd_status open_labels(crd_view *view, int64_t memory, const crd_monitor *monitor)
+{
+    CRD_PASS(crd_labels_open(view->project, &view->layers.items[0].info, (size_t)(memory / 8), monitor, &view->labels));
+    CRD_PASS(crd_labels_show(view->labels, &view->layers, &view->label_layer));
+    atomic_store(&view->label_base, (int64_t)time(NULL) << 10);
+    view->label_told = atomic_load(&view->label_base) + crd_labels_revision(view->labels);
+    atomic_store(&view->layers.items[view->label_layer].revision, view->label_told);
+    return CRD_OK;
+}
+
 static crd_status start(const crd_view_options *options, const crd_monitor *monitor, crd_view **out)
 {
     crd_status status = CRD_OK;
@@ -268,6 +280,7 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(crd_layers_open(options, monitor, &view->layers));
     CRD_TRY(look_at_greys(view));
     CRD_TRY(open_project(view, options));
+    CRD_TRY(open_labels(view, memory, monitor));
     CRD_TRY(crd_runs_open(&view->runs));
     CRD_TRY(crd_runs_follow_first(view, options->run != NULL ? options->run : options->input));
     CRD_TRY(crd_looker_open(&view->layers, &looker));
@@ -338,10 +351,12 @@ void crd_view_stop(crd_view **view)
     pthread_cond_broadcast(&v->arrived);
     pthread_mutex_unlock(&v->lock);
     for (int i = 0; i < v->worker_count; i++) (void)pthread_join(v->workers[i], NULL);
+    crd_painter_stop(&v->painter);
     if (v->http != NULL) v->http->close(&v->server);
     crd_sockets_close(&v->sockets);
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
     crd_layers_close(&v->layers);
+    crd_labels_close(&v->labels);
     crd_looker *lookers[] = {atomic_load(&v->looker), atomic_load(&v->next_looker)};
     for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
     crd_runs_close(&v->runs);

@@ -9,6 +9,7 @@
 #include "view/http/response.h"
 #include "view/http/server.h"
 #include "view/http/sockets.h"
+#include "view/labels/painter.h"
 #include "view/looker.h"
 #include "view/project.h"
 #include "view/runs.h"
@@ -38,6 +39,11 @@ struct crd_view {
     crd_http_server *server;
 
     crd_project *project;
+    crd_labels *labels;
+    crd_painter *painter;
+    int label_layer;                 /* number of the layer that shows them; */
+    atomic_llong label_base;         /* its revision is this and that of the labels; */
+    int64_t label_told;              /* and this the one that was told last */
     crd_looker *_Atomic looker;      /* never NULL */
     crd_looker *_Atomic next_looker; /* of a run that has just come, until the builder takes it */
     crd_looker *surveyed;            /* the builder's */
@@ -63,13 +69,19 @@ struct crd_view {
 /* Answers one request with a worker's own reader; needs no socket. */
 void crd_view_answer(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 
+/* What of /state is about labels. */
+void crd_api_add_labels(crd_text *text, crd_view *view);
+/* Labels have changed: their layer, and whoever listens. */
+void crd_view_tell_labels(crd_view *view);
+
 /* The library's last sentence, to whoever listens. */
 void crd_view_complain(crd_view *view);
 
 /* What lies behind the paths (view/routes.c). */
 typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
-    crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail;
+    crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail, crd_api_label, crd_api_undo, crd_api_redo,
+    crd_api_history, crd_api_classes, crd_api_add_box, crd_api_remove_box;
 
 /* The thread that fills the stores (view/tiles/builder.c): they are opened before anybody may look for them. */
 crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);

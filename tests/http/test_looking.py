@@ -49,7 +49,7 @@ def test_looking(server):
     state = server.json("state")
     check(state["scan"]["shape"] == list(SHAPE) and state["scan"]["type"] == "u16", "state: scan")
     names = [layer["id"] for layer in state["layers"]]
-    check(names == ["scan", "probability", "segmentation", "uncertainty", "label"], f"state: layers {names}")
+    check(names == ["scan", "probability", "segmentation", "uncertainty", "label", "labels"], f"state: layers {names}")
     check(all(layer["levels"] == 2 for layer in state["layers"]), "state: levels")
     check(len(state["map"]) == 6 * 256, "state: colours")
     query, low, high = "?lo=1000&hi=6000", 1000, 6000

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -43,7 +44,13 @@ class Server:
 
     def __init__(self, *words, port=None, wait=True):
         words = [PROGRAM, "view", *words, "--no-browser"]
-        self.words = words + (["--port", str(port)] if port else [])
+        self.start(words + (["--port", str(port)] if port else []))
+        if wait:
+            self.wait_for_levels()
+
+    def start(self, words):
+        """Any command line that ends as one."""
+        self.words = words
         self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.said = ""
         while "#key=" not in self.said:
@@ -53,8 +60,6 @@ class Server:
             self.said += line
         self.key = re.search("#key=([0-9a-f]{32})", self.said)[1]
         self.port = int(re.search(r":(\d+)/#", self.said)[1])
-        if wait:
-            self.wait_for_levels()
 
     def ask(self, path, method="GET", headers=None, body=None, key=True):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -119,3 +124,11 @@ class Server:
         self.errors = self.process.stderr.read()
         self.process.stderr.close()
         return code
+
+
+def finish():
+    """The end of a test program."""
+    os.chdir("/")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    print(f"{len(failures)} failed")
+    sys.exit(1 if failures else 0)

@@ -40,6 +40,7 @@ typedef struct crd_layer {
     int levels;           /* at least 1 */
     int64_t shapes[CRD_VIEW_LEVELS][3];
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
+    bool painted;                         /* by the user: it is never stored, and what is labelled is seen from afar */
     bool slow_across;                     /* planes across y and x would take seconds from the file */
     crd_levels *_Atomic store;            /* NULL: there is none */
     crd_preview *preview;                 /* likewise */

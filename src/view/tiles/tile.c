@@ -113,8 +113,11 @@ static uint8_t result(const line_sums *s, const crd_layer *layer, int64_t pixel,
         return s->counts[pixel] > 0 ? pixel_of((float)(s->sums[pixel] / (double)s->counts[pixel]), low, factor) : 0;
     }
     int best = CRD_VIEW_CLASSES;
+    int32_t most = layer->painted ? 0 : s->votes[pixel][best]; /* of a stroke something is seen at any distance */
     for (int k = CRD_VIEW_CLASSES - 1; k >= 0; k--) { /* of equals the higher class: fine things stay to be seen */
-        if (s->votes[pixel][k] > s->votes[pixel][best]) best = k;
+        if (s->votes[pixel][k] <= most) continue;
+        best = k;
+        most = s->votes[pixel][k];
     }
     return best == CRD_VIEW_CLASSES ? CRD_NO_CLASS : (uint8_t)best;
 }

@@ -1,0 +1,127 @@
+/* What operations ask of other layers, and the layer that shows the labels. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "view/labels/painter.h"
+#include "view/tiles/layers_inside.h"
+#include "view/tiles/levels.h"
+
+/* The latest complete layer of that name; -1: none. */
+static int find_layer(const crd_layers *layers, const char *id)
+{
+    for (int i = layers->count - 1; i >= 0; i--) {
+        if (strcmp(layers->items[i].id, id) == 0 && layers->items[i].growth == NULL) return i;
+    }
+    return -1;
+}
+
+/* The values of a layer in a box of the scan; NaN where it has none. */
+static crd_status read_layer(crd_reader *reader, int number, const crd_box *box, double *values)
+{
+    crd_status status = CRD_OK;
+    const crd_layer *layer = &reader->layers->items[number];
+    crd_box part = *box;
+    crd_volume *volume = NULL;
+    double *read = NULL;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    for (int64_t i = 0; i < count; i++) values[i] = NAN;
+    for (int i = 0; i < 3; i++) {
+        int64_t first = box->origin[i] - layer->origin[i], end = first + box->size[i];
+        if (first < 0) first = 0;
+        if (end > layer->info.shape[i]) end = layer->info.shape[i];
+        if (end <= first) return CRD_OK;
+        part.origin[i] = first;
+        part.size[i] = end - first;
+    }
+    CRD_TRY(crd_alloc(part.size[0] * part.size[1] * part.size[2], sizeof *read, "values", &read));
+    /* Of the store only grey values are as they are in the file. */
+    if (layer->kind != CRD_LAYER_CLASSES) CRD_TRY(crd_reader_find(reader, number, 0, &part, &volume));
+    if (volume == NULL) CRD_TRY(crd_reader_source(reader, number, &volume));
+    CRD_TRY(crd_volume_read(volume, &part, CRD_F64, read));
+    const int64_t shift[3] = {part.origin[0] + layer->origin[0] - box->origin[0],
+                              part.origin[1] + layer->origin[1] - box->origin[1],
+                              part.origin[2] + layer->origin[2] - box->origin[2]};
+    for (int64_t z = 0; z < part.size[0]; z++) {
+        for (int64_t y = 0; y < part.size[1]; y++) {
+            memcpy(values + ((z + shift[0]) * box->size[1] + y + shift[1]) * box->size[2] + shift[2],
+                   read + (z * part.size[1] + y) * part.size[2], (size_t)part.size[2] * sizeof *read);
+        }
+    }
+done:
+    crd_free(&read);
+    return status;
+}
+
+static crd_status read_grey(void *context, const crd_box *box, double *values)
+{
+    return read_layer(context, 0, box, values);
+}
+
+static crd_status read_classes(void *context, const crd_box *box, uint8_t *classes)
+{
+    crd_status status = CRD_OK;
+    crd_reader *reader = context;
+    const int number = find_layer(reader->layers, "segmentation");
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    double *values = NULL;
+    CRD_TRY(crd_alloc(count, sizeof *values, "classes", &values));
+    CRD_TRY(read_layer(reader, number, box, values));
+    for (int64_t i = 0; i < count; i++) {
+        const int class = isnan(values[i]) ? CRD_NO_CLASS : crd_layer_class(&reader->layers->items[number], values[i]);
+        classes[i] = class < CRD_PAINT_CLASSES ? (uint8_t) class : CRD_UNLABELLED;
+    }
+done:
+    crd_free(&values);
+    return status;
+}
+
+static crd_status read_uncertainty(void *context, const crd_box *box, double *values)
+{
+    crd_reader *reader = context;
+    const int number = find_layer(reader->layers, "uncertainty");
+    CRD_PASS(read_layer(reader, number, box, values));
+    const double scale = reader->layers->items[number].scale;
+    for (int64_t i = 0; i < box->size[0] * box->size[1] * box->size[2]; i++) values[i] *= scale;
+    return CRD_OK;
+}
+
+crd_paint_sources crd_painter_sources(crd_reader *reader)
+{
+    return (crd_paint_sources){
+        .context = reader,
+        .grey = read_grey,
+        .classes = find_layer(reader->layers, "segmentation") >= 0 ? read_classes : NULL,
+        .uncertainty = find_layer(reader->layers, "uncertainty") >= 0 ? read_uncertainty : NULL,
+    };
+}
+
+/* ---- the layer ---- */
+
+static crd_status read_labels(void *context, const crd_box *box, void *voxels)
+{
+    return crd_labels_read(context, box, voxels);
+}
+
+crd_status crd_labels_show(crd_labels *labels, crd_layers *layers, int *number)
+{
+    const crd_volume_source source = {.size = sizeof source, .read = read_labels, .context = labels};
+    crd_layer *layer = crd_layer_begin(layers, "labels", "labels", CRD_LAYER_CLASSES);
+    if (layer == NULL) return crd_fail(CRD_ERR_ARGUMENT, "there are too many volumes to paint over them");
+    crd_volume_info info = layers->items[0].info;
+    info.type = CRD_U8;
+    info.scale = 1.0;
+    CRD_PASS(crd_volume_from_callback(&source, &info, NULL, &layer->source));
+    layer->info = *crd_volume_describe(layer->source);
+    layer->levels = crd_levels_plan(layer->info.shape, layer->shapes);
+    layer->painted = true;
+    layer->class_count = CRD_PAINT_CLASSES;
+    for (int k = 0; k < CRD_PAINT_CLASSES; k++) {
+        layer->class_values[k] = k;
+        snprintf(layer->class_names[k], sizeof layer->class_names[k], "class %d", k);
+    }
+    *number = layers->made - 1;
+    atomic_store(&layers->count, layers->made);
+    return CRD_OK;
+}
