@@ -335,7 +335,7 @@ static void name_slice(crd_text *page, const crd_reported_run *s, const char *ru
     crd_text_html(page, c->why);
     if (s->survey.uncertainty[axis] != NULL) {
         crd_text_add(page, " \xc2\xb7 mean uncertainty ");
-        crd_text_number(page, s->survey.uncertainty[axis][c->index], 3, "");
+        crd_text_number(page, s->survey.uncertainty[axis][c->index], 3, "n/a");
     }
     if (s->survey.wrong[axis] != NULL) {
         const double wrong = s->survey.wrong[axis][c->index];

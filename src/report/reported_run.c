@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "chunk/mask.h"
 #include "run/paths.h"
 
 static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -150,6 +151,21 @@ static crd_status open_scan(crd_reported_run *s, const char *named, const crd_mo
     return CRD_OK;
 }
 
+/* A mask is of the scan's shape, or of that of the volumes. One that has moved away isn't the end of a report. */
+static crd_status open_mask(crd_reported_run *s, const char *named)
+{
+    const char *text = named != NULL ? named : crd_manifest_mask(&s->run);
+    const int64_t *scan = s->run.scan.shape;
+    if (text == NULL) return CRD_OK;
+    s->in_mask = s->in_scan;
+    if (fits(&s->in_scan, scan) && crd_mask_open(text, scan, &s->mask) == CRD_OK) return CRD_OK;
+    s->in_mask = s->whole;
+    if (crd_mask_open(text, s->whole.size, &s->mask) == CRD_OK) return CRD_OK;
+    if (named != NULL) return crd_last_error()->status;
+    return add_warning(s, "The run's mask can't be opened (%s): means by slice are those of all voxels.",
+                       crd_last_error()->message);
+}
+
 /* For the pictures. What it is understood as has been said by the validation. */
 static crd_status open_label(crd_reported_run *s, const crd_report_options *options)
 {
@@ -219,6 +235,7 @@ crd_status crd_reported_run_open(const char *folder, const crd_report_options *o
     CRD_PASS(open_scan(s, options->scan, monitor));
     CRD_PASS(find_figures(s, options, monitor));
     CRD_PASS(open_label(s, options));
+    CRD_PASS(open_mask(s, options->mask));
     find_training(s);
     return crd_survey_make(s, monitor);
 }
@@ -233,6 +250,7 @@ void crd_reported_run_close(crd_reported_run *s)
     crd_volume_close(&s->scan);
     for (int i = 0; i < 4; i++) crd_volume_close(&s->maps[i]);
     crd_label_close(&s->label);
+    crd_volume_close(&s->mask);
     for (int64_t i = 0; i < s->warnings.count; i++) crd_free(&s->warnings.items[i]);
     crd_free(&s->warnings.items);
     crd_survey_free(&s->survey);

@@ -12,7 +12,8 @@
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
 
 typedef struct crd_survey {
-    double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
+    /* Of the voxels in the mask alone, where there is one: */
+    double *uncertainty[3]; /* mean by slice along each axis, NaN where none counts; NULL without a map */
     double *wrong[3];       /* share of wrong voxels, NaN where none has a label; NULL without a label */
     double high;            /* 99.9 percent of the map lie below */
     double mean, largest;
@@ -37,6 +38,8 @@ typedef struct crd_reported_run {
     crd_box whole;    /* of the run's volumes */
     crd_box in_scan;  /* the same in the scan */
     crd_box in_label;
+    crd_volume *mask; /* of the voxels that count; NULL: all do */
+    crd_box in_mask;
     double spacing[3];
     char unit[16];
     crd_volume_statistics scan_statistics;

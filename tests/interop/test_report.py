@@ -159,6 +159,26 @@ headed = report("headed.html", path("headed"), "--label", truth)
 check("can't be opened" not in headed.text, "headed.html: the raw scan isn't found")
 check([p["src"] for p in headed.pictures] == [p["src"] for p in one.pictures], "a raw scan gives other pictures")
 
+# What lies outside the run's mask is neither wrong nor certain.
+shutil.copytree(path("a"), path("masked"))
+manifest = json.load(open(path("a/manifest.json")))
+manifest["settings"]["mask"] = "cylinder"
+json.dump(manifest, open(path("masked/manifest.json"), "w"))
+_, y, x = np.indices(voxels.shape)
+inside = (2 * y + 1 - voxels.shape[1]) ** 2 + (2 * x + 1 - voxels.shape[2]) ** 2 <= min(voxels.shape[1:]) ** 2
+for name in ("prob", "seg", "unc", "unc_20-80", "unc_5-95"):
+    volume = np.load(path(f"a/scan_{name}.npy"))
+    np.save(path(f"masked/scan_{name}.npy"), np.where(inside, volume, 0).astype(volume.dtype))
+masked = report("masked.html", path("masked"), "--label", truth)
+wrong = np.load(path("a/scan_seg.npy")) != (np.load(truth) > 0)
+found = re.findall(r"z = (\d+) [^=]*?mean uncertainty ([0-9.e-]+) \S ([0-9.]+) % of the voxels wrong", masked.text)
+check(len(found) >= 3, f"masked.html: {found}")
+for z, uncertainty, share in found:
+    here = inside[int(z)]
+    wanted = 100 * wrong[int(z)][here].mean(), np.load(path("a/scan_unc.npy"))[int(z)][here].mean()
+    check(abs(float(share) - wanted[0]) < 0.006 * wanted[0] and abs(float(uncertainty) - wanted[1]) < 0.006 * wanted[1],
+          f"masked.html: slice {z} has {share} % and {uncertainty}, not {wanted}")
+
 # Half of the slices along z have no label, the middle one and the last quarter among them.
 part = np.load(truth)
 part[part.shape[0] // 2 :] = 9
