@@ -14,6 +14,7 @@
 #include "run/paths.h"
 #include "run/read.h"
 #include "run/realisation_sources.h"
+#include "volume/box.h"
 #include "volume/format.h"
 #include "volume/types.h"
 #include "volume/views/view.h"
@@ -387,14 +388,7 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
 static crd_status place_box(crd_realisations *r, const crd_box *box)
 {
     if (box->size[0] == 0) return CRD_OK;
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t begin = box->origin[axis], end = begin + box->size[axis], whole = r->info.shape[axis];
-        if (begin < 0 || box->size[axis] < 1 || end > whole) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "bbox asks for %c from %lld to %lld; it must lie in 0:%lld and hold a voxel", "zyx"[axis],
-                            (long long)begin, (long long)end, (long long)whole);
-        }
-    }
+    CRD_PASS(crd_box_check("bbox", box, r->info.shape));
     for (int axis = 0; axis < 3; axis++) {
         r->box_origin[axis] = box->origin[axis];
         r->info.origin[axis] += box->origin[axis];
