@@ -14,7 +14,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall wheel deb release clean packages packages-gpu packages-test packages-view packages-develop
+        install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -40,7 +40,7 @@ test-view: packages-view all ## the viewer's page in a real browser (Chromium), 
 	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|http_)'
 
 # One test at a time: they measure, and share the GPU's memory.
-test-gpu: packages-gpu ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
+test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
 	@tools/build release gpu-tests
 	@if build/credence --version | grep -q '^GPU (CUDA): yes'; then \
 	    ! nvidia-smi >/dev/null 2>&1 || export CREDENCE_NEEDS_GPU=1; \
@@ -84,14 +84,15 @@ install: all ## into PREFIX=/usr/local, below DESTDIR where that is set
 	@cp build/install_manifest.txt build/installed.txt
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
-wheel: all ## a Python package with all its libraries inside, in build/packages
+wheel: packages-script ## a Python package with all its libraries inside, in build/packages
+	@tools/build release credence_wheel
 	@mkdir -p build/packages
 	@cd python && CREDENCE_WHEEL=all CREDENCE_WHEEL_BUILD="$(CURDIR)/build" $(PYTHON) build_backend.py ../build/packages
 
-deb: all ## Debian packages: program, library, headers and plug-ins, in build/packages
+deb: packages-deb ## Debian packages: program, library, headers and plug-ins, in build/packages
 	@tools/make-deb
 
-release: packages ## source archive, Debian packages, wheel and checksums of the last commit, in build/release
+release: packages-deb packages-script ## source archive, Debian packages, wheel and checksums of the last commit, in build/release
 	@tools/release
 
 uninstall: ## remove what the last `make install` of this folder installed
@@ -103,11 +104,13 @@ clean: ## remove everything that was built
 
 packages:
 	@tools/install-packages build optional
-packages-gpu:
+packages-script:
 	@tools/install-packages build optional script
 packages-test:
 	@tools/install-packages build optional script test
 packages-view:
 	@tools/install-packages build optional script test page
+packages-deb:
+	@tools/install-packages build optional package
 packages-develop:
-	@tools/install-packages develop
+	@tools/install-packages package develop

@@ -149,7 +149,7 @@ static void print_table(const crd_measurement *m)
     }
     for (int64_t i = 0; i < m->property_count; i++) {
         if (!isnan(m->properties[i].phase)) continue;
-        if (!joint) printf("between phases\n");
+        if (!joint) printf("several phases\n");
         if (!joint) print_columns(m);
         joint = true;
         print_line(m, &m->properties[i]);

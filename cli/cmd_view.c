@@ -1,9 +1,13 @@
 /* credence view: a page in the browser. */
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "command.h"
 #include "credence/view.h"
 #include "json.h"
+#include "progress.h"
+#include "signals.h"
 
 static void say(const cli_context *context, const crd_view *view, bool opened)
 {
@@ -27,6 +31,29 @@ static void say(const cli_context *context, const crd_view *view, bool opened)
                 options->listen);
     }
     (void)fflush(stdout);
+}
+
+/* A job goes on; for a moment another Ctrl-C ends it as well. */
+static void leave_job(crd_view *view)
+{
+    char text[400];
+    const char *job = crd_view_job(view);
+    if (job == NULL) return;
+    if (cli_signals_received() != SIGINT) {
+        cli_progress_line(CLI_HINT, job);
+        return;
+    }
+    snprintf(text, sizeof text, "%s; Ctrl-C once more within 5 s ends it, too", job);
+    cli_progress_line(CLI_HINT, text);
+    cli_signals_forget();
+    for (int i = 0; i < 50; i++) {
+        const struct timespec time = {.tv_sec = 0, .tv_nsec = 100000000L};
+        (void)nanosleep(&time, NULL);
+        if (cli_signals_received() == 0) continue;
+        cli_progress_line(CLI_HINT, "ending it in good order");
+        if (crd_view_end_job(view) != CRD_OK) (void)cli_library_failed();
+        return;
+    }
 }
 
 static int run(cli_context *context)
@@ -53,6 +80,7 @@ static int run(cli_context *context)
     if (!options->no_browser && !context->common->json && crd_view_browse(view, &opened) != CRD_OK) opened = false;
     say(context, view, opened);
     const crd_status status = crd_view_wait(view, context->monitor);
+    leave_job(view);
     crd_view_stop(&view);
     return status == CRD_OK ? CLI_DONE : cli_library_failed();
 }

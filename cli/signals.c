@@ -50,3 +50,8 @@ int cli_signals_received(void)
 {
     return atomic_load(&received);
 }
+
+void cli_signals_forget(void)
+{
+    atomic_store(&received, 0);
+}

@@ -7,5 +7,7 @@
 void cli_signals_install(void);
 /* The signal that asked to stop, or 0. */
 int cli_signals_received(void);
+/* As if none had come: the next one only asks again. */
+void cli_signals_forget(void);
 
 #endif

@@ -131,8 +131,12 @@ class Wheel:
         self._zip.close()
 
 
+def about_folder() -> str:
+    return f"credence-{version()}.dist-info"
+
+
 def write_wheel(directory: str, kind: str, package: bool) -> str:
-    about = f"credence-{version()}.dist-info"
+    about = about_folder()
     platform = platform_tag(kind)
     name = f"credence-{version()}-py3-none-{platform}.whl"
     with tempfile.TemporaryDirectory() as folder:
@@ -152,6 +156,14 @@ def write_wheel(directory: str, kind: str, package: bool) -> str:
         wheel.close(f"{about}/RECORD")
         shutil.move(Path(folder) / name, Path(directory) / name)
     return name
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: dict[str, str] | None = None) -> str:
+    """Without this pip would build the whole library to learn what it is called."""
+    about = Path(metadata_directory) / about_folder()
+    about.mkdir()
+    (about / "METADATA").write_text(metadata())
+    return about.name
 
 
 def build_wheel(wheel_directory: str, config_settings: dict[str, str] | None = None,

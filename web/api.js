@@ -32,3 +32,7 @@ export async function get(path, options = {}) {
 }
 
 export const getJson = async path => (await get(path)).json();
+
+// JSON there and back.
+export const send = async (method, path, body) =>
+  (await get(path, { method, body: JSON.stringify(body), headers: { ...headers, 'Content-Type': 'application/json' } })).json();

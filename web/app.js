@@ -3,10 +3,13 @@ import { getJson, key, ApiError } from './api.js';
 import { Events } from './events.js';
 import { Histogram } from './histogram.js';
 import { letters, listenToKeys } from './keys.js';
+import { Labels } from './labels.js';
 import { readLink, writeLink } from './link.js';
 import { VolumeMap } from './map.js';
+import { Paint } from './paint.js';
 import { Pane } from './pane.js';
 import { layerPanel, make } from './panel.js';
+import { buildRail } from './rail.js';
 import { Regions } from './regions.js';
 import { listenToSplits } from './splits.js';
 import { text } from './text.js';
@@ -26,6 +29,7 @@ class Page {
     this.tiles = new Tiles(this.view, data => this.tileCame(data));
     this.panes = ['z', 'y', 'x'].map(name => new Pane(axes.indexOf(name), $(`pane-${name}`), this.view, this.tiles, this));
     this.active = this.panes[0];
+    this.paint = new Paint(this, state);
     this.histogram = new Histogram($('histogram'), this.view);
     this.map = new VolumeMap($('map'), this);
     this.tabs = [['layers', text.layers, layerPanel(this.view)]];
@@ -33,7 +37,10 @@ class Page {
       this.regions = new Regions(this);
       this.tabs.push(['regions', text.regions, this.regions.panel]);
     }
+    this.labels = new Labels(this);
+    this.tabs.push(['labels', text.labels, this.labels.panel]);
     this.buildTabs();
+    buildRail($('rail'), this.paint);
     this.buildTop();
     listenToKeys(this);
     listenToSplits($('centre'), () => this.draw());
@@ -60,7 +67,14 @@ class Page {
       this.panes.forEach(pane => pane.draw());
       if (this.tiles.wanted.size === 0 && !this.moving && this.tiles.there === 1) this.panes.forEach(pane => pane.prefetch());
       this.tiles.ask();
+      this.paint.settle(this.allThere(this.paint.layer));
     });
+  }
+
+  // Is all that is seen of a layer there, as it is now?
+  allThere(layer) {
+    if (!layer.visible) return true;
+    return this.panes.every(pane => pane.canvas.clientWidth === 0 || pane.keysOf(layer).every(key => this.tiles.kept.has(key)));
   }
 
   changed(what) {
@@ -279,8 +293,16 @@ class Page {
   // ---- the server ----
 
   connected(yes) {
-    $('connection').dataset.state = yes ? 'connected' : 'offline';
-    $('connection').lastElementChild.textContent = yes ? text.connected : text.offline;
+    this.online = yes;
+    this.saving(this.paint.queue.items.length);
+    if (yes) this.paint.queue.hurry();
+  }
+
+  // How many operations aren't on the server's disk yet.
+  saving(count) {
+    const waits = this.online && count > 0;
+    $('connection').dataset.state = !this.online ? 'offline' : waits ? 'saving' : 'connected';
+    $('connection').lastElementChild.textContent = !this.online ? text.offline : waits ? text.saving(count) : text.connected;
   }
 
   listen(state) {
@@ -304,6 +326,8 @@ class Page {
       if (this.view.layers[layer].kind === 'scan') this.histogram.load();
       this.draw();
     });
+    this.events.on('label', data => this.paint.changed(data));
+    this.events.on('classes', () => this.paint.reload());
     this.events.on('regions', () => this.regions?.load());
     this.events.on('message', ({ text: words }) => this.notice(words));
     this.events.open();
@@ -313,10 +337,11 @@ class Page {
   async refresh() {
     try {
       const state = await getJson('state');
-      this.connected(true);
       if (state.version !== this.view.state.version) return this.notice(text.otherVersion, 1e6);
       if (state.scan.name !== this.view.scan.name || state.scan.shape.join() !== this.view.shape.join()) return this.notice(text.otherScan, 1e6);
       this.view.update(state);
+      this.paint.take(state.labels);
+      this.connected(true);
       if (state.regions && !this.regions) {
         this.regions = new Regions(this);
         this.addTab('regions', text.regions, this.regions.panel);

@@ -9,6 +9,7 @@ export const rgbOf = hex => [0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16)
 
 // Of a layer of classes: the first is what surrounds the others, and isn't drawn where there are only two.
 export function coloursOf(layer) {
+  if (layer.colours) return layer.colours; // of painted labels: as the user chose them
   if (layer.classes.length > 2) return layer.classes.map((_, k) => classColours[k % classColours.length]);
   return [null, layer.id === 'label' ? labelColour : segmentationColour];
 }

@@ -1,6 +1,7 @@
 // One plane on the screen: draws its tiles, and turns mouse and keys into moves.
 import { axes, down, right } from './view.js';
 import { drawOver } from './overlay.js';
+import { drawLabels, drawTool, hiddenParts } from './preview.js';
 import { text } from './text.js';
 
 const edge = 256;
@@ -84,12 +85,20 @@ export class Pane {
       if (!layer.visible || layer.opacity === 0) continue;
       context.globalAlpha = layer.opacity / 100;
       const parts = layer.finished || layer.under ? view.partsOf(layer, this.axis) : null;
-      if (layer.under) this.clipped(parts, false, () => this.drawAt(layer.under));
-      if (parts) this.clipped(parts, true, () => this.drawAt(layer));
-      else this.drawAt(layer);
+      const hidden = layer.run ? hiddenParts(this, this.page.paint) : [];
+      if (hidden.length > 0) this.clipped(hidden, false, () => this.drawParts(layer, parts));
+      else if (layer.id === 'labels' && this.page.paint) drawLabels(this, this.page.paint, layer, () => this.drawAt(layer));
+      else this.drawParts(layer, parts);
     }
     context.globalAlpha = 1;
     drawOver(this);
+    if (this.page.paint) drawTool(this, this.page.paint);
+  }
+
+  drawParts(layer, parts) {
+    if (layer.under) this.clipped(parts, false, () => this.drawAt(layer.under));
+    if (parts) this.clipped(parts, true, () => this.drawAt(layer));
+    else this.drawAt(layer);
   }
 
   drawAt(layer) {
@@ -219,14 +228,22 @@ export class Pane {
     canvas.addEventListener('pointerdown', event => this.press(event));
     canvas.addEventListener('pointermove', event => this.moveTo(event));
     canvas.addEventListener('pointerup', event => this.release(event));
-    canvas.addEventListener('pointercancel', () => { this.drag = null; });
-    canvas.addEventListener('pointerleave', () => { this.pointer = null; page.pointAt(null, null); });
+    canvas.addEventListener('pointercancel', () => {
+      this.drag = null;
+      page.paint.release();
+    });
+    canvas.addEventListener('pointerleave', () => {
+      this.pointer = null;
+      page.pointAt(null, null);
+      if (page.paint.active) page.draw();
+    });
     canvas.addEventListener('pointerenter', () => { page.active = this; });
     canvas.addEventListener('focus', () => { page.active = this; });
   }
 
   wheel(event) {
     event.preventDefault();
+    if (event.shiftKey && this.page.paint.active) return this.page.paint.resize(Math.sign(-(event.deltaY || event.deltaX)));
     const steps = event.deltaMode === 0 ? event.deltaY / 100 : event.deltaY / 3;
     if (event.ctrlKey || event.metaKey) {
       this.zoomBy(2 ** (-Math.max(-3, Math.min(3, steps)) / 2));
@@ -251,14 +268,17 @@ export class Pane {
   press(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.canvas.focus({ preventScroll: true });
+    event.preventDefault();
+    this.pointer = { x: event.offsetX, y: event.offsetY };
+    if (this.page.paint.press(this, event)) return;
     const scan = this.view.layer('scan');
     this.drag = { x: event.offsetX, y: event.offsetY, button: event.button, moved: 0, window: scan?.window };
-    event.preventDefault();
   }
 
   moveTo(event) {
     this.pointer = { x: event.offsetX, y: event.offsetY };
     const drag = this.drag;
+    if (!drag && this.page.paint.move(this, event)) return;
     if (drag) {
       const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
       drag.moved = Math.max(drag.moved, Math.hypot(dx, dy));
@@ -278,6 +298,7 @@ export class Pane {
   }
 
   release(event) {
+    if (this.page.paint.release()) return;
     const drag = this.drag;
     this.drag = null;
     this.canvas.classList.remove('panning');

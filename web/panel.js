@@ -2,7 +2,7 @@
 import { coloursOf } from './colours.js';
 import { text } from './text.js';
 
-const keyOf = { segmentation: 'S', label: 'L', uncertainty: 'U', probability: 'P' };
+const keyOf = { segmentation: 'S', labels: 'L', uncertainty: 'U', probability: 'P' };
 
 export const make = (name, attributes = {}, ...children) => {
   const node = document.createElement(name);

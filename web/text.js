@@ -1,5 +1,8 @@
 // Every word that the page says, in one place, so that it can be said in another language.
+import { paintText } from './text_paint.js';
+
 export const text = {
+  ...paintText,
   title: name => `${name} - credence view`,
   zoom: 'zoom', link: 'Copy link', linkCopied: 'The link to this view was copied. It does not hold the key.',
   keys: 'Keys', drawer: 'Layers',
@@ -53,6 +56,7 @@ export const text = {
     ['[N], [Shift] [N]', 'next and previous uncertain region that is not ticked'],
     ['[K]', 'the region has been looked at, or not'],
     ['[Tab], [M]', 'next control or plane; let the plane fill the centre'],
+    ...paintText.keyRows,
     ['[C], [?]', 'copy the link to this view; this list'],
   ],
   stepsTitle: 'Looking around',

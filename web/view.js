@@ -6,7 +6,7 @@ export const axes = ['z', 'y', 'x'];
 export const down = [1, 0, 1];  // of each plane: the axis that runs down the screen,
 export const right = [2, 2, 0]; // and the one that runs to the right
 
-const defaults = { segmentation: [true, 100], label: [true, 100], uncertainty: [true, 70] };
+const defaults = { segmentation: [true, 100], labels: [true, 100], label: [true, 100], uncertainty: [true, 70] };
 
 // About twice the window, in powers of the root of two: dragging it stays inside what was fetched, tiles of one window
 // serve the next, and more than a hundred of the 256 steps are left for what is seen.
@@ -75,7 +75,7 @@ export class View extends EventTarget {
   // More of a layer is there: its tiles are asked for again, and until they are there the last ones are drawn.
   grown(layer, { revision, finished, high }) {
     if (revision === layer.revision) return;
-    layer.past = finished ? [layer.revision, ...(layer.past ?? [])].slice(0, 3) : [];
+    layer.past = finished || layer.id === 'labels' ? [layer.revision, ...(layer.past ?? [])].slice(0, 3) : [];
     layer.revision = revision;
     if (finished) layer.finished = finished;
     if (high !== undefined) layer.high = high;

@@ -15,7 +15,7 @@ tries it on made-up changes of its scans). So the mean probability is also cut w
 half, and the properties of both cuts are noted: the wider interval adds their distances from the segmentation's in squares.
 
     run.py --out build/measure-study                  60 phantoms of each kind (a GPU and 16 cores: minutes)
-    run.py --out build/measure-study --scale cores    30 unlike and 16 alike phantoms, one training of each family (two cores: 20 minutes)
+    run.py --out build/measure-study --scale cores    30 phantoms of each kind, one training of each family (two cores: an hour)
     run.py --out build/measure-study --scale tiny     seconds, to see that it runs
 
 Every measured phantom adds rows to OUT/rows.csv, and isn't measured again; --seconds ends early, and the same command goes on. The
@@ -40,7 +40,7 @@ from run import LARGE, MEDIAN_SIZE, NINETY, other_scan, quantile  # noqa: E402  
 
 SCALES = {  # phantoms of each family, alike and unlike; their shape, that of the training scan; trainings, their options; samples
     "full": ((30, 30), "96,128,128", "96,160,160", 3, [*LARGE, "--batch", "2", "--max-steps", "1500"], 24),
-    "cores": ((8, 15), "64,96,96", "64,128,128", 1, ["--max-steps", "1000"], 24),
+    "cores": ((15, 15), "64,96,96", "64,128,128", 1, ["--preset", "small"], 24),
     "tiny": ((2, 2), "16,32,32", "24,48,48", 1, ["--norm", "levels", "--chunk", "8,16,16", "--filters", "4", "--batch", "4", "--max-steps", "70"], 4),
 }
 TRAINED = {"graphite": {"fraction": .60}, "weld": {"fraction": .18}}
@@ -295,8 +295,11 @@ def main():
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="phantoms side by side")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no phantom after so many")
     parser.add_argument("--credence", default=os.path.join("build", "credence"))
-    study = Study(parser.parse_args())
-    study.run()
+    parser.add_argument("--tables", action="store_true", help="only the tables of the rows that are there")
+    options = parser.parse_args()
+    study = Study(options)
+    if not options.tables:
+        study.run()
     tables(study.rows)
 
 

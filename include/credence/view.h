@@ -52,6 +52,8 @@ typedef struct crd_view_options {
     char *type;
     int64_t offset;
     char *spacing;
+    char *model; /* to predict with; or NULL */
+    char *mask;  /* of trainings and predictions: a file, "cylinder", or NULL */
 } crd_view_options;
 
 CRD_API extern const crd_settings crd_view_settings;
@@ -71,6 +73,11 @@ CRD_API const char *crd_view_tunnel(const crd_view *view);
 CRD_API crd_status crd_view_browse(const crd_view *view, bool *opened);
 /* Until the monitor cancels, which is CRD_OK here; a NULL monitor never does. */
 CRD_API crd_status crd_view_wait(crd_view *view, const crd_monitor *monitor);
+/* A training or prediction that was started from the page and runs; it outlives the server. A sentence says
+ * what it is and how to see it again. Borrowed until the next call; NULL: there is none. */
+CRD_API const char *crd_view_job(crd_view *view);
+/* Asks it to end in good order, and waits for that, 30 s at most. */
+CRD_API crd_status crd_view_end_job(crd_view *view);
 /* Ends the server and frees it. NULL is fine. */
 CRD_API void crd_view_stop(crd_view **view);
 

@@ -46,6 +46,17 @@ bool crd_cpu_has_sha(void)
 #endif
 }
 
+bool crd_cpu_has_bit_matrices(void)
+{
+#ifdef __x86_64__
+    return crd_cpu_has(CRD_CPU_AVX512) && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vpopcntdq") &&
+           __builtin_cpu_supports("gfni");
+#else
+    return false;
+#endif
+}
+
 const char *crd_cpu_name(crd_cpu level)
 {
     static const char *const names[] = {"portable", "avx2", "avx512", "avx512, bf16"};

@@ -18,6 +18,10 @@ const char *crd_cpu_name(crd_cpu level);
 /* Whether there are instructions for SHA-256 (and SSE4.1, which goes with them): on processors of any of the levels. */
 bool crd_cpu_has_sha(void);
 
+/* Whether bits and bytes move about in vectors of 64 bytes as they please (GFNI, VBMI, VBMI2, VPOPCNTDQ beside
+ * AVX-512): on processors from Ice Lake and Zen 4 on. */
+bool crd_cpu_has_bit_matrices(void);
+
 /* CRD_CPU_PATHS(PATH) is PATH(name, target) for every path that this program has: `target` goes before a function, and
  * a table made of them has its rows in the order of the levels. All paths give the same bits, so which one runs is
  * nobody's choice but the machine's; the tests run them all. */

@@ -1,4 +1,4 @@
-/* One phase of one realisation, a bit a voxel: what thickness and transport work on. */
+/* One phase of one realisation, or several as one, a bit a voxel: what thickness and transport work on. */
 #ifndef CRD_MEASURE_BITMAP_H
 #define CRD_MEASURE_BITMAP_H
 
@@ -10,11 +10,12 @@ typedef struct crd_bitmap {
     uint64_t *phase;  /* [z][y][word] */
     uint64_t *inside; /* the same of the window; NULL: all voxels count */
     int64_t voxels;   /* of the phase */
+    uint8_t *numbers; /* [z][y][x]: the phases' numbers; NULL: nobody asked for them */
 } crd_bitmap;
 
 int64_t crd_bitmap_bytes(const crd_realisations_info *info);
-/* Reads a phase, by its number, of a realisation, by its bit. */
-crd_status crd_bitmap_read(crd_realisations *realisations, int64_t phase, int64_t bit, crd_bitmap *out);
+/* Reads phases (bit p: number p) of a realisation, by its bit, with the numbers where they are wanted. */
+crd_status crd_bitmap_read(crd_realisations *realisations, unsigned phases, bool numbers, int64_t bit, crd_bitmap *out);
 void crd_bitmap_free(crd_bitmap *bitmap);
 
 /* Bytes of one bit for every voxel, row by row. */

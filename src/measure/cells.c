@@ -44,8 +44,8 @@ static inline __attribute__((always_inline)) void mixed_cell(const crd_cell_row 
     }
 }
 
-static inline __attribute__((always_inline)) void
-count_row(const crd_cell_row *row, int bytes, uint32_t (*counts)[CRD_CELL_CODES], int64_t same[2], uint32_t *own)
+static inline __attribute__((always_inline)) void count_row(const crd_cell_row *row, int bytes, crd_cell_tally *tally,
+                                                            int64_t same[2], uint32_t *own)
 {
     const uint64_t used = row->used;
     const uint64_t *restrict a = row->rows[0], *restrict b = row->rows[1];
@@ -65,7 +65,7 @@ count_row(const crd_cell_row *row, int bytes, uint32_t (*counts)[CRD_CELL_CODES]
             } else if (all[i] == used) {
                 full++;
             } else {
-                mixed_cell(row, first + i, bytes, counts, own);
+                mixed_cell(row, first + i, bytes, tally->counts, own);
             }
         }
         same[0] += none;
@@ -75,8 +75,7 @@ count_row(const crd_cell_row *row, int bytes, uint32_t (*counts)[CRD_CELL_CODES]
 
 /* The number of bytes is known to the compiler, so that the counters of a cell are one straight line. */
 #define PATH(name, target)                                                                                             \
-    target static void count_##name(const crd_cell_row *row, uint32_t(*counts)[CRD_CELL_CODES], int64_t same[2],       \
-                                    uint32_t *own)                                                                     \
+    target static void count_##name(const crd_cell_row *row, crd_cell_tally *tally, int64_t same[2], uint32_t *own)    \
     {                                                                                                                  \
         const int bytes = row->used >> 56 != 0   ? 8                                                                   \
                           : row->used >> 48 != 0 ? 7                                                                   \
@@ -85,19 +84,19 @@ count_row(const crd_cell_row *row, int bytes, uint32_t (*counts)[CRD_CELL_CODES]
                                                  : 1;                                                                   \
         switch (bytes) {                                                                                               \
         case 8:                                                                                                        \
-            count_row(row, 8, counts, same, own);                                                                      \
+            count_row(row, 8, tally, same, own);                                                                       \
             break;                                                                                                     \
         case 7:                                                                                                        \
-            count_row(row, 7, counts, same, own);                                                                      \
+            count_row(row, 7, tally, same, own);                                                                       \
             break;                                                                                                     \
         case 6:                                                                                                        \
-            count_row(row, 6, counts, same, own);                                                                      \
+            count_row(row, 6, tally, same, own);                                                                       \
             break;                                                                                                     \
         case 4:                                                                                                        \
-            count_row(row, 4, counts, same, own);                                                                      \
+            count_row(row, 4, tally, same, own);                                                                       \
             break;                                                                                                     \
         default:                                                                                                       \
-            count_row(row, 1, counts, same, own);                                                                      \
+            count_row(row, 1, tally, same, own);                                                                       \
             break;                                                                                                     \
         }                                                                                                              \
     }
@@ -109,7 +108,7 @@ crd_cells_loop *const crd_cells_loops[] = {CRD_CPU_PATHS(ROW)};
 /* ---- all rows ---- */
 
 typedef struct crd_cell_room {
-    uint32_t counts[2][64][CRD_CELL_CODES]; /* inner, outer */
+    crd_cell_tally tallies[2]; /* inner, outer */
     int64_t same[2][2];
     uint32_t (*block)[CRD_CELL_CODES];
 } crd_cell_room;
@@ -119,35 +118,51 @@ static int64_t block_count(const int64_t blocks[3])
     return blocks[0] * blocks[1] * blocks[2];
 }
 
-int64_t crd_cells_bytes(const int64_t blocks[3], int threads)
+int64_t crd_cell_rooms_bytes(const int64_t blocks[3], int threads)
 {
-    const int64_t histogram = CRD_CELL_CODES * (int64_t)sizeof(int64_t);
-    return 2 * 64 * histogram + block_count(blocks) * histogram +
-           threads * ((int64_t)sizeof(crd_cell_room) + block_count(blocks) * histogram / 2);
+    return threads *
+           ((int64_t)sizeof(crd_cell_room) + block_count(blocks) * (int64_t)sizeof *((crd_cell_room *)NULL)->block);
 }
 
-crd_status crd_cells_begin(crd_cells *cells, const crd_field *field, int own, const int64_t blocks[3], int threads)
+crd_status crd_cell_rooms_make(crd_cell_rooms *rooms, const int64_t blocks[3], int threads)
 {
     static const char what[] = "histograms of cells";
-    memset(cells, 0, sizeof *cells);
-    cells->field = field;
-    cells->own = block_count(blocks) > 0 ? own : -1;
-    memcpy(cells->blocks, blocks, sizeof cells->blocks);
-    CRD_PASS(crd_alloc(64, sizeof *cells->inner, what, &cells->inner));
-    CRD_PASS(crd_alloc(64, sizeof *cells->outer, what, &cells->outer));
-    if (cells->own >= 0) CRD_PASS(crd_alloc(block_count(blocks), sizeof *cells->block, what, &cells->block));
-    CRD_PASS(crd_alloc(threads, sizeof *cells->rooms, what, &cells->rooms));
-    cells->threads = threads;
-    for (int t = 0; cells->own >= 0 && t < threads; t++) {
-        CRD_PASS(crd_alloc(block_count(blocks), sizeof *cells->rooms[t].block, what, &cells->rooms[t].block));
+    CRD_PASS(crd_alloc(threads, sizeof *rooms->rooms, what, &rooms->rooms));
+    rooms->threads = threads;
+    for (int t = 0; block_count(blocks) > 0 && t < threads; t++) {
+        CRD_PASS(crd_alloc(block_count(blocks), sizeof *rooms->rooms[t].block, what, &rooms->rooms[t].block));
     }
     return CRD_OK;
 }
 
+void crd_cell_rooms_free(crd_cell_rooms *rooms)
+{
+    for (int t = 0; rooms->rooms != NULL && t < rooms->threads; t++) crd_free(&rooms->rooms[t].block);
+    crd_free(&rooms->rooms);
+}
+
+int64_t crd_cells_bytes(const int64_t blocks[3])
+{
+    return (2 * 64 + block_count(blocks)) * CRD_CELL_CODES * (int64_t)sizeof(int64_t);
+}
+
+crd_status crd_cells_begin(crd_cells *cells, const crd_field *field, int own, const int64_t blocks[3],
+                           const crd_cell_rooms *rooms)
+{
+    static const char what[] = "histograms of cells";
+    memset(cells, 0, sizeof *cells);
+    cells->field = field;
+    cells->rooms = rooms;
+    cells->own = block_count(blocks) > 0 ? own : -1;
+    memcpy(cells->blocks, blocks, sizeof cells->blocks);
+    CRD_PASS(crd_alloc(64, sizeof *cells->inner, what, &cells->inner));
+    CRD_PASS(crd_alloc(64, sizeof *cells->outer, what, &cells->outer));
+    if (cells->own < 0) return CRD_OK;
+    return crd_alloc(block_count(blocks), sizeof *cells->block, what, &cells->block);
+}
+
 void crd_cells_end(crd_cells *cells)
 {
-    for (int t = 0; cells->rooms != NULL && t < cells->threads; t++) crd_free(&cells->rooms[t].block);
-    crd_free(&cells->rooms);
     crd_free(&cells->inner);
     crd_free(&cells->outer);
     crd_free(&cells->block);
@@ -167,7 +182,7 @@ static void count_stretch(const crd_cells *cells, int64_t z, int64_t y, int64_t 
 {
     const crd_field *f = cells->field;
     const int64_t *shape = f->window->shape;
-    crd_cells_loop *loop = crd_cells_loops[crd_cpu_path()];
+    crd_cells_loop *loop = crd_cells_can_batch() ? crd_cells_batched : crd_cells_loops[crd_cpu_path()];
     crd_cell_row row = {.used = f->used, .bit = cells->own};
     for (int64_t x = x0; x < x1;) {
         int64_t end = x1, same[2] = {0}, block = 0;
@@ -182,7 +197,7 @@ static void count_stretch(const crd_cells *cells, int64_t z, int64_t y, int64_t 
         }
         for (int i = 0; i < 4; i++) row.rows[i] = crd_field_row(f, z + (i >> 1), y + (i & 1)) + x;
         row.count = end - x;
-        loop(&row, room->counts[inner ? 0 : 1], same, own);
+        loop(&row, &room->tallies[inner ? 0 : 1], same, own);
         for (int i = 0; i < 2; i++) {
             room->same[inner ? 0 : 1][i] += same[i];
             if (own != NULL) own[i * (CRD_CELL_CODES - 1)] += (uint32_t)same[i];
@@ -230,7 +245,7 @@ static void count_band(void *context, int64_t item, int worker)
     const int64_t height = t->cells->field->window->shape[1], y0 = item * BAND - 1;
     const int64_t y1 = y0 + BAND < height ? y0 + BAND : height;
     for (int64_t z = t->first; z < t->end; z++) {
-        for (int64_t y = y0; y < y1; y++) count_cells(t->cells, z, y, &t->cells->rooms[worker]);
+        for (int64_t y = y0; y < y1; y++) count_cells(t->cells, z, y, &t->cells->rooms->rooms[worker]);
     }
 }
 
@@ -239,13 +254,15 @@ static void empty_room(crd_cells *cells, crd_cell_room *room)
 {
     for (int kind = 0; kind < 2; kind++) {
         int64_t(*to)[CRD_CELL_CODES] = kind == 0 ? cells->inner : cells->outer;
-        for (int s = 0; s < 64; s++) {
-            for (int code = 0; code < CRD_CELL_CODES; code++) to[s][code] += room->counts[kind][s][code];
+        crd_cell_tally *tally = &room->tallies[kind];
+        crd_cells_settle(tally);
+        for (int s = 0; s < cells->field->bits; s++) {
+            for (int code = 0; code < CRD_CELL_CODES; code++) to[s][code] += tally->counts[s][code];
             to[s][0] += room->same[kind][0];
             to[s][CRD_CELL_CODES - 1] += room->same[kind][1];
         }
+        memset(tally->counts, 0, sizeof tally->counts);
     }
-    memset(room->counts, 0, sizeof room->counts);
     memset(room->same, 0, sizeof room->same);
     for (int64_t b = 0; cells->own >= 0 && b < block_count(cells->blocks); b++) {
         for (int code = 0; code < CRD_CELL_CODES; code++) cells->block[b][code] += room->block[b][code];
@@ -258,5 +275,5 @@ void crd_cells_slices(crd_cells *cells, crd_pool *pool, int64_t first, int64_t e
     const crd_frame *w = cells->field->window;
     task t = {.cells = cells, .first = first - 1, .end = end == w->shape[0] ? end : end - 1};
     crd_pool_run(pool, (w->shape[1] + 1 + BAND - 1) / BAND, count_band, &t);
-    for (int i = 0; i < cells->threads; i++) empty_room(cells, &cells->rooms[i]);
+    for (int i = 0; i < cells->rooms->threads; i++) empty_room(cells, &cells->rooms->rooms[i]);
 }

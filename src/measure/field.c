@@ -62,12 +62,3 @@ void crd_frame_put(crd_frame *w, int64_t z, const uint8_t *inside)
         memcpy(slice + (y + 1) * w->row + 1, inside + y * w->shape[2], (size_t)w->shape[2]);
     }
 }
-
-void crd_field_put(crd_field *f, int64_t z, const uint64_t *words)
-{
-    const crd_frame *w = f->window;
-    uint64_t *slice = f->ring + z % w->depth * w->slice;
-    for (int64_t y = 0; y < w->shape[1]; y++) {
-        memcpy(slice + (y + 1) * w->row + 1, words + y * w->shape[2], (size_t)w->shape[2] * sizeof *words);
-    }
-}

@@ -37,7 +37,6 @@ void crd_field_free(crd_field *field);
 
 /* Puts slice z, without borders, into its place of the ring. */
 void crd_frame_put(crd_frame *window, int64_t z, const uint8_t *inside);
-void crd_field_put(crd_field *field, int64_t z, const uint64_t *words);
 
 /* Voxel (z, y, 0); y from -1 to height, z from -1 to depth, and x from -1 to width may be looked at. */
 static inline const uint64_t *crd_field_row(const crd_field *f, int64_t z, int64_t y)
@@ -45,6 +44,13 @@ static inline const uint64_t *crd_field_row(const crd_field *f, int64_t z, int64
     const crd_frame *w = f->window;
     const uint64_t *slice = z < 0 || z >= w->shape[0] ? f->nothing : f->ring + z % w->depth * w->slice;
     return slice + (y + 1) * w->row + 1;
+}
+
+/* The same to be written, of slices that the ring has room for. */
+static inline uint64_t *crd_field_place(crd_field *f, int64_t z, int64_t y)
+{
+    const crd_frame *w = f->window;
+    return f->ring + z % w->depth * w->slice + (y + 1) * w->row + 1;
 }
 
 static inline const uint8_t *crd_frame_row(const crd_frame *w, int64_t z, int64_t y)

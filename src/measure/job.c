@@ -69,6 +69,28 @@ done:
     return status;
 }
 
+/* What was said that phases conduct, by their numbers. */
+static crd_status read_conductivity(crd_measure_job *j)
+{
+    crd_status status = CRD_OK;
+    crd_pair_list pairs = {NULL, 0};
+    if (!crd_given(j->options->conductivity)) return CRD_OK;
+    CRD_TRY(crd_parse_conductivity("conductivity", j->options->conductivity, &pairs));
+    for (int64_t i = 0; i < pairs.count; i++) {
+        int64_t phase = 0;
+        while (phase < j->info->phases && j->info->values[phase] != pairs.items[i].low) phase++;
+        if (phase == j->info->phases) {
+            CRD_FAIL(CRD_ERR_ARGUMENT, "conductivity: there is no phase %g in %s", pairs.items[i].low, j->info->name);
+        }
+        j->conductivity[phase] = pairs.items[i].high;
+    }
+    j->conducts = true;
+    j->wanted |= CRD_WANT_TRANSPORT;
+done:
+    crd_free(&pairs.items);
+    return status;
+}
+
 static crd_status settle(crd_measure_job *j)
 {
     const crd_measure_options *options = j->options;
@@ -128,6 +150,7 @@ crd_slow_plan crd_job_slow_plan(const crd_measure_job *j)
 {
     const int64_t asked = j->options->slow_samples, all = j->info->samples;
     return (crd_slow_plan){.realisations = j->realisations,
+                           .conductivity = j->conducts ? j->conductivity : NULL,
                            .samples = asked > 0 && asked < all ? asked : all,
                            .memory_bytes = j->memory_bytes,
                            .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
@@ -149,7 +172,8 @@ crd_status crd_job_open(crd_measure_job *j)
     CRD_PASS(settle(j));
     CRD_PASS(crd_dist_threads(j->dist, j->options->threads, &threads));
     CRD_PASS(crd_pool_create((int)threads, &j->pool));
-    return open_input(j);
+    CRD_PASS(open_input(j));
+    return read_conductivity(j);
 }
 
 void crd_job_close(crd_measure_job *j)

@@ -22,8 +22,10 @@ typedef struct crd_measure_job {
     int64_t *lags;
     int64_t lag_count;
     int64_t memory_bytes;
-    bool labelled;        /* the label is measured with the rest, over labelled voxels alone */
-    crd_journal *journal; /* of a run; NULL: there is none */
+    double conductivity[CRD_PHASES_MAX]; /* of each phase, by its number, */
+    bool conducts;                       /* where it was said */
+    bool labelled;                       /* the label is measured with the rest, over labelled voxels alone */
+    crd_journal *journal;                /* of a run; NULL: there is none */
 } crd_measure_job;
 
 /* `options` and `monitor` are set: opens the input and settles the rest. */

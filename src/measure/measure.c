@@ -113,7 +113,7 @@ static crd_status slow_passes(const crd_measure_job *j, crd_measurement *m)
     }
     if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
     CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
-    for (int64_t i = 0; i < j->phase_count; i++) {
+    for (int64_t i = 0; i < (j->conducts ? 1 : j->phase_count); i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_transport(&plan, m));
     }

@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 
-enum { MOST_SLICES = 64, LINE_MAX_VOXELS = 65535 };
+/* Slices at once: few enough to stay near the processor, so many that threads seldom wait for each other. */
+enum { BATCH_VOXELS = 1 << 20, LEAST_SLICES = 4, MOST_SLICES = 64, LINE_MAX_VOXELS = 65535 };
 
 static int bits_of(const crd_realisations_info *info, int64_t word)
 {
@@ -52,7 +53,7 @@ static int64_t sets_for(const crd_pass_plan *plan)
     return (plan->counted & CRD_COUNT_SETS) != 0 && info->phases > 2 ? list_sets(info->phases, NULL) : 0;
 }
 
-static crd_status begin_sets(crd_pass *pass, int threads)
+static crd_status begin_sets(crd_pass *pass)
 {
     crd_status status = CRD_OK;
     const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
@@ -71,7 +72,7 @@ static crd_status begin_sets(crd_pass *pass, int threads)
         set->word = i % info->words;
         pass->set_count++;
         CRD_TRY(crd_field_make(&set->field, &pass->narrow, bits_of(info, set->word)));
-        CRD_TRY(crd_cells_begin(&set->cells, &set->field, -1, (const int64_t[3]){0}, threads));
+        CRD_TRY(crd_cells_begin(&set->cells, &set->field, -1, (const int64_t[3]){0}, &pass->rooms));
     }
 done:
     crd_free(&listed);
@@ -90,25 +91,46 @@ static bool own_slices(const crd_pass *pass, int64_t *first, int64_t *end)
     return *first < *end;
 }
 
-static void count_sets(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
-                       const uint8_t *inside, uint64_t *bits[2])
+/* New slices as they were read. */
+typedef struct new_slices {
+    const crd_realisations_info *info;
+    int64_t z, count, voxels;
+    const uint64_t *words;
+    const uint8_t *inside;
+    crd_field *field; /* where they go, of which phases and word */
+    unsigned phases;
+    int64_t word;
+} new_slices;
+
+static void put_slice(void *context, int64_t item, int worker)
 {
-    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
-    const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
-    for (int64_t k = 0; k < slices && inside != NULL && pass->set_count > 0; k++) {
-        crd_frame_put(&pass->narrow, z + k, inside + k * slice);
+    const new_slices *n = context;
+    const int64_t height = n->info->shape[1], width = n->info->shape[2];
+    (void)worker;
+    for (int64_t y = 0; y < height; y++) {
+        crd_realisations_phases(n->info, n->phases, n->word, n->words, n->inside, n->voxels,
+                                (item * height + y) * width, width, crd_field_place(n->field, n->z + item, y));
+    }
+}
+
+static void put_slices(new_slices *new, crd_pool *pool, crd_field *field, unsigned phases, int64_t word)
+{
+    new->field = field;
+    new->phases = phases;
+    new->word = word;
+    crd_pool_run(pool, new->count, put_slice, new);
+}
+
+static void count_sets(crd_pass *pass, crd_pool *pool, new_slices *new)
+{
+    const int64_t slice = pass->window.shape[1] * pass->window.shape[2];
+    for (int64_t k = 0; k < new->count &&new->inside != NULL && pass->set_count > 0; k++) {
+        crd_frame_put(&pass->narrow, new->z + k, new->inside + k *slice);
     }
     for (int64_t i = 0; i < pass->set_count; i++) {
         crd_pass_set *set = &pass->sets[i];
-        bool first = true;
-        for (int64_t p = 0; p < info->phases; p++) {
-            if ((set->phases >> p & 1) == 0) continue;
-            crd_realisations_phase(info, p, set->word, words, inside, voxels, bits[first ? 0 : 1]);
-            for (int64_t v = 0; v < voxels && !first; v++) bits[0][v] |= bits[1][v];
-            first = false;
-        }
-        for (int64_t k = 0; k < slices; k++) crd_field_put(&set->field, z + k, bits[0] + k * slice);
-        int64_t from = z, to = z + slices;
+        put_slices(new, pool, &set->field, set->phases, set->word);
+        int64_t from = new->z, to = new->z + new->count;
         if (own_slices(pass, &from, &to)) crd_cells_slices(&set->cells, pool, from, to);
     }
 }
@@ -141,11 +163,12 @@ static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
     narrow.depth = slices + 1;
     const int64_t sets = sets_for(plan);
     bytes += sets > 0 ? crd_frame_bytes(&narrow, info->masked) : 0;
-    bytes += (info->planes * info->words + 1 + (sets > 0)) * voxels * 8;
-    bytes += sets * info->words * (crd_field_bytes(&narrow) + crd_cells_bytes((const int64_t[3]){0}, threads));
+    bytes += crd_cell_rooms_bytes(plan->blocks, threads);
+    bytes += info->planes * info->words * voxels * 8 + crd_realisations_read_bytes(plan->realisations, slices, threads);
+    bytes += sets * info->words * (crd_field_bytes(&narrow) + crd_cells_bytes((const int64_t[3]){0}));
     for (int64_t word = 0; word < info->words; word++) {
         const int bits = bits_of(info, word);
-        int64_t part = crd_field_bytes(&w) + crd_cells_bytes(plan->blocks, threads);
+        int64_t part = crd_field_bytes(&w) + crd_cells_bytes(plan->blocks);
         if ((plan->counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0) {
             /* runs: one for every eight voxels of two slices, twice as much while they grow */
             part += crd_components_bytes(&w, bits, slices) + bits * (w.shape[1] * w.shape[2] / 8) * 2 * 2 * 12;
@@ -157,11 +180,20 @@ static int64_t bytes_for(const crd_pass *pass, int64_t slices, int threads)
     return bytes;
 }
 
+static int64_t best_slices(const crd_pass *pass)
+{
+    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
+    int64_t slices = BATCH_VOXELS / (info->shape[1] * info->shape[2]);
+    slices = slices < LEAST_SLICES ? LEAST_SLICES : slices;
+    slices = (slices + info->layer - 1) / info->layer * info->layer; /* blocks of a file are read whole */
+    return slices < MOST_SLICES ? slices : MOST_SLICES;
+}
+
 static crd_status plan_slices(crd_pass *pass, int threads)
 {
     const crd_pass_plan *plan = &pass->plan;
     const int64_t depth = pass->window.shape[0];
-    int64_t most = plan->most_slices > 0 ? plan->most_slices : MOST_SLICES;
+    int64_t most = plan->most_slices > 0 ? plan->most_slices : best_slices(pass);
     if (most > depth) most = depth;
     while (most > 1 && bytes_for(pass, most, threads) > plan->memory_bytes) most--;
     pass->slices = most;
@@ -182,7 +214,7 @@ static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)
     const bool runs = (plan->counted & (CRD_COUNT_COMPONENTS | CRD_COUNT_CHORDS)) != 0;
     CRD_PASS(crd_field_make(&part->field, &pass->window, bits_of(info, part->word)));
     CRD_PASS(crd_cells_begin(&part->cells, &part->field, own ? (int)(info->segmentation - first) : -1,
-                             own ? plan->blocks : (const int64_t[3]){0}, threads));
+                             own ? plan->blocks : (const int64_t[3]){0}, &pass->rooms));
     if (runs) {
         CRD_PASS(crd_components_begin(&part->components, &part->field, plan->neighbours,
                                       (plan->counted & CRD_COUNT_CHORDS) != 0, pass->slices));
@@ -230,6 +262,7 @@ crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *p
     CRD_PASS(plan_all(pass, plan, threads));
     pass->window.depth = pass->slices + kept_slices(plan);
     CRD_PASS(crd_frame_make(&pass->window, info->masked));
+    CRD_PASS(crd_cell_rooms_make(&pass->rooms, plan->blocks, threads));
     CRD_PASS(crd_alloc(plan->phase_count * info->words, sizeof *pass->parts, "the phases", &pass->parts));
     pass->part_count = plan->phase_count * info->words;
     for (int64_t i = 0; i < pass->part_count; i++) {
@@ -237,7 +270,7 @@ crd_status crd_pass_begin(crd_pass *pass, const crd_pass_plan *plan, crd_pool *p
         pass->parts[i].word = i % info->words;
         CRD_PASS(begin_part(pass, &pass->parts[i], threads));
     }
-    return begin_sets(pass, threads);
+    return begin_sets(pass);
 }
 
 void crd_pass_end(crd_pass *pass)
@@ -256,6 +289,7 @@ void crd_pass_end(crd_pass *pass)
         crd_field_free(&pass->sets[i].field);
     }
     crd_free(&pass->sets);
+    crd_cell_rooms_free(&pass->rooms);
     crd_frame_free(&pass->window);
     crd_frame_free(&pass->narrow);
 }
@@ -275,23 +309,20 @@ static crd_status count_part(crd_pass *pass, crd_pass_part *part, crd_pool *pool
     return CRD_OK;
 }
 
-static crd_status count_slices(crd_pass *pass, crd_pool *pool, int64_t z, int64_t slices, const uint64_t *words,
-                               const uint8_t *inside, uint64_t *bits[2])
+static crd_status count_slices(crd_pass *pass, crd_pool *pool, new_slices *new)
 {
-    const crd_realisations_info *info = crd_realisations_describe(pass->plan.realisations);
-    const int64_t slice = pass->window.shape[1] * pass->window.shape[2], voxels = slices * slice;
-    for (int64_t k = 0; k < slices && inside != NULL; k++) {
-        crd_frame_put(&pass->window, z + k, inside + k * slice);
-        for (int64_t i = 0; i < slice && pass->plan.process == 0; i++) pass->voxels += inside[k * slice + i];
+    const int64_t slice = pass->window.shape[1] * pass->window.shape[2];
+    for (int64_t k = 0; k < new->count &&new->inside != NULL; k++) {
+        crd_frame_put(&pass->window, new->z + k, new->inside + k *slice);
+        for (int64_t i = 0; i < slice && pass->plan.process == 0; i++) pass->voxels += new->inside[k * slice + i];
     }
-    if (inside == NULL && pass->plan.process == 0) pass->voxels += voxels;
+    if (new->inside == NULL && pass->plan.process == 0) pass->voxels += new->voxels;
     for (int64_t i = 0; i < pass->part_count; i++) {
         crd_pass_part *part = &pass->parts[i];
-        crd_realisations_phase(info, pass->plan.phases[part->phase], part->word, words, inside, voxels, bits[0]);
-        for (int64_t k = 0; k < slices; k++) crd_field_put(&part->field, z + k, bits[0] + k * slice);
-        CRD_PASS(count_part(pass, part, pool, z, z + slices));
+        put_slices(new, pool, &part->field, 1u << pass->plan.phases[part->phase], part->word);
+        CRD_PASS(count_part(pass, part, pool, new->z, new->z + new->count));
     }
-    count_sets(pass, pool, z, slices, words, inside, bits);
+    count_sets(pass, pool, new);
     return CRD_OK;
 }
 
@@ -301,24 +332,23 @@ crd_status crd_pass_run(crd_pass *pass, crd_pool *pool, const crd_monitor *monit
     crd_realisations *r = pass->plan.realisations;
     const crd_realisations_info *info = crd_realisations_describe(r);
     const int64_t depth = pass->window.shape[0], slice = pass->window.shape[1] * pass->window.shape[2];
-    uint64_t *words = NULL, *bits[2] = {NULL, NULL};
+    uint64_t *words = NULL;
     uint8_t *inside = NULL;
     CRD_TRY(crd_alloc(info->planes * info->words * pass->slices * slice, sizeof *words, "slices", &words));
-    for (int k = 0; k < (pass->set_count > 0 ? 2 : 1); k++) {
-        CRD_TRY(crd_alloc(pass->slices * slice, sizeof **bits, "slices", &bits[k]));
-    }
     if (info->masked) CRD_TRY(crd_alloc(pass->slices * slice, 1, "slices", &inside));
     for (int64_t z = 0; z < depth;) {
         const int64_t slices = depth - z < pass->slices ? depth - z : pass->slices;
         CRD_TRY(crd_advance(monitor, "measuring", "slices", z, depth, ""));
         CRD_TRY(crd_realisations_read(r, pool, z, slices, words, inside));
-        CRD_TRY(count_slices(pass, pool, z, slices, words, inside, bits));
+        CRD_TRY(count_slices(
+            pass, pool,
+            &(new_slices){
+                .info = info, .z = z, .count = slices, .voxels = slices * slice, .words = words, .inside = inside}));
         z += slices;
     }
     CRD_TRY(crd_advance(monitor, "measuring", "slices", depth, depth, ""));
 done:
     crd_free(&words);
-    for (int k = 0; k < 2; k++) crd_free(&bits[k]);
     crd_free(&inside);
     return status;
 }

@@ -59,6 +59,7 @@ typedef struct crd_pass {
     crd_pass_plan plan;
     crd_frame window;
     crd_frame narrow; /* the same for sets, which look one slice back */
+    crd_cell_rooms rooms;
     crd_pass_set *sets;
     int64_t set_count;
     crd_pass_part *parts; /* [phase * words + word] */

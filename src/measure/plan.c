@@ -43,9 +43,11 @@ static crd_status plan_passes(crd_measure_job *j, crd_measure_plan *out)
     if ((j->wanted & CRD_WANT_TRANSPORT) != 0) {
         bool axes[3];
         CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", axes));
-        const int cell = slow.fast || crd_slow_transport_bytes(info, 1) > j->memory_bytes ? 2 : 1;
-        add_pass(out, "transport", slow.samples, crd_slow_transport_bytes(info, cell),
-                 1e-9 * TRANSPORT / (cell == 2 ? 7.0 : 1.0) * voxels * times * (axes[0] + axes[1] + axes[2]) / threads);
+        const bool several = slow.conductivity != NULL;
+        const double solutions = (several ? times / (double)j->phase_count : times) * (axes[0] + axes[1] + axes[2]);
+        const int cell = slow.fast || crd_slow_transport_bytes(info, 1, several) > j->memory_bytes ? 2 : 1;
+        add_pass(out, "transport", slow.samples, crd_slow_transport_bytes(info, cell, several),
+                 1e-9 * TRANSPORT / (cell == 2 ? 7.0 : 1.0) * voxels * solutions / threads);
         out->coarse = cell == 2;
     }
     return CRD_OK;

@@ -189,7 +189,7 @@ static crd_status add_transport(const crd_slow_plan *plan, const crd_bitmap *bit
             char name[CRD_PROPERTY_NAME];
             int64_t count;
             if (edge > shape[0] || edge > shape[1] || edge > shape[2]) break;
-            if (crd_laplace_bytes((const int64_t[3]){edge, edge, edge}, 1) > plan->memory_bytes / 2) break;
+            if (crd_laplace_bytes((const int64_t[3]){edge, edge, edge}, 1, false) > plan->memory_bytes / 2) break;
             CRD_PASS(solve_windows(plan, bitmap, m, axis, edge, values, &count));
             snprintf(name, sizeof name, "d_rel_%c", "zyx"[axis]);
             CRD_PASS(add_row(m, name, info->values[plan->phase], edge, values, count));
@@ -203,8 +203,8 @@ crd_status crd_rev_add(const crd_slow_plan *plan, bool transport, crd_measuremen
     crd_status status = CRD_OK;
     crd_bitmap bitmap = {0};
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    CRD_TRY(
-        crd_bitmap_read(plan->realisations, plan->phase, info->segmentation >= 0 ? info->segmentation : 0, &bitmap));
+    CRD_TRY(crd_bitmap_read(plan->realisations, 1u << plan->phase, false,
+                            info->segmentation >= 0 ? info->segmentation : 0, &bitmap));
     const int64_t before = m->rev_count;
     CRD_TRY(add_densities(plan, &bitmap, m));
     if (transport) CRD_TRY(add_transport(plan, &bitmap, m));

@@ -102,6 +102,36 @@ crd_status crd_parse_axes(const char *name, const char *text, bool axes[3])
     return CRD_OK;
 }
 
+crd_status crd_parse_conductivity(const char *name, const char *text, crd_pair_list *out)
+{
+    int64_t count = 1;
+    *out = (crd_pair_list){NULL, 0};
+    for (const char *at = text; *at != '\0'; at++) count += *at == ',';
+    CRD_PASS(crd_alloc(count, sizeof *out->items, "the conductivities", &out->items));
+    for (const char *at = text;;) {
+        const size_t length = strcspn(at, ","), phase = strcspn(at, "=,");
+        crd_pair *pair = &out->items[out->count];
+        if (phase == length || !crd_parse_real(at, phase, &pair->low) ||
+            !crd_parse_real(at + phase + 1, length - phase - 1, &pair->high) || !(pair->high >= 0.0)) {
+            crd_free(&out->items);
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s must be phases and what they conduct, from 0 on, such as 1=1,2=0.3, not '%s'", name,
+                            text);
+        }
+        out->count++;
+        if (at[length] == '\0') return CRD_OK;
+        at += length + 1;
+    }
+}
+
+static crd_status check_conductivity(const char *name, const char *text)
+{
+    crd_pair_list pairs;
+    const crd_status status = crd_parse_conductivity(name, text, &pairs);
+    crd_free(&pairs.items);
+    return status;
+}
+
 static crd_status check_axes(const char *name, const char *text)
 {
     bool axes[3];
@@ -240,6 +270,13 @@ static const crd_setting rows[] = {
      .argument = "exact|fast",
      .help = "exact: on voxels where they fit into memory; fast: on cells of 2x2x2 voxels, corrected by the ratio of "
              "both for the segmentation: an eighth of the time, tenths of a percent off"},
+    {.name = "conductivity",
+     .kind = CRD_SETTING_TEXT,
+     .offset = AT(conductivity),
+     .check = check_conductivity,
+     .argument = "P=C,...",
+     .help = "what several phases conduct together, relative to one that has 1, in place of each phase alone: "
+             "1=1,2=0.3; phases that aren't named don't conduct"},
     {.name = "dry-run",
      .kind = CRD_SETTING_FLAG,
      .scope = CRD_SCOPE_PLACE,

@@ -14,4 +14,7 @@ crd_status crd_parse_axes(const char *name, const char *text, bool axes[3]);
 /* "0,2"; "all" gives a count of -1. Free the items with crd_free. */
 crd_status crd_parse_phases(const char *name, const char *text, crd_real_list *out);
 
+/* "1=1,2=0.3": what phases, by their values, conduct. Free `items`. */
+crd_status crd_parse_conductivity(const char *name, const char *text, crd_pair_list *out);
+
 #endif

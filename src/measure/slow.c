@@ -73,7 +73,7 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, const 
     CRD_TRY(crd_journal_find(plan->journal, name, values, bytes, &found));
     if (found) move_values(out, bit, values, true);
     if (found) goto done;
-    CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &bitmap));
+    CRD_TRY(crd_bitmap_read(plan->realisations, 1u << plan->phase, false, bit, &bitmap));
     const int64_t left = plan->memory_bytes - 2 * crd_bitmap_bytes(info);
     CRD_TRY(crd_thickness_compute(&bitmap, m->spacing, left, plan->pool, &t));
     describe(&t, bit, out->edge, out);

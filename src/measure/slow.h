@@ -8,8 +8,9 @@
 
 typedef struct crd_slow_plan {
     crd_realisations *realisations;
-    int64_t phase;   /* its number */
-    int64_t samples; /* the first so many are taken, beside the segmentation */
+    int64_t phase;              /* its number */
+    const double *conductivity; /* of transport: what each phase conducts, by its number; NULL: `phase` alone does */
+    int64_t samples;            /* the first so many are taken, beside the segmentation */
     int64_t memory_bytes;
     bool axes[3];     /* of transport */
     double tolerance; /* of its solver */
@@ -33,7 +34,8 @@ crd_status crd_slow_share(const crd_slow_plan *plan, double *values, int64_t cou
 
 /* Bytes that local thickness takes, as far as they are known beforehand. */
 int64_t crd_slow_thickness_bytes(const crd_realisations_info *info, int64_t memory_bytes);
-/* Bytes that transport takes on voxels (cell 1) or on cells of 2x2x2. */
-int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell);
+/* Bytes that transport takes on voxels (cell 1) or on cells of 2x2x2, of one phase or of several
+ * that conduct differently. */
+int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell, bool conductivity);
 
 #endif

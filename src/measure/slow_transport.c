@@ -35,14 +35,28 @@ typedef struct transports {
     crd_box box;                          /* in a mask */
 } transports;
 
+/* The phases that conduct. */
+static unsigned conducting(const crd_slow_plan *plan)
+{
+    unsigned phases = 0;
+    if (plan->conductivity == NULL) return 1u << plan->phase;
+    for (int p = 0; p < CRD_PHASES_MAX; p++) phases |= (unsigned)(plan->conductivity[p] > 0.0) << p;
+    return phases;
+}
+
+static crd_status read_whole(const crd_slow_plan *plan, int64_t bit, crd_bitmap *out)
+{
+    return crd_bitmap_read(plan->realisations, conducting(plan), plan->conductivity != NULL, bit, out);
+}
+
 /* One realisation's window: the whole, or the box inside the mask. */
 static crd_status read_part(const crd_slow_plan *plan, int64_t bit, transports *t, crd_bitmap *out)
 {
     crd_status status = CRD_OK;
     crd_bitmap whole = {0};
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    if (!info->masked) return crd_bitmap_read(plan->realisations, plan->phase, bit, out);
-    CRD_TRY(crd_bitmap_read(plan->realisations, plan->phase, bit, &whole));
+    if (!info->masked) return read_whole(plan, bit, out);
+    CRD_TRY(read_whole(plan, bit, &whole));
     t->box = crd_bitmap_centred_box(&whole);
     if (t->box.size[0] == 0 || t->box.size[1] == 0 || t->box.size[2] == 0) {
         CRD_FAIL(CRD_ERR_ARGUMENT,
@@ -82,6 +96,7 @@ static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int
                            .spacing = {spacing[0], spacing[1], spacing[2]},
                            .axis = axis,
                            .tolerance = plan->tolerance,
+                           .conductivity = plan->conductivity,
                            .cell = all->method == VOXELS ? 1 : 2,
                            .pool = plan->pool};
     *ratio = 1.0;
@@ -131,7 +146,11 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
     double figures[FIGURES];
     char name[80];
     bool found;
-    snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+    if (plan->conductivity != NULL) {
+        snprintf(name, sizeof name, "conduction-%c-%lld", "zyx"[axis], (long long)bit);
+    } else {
+        snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+    }
     CRD_PASS(crd_journal_find(plan->journal, name, figures, sizeof figures, &found));
     if (!found) {
         CRD_PASS(compute(plan, bit, axis, m, out, figures));
@@ -204,8 +223,10 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
     taken.samples = plan->samples;
     write_note(plan, info, axis, t, note, sizeof note);
     for (int i = 0; i < 3; i++) {
+        const bool several = plan->conductivity != NULL;
+        if (several && i == TORTUOSITY) continue; /* there is no share of a phase that it could relate to */
         crd_property_plan property = {.name = name,
-                                      .phase = info->values[plan->phase],
+                                      .phase = several ? (double)NAN : info->values[plan->phase],
                                       .axis = "zyx"[axis],
                                       .unit = "1",
                                       .bits = t->figures[i],
@@ -271,21 +292,29 @@ done:
     return status;
 }
 
-int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell)
+/* Realisations as they are read, and cropped. */
+static int64_t input_bytes(const crd_realisations_info *info, bool conductivity)
 {
-    return crd_bitmap_bytes(info) + (info->masked ? crd_bitmap_row_bytes(info->shape) : 0) +
-           crd_laplace_bytes(info->shape, cell);
+    const int64_t numbers = conductivity ? info->shape[0] * info->shape[1] * info->shape[2] : 0;
+    return crd_bitmap_bytes(info) + numbers + (info->masked ? crd_bitmap_row_bytes(info->shape) + numbers : 0);
+}
+
+int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell, bool conductivity)
+{
+    return input_bytes(info, conductivity) + crd_laplace_bytes(info->shape, cell, conductivity);
 }
 
 static crd_status choose_method(const crd_slow_plan *plan, transports *t)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int64_t voxels = crd_slow_transport_bytes(info, 1), coarse = crd_slow_transport_bytes(info, 2);
+    const bool several = plan->conductivity != NULL;
+    const int64_t voxels = crd_slow_transport_bytes(info, 1, several);
+    const int64_t coarse = crd_slow_transport_bytes(info, 2, several);
     const bool fits = voxels <= plan->memory_bytes;
     t->method = fits && !plan->fast ? VOXELS : plan->fast ? BY_SEGMENTATION : BY_WINDOWS;
     if (fits) return CRD_OK;
-    const int64_t left = plan->memory_bytes - crd_bitmap_bytes(info);
-    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, left) : 0;
+    const int64_t left = plan->memory_bytes - input_bytes(info, several);
+    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, several, left) : 0;
     if (t->window > 0) return CRD_OK;
     return crd_fail(CRD_ERR_MEMORY,
                     "max-memory: transport needs %.0f MiB here, or %.0f on cells of 2x2x2 voxels, and %.0f may be "

@@ -168,13 +168,16 @@ static void move_bits(const uint64_t *from, int64_t voxels, const crd_realisatio
     for (int64_t i = 0; i < voxels; i++) high[i] |= (from[i] >> shift & mask) >> (CRD_WORD_BITS - to);
 }
 
-/* A band of rows of all packed volumes. */
+/* A band of rows of all packed volumes; all words of it are 0 before. */
 static crd_status read_band(const reading *read, int64_t item, int thread, void *room)
 {
     crd_realisations *r = read->r;
     const crd_realisations_info *info = &r->info;
     const int64_t first = band_end(r, 0, read->rows), width = info->shape[2];
     const int64_t y = item == 0 ? 0 : first + (item - 1) * read->rows, end = band_end(r, y, read->rows);
+    for (int64_t row = 0; row < info->planes * info->words * read->slices; row++) {
+        memset(read->words + (row * info->shape[1] + y) * width, 0, (size_t)((end - y) * width) * sizeof *read->words);
+    }
     for (int64_t s = 0; s < r->source_count; s++) {
         const crd_realisation_source *source = &r->sources[s];
         if (!source->packed) continue;
@@ -259,12 +262,8 @@ static crd_status open_handles(crd_realisations *r, int threads)
 static crd_status read_all(reading *read, crd_pool *pool)
 {
     crd_realisations *r = read->r;
-    bool packed = false;
-    for (int64_t s = 0; s < r->source_count; s++) packed |= r->sources[s].packed;
-    if (packed) {
-        CRD_PASS(open_handles(r, crd_pool_threads(pool)));
-        CRD_PASS(run_items(read, pool, read->bands, band_item));
-    }
+    CRD_PASS(open_handles(r, crd_pool_threads(pool)));
+    CRD_PASS(run_items(read, pool, read->bands, band_item));
     return run_items(read, pool, (r->info.bits + BYTE - 1) / BYTE, byte_item);
 }
 
@@ -273,6 +272,13 @@ int64_t crd_realisations_slices_at_once(const crd_realisations *r, int64_t z, in
     const int64_t layer = r->info.layer, there = r->box_origin[0] + z;
     const int64_t whole = layer > 1 ? (there / layer + 1) * layer - there : 1;
     return whole < most ? whole : most;
+}
+
+int64_t crd_realisations_read_bytes(const crd_realisations *r, int64_t slices, int threads)
+{
+    const int64_t deep = r->info.layer < slices ? r->info.layer : slices, rows = band_rows(r, deep);
+    const int64_t room = deep * (rows < r->info.shape[1] ? rows : r->info.shape[1]) * r->info.shape[2];
+    return threads * room_values(r, room) * (int64_t)sizeof(double);
 }
 
 crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z, int64_t slices, uint64_t *words,
@@ -290,7 +296,6 @@ crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z,
     const int64_t deep = info->layer < slices ? info->layer : slices;
     read.rows = band_rows(r, deep);
     for (int64_t y = 0; y < info->shape[1]; y = band_end(r, y, read.rows)) read.bands++;
-    memset(words, 0, (size_t)(info->planes * info->words * read.voxels) * sizeof *words);
     CRD_TRY(crd_alloc(threads, sizeof *read.rooms, "reading realisations", &read.rooms));
     for (int t = 0; t < threads; t++) {
         const int64_t rows = read.rows < info->shape[1] ? read.rows : info->shape[1];
@@ -357,18 +362,26 @@ done:
     return status;
 }
 
-void crd_realisations_phase(const crd_realisations_info *info, int64_t phase, int64_t w, const uint64_t *words,
-                            const uint8_t *inside, int64_t voxels, uint64_t *bits)
+void crd_realisations_phases(const crd_realisations_info *info, unsigned phases, int64_t w, const uint64_t *words,
+                             const uint8_t *inside, int64_t voxels, int64_t first, int64_t count, uint64_t *bits)
 {
+    enum { PIECE = 64 };
     const int64_t left = info->bits - w * CRD_WORD_BITS;
     const uint64_t used = left >= CRD_WORD_BITS ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
-    for (int64_t p = 0; p < info->planes; p++) {
-        const uint64_t *plane = words + (p * info->words + w) * voxels, flip = phase >> p & 1 ? 0 : ~UINT64_C(0);
-        if (p == 0) {
-            for (int64_t i = 0; i < voxels; i++) bits[i] = (plane[i] ^ flip) & used;
-        } else {
-            for (int64_t i = 0; i < voxels; i++) bits[i] &= plane[i] ^ flip;
+    for (int64_t at = 0; at < count; at += PIECE) {
+        const int64_t n = count - at < PIECE ? count - at : PIECE;
+        uint64_t any[PIECE] = {0}, own[PIECE];
+        for (int64_t phase = 0; phases >> phase != 0; phase++) {
+            if ((phases >> phase & 1) == 0) continue;
+            for (int64_t i = 0; i < n; i++) own[i] = used;
+            for (int64_t p = 0; p < info->planes; p++) {
+                const uint64_t *plane = words + (p * info->words + w) * voxels + first + at;
+                const uint64_t flip = phase >> p & 1 ? 0 : ~UINT64_C(0);
+                for (int64_t i = 0; i < n; i++) own[i] &= plane[i] ^ flip;
+            }
+            for (int64_t i = 0; i < n; i++) any[i] |= own[i];
         }
+        for (int64_t i = 0; inside != NULL && i < n; i++) any[i] &= inside[first + at + i] != 0 ? ~UINT64_C(0) : 0;
+        memcpy(bits + at, any, (size_t)n * sizeof *bits);
     }
-    for (int64_t i = 0; inside != NULL && i < voxels; i++) bits[i] &= inside[i] != 0 ? ~UINT64_C(0) : 0;
 }

@@ -84,6 +84,8 @@ crd_status crd_realisations_fingerprint(const crd_realisations *realisations, ch
  * whose bits are 0; NULL where all of them do. The pool shares the work; what is read doesn't depend on it. */
 crd_status crd_realisations_read(crd_realisations *realisations, crd_pool *pool, int64_t z, int64_t slices,
                                  uint64_t *words, uint8_t *inside);
+/* What that takes while it runs. */
+int64_t crd_realisations_read_bytes(const crd_realisations *realisations, int64_t slices, int threads);
 /* How many slices from z on, at most `most`, are best read in one call. */
 int64_t crd_realisations_slices_at_once(const crd_realisations *realisations, int64_t z, int64_t most);
 
@@ -91,9 +93,10 @@ int64_t crd_realisations_slices_at_once(const crd_realisations *realisations, in
 enum { CRD_PHASE_OUTSIDE = 255 };
 crd_status crd_realisations_read_one(crd_realisations *realisations, int64_t bit, const crd_box *box, uint8_t *phases);
 
-/* bits[i] = where voxel i is of the phase, for the realisations of word w; all bits behind the last are 0. `inside` may
- * be NULL. */
-void crd_realisations_phase(const crd_realisations_info *info, int64_t phase, int64_t w, const uint64_t *words,
-                            const uint8_t *inside, int64_t voxels, uint64_t *bits);
+/* bits[i] = where voxel first + i is of one of the phases (bit p of `phases`: phase p), for the realisations of word w;
+ * all bits behind the last are 0. `words`, of so many voxels, and `inside` are those of crd_realisations_read; `inside`
+ * may be NULL. */
+void crd_realisations_phases(const crd_realisations_info *info, unsigned phases, int64_t w, const uint64_t *words,
+                             const uint8_t *inside, int64_t voxels, int64_t first, int64_t count, uint64_t *bits);
 
 #endif

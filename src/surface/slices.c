@@ -64,8 +64,8 @@ static crd_status read_votes(const one_source *s, int64_t z, float *values)
     for (int64_t w = 0; w * CRD_WORD_BITS < info->samples; w++) {
         const int64_t left = info->samples - w * CRD_WORD_BITS;
         const uint64_t samples = left < CRD_WORD_BITS ? ((uint64_t)1 << left) - 1 : ~(uint64_t)0;
-        crd_realisations_phase(info, s->source.phase_index, w, s->words, info->masked ? s->phases : NULL, s->voxels,
-                               bits);
+        crd_realisations_phases(info, 1u << s->source.phase_index, w, s->words, info->masked ? s->phases : NULL,
+                                s->voxels, 0, s->voxels, bits);
         for (int64_t i = 0; i < s->voxels; i++) values[i] += (float)__builtin_popcountll(bits[i] & samples);
     }
     for (int64_t i = 0; i < s->voxels; i++) values[i] /= (float)info->samples;

@@ -213,6 +213,33 @@ void crd_api_history(crd_view *view, crd_reader *reader, const crd_request *requ
     crd_response_json(response, 200, &text);
 }
 
+void crd_api_export(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
+{
+    crd_text text = {0};
+    crd_box box;
+    (void)reader;
+    if (!may_write(view, response)) return;
+    cJSON *body = body_of(request);
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "name"));
+    const cJSON *part = cJSON_GetObjectItemCaseSensitive(body, "box");
+    const bool boxed = part != NULL && !cJSON_IsNull(part);
+    if (!crd_exporter_may_write(name)) {
+        crd_response_error(response, 400, "name",
+                           "The name of the file may have letters, digits, '.', '_' and '-', and be none of the "
+                           "project's own.");
+    } else if (boxed && !crd_request_box(cJSON_GetStringValue(part), view->layers.items[0].info.shape, &box)) {
+        crd_response_error(response, 400, "box", "box must be z0:z1,y0:y1,x0:x1 inside the scan.");
+    } else if (crd_exporter_begin(view->exporter, name, boxed ? &box : NULL) != CRD_OK) {
+        refuse(response);
+    } else {
+        crd_text_add(&text, "{\"name\":");
+        crd_text_json(&text, name);
+        crd_text_add(&text, "}\n");
+        crd_response_json(response, 202, &text);
+    }
+    cJSON_Delete(body);
+}
+
 /* ---- classes and boxes ---- */
 
 static void tell_classes(crd_view *view)

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "draw/colour.h"
+#include "view/jobs/command.h"
 #include "view/tiles/growth.h"
 #include "view/tiles/levels.h"
 #include "view/view.h"
@@ -99,7 +100,9 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     for (int i = 0, count = view->layers.count; i < count; i++) add_layer(&text, view, i);
     crd_text_add(&text, "]");
     crd_api_add_labels(&text, view);
-    crd_text_add(&text, "}\n");
+    crd_text_add(&text, ",\"job\":");
+    crd_jobs_describe(view, 0, &text);
+    crd_text_print(&text, ",\"trainable\":%s}\n", crd_label_source_of(view) != CRD_LABEL_NONE ? "true" : "false");
     crd_response_json(response, 200, &text);
 }
 

@@ -23,11 +23,19 @@ static const route routes[] = {
     {CRD_POST, "api/1/labels", crd_api_label},
     {CRD_POST, "api/1/labels/undo", crd_api_undo},
     {CRD_POST, "api/1/labels/redo", crd_api_redo},
+    {CRD_POST, "api/1/labels/export", crd_api_export},
     {CRD_GET, "api/1/labels/history", crd_api_history},
     {CRD_PUT, "api/1/classes", crd_api_classes},
     {CRD_POST, "api/1/boxes", crd_api_add_box},
     {CRD_DELETE, "api/1/boxes/*", crd_api_remove_box},
     {CRD_GET, "api/1/events", crd_api_events},
+    {CRD_GET, "api/1/plan", crd_api_plan},
+    {CRD_POST, "api/1/jobs", crd_api_jobs},
+    {CRD_GET, "api/1/jobs/*", crd_api_job},
+    {CRD_GET, "api/1/jobs/*/log", crd_api_job_log},
+    {CRD_POST, "api/1/jobs/*/cancel", crd_api_job_cancel},
+    {CRD_POST, "api/1/jobs/*/resume", crd_api_job_resume},
+    {CRD_GET, "api/1/iterations", crd_api_iterations},
 };
 
 static bool fits(const char *path, const crd_request *request)

@@ -15,6 +15,7 @@
 #include "base/settings/whole.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "credence/model.h"
 #include "view/http/key.h"
 
 /* Limits of what strangers can make the server do. */
@@ -109,6 +110,7 @@ static void *follow(void *context)
         const struct timespec time = {.tv_sec = 0, .tv_nsec = 200000000L};
         (void)nanosleep(&time, NULL);
         if (i % 2 == 0) crd_runs_look(view);
+        crd_jobs_look(view);
         if (i % (ALIVE_SECONDS * 5) != 0) continue;
         crd_events_keep_alive(view->events);
         view->http->wake(view->server);
@@ -149,6 +151,7 @@ static crd_status start_threads(crd_view *view, int64_t threads)
     for (; view->worker_count < wanted && view->worker_count < CRD_VIEW_WORKERS; view->worker_count++) {
         CRD_PASS(start_thread(&view->workers[view->worker_count], work, view));
     }
+    CRD_PASS(crd_exporter_open(view, &view->exporter));
     CRD_PASS(crd_painter_start(view, &view->painter));
     CRD_PASS(start_server(view));
     CRD_PASS(start_thread(&view->follower, follow, view));
@@ -249,6 +252,23 @@ done:
     return status;
 }
 
+/* What jobs will be given: better known now than when the first one fails. */
+static crd_status check_inputs(const crd_view_options *options)
+{
+    if (options->model != NULL) {
+        crd_model *model = NULL;
+        CRD_PASS(crd_model_load(options->model, &model));
+        crd_model_free(&model);
+    }
+    if (options->mask != NULL && strcmp(options->mask, "cylinder") != 0) {
+        crd_volume *mask = NULL;
+        if (crd_raw_voxel_bytes(options->mask, options->shape) > 0) return CRD_OK;
+        CRD_PASS(crd_volume_open(options->mask, NULL, NULL, &mask));
+        crd_volume_close(&mask);
+    }
+    return CRD_OK;
+}
+
 static crd_status open_labels(crd_view *view, int64_t memory, const crd_monitor *monitor)
 {
     CRD_PASS(crd_labels_open(view->project, &view->layers.items[0].info, (size_t)(memory / 8), monitor, &view->labels));
@@ -269,6 +289,7 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     if (options->input == NULL)
         return crd_fail(CRD_ERR_ARGUMENT, "input: say what to look at: a scan, or a run folder");
     if (strcmp(options->max_memory, "auto") != 0) CRD_PASS(crd_parse_bytes(options->max_memory, "max-memory", &memory));
+    CRD_PASS(check_inputs(options));
     CRD_TRY(crd_alloc(1, sizeof *view, "the viewer", &view));
     view->sockets = (crd_sockets){.fds = {-1, -1}};
     if (pthread_mutex_init(&view->lock, NULL) != 0 || pthread_cond_init(&view->arrived, NULL) != 0) {
@@ -279,10 +300,14 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(crd_alloc(CRD_VIEW_WAITING, sizeof *view->ring, "waiting requests", &view->ring));
     CRD_TRY(crd_layers_open(options, monitor, &view->layers));
     CRD_TRY(look_at_greys(view));
+    view->run_given = options->run != NULL;
+    CRD_TRY(crd_strdup(options->model, &view->model));
+    CRD_TRY(crd_strdup(options->mask, &view->mask));
     CRD_TRY(open_project(view, options));
     CRD_TRY(open_labels(view, memory, monitor));
     CRD_TRY(crd_runs_open(&view->runs));
     CRD_TRY(crd_runs_follow_first(view, options->run != NULL ? options->run : options->input));
+    CRD_TRY(crd_jobs_open(view));
     CRD_TRY(crd_looker_open(&view->layers, &looker));
     atomic_store(&view->looker, looker);
     CRD_TRY(crd_tile_cache_open((size_t)(memory / 16), &view->tiles));
@@ -339,6 +364,31 @@ crd_status crd_view_wait(crd_view *view, const crd_monitor *monitor)
     }
 }
 
+const char *crd_view_job(crd_view *view)
+{
+    int64_t process;
+    bool train;
+    if (crd_jobs_running(view->jobs, &process, &train) == 0) return NULL;
+    snprintf(view->job_words, sizeof view->job_words,
+             "the %s goes on without the viewer (process %lld); start credence view again to see it",
+             train ? "training" : "prediction", (long long)process);
+    return view->job_words;
+}
+
+crd_status crd_view_end_job(crd_view *view)
+{
+    int64_t process;
+    bool train;
+    const int64_t number = crd_jobs_running(view->jobs, &process, &train);
+    if (number == 0) return CRD_OK;
+    CRD_PASS(crd_jobs_cancel(view, number));
+    for (int i = 0; i < 10 * (CRD_JOB_PATIENCE + 5) && crd_jobs_running(view->jobs, &process, &train) != 0; i++) {
+        const struct timespec time = {.tv_sec = 0, .tv_nsec = 100000000L};
+        (void)nanosleep(&time, NULL);
+    }
+    return CRD_OK;
+}
+
 void crd_view_stop(crd_view **view)
 {
     crd_view *v = *view;
@@ -352,6 +402,7 @@ void crd_view_stop(crd_view **view)
     pthread_mutex_unlock(&v->lock);
     for (int i = 0; i < v->worker_count; i++) (void)pthread_join(v->workers[i], NULL);
     crd_painter_stop(&v->painter);
+    crd_exporter_close(&v->exporter);
     if (v->http != NULL) v->http->close(&v->server);
     crd_sockets_close(&v->sockets);
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
@@ -359,12 +410,15 @@ void crd_view_stop(crd_view **view)
     crd_labels_close(&v->labels);
     crd_looker *lookers[] = {atomic_load(&v->looker), atomic_load(&v->next_looker)};
     for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
+    crd_jobs_close(&v->jobs);
     crd_runs_close(&v->runs);
     crd_project_close(&v->project);
     crd_tile_cache_free(&v->tiles);
     crd_cache_folder_close(&v->cache);
     crd_events_free(&v->events);
     crd_free(&v->sampled);
+    crd_free(&v->model);
+    crd_free(&v->mask);
     crd_free(&v->ring);
     pthread_cond_destroy(&v->arrived);
     pthread_mutex_destroy(&v->lock);

@@ -9,6 +9,8 @@
 #include "view/http/response.h"
 #include "view/http/server.h"
 #include "view/http/sockets.h"
+#include "view/jobs/jobs.h"
+#include "view/labels/exporter.h"
 #include "view/labels/painter.h"
 #include "view/looker.h"
 #include "view/project.h"
@@ -41,6 +43,7 @@ struct crd_view {
     crd_project *project;
     crd_labels *labels;
     crd_painter *painter;
+    crd_exporter *exporter;
     int label_layer;                 /* number of the layer that shows them; */
     atomic_llong label_base;         /* its revision is this and that of the labels; */
     int64_t label_told;              /* and this the one that was told last */
@@ -50,9 +53,13 @@ struct crd_view {
     int first_layers;                /* those that were there at the start */
     size_t layer_cache;              /* bytes of the cache of decoded blocks that are a layer's */
     crd_runs *runs;
-    crd_greys *sampled; /* of the first layer; */
-    bool sampled_all;   /* it is so small that these are all its voxels */
-    double window[2];   /* grey values for black and white, from the sample */
+    crd_jobs *jobs;
+    char *model, *mask; /* for jobs; NULL: none was given */
+    bool run_given;
+    char job_words[200]; /* of crd_view_job */
+    crd_greys *sampled;  /* of the first layer; */
+    bool sampled_all;    /* it is so small that these are all its voxels */
+    double window[2];    /* grey values for black and white, from the sample */
 
     pthread_mutex_t lock; /* of the ring */
     pthread_cond_t arrived;
@@ -80,8 +87,9 @@ void crd_view_complain(crd_view *view);
 /* What lies behind the paths (view/routes.c). */
 typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
-    crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail, crd_api_label, crd_api_undo, crd_api_redo,
-    crd_api_history, crd_api_classes, crd_api_add_box, crd_api_remove_box;
+    crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail, crd_api_label, crd_api_export, crd_api_undo,
+    crd_api_redo, crd_api_history, crd_api_classes, crd_api_add_box, crd_api_remove_box, crd_api_plan, crd_api_jobs,
+    crd_api_job, crd_api_job_log, crd_api_job_cancel, crd_api_job_resume, crd_api_iterations;
 
 /* The thread that fills the stores (view/tiles/builder.c): they are opened before anybody may look for them. */
 crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);

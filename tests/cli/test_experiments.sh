@@ -55,6 +55,22 @@ before=$(md5sum "$folder/three/rows.csv")
 three_phase
 same "$(md5sum "$folder/three/rows.csv")" "$before"
 
+# Exams: a line for every training, and nothing done twice.
+exams() {
+    last=(experiments/exams/run.py)
+    code=0
+    "$root/experiments/exams/run.py" --out "$folder/exams" --scale tiny --device cpu --jobs 1 --credence "$CREDENCE" \
+        >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    expect 0
+    same "$(grep -cE '^\| (graphite|weld|all) \| [12] \| [0-2] of [12] \|' "$folder/out")" 3
+}
+if [ "${CREDENCE_LONG:-}" = 1 ]; then
+    exams
+    before=$(md5sum "$folder/exams/rows.csv")
+    exams
+    same "$(md5sum "$folder/exams/rows.csv")" "$before"
+fi
+
 run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
 run_unknown && complain "a scale that doesn't exist was taken"
 err 'SCALE=huge is not tiny'

@@ -87,7 +87,7 @@ expect 0; out '^phase 0'; out '^phase 1'
 # three classes: a run's bits are what label volumes say
 run measure "$folder/classes" -q --properties fast
 expect 0; no_err
-out '^phase 128'; out '^between phases'; out 'interface 7-128 +[0-9.]+ .* 1/um'; out 'triple line 7-0-128 .* 1/um\^2'
+out '^phase 128'; out '^several phases'; out 'interface 7-128 +[0-9.]+ .* 1/um'; out 'triple line 7-0-128 .* 1/um\^2'
 awk -F, '$4 != -1' "$folder/classes/measure.csv" | sed 's/_7-0-128/_0-7-128/; s/_7-0,/_0-7,/' | sort > "$folder/bits.csv"
 run measure $(seq -f "$folder/class_%g.npy" 0 69) -q --spacing 2,1,1,um --csv "$folder/labels.csv"
 expect 0
@@ -108,6 +108,16 @@ run measure "$folder/masked" --properties transport --axis z --slow-samples 2
 expect 0; err 'largest box in the middle of the mask: 12 x [0-9]+ x [0-9]+ voxels from 0,'
 run measure "$folder/bits" --properties transport --axis z --transport fast --slow-samples 2
 expect 0; err 'cells of 2x2x2 voxels, corrected by up to [0-9.]+ %'
+run measure "$folder/classes" -q --json --axis x --conductivity 7=1,128=0.1 --slow-samples 3
+expect 0
+same "$(json '[(p["name"], p["phase"], len(p["values"])) for p in d["properties"] if p["name"][-9:] == "_factor_x" or p["name"] == "d_rel_x"]')" "[('d_rel_x', None, 3), ('formation_factor_x', None, 3)]"
+same "$(json '0.1 < [p["median"] for p in d["properties"] if p["name"] == "d_rel_x"][0] < 1')" True
+run measure "$folder/classes" -q --axis x --conductivity 7=1,128=0.1 --slow-samples 3; expect 0; out '^several phases'; out 'D_rel along x'
+run measure "$folder/bits" -q --json --axis x --conductivity 0=1,1=1 --slow-samples 2
+expect 0; same "$(json '[round(p["median"], 5) for p in d["properties"] if p["name"] == "d_rel_x"]')" "[1.0]"
+run measure "$folder/classes" --conductivity 5=1;     expect 1; err 'conductivity: there is no phase 5'
+run measure "$folder/classes" --conductivity 7;       expect 2; err 'such as 1=1,2=0.3'
+run measure "$folder/classes" --conductivity 7=-1;    expect 2; err 'from 0 on'
 run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
 
 # what was finished is kept, and the end is the same

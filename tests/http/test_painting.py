@@ -150,6 +150,29 @@ def test_more_shapes(server):
     send({"do": "between", "axis": 0, "slice": 21, "to": 24, "value": 4})
 
 
+def test_export(server):
+    wanted = labels_of(server)
+    for name, code in (("../a.tif", 400), (".a.tif", 400), ("a/b.tif", 400), ("", 400), (None, 400), ("x" * 101, 400), ("view.json", 400), ("labels.zarr", 400), ("label.what", 422), ("label", 422)):
+        check(server.send("POST", "labels/export", {"name": name})[0] == code, f"export to {name}")
+    check(server.send("POST", "labels/export", {"name": "a.npy", "box": "0:99,0:1,0:1"})[0] == 400, "export of a box outside")
+    for name, box, part in (("all.npy", None, wanted), ("part.npy", "10:50,20:100,30:200", wanted[10:50, 20:100, 30:200])):
+        status, answer = server.send("POST", "labels/export", {"name": name, "box": box})
+        while status == 409:  # the one before is still being written
+            time.sleep(0.05)
+            status, answer = server.send("POST", "labels/export", {"name": name, "box": box})
+        check(status == 202, f"export {name}: {status} {answer}")
+        for _ in range(200):
+            if os.path.exists(f"scan.view/{name}"):
+                break
+            time.sleep(0.05)
+        check(np.array_equal(np.load(f"scan.view/{name}"), part), f"export {name}")
+    for _ in range(100):
+        if not os.path.exists("scan.view/.export.zarr"):
+            break
+        time.sleep(0.05)
+    check(not os.path.exists("scan.view/.export.zarr"), "what it was made from is gone")
+
+
 def test_errors(server):
     revision = server.json("state")["labels"]["revision"]
     good = {**stroke(), "revision": revision}
@@ -277,6 +300,7 @@ def test_full_disk():
 server = Server("scan.npy", "--run", "run")
 test_rows(server)
 test_more_shapes(server)
+test_export(server)
 test_errors(server)
 last, port = labels_of(server), server.port
 check(server.stop() == 0, f"the server stops: {server.errors}")

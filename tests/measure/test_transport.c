@@ -9,16 +9,21 @@
 #include "volume_tools.h"
 
 enum { EDGE = 48, MOST = EDGE * EDGE * EDGE, SMALL = 500 };
-static uint8_t voxels[MOST];
+static uint8_t voxels[MOST];   /* phases, of which 0 doesn't conduct */
+static const double *conducts; /* what they conduct; NULL: 1 */
 static crd_pool *pool;
 
 static crd_bitmap make_bitmap(const int64_t shape[3])
 {
     crd_bitmap b = {.shape = {shape[0], shape[1], shape[2]}, .words = (shape[2] + 63) / 64};
     const crd_status status = crd_alloc(shape[0] * shape[1] * b.words, sizeof *b.phase, "a bitmap", &b.phase);
-    for (int64_t i = 0; status == CRD_OK && i < shape[0] * shape[1] * shape[2]; i++) {
-        b.phase[i / shape[2] * b.words + i % shape[2] / 64] |= (uint64_t)voxels[i] << i % shape[2] % 64;
-        b.voxels += voxels[i];
+    const int64_t count = shape[0] * shape[1] * shape[2];
+    for (int64_t i = 0; status == CRD_OK && i < count; i++) {
+        b.phase[i / shape[2] * b.words + i % shape[2] / 64] |= (uint64_t)(voxels[i] != 0) << i % shape[2] % 64;
+        b.voxels += voxels[i] != 0;
+    }
+    if (conducts != NULL && crd_alloc(count, 1, "a bitmap", &b.numbers) == CRD_OK) {
+        memcpy(b.numbers, voxels, (size_t)count);
     }
     return b;
 }
@@ -31,6 +36,7 @@ static crd_conduction solve(const int64_t shape[3], const double spacing[3], int
                                  .spacing = {spacing[0], spacing[1], spacing[2]},
                                  .axis = axis,
                                  .tolerance = tolerance,
+                                 .conductivity = conducts,
                                  .cell = cell,
                                  .pool = pool};
     if (crd_laplace_solve(&problem, &t) != CRD_OK) t.relative = (double)NAN;
@@ -53,17 +59,19 @@ static double solve_densely(const int64_t shape[3], const double s[3], int axis)
         const int64_t steps[3] = {shape[1] * shape[2], shape[2], 1};
         if (k < 0) continue;
         for (int d = 0; d < 3; d++) {
-            const double g = volume / (s[d] * s[d]);
+            const double own = conducts != NULL ? conducts[voxels[i]] : 1.0, whole = volume / (s[d] * s[d]);
             for (int side = -1; side <= 1; side += 2) {
                 const int64_t there = at[d] + side;
                 if (there >= 0 && there < shape[d]) {
                     const int64_t other = number[i + side * steps[d]];
                     if (other < 0) continue;
+                    const double next = conducts != NULL ? conducts[voxels[i + side * steps[d]]] : 1.0;
+                    const double g = whole / (0.5 / own + 0.5 / next); /* half a voxel of each */
                     a[k][k] += g;
                     a[k][other] -= g;
                 } else if (d == axis) {
-                    a[k][k] += 2.0 * g;
-                    a[k][unknowns] += there < 0 ? 2.0 * g : 0.0;
+                    a[k][k] += 2.0 * whole * own;
+                    a[k][unknowns] += there < 0 ? 2.0 * whole * own : 0.0;
                 }
             }
         }
@@ -84,7 +92,8 @@ static double solve_densely(const int64_t shape[3], const double s[3], int axis)
     for (int64_t i = 0; i < n; i++) {
         const int64_t at[3] = {i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2]};
         if (number[i] < 0 || at[axis] != 0) continue;
-        flux += 2.0 * volume / (s[axis] * s[axis]) * (1.0 - a[number[i]][unknowns]);
+        const double own = conducts != NULL ? conducts[voxels[i]] : 1.0;
+        flux += 2.0 * volume / (s[axis] * s[axis]) * own * (1.0 - a[number[i]][unknowns]);
     }
     return flux * (double)shape[axis] * s[axis] * (double)shape[axis] * s[axis] / (volume * (double)n);
 }
@@ -135,6 +144,42 @@ static void test_known(void)
     memset(voxels, 1, 600);
     CHECK_NEAR(solve(one, spacing, 0, 1e-4, 1).relative, 1.0, 1e-6); /* both faces on one voxel */
     CHECK_NEAR(solve(one, spacing, 2, 1e-4, 2).relative, 1.0, 1e-6);
+    crd_pool_free(&pool);
+}
+
+/* Phases that conduct differently: against the dense solution, and layers in series and side by side. */
+static void test_conductivity(void)
+{
+    static const double of[3] = {0.0, 1.0, 0.04};
+    const int64_t shape[3] = {7, 8, 9}, whole[3] = {EDGE, EDGE, EDGE}, one[3] = {1, 20, 30};
+    const double spacing[3] = {0.65, 1.3, 2.0};
+    uint64_t state = 11;
+    CHECK_OK(crd_pool_create(2, &pool));
+    conducts = of;
+    for (int turn = 0; turn < 3; turn++) {
+        for (int64_t i = 0; i < 504; i++) {
+            const uint64_t value = tools_random(&state) % 100;
+            voxels[i] = value < 35 ? 0 : value < 70 ? 1 : 2;
+        }
+        for (int axis = 0; axis < 3; axis++) {
+            const crd_conduction t = solve(shape, spacing, axis, 1e-8, 1);
+            const double exact = solve_densely(shape, spacing, axis);
+            CHECK(t.converged && t.percolating > 0 && t.uneven < 1e-3);
+            CHECK_NEAR(t.relative, exact, 5e-6 * exact);
+        }
+    }
+    for (int64_t i = 0; i < MOST; i++) voxels[i] = i / (EDGE * EDGE) % 4 < 3 ? 1 : 2; /* layers of three and of one */
+    const double series = 1.0 / (0.75 / 1.0 + 0.25 / 0.04), side_by_side = 0.75 * 1.0 + 0.25 * 0.04;
+    CHECK_NEAR(solve(whole, spacing, 0, 1e-6, 1).relative, series, 1e-5 * series);
+    CHECK_NEAR(solve(whole, spacing, 1, 1e-6, 1).relative, side_by_side, 1e-5);
+    CHECK_NEAR(solve(whole, spacing, 1, 1e-6, 2).relative, side_by_side, 1e-5);
+    CHECK(fabs(solve(whole, spacing, 0, 1e-6, 2).relative / series - 1.0) < 0.2);
+    memset(voxels, 2, 600);
+    CHECK_NEAR(solve(one, spacing, 0, 1e-6, 1).relative, 0.04, 1e-7); /* both faces on one voxel */
+    fill_channels();                                                  /* all of one phase: as without conductivities */
+    const double of_one = solve(whole, spacing, 0, 1e-6, 1).relative;
+    conducts = NULL;
+    CHECK_NEAR(solve(whole, spacing, 0, 1e-6, 1).relative, of_one, 1e-6);
     crd_pool_free(&pool);
 }
 
@@ -236,5 +281,5 @@ static void test_all_paths(void)
     }
 }
 
-TEST_MAIN(TEST(test_against_dense), TEST(test_known), TEST(test_tolerance_and_levels), TEST(test_centred_box),
-          TEST(test_all_paths))
+TEST_MAIN(TEST(test_against_dense), TEST(test_known), TEST(test_conductivity), TEST(test_tolerance_and_levels),
+          TEST(test_centred_box), TEST(test_all_paths))

@@ -49,4 +49,8 @@ for library in two/lib/python3*/site-packages/credence/lib/*; do
     outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
     [ -z "$outside" ] || fail "$library needs $outside of this machine"
 done
+# pip asks for the metadata alone first, which mustn't build anything.
+mkdir about
+(cd python && CREDENCE_WHEEL_BUILD=/nowhere "$CREDENCE_PYTHON" -c 'import build_backend as b; print(b.prepare_metadata_for_build_wheel("../about"))') >said
+cmp "about/$(cat said)/METADATA" <(cd two/lib/python3*/site-packages && cat "$(cat "$folder/said")/METADATA") || fail "other metadata than the wheel's"
 (cd python && "$CREDENCE_PYTHON" -m doctest elf_names.py) || fail "the examples of elf_names.py"

@@ -215,7 +215,7 @@ static void test_label_volumes(void)
     CHECK_OK(crd_realisations_read(r, pool, 0, Z, words, inside));
     CHECK(memcmp(inside, mask, N) == 0);
     for (int64_t p = 0; p < 4; p++) {
-        crd_realisations_phase(info, p, 0, words, inside, N, bits);
+        crd_realisations_phases(info, 1u << p, 0, words, inside, N, 0, N, bits);
         for (int i = 0; i < N; i++) {
             const uint64_t expected =
                 mask[i] != 0 ? (uint64_t)(wide[i] == info->values[p]) | (uint64_t)(narrow[i] == info->values[p]) << 1

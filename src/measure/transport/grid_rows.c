@@ -171,20 +171,19 @@ int64_t crd_grid_room(int64_t width)
     return ROWS * (width + 2 * EDGE);
 }
 
-/* What goes to the faces that have a value. */
-static void fill_own(const crd_grid *g, int64_t z, int64_t y, float *own)
+void crd_grid_fill_own(const crd_grid *g, int64_t z, int64_t y, float *own)
 {
     const int64_t at[3] = {z, y, 0}, *shape = g->shape;
     const float unit = 2.0f * g->unit[g->axis];
     memset(own, 0, (size_t)shape[2] * sizeof *own);
     for (int side = 0; side < 2; side++) {
         const int64_t place = side == 0 ? 0 : shape[g->axis] - 1;
-        const uint8_t *end = g->ends[side];
+        const float *end = g->ends[side];
         if (g->axis == 2) {
-            own[place] += unit * (float)end[crd_grid_end_at(g, z, y, 0)];
+            own[place] += unit * end[crd_grid_end_at(g, z, y, 0)];
         } else if (at[g->axis] == place) {
             end += crd_grid_end_at(g, z, y, 0);
-            for (int64_t x = 0; x < shape[2]; x++) own[x] += unit * (float)end[x];
+            for (int64_t x = 0; x < shape[2]; x++) own[x] += unit * end[x];
         }
     }
 }
@@ -204,7 +203,7 @@ crd_grid_row crd_grid_row_at(const crd_grid *g, int64_t z, int64_t y, bool inver
                    .unit = {g->unit[0], g->unit[1], g->unit[2]},
                    .count = g->shape[2]};
     for (int i = 0; i < ROWS; i++) e.rows[i] = room + i * (g->shape[2] + 2 * EDGE) + EDGE;
-    fill_own(g, z, y, e.rows[5]);
+    crd_grid_fill_own(g, z, y, e.rows[5]);
     expansions[crd_cpu_path()](&e, inverse);
     return (crd_grid_row){.before = {e.rows[0], e.rows[1]},
                           .behind = {e.rows[2], e.rows[3]},

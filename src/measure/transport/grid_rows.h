@@ -17,6 +17,9 @@ int64_t crd_grid_room(int64_t width);
 /* The row of a grid; that of the finest is worked out in `room`, with inverses only where they are asked for. */
 crd_grid_row crd_grid_row_at(const crd_grid *g, int64_t z, int64_t y, bool inverse, float *room);
 
+/* What a row of the finest grid conducts to the faces that have a value. */
+void crd_grid_fill_own(const crd_grid *g, int64_t z, int64_t y, float *own);
+
 /* Cells x[0] to x[n - 1] with their neighbours `row` and `slice` away. */
 typedef struct crd_grid_cells {
     int64_t count, row, slice;

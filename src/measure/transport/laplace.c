@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "measure/transport/grid_rows.h"
 #include "measure/transport/joining.h"
 #include "measure/transport/multigrid.h"
 
@@ -14,11 +15,11 @@ static void cells_along(const int64_t shape[3], int cell, int64_t out[3])
     for (int axis = 0; axis < 3; axis++) out[axis] = (shape[axis] + cell - 1) / cell;
 }
 
-int64_t crd_laplace_bytes(const int64_t shape[3], int cell)
+int64_t crd_laplace_bytes(const int64_t shape[3], int cell, bool conductivity)
 {
     int64_t cells[3];
     cells_along(shape, cell, cells);
-    return crd_multigrid_bytes(cells) + ARRAYS * crd_multigrid_cells(cells) * (int64_t)sizeof(float) +
+    return crd_multigrid_bytes(cells, conductivity) + ARRAYS * crd_multigrid_cells(cells) * (int64_t)sizeof(float) +
            2 * shape[0] * shape[1] * ((shape[2] + 63) / 64) * 8;
 }
 
@@ -38,6 +39,29 @@ static bool is_voxel(const solver *s, int64_t z, int64_t y, int64_t x)
     return crd_bit(crd_bitmap_row(b, s->voxels, z, y), x);
 }
 
+/* What a voxel conducts. */
+static double conducts(const solver *s, int64_t z, int64_t y, int64_t x)
+{
+    const crd_bitmap *b = s->problem->bitmap;
+    if (s->problem->conductivity == NULL) return 1.0;
+    return s->problem->conductivity[b->numbers[(z * b->shape[1] + y) * b->shape[2] + x]];
+}
+
+/* Adds a face between two voxels, here and one further along an axis, to what cell i conducts there: voxels in a row
+ * conduct as their harmonic mean. */
+static void add_face(const solver *s, int64_t z, int64_t y, int64_t x, int axis, int64_t i)
+{
+    const crd_grid *g = &s->m.grids[0];
+    const int64_t next[3] = {z + (axis == 0), y + (axis == 1), x + (axis == 2)};
+    if (!is_voxel(s, next[0], next[1], next[2])) return;
+    if (s->problem->conductivity == NULL) {
+        g->faces[axis][i]++;
+        return;
+    }
+    const double a = conducts(s, z, y, x), b = conducts(s, next[0], next[1], next[2]);
+    g->to[axis][i] += (float)((double)g->unit[axis] * 2.0 * a * b / (a + b));
+}
+
 /* Counts the voxel faces of a slice of cells, and begins with c falling evenly. */
 static void fill_slice(void *context, int64_t item, int worker)
 {
@@ -55,10 +79,10 @@ static void fill_slice(void *context, int64_t item, int worker)
                 const bool whole = along + f <= length;
                 for (int axis = 0; axis < 3; axis++) {
                     if (at[axis] % f != f - 1) continue; /* inside the cell */
-                    g->faces[axis][i] += is_voxel(s, z + (axis == 0), y + (axis == 1), x + (axis == 2));
+                    add_face(s, z, y, x, axis, i);
                 }
-                if (at[g->axis] == 0) g->ends[0][end]++;
-                if (at[g->axis] == length - 1) g->ends[1][end]++;
+                if (at[g->axis] == 0) g->ends[0][end] += (float)conducts(s, z, y, x);
+                if (at[g->axis] == length - 1) g->ends[1][end] += (float)conducts(s, z, y, x);
                 s->c[i] = (float)(1.0 - ((double)along + 0.5 * (double)(whole ? f : 1)) / (double)length);
             }
         }
@@ -82,7 +106,7 @@ static void right_row(const solver *s, int64_t first, int64_t end)
     const float unit = 2.0f * g->unit[g->axis];
     for (int64_t i = first; i < end; i++) {
         const int64_t x = i - first, along = g->axis == 0 ? z : g->axis == 1 ? y : x;
-        s->r[i] = along == 0 ? unit * (float)g->ends[0][crd_grid_end_at(g, z, y, x)] : 0.0f;
+        s->r[i] = along == 0 ? unit * g->ends[0][crd_grid_end_at(g, z, y, x)] : 0.0f;
     }
 }
 
@@ -147,8 +171,8 @@ static void flux_slice(void *context, int64_t z, int worker)
     for (int64_t y = 0; y < g->shape[1]; y++) {
         for (int64_t x = 0; x < g->shape[2]; x++) {
             const int64_t i = crd_grid_at(g, z, y, x), along = g->axis == 0 ? z : g->axis == 1 ? y : x;
-            const int faces = g->faces[g->axis][i];
-            if (faces > 0) fluxes[along] += faces * ((double)s->c[i] - (double)s->c[i + steps[g->axis]]);
+            const double faces = g->to[0] != NULL ? (double)g->to[g->axis][i] : (double)g->faces[g->axis][i];
+            if (faces > 0.0) fluxes[along] += faces * ((double)s->c[i] - (double)s->c[i + steps[g->axis]]);
         }
     }
 }
@@ -185,11 +209,15 @@ static crd_status prepare(solver *s, const int64_t shape[3])
         const double ratio = problem->spacing[problem->axis] / problem->spacing[k];
         unit[k] = (float)(ratio * ratio / problem->cell);
     }
-    CRD_PASS(crd_multigrid_begin(&s->m, shape, unit, problem->axis, problem->pool));
+    CRD_PASS(crd_multigrid_begin(&s->m, shape, unit, problem->axis, problem->conductivity != NULL, problem->pool));
     for (int k = 0; k < ARRAYS; k++) {
         CRD_PASS(crd_alloc(s->m.grids[0].count, sizeof(float), "concentrations", arrays[k]));
     }
     crd_pool_run(problem->pool, shape[0], fill_slice, s);
+    const crd_grid *g = &s->m.grids[0];
+    for (int64_t z = 0; z < shape[0] && g->own != NULL; z++) {
+        for (int64_t y = 0; y < shape[1]; y++) crd_grid_fill_own(g, z, y, g->own + crd_grid_at(g, z, y, 0));
+    }
     return crd_multigrid_coarsen(&s->m);
 }
 

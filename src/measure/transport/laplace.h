@@ -6,7 +6,7 @@
 #include "measure/bitmap.h"
 
 typedef struct crd_conduction {
-    double relative;     /* effective / bulk diffusivity; 0 where nothing joins the two faces */
+    double relative; /* effective / bulk diffusivity, or effective conductivity; 0 where nothing joins the two faces */
     int64_t percolating; /* voxels of the components that join them */
     double error;        /* what the last three iterations changed, relative to it */
     double uneven;       /* largest difference between the fluxes through two layers, relative to their mean */
@@ -20,12 +20,13 @@ typedef struct crd_laplace {
     double spacing[3];
     int axis;
     double tolerance;
+    const double *conductivity; /* of each phase, of a bitmap with phases' numbers; NULL: of all its voxels 1 */
     int cell; /* voxels along the edge of a cell: 1, or 2: aggregates, an eighth of the work, a few percent off */
     crd_pool *pool;
 } crd_laplace;
 
 /* Bytes that it takes beside the bitmap. */
-int64_t crd_laplace_bytes(const int64_t shape[3], int cell);
+int64_t crd_laplace_bytes(const int64_t shape[3], int cell, bool conductivity);
 crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out);
 
 #endif

@@ -24,11 +24,12 @@ int64_t crd_multigrid_cells(const int64_t shape[3])
     return g.count;
 }
 
-int64_t crd_multigrid_bytes(const int64_t shape[3])
+int64_t crd_multigrid_bytes(const int64_t shape[3], bool floats)
 {
     int64_t bytes = 0, size[3] = {shape[0], shape[1], shape[2]};
     for (int level = 0; level < CRD_GRID_LEVELS; level++) {
-        bytes += (level == 0 ? 3 : 7 * (int64_t)sizeof(float)) * crd_multigrid_cells(size);
+        const int64_t numbers = level > 0 ? 7 : floats ? 5 : 0; /* nothing to correct on the finest */
+        bytes += (numbers > 0 ? numbers * (int64_t)sizeof(float) : 3) * crd_multigrid_cells(size);
         if (size[0] * size[1] * size[2] <= FEW_CELLS) break;
         for (int axis = 0; axis < 3; axis++) size[axis] = (size[axis] + 1) / 2;
     }
@@ -46,7 +47,8 @@ static crd_status make_grid(crd_grid *g, const int64_t shape[3])
     return CRD_OK;
 }
 
-crd_status crd_multigrid_begin(crd_multigrid *m, const int64_t shape[3], const float unit[3], int axis, crd_pool *pool)
+crd_status crd_multigrid_begin(crd_multigrid *m, const int64_t shape[3], const float unit[3], int axis, bool floats,
+                               crd_pool *pool)
 {
     static const char what[] = "conductances";
     const int threads = crd_pool_threads(pool);
@@ -57,9 +59,14 @@ crd_status crd_multigrid_begin(crd_multigrid *m, const int64_t shape[3], const f
     lay_out(g, shape);
     memcpy(g->unit, unit, sizeof g->unit);
     g->axis = axis;
-    for (int a = 0; a < 3; a++) CRD_PASS(crd_alloc(g->count, 1, what, &g->faces[a]));
+    for (int a = 0; a < 3 && !floats; a++) CRD_PASS(crd_alloc(g->count, 1, what, &g->faces[a]));
+    for (int a = 0; a < 3 && floats; a++) CRD_PASS(crd_alloc(g->count, sizeof(float), what, &g->to[a]));
+    if (floats) {
+        CRD_PASS(crd_alloc(g->count, sizeof(float), what, &g->own));
+        CRD_PASS(crd_alloc(g->count, sizeof(float), what, &g->inverse));
+    }
     for (int side = 0; side < 2; side++) {
-        CRD_PASS(crd_alloc(shape[0] * shape[1] * shape[2] / shape[axis], 1, what, &g->ends[side]));
+        CRD_PASS(crd_alloc(shape[0] * shape[1] * shape[2] / shape[axis], sizeof(float), what, &g->ends[side]));
     }
     CRD_PASS(crd_alloc(threads, sizeof *m->rooms, what, &m->rooms));
     for (int t = 0; t < threads; t++) {
@@ -171,7 +178,7 @@ crd_status crd_multigrid_coarsen(crd_multigrid *m)
     for (;;) {
         crd_grid *g = &m->grids[m->levels - 1], *c = &m->grids[m->levels];
         task t = {.m = m, .g = g, .coarse = c};
-        if (m->levels > 1) run(g, m->pool, invert_slice, &t);
+        if (g->inverse != NULL) run(g, m->pool, invert_slice, &t);
         if (g->shape[0] * g->shape[1] * g->shape[2] <= FEW_CELLS || m->levels == CRD_GRID_LEVELS) return CRD_OK;
         const int64_t shape[3] = {(g->shape[0] + 1) / 2, (g->shape[1] + 1) / 2, (g->shape[2] + 1) / 2};
         m->levels++;
@@ -374,8 +381,8 @@ static void dissipation_slice(void *context, int64_t z, int worker)
             if (along != 0 && along != last) continue;
             const double unit = 2.0 * (double)g->unit[g->axis];
             const int64_t end = crd_grid_end_at(g, z, y, x);
-            if (along == 0) sum += unit * g->ends[0][end] * (1.0 - here) * (1.0 - here);
-            if (along == last) sum += unit * g->ends[1][end] * here * here;
+            if (along == 0) sum += unit * (double)g->ends[0][end] * (1.0 - here) * (1.0 - here);
+            if (along == last) sum += unit * (double)g->ends[1][end] * here * here;
         }
     }
     t->m->sums[z] = sum;

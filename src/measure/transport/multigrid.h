@@ -2,9 +2,12 @@
  * 2x2x2 cells. Differences come first everywhere: a diagonal rounded in float would be a sink in every cell.
  *
  * The finest grid has most of the cells, so it keeps no floats but those that are solved for: the conductance to a
- * neighbour is a number of voxel faces, in a byte, times that of one. */
+ * neighbour is a number of voxel faces, in a byte, times that of one. Where phases conduct differently it has floats as
+ * the others have. */
 #ifndef CRD_MEASURE_TRANSPORT_MULTIGRID_H
 #define CRD_MEASURE_TRANSPORT_MULTIGRID_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -18,12 +21,12 @@ typedef struct crd_grid {
 
     /* the finest: */
     uint8_t *faces[3]; /* voxel faces to the next cell along z, y, x */
-    uint8_t *ends[2]; /* voxel faces to the first and the last face normal to `axis`, which have a value: [y][x], [z][x]
-                         or [z][y] of the cells there */
-    float unit[3];    /* the conductance of one voxel face; to a face with a value twice that */
+    float *ends[2]; /* voxel faces to the first and the last face normal to `axis`, which have a value: [y][x], [z][x]
+                       or [z][y] of the cells there, each times what its voxel conducts */
+    float unit[3];  /* the conductance of one voxel face; to a face with a value twice that */
     int axis;
 
-    /* the others: */
+    /* the others, and the finest where voxels conduct differently: */
     float *to[3];   /* conductance to the next cell */
     float *own;     /* to the faces that have a value */
     float *inverse; /* of the sum of all conductances of a cell; 0: it isn't one */
@@ -50,11 +53,12 @@ static inline int64_t crd_grid_end_at(const crd_grid *g, int64_t z, int64_t y, i
 }
 
 /* Bytes of all grids, without the four arrays of the finest one's layout that a solver works with. */
-int64_t crd_multigrid_bytes(const int64_t shape[3]);
+int64_t crd_multigrid_bytes(const int64_t shape[3], bool floats);
 /* Numbers of an array of the finest grid's layout. */
 int64_t crd_multigrid_cells(const int64_t shape[3]);
-/* The finest grid, with `faces` and `ends` to be filled in; then the others. */
-crd_status crd_multigrid_begin(crd_multigrid *m, const int64_t shape[3], const float unit[3], int axis, crd_pool *pool);
+/* The finest grid, with `faces` (or, with `floats`, `to`) and `ends` to be filled in; then the others. */
+crd_status crd_multigrid_begin(crd_multigrid *m, const int64_t shape[3], const float unit[3], int axis, bool floats,
+                               crd_pool *pool);
 crd_status crd_multigrid_coarsen(crd_multigrid *m);
 void crd_multigrid_end(crd_multigrid *m);
 

@@ -2,12 +2,14 @@
 
 enum { WINDOW_MAX = 256, WINDOW_MIN = 16, SIDES = 2 };
 
-int64_t crd_two_level_window(const int64_t shape[3], int64_t memory_bytes)
+int64_t crd_two_level_window(const int64_t shape[3], bool conductivity, int64_t memory_bytes)
 {
     for (int64_t window = WINDOW_MAX; window >= WINDOW_MIN; window /= 2) {
         int64_t size[3];
         for (int axis = 0; axis < 3; axis++) size[axis] = shape[axis] < window ? shape[axis] : window;
-        if (crd_laplace_bytes(size, 1) + crd_bitmap_row_bytes(size) <= memory_bytes) return window;
+        const int64_t numbers = conductivity ? size[0] * size[1] * size[2] : 0;
+        if (crd_laplace_bytes(size, 1, conductivity) + crd_bitmap_row_bytes(size) + numbers <= memory_bytes)
+            return window;
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "measure/transport/laplace.h"
 
 /* The largest edge of windows that can be solved within so many bytes; 0: none can. */
-int64_t crd_two_level_window(const int64_t shape[3], int64_t memory_bytes);
+int64_t crd_two_level_window(const int64_t shape[3], bool conductivity, int64_t memory_bytes);
 
 /* What voxels conduct over what coarse cells do, sum over sum, in up to eight windows of that edge that are spread
  * evenly over the bitmap; 1 where nothing percolates in them. `problem` says the rest; its `cell` doesn't count. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "credence/number.h"
 #include "run/read.h"
 #include "view/tiles/growth.h"
 #include "view/tiles/label_values.h"
@@ -101,10 +102,24 @@ crd_status crd_layer_place(const crd_layers *layers, crd_layer *layer, const int
 
 /* ---- scan and label ---- */
 
+/* As the commands take it, for whoever starts one on the same scan. */
+static void note_reading(crd_layers *layers, const crd_volume_options *options)
+{
+    memcpy(layers->reading.shape, options->shape, sizeof options->shape);
+    layers->reading.offset = options->offset;
+    snprintf(layers->reading.type, sizeof layers->reading.type, "%s", options->type != NULL ? options->type : "");
+    if (!(options->spacing[0] > 0.0)) return;
+    char edges[3][CRD_NUMBER_BYTES];
+    for (int i = 0; i < 3; i++) (void)crd_format_real(options->spacing[i], edges[i]);
+    snprintf(layers->reading.spacing, sizeof layers->reading.spacing, "%s,%s,%s%s%s", edges[0], edges[1], edges[2],
+             options->unit != NULL ? "," : "", options->unit != NULL ? options->unit : "");
+}
+
 static crd_status add_scan(crd_layers *layers, const char *path, const crd_volume_options *options,
                            const crd_monitor *monitor)
 {
     crd_layer *layer = crd_layer_begin(layers, "scan", "scan", CRD_LAYER_SCAN);
+    if (options != NULL) note_reading(layers, options);
     return crd_layer_fill(layers, layer, path, options, monitor);
 }
 

@@ -56,6 +56,10 @@ typedef struct crd_layers {
     atomic_int count;   /* those below it are complete */
     int made;           /* those up to here are being filled in */
     size_t cache_bytes; /* decoded data of each file that is kept */
+    struct {            /* what the scan's file doesn't say itself; 0 and "" where it does */
+        int64_t shape[3], offset;
+        char type[16], spacing[160];
+    } reading;
 } crd_layers;
 
 /* Opens what the options name: a scan, a run, a label. The first layer is the one that all others lie on. */

@@ -1,0 +1,150 @@
+#include "view/jobs/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "view/view.h"
+
+crd_label_source crd_label_source_of(crd_view *view)
+{
+    if (!crd_labels_empty(view->labels)) return CRD_LABEL_PAINTED;
+    for (int i = 0; i < view->layers.count; i++) {
+        if (strcmp(view->layers.items[i].id, "label") == 0) return CRD_LABEL_FILE;
+    }
+    return CRD_LABEL_NONE;
+}
+
+crd_status crd_command_labels(crd_view *view, const crd_job *job, const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    if (!job->train || crd_label_source_of(view) != CRD_LABEL_PAINTED) return CRD_OK;
+    CRD_TRY(crd_join_path(folder, "label.zarr", "", &path));
+    CRD_TRY(crd_labels_snapshot(view->labels, path));
+done:
+    crd_free(&path);
+    return status;
+}
+
+static crd_status add_pair(crd_text_list *words, const char *flag, const char *value)
+{
+    CRD_PASS(crd_words_add(words, flag));
+    return crd_words_add(words, value);
+}
+
+/* A file that the user named when the viewer was started, so that it is found from any folder. */
+static crd_status add_file(crd_text_list *words, const char *flag, const char *path)
+{
+    crd_status status = CRD_OK;
+    char *whole = NULL;
+    CRD_TRY(crd_absolute_path(path, &whole));
+    CRD_TRY(add_pair(words, flag, whole));
+done:
+    crd_free(&whole);
+    return status;
+}
+
+static crd_status add_scan(const crd_view *view, crd_text_list *words)
+{
+    const crd_layers *layers = &view->layers;
+    const int64_t *shape = layers->reading.shape;
+    char text[96];
+    CRD_PASS(add_file(words, "--scan", crd_volume_path(layers->items[0].source)));
+    if (shape[0] > 0) {
+        snprintf(text, sizeof text, "%lld,%lld,%lld", (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+        CRD_PASS(add_pair(words, "--shape", text));
+    }
+    if (layers->reading.type[0] != '\0') CRD_PASS(add_pair(words, "--type", layers->reading.type));
+    if (layers->reading.offset > 0) {
+        CRD_PASS(crd_words_add(words, "--offset"));
+        CRD_PASS(crd_words_add_number(words, layers->reading.offset));
+    }
+    if (layers->reading.spacing[0] != '\0') CRD_PASS(add_pair(words, "--spacing", layers->reading.spacing));
+    const char *mask = view->mask;
+    if (mask == NULL) return CRD_OK;
+    return strcmp(mask, "cylinder") == 0 ? add_pair(words, "--mask", mask) : add_file(words, "--mask", mask);
+}
+
+static crd_status add_chosen(const crd_wishes *wishes, crd_job *job)
+{
+    for (int64_t i = 0; i < wishes->words.count; i++) {
+        CRD_PASS(crd_words_add(&job->words, wishes->words.items[i]));
+        CRD_PASS(crd_words_add(&job->wishes, wishes->words.items[i]));
+    }
+    return CRD_OK;
+}
+
+/* A file in the job's folder, as a word. */
+static crd_status add_own(crd_job *job, const char *flag, const char *name)
+{
+    char word[CRD_JOB_FOLDER + 40];
+    snprintf(word, sizeof word, "@/%s/%.30s", job->folder, name);
+    return add_pair(&job->words, flag, word);
+}
+
+static crd_status add_model(crd_job *job, const char *flag, const char *model)
+{
+    return model[0] == '@' ? add_pair(&job->words, flag, model) : add_file(&job->words, flag, model);
+}
+
+static crd_status begin(const char *command, crd_job *job)
+{
+    if (job->folder[0] == '\0') return crd_fail(CRD_ERR_INTERNAL, "a job without a folder");
+    CRD_PASS(crd_words_add(&job->words, "credence"));
+    return crd_words_add(&job->words, command);
+}
+
+static crd_status end(crd_job *job)
+{
+    CRD_PASS(add_pair(&job->words, "--progress", "json"));
+    return crd_words_add(&job->words, "--json");
+}
+
+/* Is 255 a value of the label, and not a mark for what nobody looked at? */
+static bool has_255(const crd_layer *label)
+{
+    for (int k = 0; k < label->class_count; k++) {
+        if (label->class_values[k] == 255.0) return true;
+    }
+    return false;
+}
+
+static crd_status add_label(const crd_view *view, crd_job *job)
+{
+    for (int i = 0; i < view->layers.count; i++) {
+        const crd_layer *layer = &view->layers.items[i];
+        if (strcmp(layer->id, "label") != 0) continue;
+        CRD_PASS(add_file(&job->words, "--label", crd_volume_path(layer->source)));
+        return has_255(layer) ? CRD_OK : add_pair(&job->words, "--ignore", "255");
+    }
+    return crd_fail(CRD_ERR_ARGUMENT, "there are no labels to learn from yet");
+}
+
+crd_status crd_command_train(crd_view *view, const crd_wishes *wishes, const char *init, crd_job *job)
+{
+    CRD_PASS(begin("train", job));
+    CRD_PASS(add_scan(view, &job->words));
+    if (crd_label_source_of(view) == CRD_LABEL_PAINTED) {
+        CRD_PASS(add_own(job, "--label", "label.zarr"));
+        CRD_PASS(add_pair(&job->words, "--ignore", "255"));
+    } else {
+        CRD_PASS(add_label(view, job));
+    }
+    if (init != NULL) CRD_PASS(add_model(job, "--init", init));
+    CRD_PASS(add_chosen(wishes, job));
+    CRD_PASS(add_own(job, "--output", "model.h5"));
+    return end(job);
+}
+
+crd_status crd_command_predict(crd_view *view, const crd_wishes *wishes, const char *model, crd_job *job)
+{
+    CRD_PASS(begin("predict", job));
+    CRD_PASS(add_model(job, "--model", model));
+    CRD_PASS(add_scan(view, &job->words));
+    CRD_PASS(add_chosen(wishes, job));
+    CRD_PASS(add_pair(&job->words, "--format", "zarr"));
+    CRD_PASS(add_own(job, "--output", "run"));
+    return end(job);
+}

@@ -1,0 +1,24 @@
+/* What the page may ask a job to do: options by their names, of a list without a single path. */
+#ifndef CRD_VIEW_WISHES_H
+#define CRD_VIEW_WISHES_H
+
+#include "base/json.h"
+#include "credence/settings.h"
+
+typedef struct crd_wishes {
+    bool train;          /* else predict */
+    int64_t iteration;   /* train: to start from the weights of that one; predict: its model. -1: none, the latest */
+    crd_text_list words; /* "--max-steps", "600", ... checked; owned */
+} crd_wishes;
+
+/* `what` is "train" or "predict", `options` an object of numbers, texts and booleans, or NULL. Wrong ones are
+ * CRD_ERR_ARGUMENT with a sentence that begins with the option's name. */
+crd_status crd_wishes_read(const char *what, const cJSON *options, crd_wishes *out);
+void crd_wishes_free(crd_wishes *wishes);
+
+/* A list of words that owns them. */
+crd_status crd_words_add(crd_text_list *words, const char *word);
+crd_status crd_words_add_number(crd_text_list *words, int64_t value);
+void crd_words_free(crd_text_list *words);
+
+#endif

@@ -1,0 +1,138 @@
+#include "view/labels/exporter.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "view/view.h"
+#include "volume/views/view.h"
+#include "volume/zarr/zarr.h"
+
+enum { NAME_BYTES = 100 };
+
+struct crd_exporter {
+    crd_view *view;
+    pthread_t thread;
+    bool started; /* there is a thread to be joined */
+    atomic_bool busy, stop;
+    char name[NAME_BYTES + 1];
+    char *path, *snapshot;
+    crd_box box;
+    bool boxed;
+};
+
+static bool go_on(void *context, const crd_progress *progress)
+{
+    (void)progress;
+    return !atomic_load(&((crd_exporter *)context)->stop);
+}
+
+static crd_status write_file(crd_exporter *e)
+{
+    crd_status status = CRD_OK;
+    const crd_monitor monitor = {.progress = go_on, .context = e};
+    crd_volume *volume = NULL, *part = NULL;
+    CRD_TRY(crd_volume_open(e->snapshot, NULL, NULL, &volume));
+    if (e->boxed) CRD_TRY(crd_view_box(volume, &e->box, &part));
+    crd_volume *from = part != NULL ? part : volume;
+    CRD_TRY(crd_volume_convert(from, e->path, crd_volume_describe(from), NULL, &monitor));
+done:
+    crd_volume_close(&part);
+    crd_volume_close(&volume);
+    return status;
+}
+
+static void say_done(crd_exporter *e)
+{
+    char *json = NULL;
+    crd_text text = {0};
+    crd_text_add(&text, "{\"level\":\"info\",\"text\":");
+    char sentence[600];
+    snprintf(sentence, sizeof sentence, "The labels were written to %.400s.", e->path);
+    crd_text_json(&text, sentence);
+    crd_text_add(&text, "}");
+    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(e->view->events, "message", json);
+    crd_free(&json);
+    e->view->http->wake(e->view->server);
+}
+
+static void *body(void *context)
+{
+    crd_exporter *e = context;
+    if (write_file(e) == CRD_OK) {
+        say_done(e);
+    } else if (!atomic_load(&e->stop)) {
+        crd_view_complain(e->view);
+    }
+    (void)crd_zarr_remove(e->snapshot); /* what can't be removed now goes before the next one */
+    atomic_store(&e->busy, false);
+    return NULL;
+}
+
+crd_status crd_exporter_open(crd_view *view, crd_exporter **out)
+{
+    CRD_PASS(crd_alloc(1, sizeof **out, "an export", out));
+    (*out)->view = view;
+    return CRD_OK;
+}
+
+static void join(crd_exporter *e)
+{
+    if (e->started) (void)pthread_join(e->thread, NULL);
+    e->started = false;
+    crd_free(&e->path);
+    crd_free(&e->snapshot);
+}
+
+void crd_exporter_close(crd_exporter **exporter)
+{
+    if (*exporter == NULL) return;
+    atomic_store(&(*exporter)->stop, true);
+    join(*exporter);
+    crd_free(exporter);
+}
+
+bool crd_exporter_may_write(const char *name)
+{
+    static const char *const own[] = {"view.json", "labels.zarr", "labels.journal", "lock", "iterations"};
+    const size_t length = name != NULL ? strlen(name) : 0;
+    if (length == 0 || length > NAME_BYTES || name[0] == '.') return false;
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != length) return false;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (strcmp(name, own[i]) == 0) return false;
+    }
+    return true;
+}
+
+crd_status crd_exporter_begin(crd_exporter *e, const char *name, const crd_box *box)
+{
+    crd_status status = CRD_OK;
+    if (atomic_load(&e->busy)) return crd_fail(CRD_ERR_BUSY, "%s is still being written; wait for it", e->name);
+    join(e);
+    snprintf(e->name, sizeof e->name, "%s", name);
+    e->boxed = box != NULL;
+    if (box != NULL) e->box = *box;
+    const char *folder = crd_project_folder(e->view->project);
+    int known = 0;
+    while (crd_formats[known] != NULL && !crd_format_has_suffix(crd_formats[known], name)) known++;
+    if (crd_formats[known] == NULL) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "%s: say by its end what to write, such as label.tif", name);
+    }
+    CRD_TRY(crd_join_path(folder, name, "", &e->path));
+    CRD_TRY(crd_join_path(folder, ".export.zarr", "", &e->snapshot));
+    CRD_TRY(crd_zarr_remove(e->snapshot));
+    CRD_TRY(crd_labels_snapshot(e->view->labels, e->snapshot));
+    atomic_store(&e->busy, true);
+    const int cause = crd_thread_start(&e->thread, body, e);
+    if (cause != 0) {
+        atomic_store(&e->busy, false);
+        CRD_FAIL(CRD_ERR_SYSTEM, "can't start a thread: %s", strerror(cause));
+    }
+    e->started = true;
+done:
+    return status;
+}
