@@ -168,6 +168,22 @@ expect 0; same "$(json 'd["samples"], d["properties"][0]["segmentation"], d["pro
 run measure "$folder/alike.npy"
 expect 0; err 'all voxels of .* are 3'
 
+# of --transport fast a realisation's value doesn't depend on its neighbours where the first percolates nowhere
+/usr/bin/python3 - "$folder" <<'PY'
+import sys, numpy as np
+generator = np.random.default_rng(1)
+cut = np.ones((12, 16, 16), "u1"); cut[5:8] = 0
+np.save(f"{sys.argv[1]}/cut.npy", cut)
+for name, share in (("thin", 0.8), ("thick", 0.92)):
+    np.save(f"{sys.argv[1]}/{name}.npy", (generator.random(cut.shape) < share).astype("u1"))
+PY
+relative='[p["values"] for p in d["properties"] if p["name"] == "d_rel_z"][0]'
+fast=(--phase 1 --properties transport --transport fast --axis z -q --json)
+run measure "$folder/cut.npy" "$folder/thin.npy" "$folder/thick.npy" "${fast[@]}"
+expect 0; first=$(json "sorted($relative)")
+run measure "$folder/cut.npy" "$folder/thick.npy" "$folder/thin.npy" "${fast[@]}"
+expect 0; same "$(json "sorted($relative)")" "$first"
+
 # refused
 run measure; expect 2; err 'say what to measure'
 run measure "$folder/none"; expect 1; err 'kept none of its samples; predict again with --save-samples bits'
