@@ -184,6 +184,18 @@ expect 0; first=$(json "sorted($relative)")
 run measure "$folder/cut.npy" "$folder/thick.npy" "$folder/thin.npy" "${fast[@]}"
 expect 0; same "$(json "sorted($relative)")" "$first"
 
+# the edge of a mask is no boundary of a phase, for blocks of --rev neither
+/usr/bin/python3 - "$folder" <<'PY'
+import sys, numpy as np
+full = np.ones((96, 32, 64), "u1"); full[90, 5, 5] = 0
+mask = np.ones_like(full); mask[32:64] = 0
+np.save(f"{sys.argv[1]}/full.npy", full)
+np.save(f"{sys.argv[1]}/slabs.npy", mask)
+PY
+run measure "$folder/full.npy" --mask "$folder/slabs.npy" --phase 1 --properties fraction,surface --rev -q --json
+expect 0; same "$(json '[(r["blocks"], r["mean"] > 0.9999) for r in d["rev"] if r["property"] == "volume_fraction"]')" "[(4, True)]"
+same "$(json '[r["mean"] < 1e-4 for r in d["rev"] if r["property"] == "specific_surface"]')" "[True]"
+
 # refused
 run measure; expect 2; err 'say what to measure'
 run measure "$folder/none"; expect 1; err 'kept none of its samples; predict again with --save-samples bits'
