@@ -9,14 +9,8 @@
 
 static void test_form(void)
 {
-    static const char *const wrong[] = {"",
-                                        "1",
-                                        "0:1,0:1",
-                                        "0:1,0:1,0:1,",
-                                        "0:1,0:1,0:1:2",
-                                        "0:1,0:1,0:1 ",
-                                        "a:1,0:1,0:1",
-                                        "0:99999999999999999999,0:1,0:1"};
+    static const char *const wrong[] = {
+        "", "1", "0:1,0:1", "0:1,0:1,0:1,", "0:1,0:1,0:1:2", "a:1,0:1,0:1", "0:99999999999999999999,0:1,0:1"};
     static const int64_t shape[3] = {8, 9, 10};
     crd_box box = {{0}, {0}};
     CHECK(crd_box_parse("bbox", "1:8,0:9,9:10", shape, &box) == CRD_OK);
