@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/components.h"
+#include "measure/counts/components.h"
 
 typedef struct oracle {
     const uint8_t *phase, *inside;

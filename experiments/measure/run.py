@@ -188,7 +188,7 @@ class Study:
         with self.lock:
             self.rows += [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
             with open(self.rows_path + ".new", "w", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS)
+                writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(self.rows)
             os.replace(self.rows_path + ".new", self.rows_path)

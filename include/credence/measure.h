@@ -98,11 +98,12 @@ typedef struct crd_property {
         bounds[2]; /* of the lower and upper segmentation of --bounds; no interval: properties don't rise with them */
     double mean, std, median;
     double interval[2];
-    bool shown;           /* the interval was shown to hold the truth as often as it says; else it is a spread */
-    int64_t defined;      /* values that are numbers */
-    crd_real_list values; /* of the realisations */
-    double size_error;    /* of the segmentation: what another piece of the same size would give */
-    char *note;           /* a sentence about what is odd, or NULL */
+    bool shown;                           /* the interval was shown to hold the truth as often as it says: */
+    int coverage_held, coverage_phantoms; /* that of so many of so many phantoms; else it is a spread */
+    int64_t defined;                      /* values that are numbers */
+    crd_real_list values;                 /* of the realisations */
+    double size_error;                    /* of the segmentation: what another piece of the same size would give */
+    char *note;                           /* a sentence about what is odd, or NULL */
     crd_property_detail details[CRD_PROPERTY_DETAILS];
     int64_t detail_count;
     bool labelled; /* what follows is known: all of it over the labelled voxels alone */

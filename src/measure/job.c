@@ -37,6 +37,7 @@ static crd_status open_input(crd_measure_job *j)
         reading.from_start = from_start;
     }
     if (crd_given(options->phase)) CRD_TRY(crd_parse_phases("phase", options->phase, &wanted));
+    reading.cuts = !j->labelled && !crd_given(options->conductivity) && (j->wanted & CRD_WANT_TRANSPORT) != 0;
     if (j->labelled) {
         reading.label = options->label;
         reading.foreground = options->foreground.items;

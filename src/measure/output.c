@@ -48,8 +48,13 @@ static void add_property(crd_text *text, const crd_measurement *m, const crd_pro
     add_reals(text, p->interval, 2);
     crd_text_add(text, ", \"percent\": ");
     add_reals(text, m->percent, 2);
-    crd_text_print(text, ", \"coverage_shown\": %s, \"defined\": %lld, \"values\": ", p->shown ? "true" : "false",
-                   (long long)p->defined);
+    crd_text_print(text, ", \"coverage_shown\": %s, \"coverage\": ", p->shown ? "true" : "false");
+    if (p->shown) {
+        crd_text_print(text, "{\"held\": %d, \"phantoms\": %d}", p->coverage_held, p->coverage_phantoms);
+    } else {
+        crd_text_add(text, "null");
+    }
+    crd_text_print(text, ", \"defined\": %lld, \"values\": ", (long long)p->defined);
     add_reals(text, p->values.items, p->values.count);
     add_key_real(text, "size_error", p->size_error);
     crd_text_add(text, ", \"bounds\": ");

@@ -3,10 +3,10 @@
 #define CRD_MEASURE_PASS_H
 
 #include "credence/monitor.h"
-#include "measure/cells.h"
-#include "measure/chords.h"
-#include "measure/components.h"
-#include "measure/twopoint.h"
+#include "measure/counts/cells.h"
+#include "measure/counts/chords.h"
+#include "measure/counts/components.h"
+#include "measure/counts/twopoint.h"
 #include "run/realisations.h"
 
 /* What is counted. */

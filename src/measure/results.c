@@ -8,7 +8,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "measure/coverage.h"
 #include "run/widen.h"
+
+enum { FEW_SAMPLES = 20 }; /* too few for the percentiles 5 and 95 */
 
 static int by_size(const void *a, const void *b)
 {
@@ -151,6 +154,14 @@ static double value_at(const double *bits, int64_t bit)
     return bit >= 0 ? bits[bit] : (double)NAN;
 }
 
+static void note_coverage(crd_property *p)
+{
+    const crd_coverage *coverage = crd_coverage_of(p->name);
+    p->shown = coverage != NULL;
+    p->coverage_held = coverage != NULL ? coverage->held : 0;
+    p->coverage_phantoms = coverage != NULL ? coverage->phantoms : 0;
+}
+
 /* On phantoms unlike the training scan the samples' own interval held the truth half of the time, the wider one as
  * often as it says (docs/RESULTS.md). It is one of 90 %. */
 static void widen(const crd_measurement *m, const double *systematic, crd_property *p)
@@ -158,7 +169,20 @@ static void widen(const crd_measurement *m, const double *systematic, crd_proper
     const bool ninety = m->percent[0] == 5.0 && m->percent[1] == 95.0;
     if (systematic == NULL || isnan(*systematic) || !ninety || p->defined == 0) return;
     crd_interval_widen(p->mean, *systematic, p->interval);
-    p->shown = true;
+    note_coverage(p);
+}
+
+/* The same for what no formula carries an offset over to: the property of the probability cut at both ends of it. */
+static void widen_by_cuts(const crd_measurement *m, const crd_realisations_info *info, const double *bits,
+                          crd_property *p)
+{
+    const bool ninety = m->percent[0] == 5.0 && m->percent[1] == 95.0;
+    if (info->cuts[0] < 0 || !ninety || info->samples < FEW_SAMPLES || p->defined < info->samples) return;
+    const double cuts[2] = {bits[info->cuts[0]], bits[info->cuts[1]]};
+    if (!isfinite(cuts[0]) || !isfinite(cuts[1]) || !isfinite(p->segmentation)) return;
+    crd_interval_widen_by_cuts(p->median, p->segmentation, cuts, p->interval);
+    p->interval[0] = fmax(p->interval[0], 0.0); /* no property that is shown so is negative */
+    note_coverage(p);
 }
 
 crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *info, const crd_property_plan *plan)
@@ -184,6 +208,7 @@ crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *
     memcpy(p->interval, summary.interval, sizeof p->interval);
     p->defined = summary.defined;
     widen(m, plan->systematic, p);
+    if (plan->by_cuts) widen_by_cuts(m, info, plan->bits, p);
     for (int d = 0; d < CRD_PROPERTY_DETAILS && plan->details[d].name != NULL; d++) {
         crd_property_detail *detail = &p->details[p->detail_count++];
         snprintf(detail->name, sizeof detail->name, "%s", plan->details[d].name);

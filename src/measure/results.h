@@ -25,6 +25,7 @@ typedef struct crd_property_plan {
     /* What errors of whole scans add to the interval (run/widen.h), NaN where that isn't known; NULL: of this property
      * nothing can be known. */
     const double *systematic;
+    bool by_cuts;     /* its interval is wider by what it is at both cuts (run/realisations.h), where there are some */
     const char *note; /* or NULL */
     struct {          /* further numbers of each bit, up to the first without a name */
         const char *name;

@@ -213,11 +213,25 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
                                 "zyx"[axis], 100.0 * most, (long long)t -> window);
 }
 
+/* The formation factor's interval is the inverse of that of D_rel, and holds the truth where that one does. */
+static void take_inverse(const crd_property *relative, crd_property *formation)
+{
+    if (!relative->shown) return;
+    for (int k = 0; k < 2; k++) {
+        const double end = relative->interval[1 - k];
+        formation->interval[k] = end > 0.0 ? 1.0 / end : HUGE_VAL;
+    }
+    formation->shown = true;
+    formation->coverage_held = relative->coverage_held;
+    formation->coverage_phantoms = relative->coverage_phantoms;
+}
+
 static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports *t, crd_measurement *m)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     crd_realisations_info taken = *info;
     char note[96] = "", name[CRD_PROPERTY_NAME];
+    int64_t relative = 0;
     static const char *const names[] = {"d_rel", "tortuosity_factor", "formation_factor"};
     taken.samples = plan->samples;
     write_note(plan, info, axis, t, note, sizeof note);
@@ -230,6 +244,7 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
                                       .unit = "1",
                                       .bits = t->figures[i],
                                       .size_error = (double)NAN,
+                                      .by_cuts = i == RELATIVE && !several,
                                       .note = i == RELATIVE && note[0] != '\0' ? note : NULL};
         snprintf(name, sizeof name, "%s_%c", names[i], "zyx"[axis]);
         if (i == RELATIVE) {
@@ -243,6 +258,8 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
             property.details[0].bits = t->figures[JOINED_TORTUOSITY];
         }
         CRD_PASS(crd_measurement_add(m, &taken, &property));
+        if (i == RELATIVE) relative = m->property_count - 1;
+        if (i == FORMATION) take_inverse(&m->properties[relative], &m->properties[m->property_count - 1]);
     }
     return add_notes(plan, axis, t, m);
 }
@@ -250,17 +267,19 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
 /* ---- one axis after the other ---- */
 
 /* The segmentation comes first: its ratio may be what corrects the others. */
-static int64_t bit_of_turn(const crd_realisations_info *info, int64_t turn)
+static int64_t bit_of_turn(const crd_realisations_info *info, int64_t samples, int64_t turn)
 {
-    if (info->segmentation < 0) return turn;
-    return turn == 0 ? info->segmentation : turn - 1;
+    const int64_t first = info->segmentation >= 0;
+    if (turn < first) return info->segmentation;
+    return turn < first + samples ? turn - first : info->cuts[turn - first - samples];
 }
 
 static crd_status along(const crd_slow_plan *plan, const transports *how, int axis, crd_measurement *m)
 {
     crd_status status = CRD_OK;
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const int64_t total = plan->samples + (info->segmentation >= 0);
+    const int64_t cuts = info->cuts[0] >= 0 ? 2 : 0;
+    const int64_t total = plan->samples + (info->segmentation >= 0) + cuts;
     transports t = *how;
     int64_t *turns = NULL;
     CRD_TRY(crd_alloc(info->bits, sizeof *turns, "turns", &turns));
@@ -270,7 +289,7 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
         for (int64_t b = 0; b < info->bits; b++) t.figures[k][b] = (double)NAN;
     }
     for (int64_t turn = 0; turn < total; turn++) {
-        const int64_t bit = bit_of_turn(info, turn);
+        const int64_t bit = bit_of_turn(info, plan->samples, turn);
         const bool all = turn == 0 && how->method == BY_SEGMENTATION; /* everybody needs its ratio */
         turns[bit] = turn;
         if (!all && !crd_slow_mine(plan, turn)) continue;

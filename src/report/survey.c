@@ -1,6 +1,5 @@
 /* One look at every voxel: where the map is high and the segmentation wrong, slice by slice and block by block. */
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -14,9 +13,9 @@ typedef struct work {
     double *sums; /* by block */
     float *means;
     float *unc; /* one slice */
-    uint8_t *seg, *classes, *inside;
-    double *within[3], *counted[3]; /* voxels that count by slice, and of them those with a label */
-    double voxels;                  /* that count */
+    uint8_t *seg, *classes;
+    uint8_t *inside; /* NULL: all voxels count */
+    double counted;  /* voxels that do */
 } work;
 
 static crd_status prepare(work *w)
@@ -32,15 +31,15 @@ static crd_status prepare(work *w)
     CRD_PASS(crd_alloc(shape[1] * shape[2], sizeof *w->unc, what, &w->unc));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->seg));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->classes));
-    CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->inside));
+    if (s->mask != NULL) CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->inside));
     for (int axis = 0; axis < 3; axis++) {
-        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &w->within[axis]));
         if (s->unc != NULL) {
             CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.uncertainty[axis]));
+            CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.inside[axis]));
         }
         if (s->label == NULL) continue;
         CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.wrong[axis]));
-        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &w->counted[axis]));
+        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.labelled[axis]));
     }
     return CRD_OK;
 }
@@ -52,39 +51,26 @@ static void look_at_map(work *w, int64_t z)
     const double scale = w->run->unc_scale;
     for (int64_t y = 0; y < height; y++) {
         double *cells = w->sums + (z / w->block * w->cells[1] + y / w->block) * w->cells[2];
-        double row = 0.0;
+        double row = 0.0, counted = 0.0;
         for (int64_t x = 0; x < width; x++) {
-            if (!w->inside[y * width + x]) continue;
+            if (w->inside != NULL && !w->inside[y * width + x]) continue;
             const double stored = (double)w->unc[y * width + x] * scale;
             const double value = stored > 0.0 ? stored : 0.0; /* also for what is no number */
             const int64_t bin = value < 1.0 ? (int64_t)(value * CRD_SURVEY_BINS) : CRD_SURVEY_BINS - 1;
             survey->bins[bin]++;
             survey->uncertainty[2][x] += value;
+            survey->inside[2][x] += 1.0;
+            counted += 1.0;
             cells[x / w->block] += value;
             row += value;
             if (value > survey->largest) survey->largest = value;
         }
         survey->uncertainty[1][y] += row;
         survey->uncertainty[0][z] += row;
+        survey->inside[1][y] += counted;
+        survey->inside[0][z] += counted;
         survey->mean += row;
     }
-}
-
-static crd_status look_at_mask(work *w, int64_t z)
-{
-    const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
-    crd_box there = {{z, 0, 0}, {1, height, width}};
-    memset(w->inside, 1, (size_t)(height * width));
-    for (int axis = 0; axis < 3; axis++) there.origin[axis] += w->run->in_mask.origin[axis];
-    if (w->run->mask != NULL) CRD_PASS(crd_volume_read(w->run->mask, &there, CRD_U8, w->inside));
-    for (int64_t i = 0; i < height * width; i++) {
-        const double counts = w->inside[i] != 0;
-        w->within[0][z] += counts;
-        w->within[1][i / width] += counts;
-        w->within[2][i % width] += counts;
-        w->voxels += counts;
-    }
-    return CRD_OK;
 }
 
 static void look_at_errors(work *w, int64_t z)
@@ -92,12 +78,12 @@ static void look_at_errors(work *w, int64_t z)
     crd_survey *survey = &w->run->survey;
     const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
     for (int64_t i = 0; i < height * width; i++) {
-        if (w->classes[i] == CRD_LABEL_NONE || !w->inside[i]) continue;
+        if (w->classes[i] == CRD_LABEL_NONE || (w->inside != NULL && !w->inside[i])) continue;
         const int64_t at[3] = {z, i / width, i % width};
         const double wrong = w->seg[i] != w->classes[i];
         for (int axis = 0; axis < 3; axis++) {
             survey->wrong[axis][at[axis]] += wrong;
-            w->counted[axis][at[axis]] += 1.0;
+            survey->labelled[axis][at[axis]] += 1.0;
         }
     }
 }
@@ -107,16 +93,21 @@ static crd_status look_at_slice(work *w, int64_t z)
     crd_reported_run *s = w->run;
     const int64_t count = s->whole.size[1] * s->whole.size[2];
     const crd_box slice = {{z, 0, 0}, {1, s->whole.size[1], s->whole.size[2]}};
-    CRD_PASS(look_at_mask(w, z));
     if (s->seg != NULL) {
         CRD_PASS(crd_volume_read(s->seg, &slice, CRD_F32, w->unc));
     } else {
         CRD_PASS(crd_volume_read(s->prob, &slice, CRD_F32, w->unc));
     }
     const double half = s->seg != NULL ? 0.0 : 0.5 / s->prob_scale;
+    if (s->mask != NULL) {
+        crd_box there = slice;
+        for (int axis = 0; axis < 3; axis++) there.origin[axis] += s->in_scan.origin[axis];
+        CRD_PASS(crd_volume_read(s->mask, &there, CRD_U8, w->inside));
+    }
+    for (int64_t i = 0; i < count; i++) w->counted += w->inside == NULL || w->inside[i];
     for (int64_t i = 0; s->class_count == 2 && i < count; i++) {
         w->seg[i] = (double)w->unc[i] > half;
-        s->survey.foreground += w->inside[i] ? w->seg[i] : 0;
+        if (w->inside == NULL || w->inside[i]) s->survey.foreground += w->seg[i];
     }
     for (int64_t i = 0; s->class_count > 2 && i < count; i++) w->seg[i] = (uint8_t)crd_reported_class(s, w->unc[i]);
     if (s->label != NULL) {
@@ -137,11 +128,11 @@ static crd_status finish(work *w)
     crd_reported_run *s = w->run;
     crd_survey *survey = &s->survey;
     const int64_t *shape = s->whole.size;
-    const double voxels = w->voxels;
+    const double voxels = w->counted; /* none: what follows is no number */
     for (int axis = 0; axis < 3; axis++) {
-        for (int64_t i = 0; i < shape[axis]; i++) { /* 0 / 0 is not a number */
-            if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= w->within[axis][i];
-            if (survey->wrong[axis] != NULL) survey->wrong[axis][i] /= w->counted[axis][i];
+        for (int64_t i = 0; i < shape[axis]; i++) {
+            if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= survey->inside[axis][i];
+            if (survey->wrong[axis] != NULL) survey->wrong[axis][i] /= survey->labelled[axis][i];
         }
     }
     survey->foreground /= voxels;
@@ -186,8 +177,6 @@ done:
     crd_free(&w.seg);
     crd_free(&w.classes);
     crd_free(&w.inside);
-    for (int axis = 0; axis < 3; axis++) crd_free(&w.within[axis]);
-    for (int axis = 0; axis < 3; axis++) crd_free(&w.counted[axis]);
     return status;
 }
 
@@ -195,6 +184,8 @@ void crd_survey_free(crd_survey *survey)
 {
     for (int axis = 0; axis < 3; axis++) {
         crd_free(&survey->uncertainty[axis]);
+        crd_free(&survey->inside[axis]);
         crd_free(&survey->wrong[axis]);
+        crd_free(&survey->labelled[axis]);
     }
 }

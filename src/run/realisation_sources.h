@@ -41,6 +41,10 @@ crd_status crd_realisations_read_label(crd_realisations *r, const crd_box *box, 
 /* Takes those voxels of a box out of `inside` that the label leaves out. */
 crd_status crd_realisations_clear_unlabelled(crd_realisations *r, const crd_box *box, uint8_t *inside);
 
+/* Where the probability is cut, when the mask is open: the offset is the systematic term over the mean of p (1 - p), as
+ * in the prediction. */
+crd_status crd_realisations_settle_cuts(crd_realisations *r);
+
 /* The phase of a value, or CRD_PHASE_OUTSIDE. */
 uint8_t crd_realisations_phase_of(const crd_realisations_info *info, double value);
 

@@ -259,7 +259,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     CRD_PASS(crd_run_read_manifest(folder, &run));
     CRD_TRY(learn_classes(r, options, folder, &run));
     const bool packed = count_outputs(&run, CRD_OUTPUT_SAMPLE_BITS) > 0;
-    CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 4, sizeof *r->sources,
+    CRD_TRY(crd_alloc(count_outputs(&run, packed ? CRD_OUTPUT_SAMPLE_BITS : CRD_OUTPUT_SAMPLE) + 6, sizeof *r->sources,
                       "the list of volumes", &r->sources));
     if (packed) {
         CRD_TRY(open_packed(r, options, folder, &run, monitor));
@@ -276,6 +276,14 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
         CRD_TRY(add_map(r, folder, output, monitor, &source));
         source->valued = r->info.phases > 2;
         source->bit = *bits[i] = r->info.bits++;
+    }
+    if (options->cuts && r->info.phases == 2 && crd_manifest_output(&run, CRD_OUTPUT_PROBABILITY, 0) != NULL &&
+        isfinite(r->info.systematic[1]) && r->info.systematic[1] > 0.0) {
+        for (int i = 0; i < 2; i++) {
+            crd_realisation_source *source;
+            CRD_TRY(add_map(r, folder, crd_manifest_output(&run, CRD_OUTPUT_PROBABILITY, 0), monitor, &source));
+            source->bit = r->info.cuts[i] = r->info.bits++;
+        }
     }
     if (r->info.spacing[0] == 0.0 && run.scan.spacing[0] > 0.0) {
         memcpy(r->info.spacing, run.scan.spacing, sizeof r->info.spacing);
@@ -434,6 +442,7 @@ static crd_status settle(crd_realisations *r, const crd_realisations_options *op
     crd_realisations_info *info = &r->info;
     if (!info->run) CRD_PASS(learn_labels(r, options, monitor));
     if (options->label != NULL) CRD_PASS(crd_realisations_add_label(r, options, volumes, scan, monitor));
+    CRD_PASS(crd_realisations_settle_cuts(r));
     if (options->reading.spacing[0] > 0.0) {
         memcpy(info->spacing, options->reading.spacing, sizeof info->spacing);
         snprintf(info->unit, sizeof info->unit, "%s", options->reading.unit != NULL ? options->reading.unit : "");
@@ -455,7 +464,7 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
     CRD_TRY(crd_alloc(1, sizeof *r, "the realisations", &r));
     CRD_TRY(crd_strdup(options->paths[0], &r->name));
     r->info.name = r->name;
-    r->info.segmentation = r->info.lower = r->info.upper = r->info.label = -1;
+    r->info.segmentation = r->info.lower = r->info.upper = r->info.label = r->info.cuts[0] = r->info.cuts[1] = -1;
     for (int i = 0; i < CRD_PHASES_MAX; i++) r->info.systematic[i] = (double)NAN;
     for (int64_t i = 0; options->path_count > 1 && i < options->path_count; i++) {
         if (!is_run(options->paths[i])) continue;

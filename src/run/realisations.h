@@ -38,6 +38,9 @@ typedef struct crd_realisations_options {
     bool from_start;               /* first_sample is the run's first, whatever its number */
     const double *wanted;          /* phases that are there although no voxel may have their values */
     int64_t wanted_count;
+    /* Two more bits of a run of two classes: its probability cut where an offset of the whole scan's logit, 90 % down
+     * and up, puts one half. Where the run doesn't know the offset, there are none. */
+    bool cuts;
     /* A label volume, whose bit comes last; NULL: none. Only labelled voxels count then. What its values mean is said
      * as to crd_label_options: of two phases the larger value is that of the second, of more they are the phases' own.
      */
@@ -57,7 +60,7 @@ typedef struct crd_realisations_info {
 
     int64_t samples, first_sample;      /* bits 0 to samples - 1 */
     int64_t segmentation, lower, upper; /* their bits; -1: there is none */
-    int64_t label;
+    int64_t label, cuts[2];
     int64_t bits, words; /* in all; words of 64 bits that they take */
 
     int64_t phases, planes;

@@ -18,3 +18,18 @@ void crd_interval_widen(double mean, double term, double interval[2])
     interval[0] = fmax(fmin(low, interval[0]), 0.0);
     interval[1] = fmin(fmax(high, interval[1]), 1.0);
 }
+
+void crd_systematic_cuts(double term, double spread, double cuts[2])
+{
+    const double offset = NINETY * term / spread;
+    cuts[0] = 1.0 / (1.0 + exp(-offset)); /* fewer voxels lie above */
+    cuts[1] = 1.0 / (1.0 + exp(offset));
+}
+
+void crd_interval_widen_by_cuts(double median, double segmentation, const double cuts[2], double interval[2])
+{
+    const double below = fmax(segmentation - fmin(cuts[0], cuts[1]), 0.0);
+    const double above = fmax(fmax(cuts[0], cuts[1]) - segmentation, 0.0);
+    interval[0] = median - hypot(median - interval[0], below);
+    interval[1] = median + hypot(interval[1] - median, above);
+}

@@ -10,6 +10,13 @@
  * voxels; NaN where the model knows of none. */
 double crd_systematic_term(const crd_systematic *systematic, int class, double spread);
 
+/* Where the probability is cut by an offset of the logit, 90 % down (low) and up, that `term` stands for. */
+void crd_systematic_cuts(double term, double spread, double cuts[2]);
+
+/* Adds what a property changes by from the segmentation to both cuts, in squares, to both sides of its interval around
+ * the median. Never narrower. */
+void crd_interval_widen_by_cuts(double median, double segmentation, const double cuts[2], double interval[2]);
+
 /* Adds the term, in squares, to both halves of the samples' interval around `mean`. Never narrower, and within 0 .. 1.
  * Does nothing where the term is NaN. */
 void crd_interval_widen(double mean, double term, double interval[2]);

@@ -46,7 +46,7 @@ static const crd_setting rows[] = {
      .offset = AT(project),
      .argument = "DIR",
      .help =
-         "folder for what you do yourself, such as ticking regions; made when there is something to keep; without it "
+         "folder for what you do yourself: labels, ticked regions; made when there is something to keep; without it "
          "NAME.view in the current folder"},
     {.name = "read-only",
      .kind = CRD_SETTING_FLAG,

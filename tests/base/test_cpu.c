@@ -24,6 +24,10 @@ static void test_as_the_system_says(void)
         skip_part("the system's list", "there is none of this processor's instructions");
         return;
     }
+    if (emulated()) {
+        skip_part("the system's list", "it is the machine's, and another one is emulated");
+        return;
+    }
     line[strcspn(line, "\n")] = ' '; /* each flag has a space on both sides */
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         bool all = true;

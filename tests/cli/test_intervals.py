@@ -179,12 +179,45 @@ def followers():
     run("report", "run", "-o", "page.html")
     with open("page.html") as page:
         low, high = found["interval90"]
-        check(f"90 % interval {100 * low:.2f} to {100 * high:.2f} %" in page.read(), "report's interval")
+        text = page.read()
+        check(f"foreground; 90 % interval {100 * low:.2f} to {100 * high:.2f}\u00a0%" in text, "report's interval")
+        check(f"foreground (90 % interval {100 * low:.1f} to {100 * high:.1f})" in text, "the interval in the report's sentence")
     predict("without.h5", "other.npy", "--samples", 6, "--save-samples", "bits")
     check(fraction_measured()["coverage_shown"] is False, "measure claims what the model doesn't know")
     run("report", "run", "-o", "page.html")
     with open("page.html") as page:
-        check("90 % interval" not in page.read(), "report claims what the model doesn't know")
+        text = page.read()
+        check("foreground; 90 % interval" not in text and "foreground (90 % interval" not in text, "report claims what the model doesn't know")
+
+
+def transport():
+    """The interval of D_rel: what it is where the probability is cut at both ends of the offset, added in squares."""
+    manifest = predict("model.h5", "other.npy", "--samples", 20, "--save-samples", "bits")
+    p = volume("probability")[0].astype(float)
+    offset = NINETY * manifest["volume_fraction"]["interval_systematic"] / (p * (1 - p)).mean()
+    for name, sign in (("low", 1), ("high", -1)):
+        np.save(f"cut_{name}.npy", (p > 1 / (1 + np.exp(-sign * offset))).astype(np.uint8))
+
+    def measured(source, *words):
+        found = json.loads(run("measure", *source, "--properties", "transport", "--axis", "zx", "--json", "--quiet", "--phase", 0, *words).stdout)
+        return {q["name"]: q for q in found["properties"]}
+
+    found, cuts = measured(["run"]), measured(["cut_low.npy", "cut_high.npy"], "--samples", 2)
+    for axis in "zx":
+        d = found[f"d_rel_{axis}"]
+        values = cuts[f"d_rel_{axis}"]["values"]
+        check(d["segmentation"] > 0 and values[0] > values[1], f"nothing to see along {axis}: {d['segmentation']} {values}")
+        low, high = np.percentile(d["values"], [5, 95])
+        expected = (max(d["median"] - np.hypot(d["median"] - low, max(d["segmentation"] - values[1], 0)), 0),
+                    d["median"] + np.hypot(high - d["median"], max(values[0] - d["segmentation"], 0)))
+        near(d["interval"], expected, 1e-7, f"D_rel along {axis}")
+        check(d["coverage_shown"] is True and 0.8 < d["coverage"]["held"] / d["coverage"]["phantoms"] <= 1, f"its coverage: {d['coverage']}")
+        f = found[f"formation_factor_{axis}"]
+        near(f["interval"][0], 1 / expected[1], 1e-9, "the formation factor's")
+        check(f["coverage_shown"] and not found[f"tortuosity_factor_{axis}"]["coverage_shown"], "who is shown")
+    for words in (("--bbox", "0:8,0:24,0:20"), ("--interval", "25-75"), ("--mask", "mask.npy"), ("--samples", 19), ("--conductivity", "0=1")):
+        other = measured(["run"], *words)["d_rel_z"]
+        check(other["coverage_shown"] is False and other["coverage"] is None, f"measure claims it with {words}")
 
 
 def three_classes():
@@ -257,7 +290,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     make_data()
     run(*train_words("model.h5"))
-    for test in (offsets_by_prediction, intervals, followers, three_classes, info, same_bytes):
+    for test in (offsets_by_prediction, intervals, followers, transport, three_classes, info, same_bytes):
         if not failures:
             test()
     os.chdir("/")

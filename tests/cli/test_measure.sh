@@ -69,7 +69,7 @@ expect 0; no_err
 cmp "$folder/values.csv" "$folder/bits/measure.csv" || complain "bits and volumes give different values"
 diff -q "$folder/out" "$folder/bits/measure.json" || complain "measure.json isn't what was printed"
 same "$(json '[k for k in d]')" "['shape', 'spacing', 'unit', 'phase', 'samples', 'first_sample', 'window_voxels', 'properties', 'distributions', 'rev', 'notes', 'times']"
-same "$(json 'sorted(d["properties"][0])')" "['axis', 'bounds', 'coverage_shown', 'defined', 'interval', 'label', 'mean', 'median', 'name', 'note', 'percent', 'phase', 'segmentation', 'size_error', 'std', 'unit', 'values']"
+same "$(json 'sorted(d["properties"][0])')" "['axis', 'bounds', 'coverage', 'coverage_shown', 'defined', 'interval', 'label', 'mean', 'median', 'name', 'note', 'percent', 'phase', 'segmentation', 'size_error', 'std', 'unit', 'values']"
 same "$(json '[p["name"] for p in d["properties"] if p["coverage_shown"]]')" "[]"
 same "$(json 'sorted(d["distributions"])')" "['chord_x', 'chord_y', 'chord_z', 'component_size', 's2_x', 's2_y', 's2_z']"
 run measure "$folder/bits" -q --json --samples 4-9 --interval 25-75 --properties fraction --lags 3

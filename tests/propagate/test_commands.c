@@ -97,6 +97,10 @@ static void test_ends(void)
     /* One that doesn't listen, with a child of its own. */
     CHECK_OK(WAIT_FOR(0.1, false, "sh", "-c", "trap '' TERM; sleep 30 & wait; sleep 30"));
     CHECK(result.end == CRD_COMMAND_TIMED_OUT && result.seconds < 20);
+    if (emulated()) {
+        skip_part("a command that isn't there", "only with a real vfork is it known before it runs");
+        return;
+    }
     CHECK_FAILS(WAIT_FOR(0, false, "/no/such/program"), CRD_ERR_SYSTEM, "can't start the command /no/such/program");
 }
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The same bytes from Python and from the program: every volume, both modes, trainings, measurements."""
 import json
+import os
+import subprocess
 import unittest
 
-from tools import credence, make_inputs, model_path, np, path, run
+from tools import build, credence, make_inputs, model_path, np, path, run
 
 model, scan = make_inputs()
 
@@ -41,6 +43,15 @@ class Bytes(unittest.TestCase):
         self.assertEqual(r.probability.dtype, np.float32)
         self.assertLessEqual(float(r.probability.max()), 1.0)
         self.assertEqual(r.samples(3).shape, r.shape)
+
+    def test_dropout(self):
+        """The other kind of network."""
+        subprocess.run([os.path.join(build, "tests", "make_model"), path("mcdn.h5"), "mcdn", "8", "16,16,16"], check=True)
+        run("predict", "--model", path("mcdn.h5"), "--scan", path("scan.npy"), "-o", path("d"), "--samples", "3", "--step",
+            "1", "--save-samples", "bits", "--format", "npy")
+        dropout = credence.Model(path("mcdn.h5"))
+        self.assertIn("mcdn", dropout.summary)
+        self.same(dropout.predict(scan, samples=3, step=1), credence.open_run(path("d")))
 
     def test_other_formats(self):
         for form in ("tiff", "nii.gz", "h5", "ome.zarr"):

@@ -25,6 +25,7 @@ class Examples(unittest.TestCase):
         random = np.random.default_rng(3)
         label = (random.random((6, 8, 8)) > 0.5).repeat(4, 0).repeat(4, 1).repeat(4, 2).astype("u1")
         scan = (label * 60 + random.normal(100, 9, label.shape)).astype("u1")
+        label[::3] = 255
         for name, array in (("scan", scan), ("label", label), ("other", scan[::-1])):
             np.save(name + ".npy", array)
         with open(os.path.join(source, "docs/PYTHON.md")) as page:

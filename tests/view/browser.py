@@ -87,7 +87,7 @@ class Page:
     def js(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def until(self, script, what, seconds=20):
+    def until(self, script, what, seconds=60):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if answer := self.js(script):
@@ -138,6 +138,26 @@ class Page:
 
     def close(self):
         self.driver.quit()
+
+
+def drag(page, axis, path, button="left"):
+    """The mouse in a pane, along points in pixels about the canvas's middle."""
+    box = page.js("const b = page.panes[arguments[0]].canvas.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]", axis)
+    buttons = {"left": 1, "right": 2, "middle": 4}[button]
+
+    def mouse(kind, x, y, held):
+        page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": box[0] + x, "y": box[1] + y, "button": button, "buttons": held, "clickCount": 1})
+    mouse("mousePressed", *path[0], buttons)
+    for x, y in path[1:]:
+        mouse("mouseMoved", x, y, buttons)
+    mouse("mouseReleased", *path[-1], 0)
+
+
+def saved(page):
+    """All that was painted is on the server's disk, and in the tiles that are seen."""
+    page.until("return page.paint.queue.items.length === 0 && !page.paint.queue.busy", "all is saved")
+    page.until("return page.paint.waiting.length === 0 && !page.waiting", "the tiles show it")
+    page.until_drawn()
 
 
 def run(tests):

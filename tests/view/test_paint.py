@@ -8,7 +8,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, Keys, Page, Server, np, run  # noqa: E402
+from browser import FOLDER, Keys, Page, Server, drag, np, run, saved  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -61,26 +61,6 @@ class Painting:
             self.server.stop()
         if kind is None:
             assert not complaints, f"the console says {complaints}"
-
-
-def saved(page):
-    page.until("return page.paint.queue.items.length === 0 && !page.paint.queue.busy", "all is saved")
-    page.until("return page.paint.waiting.length === 0 && !page.waiting", "the tiles show it")
-    page.until_drawn()
-
-
-def drag(page, axis, path, button="left"):
-    """Along points in pixels about the canvas's middle."""
-    box = page.js("const b = page.panes[arguments[0]].canvas.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]", axis)
-    buttons = {"left": 1, "right": 2, "middle": 4}[button]
-
-    def mouse(kind, x, y, held):
-        page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": box[0] + x, "y": box[1] + y, "button": button, "buttons": held, "clickCount": 1})
-    mouse("mousePressed", *path[0], buttons)
-    for x, y in path[1:]:
-        mouse("mouseMoved", x, y, buttons)
-    mouse("mouseReleased", *path[-1], 0)
-
 
 
 COVER = """
@@ -321,7 +301,7 @@ def test_two_tabs():
 def test_by_keyboard():
     """Tab to a plane, a tool by its letter, Enter paints at the cross-hair."""
     with Painting() as (server, page):
-        page.find("body").click()
+        page.js("window.heard = []; const say = page.say.bind(page); page.say = words => { window.heard.push(words); say(words); }")
         page.find("#pane-z canvas").send_keys("b")
         canvas = page.find("#pane-z canvas")
         page.js("document.querySelector('#pane-z canvas').focus(); page.view.goTo([30, 150, 210], true); page.paint.set({ value: 1 })")
@@ -330,8 +310,8 @@ def test_by_keyboard():
         saved(page)
         labels = labels_of(server)
         assert labels[30, 151, 211] == 1 and labels[30, 151, 212] == 1 and labels[29, 151, 212] == 0, "painted by keys"
-        said = page.js("return document.getElementById('live').textContent")
-        assert "voxels" in said, f"nothing is said: {said}"
+        heard = page.js("return window.heard")
+        assert sum("stroke: " in words and "voxels" in words for words in heard) == 3 and "Brush" in heard, f"what a screen reader is told: {heard}"
         canvas.send_keys("g")
         for keys in (Keys.ENTER, *([Keys.ARROW_RIGHT] * 12), Keys.ENTER, *([Keys.ARROW_DOWN] * 12), Keys.ENTER, *([Keys.ARROW_LEFT] * 12), *([Keys.ARROW_UP] * 12), Keys.ENTER):
             canvas.send_keys(keys)

@@ -2,7 +2,9 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hdf5/lock.h"
+#include "base/memory.h"
 #include "harness.h"
 #include "net/store/store.h"
 #include "volume_tools.h"
@@ -155,6 +157,65 @@ static void test_types_that_are_none(void)
     CHECK_FAILS(crd_volume_open(scratch("types.h5:/complex"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED,
                 "neither integers");
     CHECK_FAILS(crd_volume_open(scratch("types.h5"), NULL, NULL, &volume), CRD_ERR_FORMAT, "no dataset of three");
+}
+
+/* The exponent of a float of 64 bits, moved beyond its bytes wherever the file describes one; gives back how often. */
+static int move_exponents(const char *path)
+{
+    static const unsigned char sound[] = {0x11, 0x20, 0x3f, 0, 8, 0, 0, 0, 0, 0, 64, 0, 52, 11, 0, 52};
+    char *bytes = NULL;
+    size_t count;
+    int moved = 0;
+    if (crd_read_file(path, 1 << 20, &bytes, &count) != CRD_OK) return -1;
+    for (size_t i = 0; i + sizeof sound <= count; i++) {
+        if (memcmp(bytes + i, sound, sizeof sound) != 0) continue;
+        bytes[i + 12] = 60;
+        moved++;
+    }
+    const crd_status status = crd_write_file(path, bytes, count);
+    crd_free(&bytes);
+    return status == CRD_OK ? moved : -1;
+}
+
+/* Types that libhdf5 would read beyond its buffers for: such an attribute of a volume is let be, all else is refused. */
+static void test_bits_beyond_their_bytes(void)
+{
+    const crd_volume_info info = {.shape = {1, 2, 2}, .type = CRD_U16, .spacing = {2, 3, 4}, .unit = "um"};
+    const crd_box all = {.size = {1, 2, 2}};
+    const uint16_t voxels[4] = {1, 2, 3, 4};
+    const double real = 0.5;
+    double got;
+    crd_store *store = NULL;
+    CHECK_OK(crd_volume_create(scratch("about.h5"), &info, NULL, &volume));
+    CHECK_OK(crd_volume_write(volume, &all, voxels));
+    CHECK_OK(crd_volume_commit(volume));
+    crd_volume_close(&volume);
+    CHECK(move_exponents(scratch("about.h5")) > 0);
+    CHECK_OK(crd_volume_open(scratch("about.h5"), NULL, NULL, &volume));
+    CHECK(crd_volume_describe(volume)->spacing[0] == 0.0 && crd_volume_describe(volume)->spacing[2] == 0.0);
+    crd_volume_close(&volume);
+
+    hid_t file = H5Fcreate(scratch("broken.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add(file, "/x", H5T_IEEE_F64LE, 3, three);
+    H5Fclose(file);
+    CHECK(move_exponents(scratch("broken.h5")) == 1);
+    CHECK_FAILS(crd_volume_open(scratch("broken.h5:/x"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED, "neither integers");
+
+    file = H5Fcreate(scratch("store.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(file, "real", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &real) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Fclose(file);
+    CHECK_OK(crd_store_open(scratch("store.h5"), &store));
+    const crd_status before = crd_store_get_reals(store, "", "real", 1, &got);
+    crd_store_close(&store);
+    CHECK(before == CRD_OK && got == real && move_exponents(scratch("store.h5")) == 1);
+    CHECK_OK(crd_store_open(scratch("store.h5"), &store));
+    const crd_status after = crd_store_get_reals(store, "", "real", 1, &got);
+    crd_store_close(&store);
+    CHECK_FAILS(after, CRD_ERR_FORMAT, "is damaged");
 }
 
 static void test_names_of_datasets(void)
@@ -363,6 +424,6 @@ static void test_a_host_program_keeps_its_error_printer(void)
 
 TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_listed),
           TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
-          TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes), TEST(test_heaps_that_lie),
+          TEST(test_bits_beyond_their_bytes), TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes), TEST(test_heaps_that_lie),
           TEST(test_chunks_larger_than_any_file), TEST(test_names_that_lie), TEST(test_a_chunk_larger_than_itself),
           TEST(test_a_host_program_keeps_its_error_printer))

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hdf5/lock.h"
 #include "base/hdf5/source.h"
+#include "base/hdf5/types.h"
 #include "base/memory.h"
 #include "net/store/store_file.h"
 
@@ -229,7 +230,9 @@ static crd_status check_type(const crd_store *store, const char *name, hid_t dat
     if (type < 0) return crd_store_broken(store, name);
     const H5T_class_t class = H5Tget_class(type);
     const size_t size = H5Tget_size(type);
+    const bool sound = crd_hdf5_number_is_sound(type);
     (void)H5Tclose(type);
+    if (class == wanted && !sound) return crd_store_broken(store, name);
     if (class == wanted && (class != H5T_FLOAT || size == bytes)) return CRD_OK;
     return crd_fail(CRD_ERR_MISMATCH, "%s of %s isn't of type %s%.0zu", name, store->path,
                     wanted == H5T_FLOAT ? "float" : "integer", wanted == H5T_FLOAT ? 8 * bytes : (size_t)0);

@@ -14,6 +14,8 @@
 
 enum { HEAD = 32, FRONT = 8, FIXED = 13, MOST = 80 << 20, PORTION = 1 << 20 };
 
+#define MOST_NUMBER INT64_C(9007199254740991) /* what JSON can say */
+
 static const char magic[8] = "crdlabj1";
 
 struct crd_label_journal {
@@ -44,7 +46,7 @@ static bool parse(const uint8_t *bytes, int64_t count, crd_record *out)
     out->words = (const char *)bytes + FIXED;
     out->bytes = bytes + FIXED + words + 1;
     out->count = count - FIXED - words - 1;
-    return out->number >= 0 && strlen(out->words) == (size_t)words;
+    return out->number >= 0 && out->number <= MOST_NUMBER && strlen(out->words) == (size_t)words;
 }
 
 /* A whole record at an offset: true, with its bytes in *room. */

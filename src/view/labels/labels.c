@@ -67,8 +67,12 @@ static int64_t get_number(const uint8_t *bytes)
 /* A mark's bytes: voxels of each class. */
 static void take_mark(crd_labels *l, const crd_record *record)
 {
+    const int64_t voxels = l->info.shape[0] * l->info.shape[1] * l->info.shape[2];
     if (record->count != 8 * 256) return;
-    for (int k = 0; k < 256; k++) l->counts[k] = get_number(record->bytes + 8 * k);
+    for (int k = 0; k < 256; k++) {
+        const int64_t count = get_number(record->bytes + 8 * k);
+        l->counts[k] = count >= -voxels && count <= voxels ? count : 0;
+    }
     l->marked = record->number;
     if (l->revision < l->marked) l->revision = l->marked; /* what came before it may be forgotten */
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hdf5/lock.h"
+#include "base/hdf5/types.h"
 #include "volume/hdf5/file.h"
 #include "volume/units.h"
 
@@ -23,8 +24,7 @@ static bool read_numbers(hid_t dataset, const char *name, hid_t type, hssize_t c
     if (attribute < 0) return false;
     const hid_t space = H5Aget_space(attribute), stored = H5Aget_type(attribute);
     if (space >= 0 && stored >= 0 && H5Sget_simple_extent_npoints(space) == count) {
-        const H5T_class_t class = H5Tget_class(stored);
-        read = (class == H5T_FLOAT || class == H5T_INTEGER) && H5Aread(attribute, type, out) >= 0;
+        read = crd_hdf5_number_is_sound(stored) && H5Aread(attribute, type, out) >= 0;
     }
     if (stored >= 0) (void)H5Tclose(stored);
     if (space >= 0) (void)H5Sclose(space);

@@ -5,6 +5,7 @@
 
 #include "base/hdf5/lock.h"
 #include "base/hdf5/source.h"
+#include "base/hdf5/types.h"
 #include "volume/hdf5/file.h"
 #include "volume/shape.h"
 #include "volume/types.h"
@@ -92,6 +93,7 @@ static bool map_type(hid_t dataset, crd_hdf5_array *out)
         out->widened = size != 4 && size != 8;
         out->type = size <= 4 ? CRD_F32 : CRD_F64;
     }
+    known = known && crd_hdf5_number_is_sound(type);
     (void)H5Tclose(type);
     if (known) out->memory_type = crd_hdf5_memory_type(out->type);
     return known;

@@ -3,7 +3,7 @@
  * In most cells most realisations have the same code. So that code is counted once for all of them, and those that
  * differ are counted as unlike it (a byte each, so that one addition serves all), and by their own codes. These wait as
  * keys, realisation * 256 + code, and are counted many together: no branch depends on how many there were in a cell. */
-#include "measure/cells.h"
+#include "measure/counts/cells.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "measure/cells.h"
+#include "measure/counts/cells.h"
 
 #include <string.h>
 

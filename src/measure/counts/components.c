@@ -1,4 +1,4 @@
-#include "measure/components.h"
+#include "measure/counts/components.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "measure/chords.h"
+#include "measure/counts/chords.h"
 
 #include <string.h>
 

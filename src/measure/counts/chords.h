@@ -3,7 +3,7 @@
 #ifndef CRD_MEASURE_CHORDS_H
 #define CRD_MEASURE_CHORDS_H
 
-#include "measure/components.h"
+#include "measure/counts/components.h"
 
 typedef struct crd_chords {
     const crd_field *field;

@@ -1,4 +1,4 @@
-#include "measure/twopoint.h"
+#include "measure/counts/twopoint.h"
 
 #include <string.h>
 
