@@ -303,7 +303,8 @@ void crd_job_end(const char *project, crd_job *job)
     job->kill_at = 0.0;
     job->ended = wall_clock();
     if (crd_job_path(project, job, "log.txt", &path) == CRD_OK && stat(path, &about) == 0) {
-        job->ended = (double)about.st_mtim.tv_sec; /* its last word: nobody may have watched */
+        job->ended = (double)about.st_mtim.tv_sec +
+                     1e-9 * (double)about.st_mtim.tv_nsec; /* its last word: nobody may have watched */
     }
     crd_free(&path);
     cJSON_Delete(result);

@@ -351,8 +351,9 @@ static crd_status ask(const char *project, const crd_job *job, cJSON **out)
     CRD_TRY(crd_job_words(project, job, false, &words));
     CRD_TRY(crd_words_add(&words, "--dry-run"));
     CRD_TRY(crd_alloc(words.count + 1, sizeof *vector, "the words of a command", &vector));
-    for (int64_t i = 0, k = 0; i < words.count; i++) { /* its errors as sentences, not as JSON */
-        if (strcmp(words.items[i], "--progress") == 0) {
+    /* Its errors as sentences, not as JSON; and no folder, which a job may take meanwhile. */
+    for (int64_t i = 0, k = 0; i < words.count; i++) {
+        if (strcmp(words.items[i], "--progress") == 0 || strcmp(words.items[i], "--output") == 0) {
             i++;
         } else {
             vector[k++] = words.items[i];
