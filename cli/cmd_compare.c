@@ -191,8 +191,8 @@ static int print_words(const entry *entries, int count)
     return CLI_DONE;
 }
 
-/* Figures over different voxels, or of different classes, say nothing about who is better. */
-static void warn_of_differences(const entry *entries, int count)
+/* Figures over different voxels, or of different classes, say nothing about who is better; returns whether they do. */
+static bool comparable(const entry *entries, int count)
 {
     char text[512];
     for (int i = 1; i < count; i++) {
@@ -202,7 +202,7 @@ static void warn_of_differences(const entry *entries, int count)
                  "%s tells %" PRId64 " classes apart and %s %" PRId64 ": their figures can't be compared",
                  entries[0].run, first, entries[i].run, other);
         cli_progress_line(CLI_WARNING, text);
-        return;
+        return false;
     }
     for (int i = 1; i < count; i++) {
         const int64_t first = entries[0].figures->voxels, other = entries[i].figures->voxels;
@@ -211,11 +211,12 @@ static void warn_of_differences(const entry *entries, int count)
                  "%s was validated over %" PRId64 " voxels and %s over %" PRId64 ": their figures can't be compared",
                  entries[0].run, first, entries[i].run, other);
         cli_progress_line(CLI_WARNING, text);
-        return;
+        return false;
     }
+    return true;
 }
 
-static int print(const cli_context *context, const entry *entries, int count)
+static int print(const cli_context *context, const entry *entries, int count, bool judge)
 {
     const compare_options *options = context->options;
     if (context->common->json) return print_json(entries, count);
@@ -223,7 +224,7 @@ static int print(const cli_context *context, const entry *entries, int count)
         for (int i = 0; i < count; i++) cli_say_seen(entries[i].run, entries[i].figures);
         print_tables(entries, count);
         print_class_table(entries, count);
-        return count > 1 ? print_words(entries, count) : CLI_DONE;
+        return count > 1 && judge ? print_words(entries, count) : CLI_DONE;
     }
     cli_csv_header();
     for (int i = 0; i < count; i++) cli_csv_row(entries[i].run, entries[i].kind, entries[i].figures);
@@ -240,8 +241,7 @@ static int run(cli_context *context)
         entries[i].run = context->arguments[i];
         code = load(context, &entries[i]);
     }
-    if (code == CLI_DONE) warn_of_differences(entries, count);
-    if (code == CLI_DONE) code = print(context, entries, count);
+    if (code == CLI_DONE) code = print(context, entries, count, comparable(entries, count));
     for (int i = 0; i < count; i++) crd_validation_free(&entries[i].figures);
     free(entries);
     return code;
@@ -256,10 +256,11 @@ const cli_command cli_compare = {
     .settings = &settings,
     .options_size = sizeof(compare_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
-    .details =
-        "DIR is a run folder that credence validate has been through; with --label those that it hasn't are "
-        "validated now. The first table has the columns of the paper, the second what else tells runs apart. "
-        "Then follows in words what the figures say; runs of two kinds of network are put together by kind for that.",
+    .details = "DIR is a run folder that credence validate has been through; with --label those that it hasn't are "
+               "validated now. The first table has the columns of the paper, the second what else tells runs apart. "
+               "Then follows in words what the figures say; runs of two kinds of network are put together by kind for "
+               "that. Runs over "
+               "different voxels or of different classes are shown, but not judged.",
     .examples = "credence compare bcnn mcdn\n"
                 "credence compare runs/* --label truth.tif --csv > runs.csv",
     .run = run,

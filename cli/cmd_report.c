@@ -40,10 +40,11 @@ const cli_command cli_report = {
     .settings = &crd_report_settings,
     .options_size = sizeof(crd_report_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
-    .details =
-        "DIR is a run folder of credence predict; a second one is shown beside it. The page needs no network and "
-        "no script, follows the reader's light or dark setting, and prints. Figures against a label are in it if "
-        "the run has been validated, or --label is given.",
+    .details = "DIR is a run folder of credence predict; a second one is shown beside it. The page needs no network, "
+               "follows the reader's light or dark setting, and prints. It opens with slices that can be leafed "
+               "through in all "
+               "three directions; --small leaves those out. Figures against a label are in it if "
+               "the run has been validated, or --label is given.",
     .examples = "credence report run -o report.html\n"
                 "credence report run --label truth.tif -o report.html\n"
                 "# two models on the same scan\n"

@@ -1,9 +1,34 @@
 /* credence validate: a prediction against a label. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "command.h"
 #include "figures.h"
+
+/* Of two classes, by their names and the values that the segmentation has for them. */
+static void print_confusion(const crd_validation *v)
+{
+    const int64_t counts[2][2] = {{v->tp, v->fp}, {v->fn, v->tn}};
+    char names[2][64];
+    for (int k = 0; k < 2; k++) {
+        const int number = 1 - k; /* the foreground first */
+        const bool known = v->classes.name.count == 2;
+        snprintf(names[k], sizeof names[k], "%s (%s)",
+                 known         ? v->classes.name.items[number]
+                 : number == 1 ? "foreground"
+                               : "background",
+                 known         ? cli_figure_general(v->classes.value.items[number], 6)
+                 : number == 1 ? "1"
+                               : "0");
+    }
+    const int columns[2] = {(int)strlen(names[0]), (int)strlen(names[1])};
+    const int wide = columns[0] > columns[1] ? columns[0] : columns[1], width = wide > 13 ? wide : 13;
+    printf("%-*s   label\n%-*s   %*s   %*s\n", wide, "segmented as", wide, "", width, names[0], width, names[1]);
+    for (int k = 0; k < 2; k++) {
+        printf("%-*s   %*" PRId64 "   %*" PRId64 "\n", wide, names[k], width, counts[k][0], width, counts[k][1]);
+    }
+}
 
 static void print_classes(const crd_validation *v)
 {
@@ -18,9 +43,7 @@ static void print_classes(const crd_validation *v)
     }
     printf("Dice                %s\n", cli_figure(v->dice, 6));
     printf("IoU                 %s\n", cli_figure(v->iou, 6));
-    printf("                    label 1         label 0\n");
-    printf("segmented 1   %13" PRId64 "   %13" PRId64 "\n", v->tp, v->fp);
-    printf("segmented 0   %13" PRId64 "   %13" PRId64 "\n", v->fn, v->tn);
+    print_confusion(v);
     printf("volume fraction     %s segmented, %s labelled\n", cli_figure(v->volume_fraction, 6),
            cli_figure(v->label_fraction, 6));
 }
@@ -65,9 +88,12 @@ static void print_rest(const crd_validation *v)
     for (int64_t i = 0; i < v->distance.count.count; i++) {
         const double share = v->distance.count.items[i] / (double)v->voxels;
         if (share == 0.0 || (i > 4 && i + 1 < v->distance.count.count && (i & (i + 1)) != 0)) continue;
-        printf("  %s%-32.0f   %15s   %11s   %s\n", i + 1 == v->distance.count.count ? ">=" : "  ",
-               v->distance.from.items[i], cli_figure(share, 4), cli_figure_general(v->distance.uncertainty.items[i], 4),
-               cli_figure(v->distance.error.items[i], 4));
+        char row[64];
+        const double from = v->distance.from.items[i];
+        snprintf(row, sizeof row, i + 1 == v->distance.count.count ? "%.0f and more" : "%.0f to %.0f", from,
+                 from + 1.0);
+        printf("  %-34s   %15s   %11s   %s\n", row, cli_figure(share, 4),
+               cli_figure_general(v->distance.uncertainty.items[i], 4), cli_figure(v->distance.error.items[i], 4));
     }
 }
 
@@ -129,8 +155,8 @@ const cli_command cli_validate = {
     .options_size = sizeof(crd_validate_options),
     .uses = CLI_USES_THREADS | CLI_USES_JSON,
     .details = "DIR is a run folder of credence predict; validation.json is written into it, for credence compare and "
-               "credence "
-               "report. Without a folder, --prob, --seg and --unc name the volumes.\n"
+               "credence report, or to --output. Into a folder that can't be written to it isn't, with a warning. "
+               "Without a folder, --prob, --seg and --unc name the volumes.\n"
                "PAvPU3D looks at all cubes of edge 2: P(accurate | certain) is how often the segmentation is right "
                "where the map "
                "says it can be trusted, P(uncertain | inaccurate) how often the map warns where it is wrong. Cubes "

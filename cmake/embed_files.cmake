@@ -1,4 +1,4 @@
-# cmake -DFILES=a;b -DOUTPUT=table.c -P embed_files.cmake
+# cmake -DFILES=a;b -DTABLE=crd_page_file -DHEADER=view/http/page.h -DOUTPUT=table.c -P embed_files.cmake
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
@@ -17,4 +17,4 @@ foreach(file ${FILES})
   string(APPEND rows "    {\"${name}\", \"${types_${kind}}\", \"\\\"${hash}\\\"\", file_${number}, ${size}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "/* Made by CMake from web/. */\n#include \"view/http/page.h\"\n\n${arrays}\nconst crd_page_file crd_page_files[] = {\n${rows}};\nconst int crd_page_file_count = ${number};\n")
+file(WRITE ${OUTPUT} "/* Made by CMake from web/. */\n#include \"${HEADER}\"\n\n${arrays}\nconst ${TABLE} ${TABLE}s[] = {\n${rows}};\nconst int ${TABLE}_count = ${number};\n")

@@ -7,7 +7,7 @@
 #include "train/members.h"
 #include "volume_tools.h"
 
-enum { MEMBERS = 3, EDGE_Z = 24, EDGE_Y = 32, EDGE_X = 32, SCAN_VOXELS = EDGE_Z * EDGE_Y * EDGE_X };
+enum { MEMBERS = 3, STEPS = 8, EDGE_Z = 24, EDGE_Y = 32, EDGE_X = 32, SCAN_VOXELS = EDGE_Z * EDGE_Y * EDGE_X };
 
 static inline crd_status save_voxels(const char *name, const uint8_t *voxels)
 {
@@ -45,6 +45,8 @@ typedef struct pool_case {
 /* Trains them and gives the parameters of all, to be freed. */
 static inline crd_status train_pool(const pool_case *c, float **parameters, int64_t *count)
 {
+    char steps[16];
+    snprintf(steps, sizeof steps, "%d", STEPS);
     const struct {
         const char *name, *value;
     } settings[] = {{"scan", scratch("scan.npy")},
@@ -58,7 +60,7 @@ static inline crd_status train_pool(const pool_case *c, float **parameters, int6
                     {"chunk", "16,16,16"},
                     {"step", "2"},
                     {"batch", "2"},
-                    {"max-steps", "14"},
+                    {"max-steps", steps},
                     {"checkpoint-every", "2"},
                     {"augment", "full"},
                     {"readers", "2"},

@@ -38,7 +38,7 @@ def main() -> None:
     print(model)
 
     other_truth, other = electrode(seed=2)
-    r = model.predict(other, samples=16, spacing="0.65,0.65,0.65,um", progress=True)
+    r = model.predict(other, samples=24, spacing="0.65,0.65,0.65,um", progress=True)
     print(f"volume fraction {r.volume_fraction}; truth {other_truth.mean():.4f}")
     print(f"voxels that are right: {np.mean(r.segmentation == other_truth):.2%}")
 

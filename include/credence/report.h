@@ -7,7 +7,8 @@
  *     if (crd_report(&options, NULL) != CRD_OK) fail(crd_last_error()->message);
  *     crd_settings_clear(&crd_report_settings, &options);
  *
- * The page needs no network and no script; its pictures are inside it, and also lie beside it as PNG files. What a run
+ * The page needs no network. Its pictures are inside it, and also lie beside it as PNG files; so are all slices,
+ * reduced to at most 14 MiB, and a script that leafs through them, without which it can be read as well. What a run
  * doesn't have (a label, a probe, further intervals) is left out. Needs a build with libpng.
  *
  * Threads: several calls may run at once, each in a thread of its own and with an output of its own. Options are only
@@ -15,6 +16,10 @@
  */
 #ifndef CREDENCE_REPORT_H
 #define CREDENCE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "credence/monitor.h"
 #include "credence/settings.h"
@@ -36,6 +41,7 @@ typedef struct crd_report_options {
     crd_real_list foreground, ignore;
     char *mask;
     int64_t threads;
+    bool small; /* without the slider through all slices */
 } crd_report_options;
 
 CRD_API extern const crd_settings crd_report_settings;

@@ -53,6 +53,7 @@ typedef struct crd_validate_options {
     int64_t shape[3]; /* raw files; the type of raw maps follows from their size */
     char *type;       /* a raw label; NULL: u8 */
     int64_t offset;   /* a raw label */
+    char *output;     /* the figures as JSON, in place of validation.json in the run folder; or NULL */
 } crd_validate_options;
 
 CRD_API extern const crd_settings crd_validate_settings;
@@ -135,8 +136,9 @@ typedef struct crd_validation {
     } distance;
 } crd_validation;
 
-/* Validates. For a run folder, validation.json is written into it. `monitor` may be NULL, and so may `out` where that
- * file is all that is wanted. */
+/* Validates. For a run folder, validation.json is written into it, unless `output` names another file; where the folder
+ * can't be written to and there is an `out`, that is a warning. `monitor` may be NULL, and so may `out` where the file
+ * is all that is wanted. */
 CRD_API crd_status crd_validate(const crd_validate_options *options, const crd_monitor *monitor, crd_validation **out);
 /* Frees the figures and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_validation_free(crd_validation **validation);

@@ -21,5 +21,7 @@ void crd_picture_free(crd_picture *picture);
 bool crd_png_possible(void);
 /* A PNG in memory; free with crd_free. CRD_ERR_UNSUPPORTED without libpng. */
 crd_status crd_png_encode(const crd_picture *picture, uint8_t **bytes, int64_t *count);
+/* The same of grey bytes, row by row; slower, and as small as it gets. */
+crd_status crd_png_encode_grey(const uint8_t *grey, int64_t width, int64_t height, uint8_t **bytes, int64_t *count);
 
 #endif

@@ -84,11 +84,23 @@ static double widest(const layout *l, const crd_ticks *ticks)
     return width;
 }
 
+/* Of an axis of whole numbers fewer ticks, as long as they lie closer than 1. */
+static void choose_ticks(const crd_axis *axis, double *low, double *high, int most, bool widen, crd_ticks *ticks)
+{
+    const double from = *low, to = *high;
+    for (;; most--) {
+        *low = from;
+        *high = to;
+        crd_ticks_choose(low, high, most, axis->log, widen, ticks);
+        if (!axis->whole || most <= 2 || ticks->count < 2 || ticks->value[1] - ticks->value[0] >= 1.0) return;
+    }
+}
+
 static void choose_y(layout *l)
 {
     const bool widen = find_range(l->plot, true, &l->y_low, &l->y_high);
     const int room = (int)((l->bottom - l->top) / 30.0);
-    crd_ticks_choose(&l->y_low, &l->y_high, room < 3 ? 3 : room > 6 ? 6 : room, l->plot->y.log, widen, &l->y_ticks);
+    choose_ticks(&l->plot->y, &l->y_low, &l->y_high, room < 3 ? 3 : room > 6 ? 6 : room, widen, &l->y_ticks);
     l->left += (l->plot->y.label != NULL ? LABEL_ROW : 0) + widest(l, &l->y_ticks) + GAP;
 }
 
@@ -97,7 +109,7 @@ static void choose_x(layout *l)
 {
     for (int most = 9; most >= 2; most--) {
         find_range(l->plot, false, &l->x_low, &l->x_high);
-        crd_ticks_choose(&l->x_low, &l->x_high, most, l->plot->x.log, false, &l->x_ticks);
+        choose_ticks(&l->plot->x, &l->x_low, &l->x_high, most, false, &l->x_ticks);
         if (l->x_ticks.count < 2) return;
         const double apart = place_x(l, l->x_ticks.value[1]) - place_x(l, l->x_ticks.value[0]);
         if (widest(l, &l->x_ticks) + 2 * EDGE <= apart) return;
@@ -243,6 +255,10 @@ static void draw_boxes(const layout *l, const crd_series *s)
         if (high < l->bottom) {
             l->pen->box(l->pen, band ? CRD_INK_band : ink_of(s), from + 0.5 * space, high, fmax(to - from - space, 0.5),
                         l->bottom - high);
+        }
+        if (s->words != NULL && s->words[i] != NULL) {
+            l->pen->text(l->pen, CRD_LETTERING_tick, CRD_ANCHOR_START, 0.5 * (from + to) + 4.0, l->bottom - GAP, true,
+                         s->words[i]);
         }
     }
 }

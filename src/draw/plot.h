@@ -18,9 +18,10 @@ typedef struct crd_series {
     crd_series_kind kind;
     const double *x, *x_end, *y; /* borrowed, as is all that a plot points to */
     int64_t count;
-    int colour;       /* 0 to 3 */
-    bool faint;       /* thin and pale, for what stands behind */
-    const char *name; /* in the legend; NULL: not there */
+    int colour;               /* 0 to 3 */
+    bool faint;               /* thin and pale, for what stands behind */
+    const char *name;         /* in the legend; NULL: not there */
+    const char *const *words; /* of bars: written into them from the axis upwards; NULL: nothing, "" likewise */
 } crd_series;
 
 typedef struct crd_axis {
@@ -28,6 +29,7 @@ typedef struct crd_axis {
     double low, high; /* what is shown; high <= low: what the series need */
     bool zero;        /* and 0 with it */
     bool log;
+    bool whole; /* numbers between whole ones mean nothing */
 } crd_axis;
 
 typedef struct crd_plot {

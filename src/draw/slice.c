@@ -93,19 +93,37 @@ crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, i
     return CRD_OK;
 }
 
+/* The voxel in the middle of the pixel: classes have no mean. */
+static float middle_of(const crd_plane *plane, int64_t x, int64_t y, int64_t width, int64_t height)
+{
+    return plane->values[(2 * y + 1) * plane->rows / (2 * height) * plane->columns +
+                         (2 * x + 1) * plane->columns / (2 * width)];
+}
+
 crd_status crd_picture_classes(const crd_plane *plane, int64_t width, int64_t height, crd_picture *out)
 {
     static const uint32_t none = 0x808080;
     CRD_PASS(crd_picture_create(width, height, out));
-    for (int64_t i = 0; i < width * height; i++) { /* the voxel in the middle of the pixel: classes have no mean */
-        const int64_t row = (2 * (i / width) + 1) * plane->rows / (2 * height);
-        const int64_t column = (2 * (i % width) + 1) * plane->columns / (2 * width);
-        const float number = plane->values[row * plane->columns + column];
+    for (int64_t i = 0; i < width * height; i++) {
+        const float number = middle_of(plane, i % width, i / width, width, height);
         const bool is_class = number >= 0.0f && number < (float)CRD_CLASS_COLOURS;
         const uint32_t colour = is_class ? crd_class_colours[(int)number] : none;
         for (int k = 0; k < 3; k++) out->rgb[3 * i + k] = (uint8_t)(colour >> (16 - 8 * k));
     }
     return CRD_OK;
+}
+
+void crd_picture_tint(crd_picture *picture, const crd_plane *plane, float value, uint32_t colour, double opacity)
+{
+    const int64_t width = picture->width, height = picture->height;
+    for (int64_t i = 0; i < width * height; i++) {
+        if (middle_of(plane, i % width, i / width, width, height) != value) continue;
+        uint8_t *pixel = picture->rgb + 3 * i;
+        for (int k = 0; k < 3; k++) {
+            const double there = (double)pixel[k], wanted = (double)(colour >> (16 - 8 * k) & 255);
+            pixel[k] = (uint8_t)(there + opacity * (wanted - there) + 0.5);
+        }
+    }
 }
 
 crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour)

@@ -26,6 +26,8 @@ crd_status crd_picture_grey(const crd_plane *plane, double low, double high, int
 crd_status crd_picture_map(const crd_plane *plane, double high, int64_t width, int64_t height, crd_picture *out);
 /* Classes, numbered from 0 on, in the colours of crd_class_colours; what is no class is grey. */
 crd_status crd_picture_classes(const crd_plane *plane, int64_t width, int64_t height, crd_picture *out);
+/* Blends a colour 0xRRGGBB into the pixels in whose middle the plane has that value. */
+void crd_picture_tint(crd_picture *picture, const crd_plane *plane, float value, uint32_t colour, double opacity);
 /* Draws where the plane crosses one half, in a colour 0xRRGGBB. */
 crd_status crd_picture_contour(crd_picture *picture, const crd_plane *plane, uint32_t colour);
 /* Draws how long a round length is, at the bottom right, in white that black sets off; `pixel` is what one pixel

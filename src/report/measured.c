@@ -37,7 +37,7 @@ static void add_number(crd_text *page, double value)
 }
 
 /* One property. What has neither a value nor a spread is left out. */
-static void add_property(crd_text *page, const cJSON *p, bool spread)
+static void add_property(crd_text *page, const cJSON *p, bool spread, bool errors)
 {
     char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
     const cJSON *interval = item(p, "interval"), *shown = item(p, "coverage_shown");
@@ -58,10 +58,10 @@ static void add_property(crd_text *page, const cJSON *p, bool spread)
         if (!isnan(from)) crd_text_add(page, isnan(to) ? "infinite" : crd_short_number(to, 4, high));
         crd_text_print(page, "%s</td>", cJSON_IsTrue(shown) ? " *" : "");
     }
-    add_number(page, real(p, "size_error"));
-    crd_text_add(page, "<td>");
+    if (errors) add_number(page, real(p, "size_error"));
+    crd_text_add(page, "<td class=\"words\">");
     if (strcmp(text(p, "unit"), "1") != 0) crd_text_html(page, text(p, "unit"));
-    crd_text_add(page, "</td><td>");
+    crd_text_add(page, "</td><td class=\"words\">");
     crd_text_html(page, text(p, "note"));
     if (cJSON_IsObject(item(p, "label")) && cJSON_IsFalse(item(item(p, "label"), "inside"))) {
         crd_text_add(page, " The label lies outside.");
@@ -73,12 +73,14 @@ static void add_table(crd_text *page, const cJSON *document)
 {
     const bool spread = real(document, "samples") > 1.0;
     const cJSON *p;
+    bool errors = false; /* only some properties of scans that are large enough have a size error */
+    cJSON_ArrayForEach(p, item(document, "properties")) errors |= isfinite(real(p, "size_error"));
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Property</th><th "
                        "scope=\"col\">segmentation</th>");
     if (spread) crd_text_add(page, "<th scope=\"col\">median</th><th scope=\"col\">spread</th>");
-    crd_text_add(page, "<th scope=\"col\">size error</th><th scope=\"col\">unit</th><th "
-                       "scope=\"col\"></th></tr></thead><tbody>");
-    cJSON_ArrayForEach(p, item(document, "properties")) add_property(page, p, spread);
+    if (errors) crd_text_add(page, "<th scope=\"col\">size error</th>");
+    crd_text_add(page, "<th class=\"words\" scope=\"col\">unit</th><td></td></tr></thead><tbody>");
+    cJSON_ArrayForEach(p, item(document, "properties")) add_property(page, p, spread, errors);
     crd_text_add(page, "</tbody></table></div>");
 }
 

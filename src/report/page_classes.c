@@ -14,7 +14,7 @@ bool crd_page_same_classes(const crd_reported_run runs[2])
     return true;
 }
 
-static void name_class(crd_text *page, const crd_reported_run *s, int number)
+void crd_page_class_name(crd_text *page, const crd_reported_run *s, int number)
 {
     crd_text_print(page, "<i class=\"class\" style=\"background:#%06x\"></i>", (unsigned)crd_class_colours[number]);
     crd_text_html(page, s->run.classes[number].name);
@@ -25,7 +25,7 @@ void crd_page_class_key(crd_text *page, const crd_reported_run *s)
     crd_text_add(page, "<p class=\"key\">");
     for (int k = 0; k < s->class_count; k++) {
         crd_text_add(page, "<span>");
-        name_class(page, s, k);
+        crd_page_class_name(page, s, k);
         crd_text_add(page, "</span>");
     }
     if (s->label != NULL) {
@@ -46,7 +46,7 @@ static void class_row(crd_text *page, const crd_reported_run *s, int number)
     const crd_run_class *c = &s->run.classes[number];
     const crd_validation *v = s->figures;
     crd_text_add(page, "<tr><th scope=\"row\">");
-    name_class(page, s, number);
+    crd_page_class_name(page, s, number);
     crd_text_add(page, "</th>");
     percent_cell(page, c->segmentation);
     percent_cell(page, c->mean);
@@ -115,7 +115,7 @@ static void add_matrix(crd_text *page, const crd_reported_run *s)
                        "segmented as</th>");
     for (int k = 0; k < count; k++) {
         crd_text_add(page, "<th scope=\"col\">");
-        name_class(page, s, k);
+        crd_page_class_name(page, s, k);
         crd_text_add(page, "</th>");
     }
     crd_text_add(page, "</tr></thead><tbody>");
@@ -124,7 +124,7 @@ static void add_matrix(crd_text *page, const crd_reported_run *s)
         double all = 0.0;
         for (int i = 0; i < count; i++) all += row[i];
         crd_text_add(page, "<tr><th scope=\"row\">");
-        name_class(page, s, k);
+        crd_page_class_name(page, s, k);
         crd_text_add(page, "</th>");
         for (int i = 0; i < count; i++) confusion_cell(page, row[i], all, i == k);
         crd_text_add(page, "</tr>");

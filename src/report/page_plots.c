@@ -144,7 +144,7 @@ static crd_status plot_shares(crd_text *page, const crd_reported_run *s, const f
                                  {.kind = CRD_SERIES_BARS, .x = low, .x_end = high, .y = share, .count = BINS},
                                  {.kind = CRD_SERIES_DASHES, .x = marked, .y = whole, .count = 2}};
     const crd_plot plot = {.x = {.label = f->label, .low = from - 0.08 * (to - from), .high = to + 0.08 * (to - from)},
-                           .y = {.label = "samples", .high = 1.1 * most},
+                           .y = {.label = "samples", .high = 1.1 * most, .whole = true},
                            .series = series,
                            .count = 3};
     add_figure(page, s, f->title, f->words, &plot);
@@ -182,13 +182,31 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
     return CRD_OK;
 }
 
+/* "940", "12k", "3.4M" */
+static void short_count(double count, char text[CRD_NUMBER_BYTES + 2])
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    int unit = 0;
+    for (; count >= 999.5 && unit < 4; unit++) count /= 1000.0;
+    crd_short_number(unit > 0 && count >= 99.5 ? rint(count) : count, unit > 0 ? (count >= 99.5 ? 3 : 2) : 3, text);
+    strcat(text, units[unit]);
+}
+
 static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
 {
+    enum { BINS_MOST = 64 };
     const crd_validation *v = s->figures;
     const int64_t n = v != NULL ? v->reliability.accuracy.count : 0;
-    if (n == 0 || v->reliability.confidence.count != n || v->reliability.low.count != n ||
+    if (n == 0 || n > BINS_MOST || v->reliability.confidence.count != n || v->reliability.low.count != n ||
         v->reliability.high.count != n) {
         return CRD_OK;
+    }
+    char counts[BINS_MOST][CRD_NUMBER_BYTES + 2];
+    const char *words[BINS_MOST] = {0};
+    for (int64_t i = 0; i < n && v->reliability.count.count == n; i++) {
+        if (!(v->reliability.count.items[i] > 0.0)) continue;
+        short_count(v->reliability.count.items[i], counts[i]);
+        words[i] = counts[i];
     }
     const double least = v->reliability.low.items[0], diagonal[2] = {least, 1.0};
     const double *accuracy = v->reliability.accuracy.items;
@@ -197,7 +215,8 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
          .x = v->reliability.low.items,
          .x_end = v->reliability.high.items,
          .y = accuracy,
-         .count = n},
+         .count = n,
+         .words = words},
         {.kind = CRD_SERIES_DASHES, .x = diagonal, .y = diagonal, .count = 2},
         {.kind = CRD_SERIES_DOTS, .x = v->reliability.confidence.items, .y = accuracy, .count = n, .colour = 1}};
     const crd_plot plot = {
@@ -205,8 +224,11 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
         .y = {.label = "share that is right", .low = fmin(least, smallest(accuracy, n)), .high = 1.0},
         .series = series,
         .count = 3};
-    add_figure(page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
-               "On the dashed diagonal a probability is an honest frequency; below it the network is too sure.", &plot);
+    add_figure(
+        page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
+        "On the dashed diagonal a probability is an honest frequency; below it the network is too sure. In the bars: "
+        "how many voxels each one is of; one of few voxels says little.",
+        &plot);
     return CRD_OK;
 }
 
@@ -222,9 +244,12 @@ static crd_status plot_risk(crd_text *page, const crd_reported_run *s)
                            .y = {.label = "error rate among them", .zero = true},
                            .series = series,
                            .count = 2};
-    add_figure(page, s, "Risk over coverage: errors left when the uncertain part is set aside",
-               "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept.",
-               &plot);
+    add_figure(
+        page, s, "Risk over coverage: errors left when the uncertain part is set aside",
+        "If only the most certain voxels are kept, how many of them are wrong? Dashed: all of them kept. Straight "
+        "pieces are voxels of equal uncertainty, mostly 0 where all samples agree: they can\xe2\x80\x99t be "
+        "ranked among each other.",
+        &plot);
     return CRD_OK;
 }
 
@@ -253,7 +278,7 @@ static crd_status plot_pavpu(crd_text *page, const crd_reported_run *s)
                            .count = 4};
     add_figure(page, s, "PAvPU3D over the threshold",
                "What the three shares become when another uncertainty counts as uncertain. Dashed: the threshold in "
-               "use.",
+               "use. Where the lines are flat, no cube has a mean uncertainty between the thresholds.",
                &plot);
     return CRD_OK;
 }
@@ -274,11 +299,13 @@ static crd_status plot_distance(crd_text *page, const crd_reported_run *s)
                                   .count = n,
                                   .colour = 1,
                                   .name = "error rate"}};
-    const crd_plot plot = {.x = {.label = "voxels from the predicted boundary", .low = 1.0, .high = 17.0},
-                           .y = {.label = "mean", .zero = true},
-                           .series = series,
-                           .count = 2};
-    add_figure(page, s, "Away from the predicted boundary", "A good map falls off as the errors do.", &plot);
+    const crd_plot plot = {
+        .x = {.label = "voxels from the predicted boundary", .whole = true, .low = 1.0, .high = 17.0},
+        .y = {.label = "mean", .zero = true},
+        .series = series,
+        .count = 2};
+    add_figure(page, s, "Away from the predicted boundary",
+               "A good map falls off as the errors do. The last point is of all voxels that lie farther away.", &plot);
     return CRD_OK;
 }
 
@@ -293,8 +320,10 @@ static crd_status plot_slices(crd_text *page, const crd_reported_run *s)
     for (int64_t i = 0; i < n; i++) z[i] = (double)(i + s->in_scan.origin[0]);
     const crd_series series[] = {{.x = z, .y = uncertainty, .count = n, .name = wrong != NULL ? "uncertainty" : NULL},
                                  {.x = z, .y = wrong, .count = n, .colour = 1, .name = "wrong voxels"}};
-    const crd_plot plot = {
-        .x = {.label = "z"}, .y = {.label = "mean", .zero = true}, .series = series, .count = wrong != NULL ? 2 : 1};
+    const crd_plot plot = {.x = {.label = "z", .whole = true},
+                           .y = {.label = "mean", .zero = true},
+                           .series = series,
+                           .count = wrong != NULL ? 2 : 1};
     add_figure(page, s, "Slice by slice",
                "Mean uncertainty of every slice along z, and its share of wrong voxels where a label is known.", &plot);
 done:
@@ -317,7 +346,7 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
         const crd_series series[] = {
             {.x = c.count, .y = c.width, .count = n, .name = "width of the interval"},
             {.x = c.count, .y = c.change, .count = n, .colour = 1, .name = "distance from the final probability"}};
-        const crd_plot plot = {.x = {.label = "samples used"},
+        const crd_plot plot = {.x = {.label = "samples used", .whole = true},
                                .y = {.label = "mean over the probed voxels", .zero = true},
                                .series = series,
                                .count = 2};
@@ -333,10 +362,11 @@ static crd_status plot_convergence(crd_text *page, const crd_reported_run *s)
 /* Grey values of this scan and of those the model was trained on. */
 static crd_status plot_greys(crd_text *page, const crd_reported_run *s)
 {
-    const crd_training_record *t = &s->training;
+    const crd_model_info *model = crd_reported_model(s);
+    const crd_training_record *t = model != NULL ? &model->training : NULL;
     const crd_volume_statistics *h = &s->scan_statistics;
     double x[2][CRD_HISTOGRAM_BINS], y[2][CRD_HISTOGRAM_BINS];
-    if (t->voxels == 0 || h->count == 0) return CRD_OK;
+    if (t == NULL || t->voxels == 0 || h->count == 0) return CRD_OK;
     const double lows[2] = {h->histogram_low, t->histogram_low}, highs[2] = {h->histogram_high, t->histogram_high};
     const double counts[2] = {(double)h->count, (double)t->voxels};
     for (int k = 0; k < 2; k++) {
@@ -360,6 +390,7 @@ crd_status crd_page_plots(crd_text *page, const crd_reported_run *runs, int coun
     static crd_status (*const plots[])(crd_text * page, const crd_reported_run *s) = {
         plot_uncertainty, plot_fraction, plot_convergence, plot_slices, plot_reliability,
         plot_risk,        plot_pavpu,    plot_distance,    plot_greys};
+    crd_text_add(page, "<section id=\"plots\"><h2>Plots</h2>");
     crd_text_add(page, count > 1 ? "<div class=\"plots two\">" : "<div class=\"plots\">");
     for (size_t k = 0; k < sizeof plots / sizeof plots[0]; k++) {
         const int64_t before = page->length;
@@ -369,6 +400,6 @@ crd_status crd_page_plots(crd_text *page, const crd_reported_run *runs, int coun
         if (page->length == opened) page->length = before; /* neither run has it */
         if (page->length > before && count > 1) crd_text_add(page, "</div>");
     }
-    crd_text_add(page, "</div>");
+    crd_text_add(page, "</div></section>");
     return page->status;
 }

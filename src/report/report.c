@@ -31,44 +31,33 @@ static const char *scan_name(const crd_reported_run *s)
     return at;
 }
 
-static crd_status write_page(const crd_report_options *options, const char *folder, crd_reported_run *runs, int count)
+static crd_status write_page(const crd_report_options *options, const char *folder, crd_reported_run *runs, int count,
+                             const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_text page = {0};
+    crd_stack stack = {0};
     char *html = NULL;
     char title[512];
     crd_page_pictures pictures = {.page = &page, .folder = folder, .which = ""};
     snprintf(title, sizeof title, "Segmentation of %s, and where it can be trusted", scan_name(&runs[0]));
     crd_page_begin(&page, options->title != NULL ? options->title : title, runs, count);
-    CRD_TRY(crd_page_summary(&page, runs, count));
-    crd_page_words(&page, &runs[0]);
-    crd_text_add(&page, "<section id=\"slices\"><h2>Slices</h2>");
-    CRD_TRY(crd_page_slices(&pictures, runs, count));
-    crd_text_add(&page, "</section>");
-    crd_text_add(&page, "<section id=\"plots\"><h2>Plots</h2>");
-    CRD_TRY(crd_page_plots(&page, runs, count));
-    crd_text_add(&page, "</section>");
-    crd_text_add(&page, "<div id=\"regions\">");
-    for (int i = 0; i < count; i++) {
-        if (runs[i].survey.region_count == 0) continue;
-        crd_text_add(&page, "<section><h2>Most uncertain regions");
-        if (count > 1) {
-            crd_text_add(&page, ": ");
-            crd_text_html(&page, runs[i].name);
-        }
-        crd_text_add(&page,
-                     "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
-                     "as its neighbours are at least half as uncertain. Coordinates are voxels of the scan.</p>");
-        CRD_TRY(crd_page_regions(&pictures, &runs[i]));
-        crd_text_add(&page, "</section>");
+    if (!options->small) {
+        CRD_TRY(crd_stack_make(runs, count, crd_page_highest(runs, count), CRD_STACK_BYTES, monitor, &stack));
     }
-    crd_text_add(&page, "</div>");
+    CRD_TRY(crd_page_opening(&pictures, runs, count, &stack));
+    CRD_TRY(crd_page_trust(&page, runs, count));
+    CRD_TRY(crd_page_regions(&pictures, runs, count));
     CRD_TRY(crd_page_measured(&page, runs, count));
-    crd_page_manifest(&page, runs, count);
-    crd_page_end(&page);
+    CRD_TRY(crd_page_slices(&pictures, runs, count));
+    CRD_TRY(crd_page_plots(&page, runs, count));
+    crd_page_words(&page, &runs[0]);
+    CRD_TRY(crd_page_made(&page, runs, count));
+    crd_page_end(&page, &stack);
     CRD_TRY(crd_text_finish(&page, &html));
     CRD_TRY(crd_write_file(options->output, html, strlen(html)));
 done:
+    crd_stack_free(&stack);
     crd_text_free(&page);
     crd_free(&html);
     return status;
@@ -113,7 +102,7 @@ static crd_status report(const crd_report_options *options, const crd_monitor *m
     }
     CRD_TRY(picture_folder(options->output, &folder));
     CRD_TRY(crd_check_target(options->output));
-    CRD_TRY(write_page(options, folder, runs, count));
+    CRD_TRY(write_page(options, folder, runs, count, monitor));
 done:
     for (int i = 0; runs != NULL && i < count; i++) crd_reported_run_close(&runs[i]);
     crd_free(&runs);

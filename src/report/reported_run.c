@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "chunk/mask.h"
+#include "report/names.h"
 #include "run/paths.h"
 
 static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -150,6 +152,19 @@ static crd_status open_scan(crd_reported_run *s, const char *named, const crd_mo
     return CRD_OK;
 }
 
+/* What the run left out is drawn, and doesn't count: the run's own mask, unless the figures are of another one. */
+static crd_status open_mask(crd_reported_run *s, const char *named)
+{
+    const char *text = named != NULL ? named : crd_manifest_mask(&s->run);
+    const int64_t *shape = s->run.scan.shape[0] > 0 ? s->run.scan.shape : s->whole.size;
+    if (text == NULL) return CRD_OK;
+    CRD_PASS(strcmp(text, "cylinder") == 0 ? crd_strdup("the circle inscribed in y and x", &s->mask_name)
+                                           : crd_name_of(text, &s->mask_name));
+    if (fits(&s->in_scan, shape) && crd_mask_open(text, shape, &s->mask) == CRD_OK) return CRD_OK;
+    return add_warning(s, "The mask %s can't be opened, so it isn't drawn, and what lies outside counts as certain.",
+                       s->mask_name);
+}
+
 /* For the pictures. What it is understood as has been said by the validation. */
 static crd_status open_label(crd_reported_run *s, const crd_report_options *options)
 {
@@ -200,26 +215,29 @@ done:
 }
 
 /* What the model was trained on, where its file is still there. */
-static void find_training(crd_reported_run *s)
+static void find_model(crd_reported_run *s)
 {
-    crd_model *model = NULL;
-    const char *path = s->run.model.path;
-    if (path == NULL || crd_model_load(path, &model) != CRD_OK) return;
-    s->training = crd_model_describe(model)->training;
-    crd_model_free(&model);
+    if (s->run.model.path != NULL && crd_model_load(s->run.model.path, &s->model) != CRD_OK) s->model = NULL;
+}
+
+const crd_model_info *crd_reported_model(const crd_reported_run *s)
+{
+    return s->model != NULL ? crd_model_describe(s->model) : NULL;
 }
 
 crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,
                                  crd_reported_run *s)
 {
     s->folder = folder;
+    CRD_PASS(crd_name_of(folder, &s->folder_name));
     CRD_PASS(crd_run_read(folder, &s->run));
     CRD_PASS(take_warnings(s));
     CRD_PASS(open_maps(s));
     CRD_PASS(open_scan(s, options->scan, monitor));
     CRD_PASS(find_figures(s, options, monitor));
     CRD_PASS(open_label(s, options));
-    find_training(s);
+    CRD_PASS(open_mask(s, options->mask));
+    find_model(s);
     return crd_survey_make(s, monitor);
 }
 
@@ -233,6 +251,10 @@ void crd_reported_run_close(crd_reported_run *s)
     crd_volume_close(&s->scan);
     for (int i = 0; i < 4; i++) crd_volume_close(&s->maps[i]);
     crd_label_close(&s->label);
+    crd_volume_close(&s->mask);
+    crd_model_free(&s->model);
+    crd_free(&s->mask_name);
+    crd_free(&s->folder_name);
     for (int64_t i = 0; i < s->warnings.count; i++) crd_free(&s->warnings.items[i]);
     crd_free(&s->warnings.items);
     crd_survey_free(&s->survey);

@@ -12,8 +12,10 @@
 enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
 
 typedef struct crd_survey {
-    double *uncertainty[3]; /* mean by slice along each axis; NULL without a map */
+    double *uncertainty[3]; /* mean by slice along each axis, of the voxels that count; NULL without a map */
+    double *inside[3];      /* how many those are */
     double *wrong[3];       /* share of wrong voxels, NaN where none has a label; NULL without a label */
+    double *labelled[3];    /* voxels with a label */
     double high;            /* 99.9 percent of the map lie below */
     double mean, largest;
     int64_t bins[CRD_SURVEY_BINS]; /* of [0, 1] */
@@ -24,7 +26,8 @@ typedef struct crd_survey {
 
 typedef struct crd_reported_run {
     const char *folder;
-    char name[32]; /* "Run A (bcnn)" where there are two, else "" */
+    char *folder_name; /* without what it lies in */
+    char name[32];     /* "Run A (bcnn)" where there are two, else "" */
     crd_manifest run;
     crd_validation *figures;               /* NULL: not validated */
     crd_volume *prob, *seg, *unc, *scan;   /* NULL: not there */
@@ -32,6 +35,8 @@ typedef struct crd_reported_run {
     char map_names[4][CRD_INTERVAL_BYTES]; /* and what they are called */
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
+    crd_volume *mask; /* which voxels of the scan count; NULL: all */
+    char *mask_name;  /* "the circle inscribed in y and x", or the file's */
     crd_label *label; /* NULL: none */
     int class_count;  /* 2, or more: then run.classes says what they are, and the label has the same */
     crd_box whole;    /* of the run's volumes */
@@ -40,11 +45,14 @@ typedef struct crd_reported_run {
     double spacing[3];
     char unit[16];
     crd_volume_statistics scan_statistics;
-    double scan_low, scan_high;   /* the grey values drawn black and white */
-    crd_training_record training; /* voxels 0: not known */
-    crd_text_list warnings;       /* of the run, then of the report */
+    double scan_low, scan_high; /* the grey values drawn black and white */
+    crd_model *model;           /* NULL: its file isn't there any more */
+    crd_text_list warnings;     /* of the run, then of the report */
     crd_survey survey;
 } crd_reported_run;
+
+/* What the model says of its training; NULL where it isn't there. */
+const crd_model_info *crd_reported_model(const crd_reported_run *run);
 
 /* Opens, validates if need be, and surveys. `run` is zeroed before, and closed whatever happens. */
 crd_status crd_reported_run_open(const char *folder, const crd_report_options *options, const crd_monitor *monitor,

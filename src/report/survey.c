@@ -14,7 +14,8 @@ typedef struct work {
     float *means;
     float *unc; /* one slice */
     uint8_t *seg, *classes;
-    double *counted[3]; /* labelled voxels by slice */
+    uint8_t *inside; /* NULL: all voxels count */
+    double counted;  /* voxels that do */
 } work;
 
 static crd_status prepare(work *w)
@@ -30,13 +31,15 @@ static crd_status prepare(work *w)
     CRD_PASS(crd_alloc(shape[1] * shape[2], sizeof *w->unc, what, &w->unc));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->seg));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->classes));
+    if (s->mask != NULL) CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->inside));
     for (int axis = 0; axis < 3; axis++) {
         if (s->unc != NULL) {
             CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.uncertainty[axis]));
+            CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.inside[axis]));
         }
         if (s->label == NULL) continue;
         CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.wrong[axis]));
-        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &w->counted[axis]));
+        CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.labelled[axis]));
     }
     return CRD_OK;
 }
@@ -48,19 +51,24 @@ static void look_at_map(work *w, int64_t z)
     const double scale = w->run->unc_scale;
     for (int64_t y = 0; y < height; y++) {
         double *cells = w->sums + (z / w->block * w->cells[1] + y / w->block) * w->cells[2];
-        double row = 0.0;
+        double row = 0.0, counted = 0.0;
         for (int64_t x = 0; x < width; x++) {
+            if (w->inside != NULL && !w->inside[y * width + x]) continue;
             const double stored = (double)w->unc[y * width + x] * scale;
             const double value = stored > 0.0 ? stored : 0.0; /* also for what is no number */
             const int64_t bin = value < 1.0 ? (int64_t)(value * CRD_SURVEY_BINS) : CRD_SURVEY_BINS - 1;
             survey->bins[bin]++;
             survey->uncertainty[2][x] += value;
+            survey->inside[2][x] += 1.0;
+            counted += 1.0;
             cells[x / w->block] += value;
             row += value;
             if (value > survey->largest) survey->largest = value;
         }
         survey->uncertainty[1][y] += row;
         survey->uncertainty[0][z] += row;
+        survey->inside[1][y] += counted;
+        survey->inside[0][z] += counted;
         survey->mean += row;
     }
 }
@@ -70,12 +78,12 @@ static void look_at_errors(work *w, int64_t z)
     crd_survey *survey = &w->run->survey;
     const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
     for (int64_t i = 0; i < height * width; i++) {
-        if (w->classes[i] == CRD_LABEL_NONE) continue;
+        if (w->classes[i] == CRD_LABEL_NONE || (w->inside != NULL && !w->inside[i])) continue;
         const int64_t at[3] = {z, i / width, i % width};
         const double wrong = w->seg[i] != w->classes[i];
         for (int axis = 0; axis < 3; axis++) {
             survey->wrong[axis][at[axis]] += wrong;
-            w->counted[axis][at[axis]] += 1.0;
+            survey->labelled[axis][at[axis]] += 1.0;
         }
     }
 }
@@ -91,9 +99,15 @@ static crd_status look_at_slice(work *w, int64_t z)
         CRD_PASS(crd_volume_read(s->prob, &slice, CRD_F32, w->unc));
     }
     const double half = s->seg != NULL ? 0.0 : 0.5 / s->prob_scale;
+    if (s->mask != NULL) {
+        crd_box there = slice;
+        for (int axis = 0; axis < 3; axis++) there.origin[axis] += s->in_scan.origin[axis];
+        CRD_PASS(crd_volume_read(s->mask, &there, CRD_U8, w->inside));
+    }
+    for (int64_t i = 0; i < count; i++) w->counted += w->inside == NULL || w->inside[i];
     for (int64_t i = 0; s->class_count == 2 && i < count; i++) {
         w->seg[i] = (double)w->unc[i] > half;
-        s->survey.foreground += w->seg[i];
+        if (w->inside == NULL || w->inside[i]) s->survey.foreground += w->seg[i];
     }
     for (int64_t i = 0; s->class_count > 2 && i < count; i++) w->seg[i] = (uint8_t)crd_reported_class(s, w->unc[i]);
     if (s->label != NULL) {
@@ -114,11 +128,11 @@ static crd_status finish(work *w)
     crd_reported_run *s = w->run;
     crd_survey *survey = &s->survey;
     const int64_t *shape = s->whole.size;
-    const double voxels = (double)shape[0] * (double)shape[1] * (double)shape[2];
+    const double voxels = w->counted; /* none: what follows is no number */
     for (int axis = 0; axis < 3; axis++) {
         for (int64_t i = 0; i < shape[axis]; i++) {
-            if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= voxels / (double)shape[axis];
-            if (survey->wrong[axis] != NULL) survey->wrong[axis][i] /= w->counted[axis][i]; /* 0 / 0 is not a number */
+            if (survey->uncertainty[axis] != NULL) survey->uncertainty[axis][i] /= survey->inside[axis][i];
+            if (survey->wrong[axis] != NULL) survey->wrong[axis][i] /= survey->labelled[axis][i];
         }
     }
     survey->foreground /= voxels;
@@ -162,7 +176,7 @@ done:
     crd_free(&w.unc);
     crd_free(&w.seg);
     crd_free(&w.classes);
-    for (int axis = 0; axis < 3; axis++) crd_free(&w.counted[axis]);
+    crd_free(&w.inside);
     return status;
 }
 
@@ -170,6 +184,8 @@ void crd_survey_free(crd_survey *survey)
 {
     for (int axis = 0; axis < 3; axis++) {
         crd_free(&survey->uncertainty[axis]);
+        crd_free(&survey->inside[axis]);
         crd_free(&survey->wrong[axis]);
+        crd_free(&survey->labelled[axis]);
     }
 }

@@ -18,6 +18,9 @@ double crd_share(int64_t a, int64_t b);
 /* The area under risk over coverage: mean over i of the error rate among the i most certain voxels, ties averaged. */
 double crd_risk_area(int64_t (*bins)[2], int64_t count);
 
+/* Whether two errors, what is missing from perfect, differ too little to call either the smaller one. */
+bool crd_errors_level(double a, double b);
+
 crd_status crd_list_make(int64_t count, crd_real_list *list);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "credence/validate.h"
+#include "validate/figures.h"
 
 /* Below this share of the larger error two groups count as level. */
 #define LEVEL 0.05
@@ -85,6 +86,11 @@ static double error_of(const figure *f, double value)
     return f->higher ? 1.0 - value : value;
 }
 
+bool crd_errors_level(double a, double b)
+{
+    return fabs(a - b) <= LEVEL * fmax(a, b);
+}
+
 /* The best group, or -1 where the best two are level; -2 where a figure is missing. */
 static int64_t winner(const figure *f, const double *values, int64_t count)
 {
@@ -95,7 +101,7 @@ static int64_t winner(const figure *f, const double *values, int64_t count)
     }
     for (int64_t i = 0; i < count; i++) {
         const double least = error_of(f, values[best]), other = error_of(f, values[i]);
-        if (i != best && other - least <= LEVEL * other) return -1;
+        if (i != best && crd_errors_level(least, other)) return -1;
     }
     return best;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -61,15 +62,34 @@ done:
     return status;
 }
 
-static crd_status write_into(const char *run, const crd_validation *v)
+static crd_status write_to(const char *path, const crd_validation *v)
 {
     crd_status status = CRD_OK;
-    char *json = NULL, *path = NULL;
+    char *json = NULL;
     CRD_TRY(crd_validation_to_json(v, NULL, &json));
-    CRD_TRY(crd_run_path(run, CRD_RUN_VALIDATION, &path));
     CRD_TRY(crd_write_file(path, json, strlen(json)));
 done:
     crd_free(&json);
+    return status;
+}
+
+/* Where the figures go. They are worth having also where the run lies on a disk that is only read. */
+static crd_status keep(const crd_validate_options *options, const crd_validation *v, bool wanted,
+                       const crd_monitor *monitor)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    if (options->output != NULL) return write_to(options->output, v);
+    if (options->run == NULL) return CRD_OK;
+    if (wanted && access(options->run, W_OK) != 0) {
+        crd_warn(monitor,
+                 "%s can't be written to, so the figures aren't kept there; --output FILE keeps them elsewhere",
+                 options->run);
+        return CRD_OK;
+    }
+    CRD_TRY(crd_run_path(options->run, CRD_RUN_VALIDATION, &path));
+    CRD_TRY(write_to(path, v));
+done:
     crd_free(&path);
     return status;
 }
@@ -106,6 +126,13 @@ static crd_status validate(const crd_validate_options *options, const crd_monito
     if (options->edge < 1 || options->edge > 32 || options->stride < 1) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "edge must lie in 1 .. 32 and stride be at least 1");
     }
+    if (options->output != NULL) { /* before the work */
+        CRD_TRY(crd_check_target(options->output));
+        if (crd_file_is_other(options->output, "{")) {
+            CRD_FAIL(CRD_ERR_ARGUMENT, "%s is there already and holds no figures; give --output another name",
+                     options->output);
+        }
+    }
     sweep.need = needed(options->accuracy_threshold, options->edge);
     CRD_TRY(crd_pool_create((int)options->threads, &sweep.pool));
     CRD_TRY(crd_inputs_open(options, monitor, &inputs));
@@ -117,7 +144,7 @@ static crd_status validate(const crd_validate_options *options, const crd_monito
     snprintf(v->measure, sizeof v->measure, "%s", options->measure != NULL ? options->measure : "width");
     CRD_TRY(measure(options, &sweep, v));
     CRD_TRY(crd_seen_measure(options, &sweep, v));
-    if (options->run != NULL) CRD_TRY(write_into(options->run, v));
+    CRD_TRY(keep(options, v, out != NULL, monitor));
     if (out != NULL) {
         *out = v;
         v = NULL;

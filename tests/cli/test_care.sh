@@ -103,6 +103,7 @@ run validate run --label p1/truth.tif --csv; expect 0; out '^run,bcnn,4096,'
 run "${predict[@]}" --scan p1/scan.tif -o box --bbox 0:8,0:16,0:16; expect 0
 run validate box --label p1/truth.tif; expect 0
 run compare run box; expect 0; err 'warning: run was validated over 4096 voxels and box over 2048: their figures can.t be compared'
+! grep -qE 'is ahead|In all' "$folder/out" || complain "compare names a winner among figures that can't be compared"
 run compare run run; expect 0; no_err
 run compare run nosuch; expect 1; err 'there is no run folder nosuch'
 if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures: no'; then

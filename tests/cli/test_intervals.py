@@ -179,12 +179,15 @@ def followers():
     run("report", "run", "-o", "page.html")
     with open("page.html") as page:
         low, high = found["interval90"]
-        check(f"90 % interval {100 * low:.2f} to {100 * high:.2f} %" in page.read(), "report's interval")
+        text = page.read()
+        check(f"foreground; 90 % interval {100 * low:.2f} to {100 * high:.2f}\u00a0%" in text, "report's interval")
+        check(f"foreground (90 % interval {100 * low:.1f} to {100 * high:.1f})" in text, "the interval in the report's sentence")
     predict("without.h5", "other.npy", "--samples", 6, "--save-samples", "bits")
     check(fraction_measured()["coverage_shown"] is False, "measure claims what the model doesn't know")
     run("report", "run", "-o", "page.html")
     with open("page.html") as page:
-        check("90 % interval" not in page.read(), "report claims what the model doesn't know")
+        text = page.read()
+        check("foreground; 90 % interval" not in text and "foreground (90 % interval" not in text, "report claims what the model doesn't know")
 
 
 def transport():

@@ -28,7 +28,7 @@ predict() { # predict NAME OPTIONS...
     local name=$1 threads
     shift
     for threads in 1 3; do
-        run predict --model model.h5 --scan scan.npy --device cpu --samples 3 --step 2 --quiet --threads $threads "$@" \
+        run predict --model model.h5 --scan scan.npy --device cpu --samples 2 --step 2 --quiet --threads $threads "$@" \
             -o "$name.$threads"
         expect 0
         same "$(cat "$name.$threads"/*.npy "$name.$threads"/probe.h5 | sha256sum)" \

@@ -5,7 +5,7 @@ cd "$folder" || exit 1
 /usr/bin/python3 -c 'import numpy, h5py' 2>/dev/null || { echo "skipped: no numpy or h5py"; exit 77; }
 /usr/bin/python3 - <<'PYTHON' || exit 1
 import numpy as np
-z, y, x = np.mgrid[:26, :33, :40]
+z, y, x = np.mgrid[:18, :20, :28]
 rng = np.random.default_rng(1)
 wave = np.sin(z / 5) * np.sin(y / 6) * np.sin(x / 7)
 np.save("scan.npy", (3000 + 900 * wave + rng.normal(0, 150, z.shape)).astype(np.uint16))

@@ -31,7 +31,7 @@ below() { /usr/bin/python3 -c "import sys; sys.exit(not float(sys.argv[1]) <= fl
 manifest() { cp "$1/manifest.json" out; json "$2"; }
 
 for kind in bcnn mcdn; do
-    base=(predict --model $kind.h5 --scan scan.npy --samples 5 --mode seamless --tile 24,32,32 --halo 24 --quiet)
+    base=(predict --model $kind.h5 --scan scan.npy --samples 3 --mode seamless --tile 24,32,32 --halo 24 --quiet)
     run "${base[@]}" -o $kind; expect 0
     same "$(manifest $kind 'd["mode"], d["norms"], d["plan"]["chunks"], d["plan"]["min_coverage"], d["plan"]["max_coverage"]')" "seamless training 12 1 1"
     same "$(manifest $kind 'd["settings"]["mode"], "step" in d["settings"], d["certificate"]["places"] >= 1')" "seamless False True"
@@ -44,7 +44,7 @@ for kind in bcnn mcdn; do
 done
 
 # The same bytes for any threads, memory, interruption, and repetition; a box is a part of the whole.
-base=(predict --model bcnn.h5 --scan scan.npy --samples 5 --mode seamless --tile 24,32,32 --halo 24 --quiet)
+base=(predict --model bcnn.h5 --scan scan.npy --samples 3 --mode seamless --tile 24,32,32 --halo 24 --quiet)
 expected=$(volumes bcnn)
 run "${base[@]}" -o one_thread --threads 1; expect 0; same "$(volumes one_thread)" "$expected"
 run "${base[@]}" -o little --max-memory 170M; expect 0; same "$(volumes little)" "$expected"
@@ -57,7 +57,7 @@ run "${base[@]}" -o box --bbox 20:40,30:61,1:33; expect 0; same "$(apart bcnn bo
 run "${base[@]}" -o masked --mask mask.npy; expect 0
 same "$(/usr/bin/python3 -c "import numpy as np; print(np.abs(np.load('masked/scan_prob.npy')[np.load('mask.npy') == 0]).max())")" 0.0
 run "${base[@]}" -o saved --save-samples f32 --std --bounds 5-95 --percentiles 50; expect 0; same "$(apart saved bcnn)" 0.000000000
-run "${base[@]}" -o preview --preview; expect 0; same "$(manifest preview 'd["plan"]["samples"], d["plan"]["shape"]')" "4 [20, 61, 70]"
+run "${base[@]}" -o preview --preview --samples 5; expect 0; same "$(manifest preview 'd["plan"]["samples"], d["plan"]["shape"]')" "4 [20, 61, 70]"
 if command -v mpirun >/dev/null && "$CREDENCE_PROGRAM" --version | grep -q 'clusters (MPI): yes'; then
     for ranks in 2 3; do
         mpirun --oversubscribe -n $ranks "$CREDENCE_PROGRAM" "${base[@]}" -o ranks$ranks >out 2>err

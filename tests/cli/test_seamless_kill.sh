@@ -10,7 +10,7 @@ import numpy as np
 rng = np.random.default_rng(1)
 np.save("scan.npy", rng.normal(0, 1, (40, 40, 56)).cumsum(0).astype(np.float32))
 PYTHON
-base=(predict --model model.h5 --scan scan.npy --samples 6 --mode seamless --norms scan --tile 16,16,16 --halo 8 --intervals 33-67,5-95 --quiet)
+base=(predict --model model.h5 --scan scan.npy --samples 3 --mode seamless --norms scan --tile 16,16,16 --halo 8 --intervals 33-67,5-95 --quiet)
 volumes() { (cd "$1" && find . -type f ! -name manifest.json ! -name log.jsonl -print0 | sort -z | xargs -0 sha256sum); }
 seed=${CREDENCE_SEED:-$$}
 RANDOM=$seed

@@ -80,6 +80,30 @@ expect 0; err 'warning: .*label\.npy.* is 1: it is taken for the foreground'; sa
 run validate --prob "$folder/c/s_prob.npy" --label "$folder/label.npy" --ignore 0 --foreground 2 -q --json
 expect 0; err 'warning: .*label\.npy has no foreground'; same "$(json 'd["tp"], d["fn"], d["voxels"] > 0')" "0 0 True"
 
+# The table has the classes' names and values, rows of distance say what they are of.
+run validate "$folder/a,b" --label "$folder/label.npy" -q; expect 0
+out '^ +foreground \(1\) +background \(0\)$'; out '^foreground \(1\) +[0-9]+ +[0-9]+$'; out '^  1 to 2 +'
+
+# Figures elsewhere, and from a folder that is only read.
+rm -f "$folder/a,b/validation.json"
+run validate "$folder/a,b" --label "$folder/label.npy" -o "$folder/kept.json" -q --json; expect 0
+cmp -s "$folder/out" "$folder/kept.json" || complain "--output has other figures"
+[ ! -e "$folder/a,b/validation.json" ] || complain "--output writes into the run folder all the same"
+run validate "$folder/a,b" --label "$folder/label.npy" -o "$folder/label.npy" -q; expect 1; err 'is there already and holds no figures'
+run validate "$folder/a,b" --label "$folder/label.npy" -o "$folder/none/x.json" -q; expect 1; err 'there is no folder'
+if [ "$(id -u)" != 0 ]; then
+    chmod a-w "$folder/a,b"
+    run validate "$folder/a,b" --label "$folder/label.npy" --json; expect 0; err "can.t be written to, so the figures aren.t kept there"
+    chmod u+w "$folder/a,b"
+    cmp -s "$folder/out" "$folder/kept.json" || complain "a folder that is only read gives other figures"
+elif command -v setpriv >/dev/null && chmod -R a+rX "$folder" && setpriv --reuid 65534 --clear-groups test -x "$CREDENCE_PROGRAM" -a -r "$folder/label.npy"; then
+    setpriv --reuid 65534 --clear-groups "$CREDENCE_PROGRAM" validate "$folder/a,b" --label "$folder/label.npy" --json >"$folder/out" 2>"$folder/err" ||
+        complain "a folder that is only read gives no figures"
+    err "can.t be written to, so the figures aren.t kept there"
+    cmp -s "$folder/out" "$folder/kept.json" || complain "a folder that is only read gives other figures"
+fi
+run validate "$folder/a,b" --label "$folder/label.npy" -q; expect 0
+
 run compare "$folder/a,b" "$folder/c"
 expect 0; out 'accuracy +UQ mean/1e-02 +P\(A\|C\)'; out '/c +mcdn +0\.'; out 'autocorr'
 # Equal maps are level in everything, and said to be.

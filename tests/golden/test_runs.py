@@ -160,6 +160,7 @@ VARYING = [(re.compile(pattern, re.M), what) for pattern, what in (
     (r"^(memory|time)  .*", r"\1 #"),
     (r"^[a-z ]+: [0-9]+ %, [0-9]+/.*\n", ""),  # progress, where something takes long
     (r": (yes|no)( \(.*\))?$", ": #"),
+    (r"\d{4}-\d\d-\d\d</p>", "#</p>"),  # the day of a run, in a report
 )]
 
 
@@ -187,11 +188,13 @@ def unpacked_png(data):
 def unpacked_page(page):
     pictures = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=]+)")
     page = pictures.sub(lambda match: "PNG " + sha256(unpacked_png(base64.b64decode(match[1]))), page)
+    stacks = re.compile(r'(?<=<script type="text/plain" id=")([a-z0-9-]+">)([A-Za-z0-9+/=]+)')
+    page = stacks.sub(lambda match: match[1] + "PNG " + sha256(unpacked_png(base64.b64decode(match[2]))), page)
     return normalised(page.replace("&quot;", '"'))
 
 
 def words_of_page(page):
-    page = re.sub("<(style|svg|pre).*?</\\1>|<[^>]*>", "\n", page, flags=re.S)
+    page = re.sub("<(style|script|svg|pre).*?</\\1>|<[^>]*>", "\n", page, flags=re.S)
     return re.sub(r"\n\s+", "\n", page)
 
 

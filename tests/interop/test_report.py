@@ -1,6 +1,7 @@
 """`credence report`: the page is well formed, needs nothing from outside, and every picture and plot is there. With
 CREDENCE_LONG=1 and a chromium, a browser opens it, too."""
 import base64
+import html
 import html.parser
 import json
 import os
@@ -24,6 +25,7 @@ except ImportError as missing:
 PROGRAM = os.environ["CREDENCE_PROGRAM"]
 FOLDER = tempfile.TemporaryDirectory(prefix="credence-report-")
 VOID = {"meta", "img", "br"}
+VIEWER = re.compile(r"http://127\.0\.0\.1:8471/#at=\d+,\d+,\d+&zoom=4")
 failures = 0
 
 
@@ -56,9 +58,9 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         values = dict(attributes)
         for name, value in attributes:
-            if name in ("src", "href") and not value.startswith(("data:image/png;base64,", "#")):
+            if name in ("src", "href") and not value.startswith(("data:image/png;base64,", "#")) and not VIEWER.fullmatch(value):
                 self.problems.append(f"{tag} {name}={value[:60]}")
-        if tag in ("script", "link", "iframe", "object"):
+        if tag in ("link", "iframe", "object"):
             self.problems.append(f"a {tag}")
         if tag == "img":
             self.pictures.append(values)
@@ -96,7 +98,8 @@ def look_at(name):
         text = file.read()
     page = Page(text)
     check(not page.problems, f"{name}: {page.problems[:5]}")
-    check("http:" not in text and "https:" not in text and "url(" not in text, f"{name} points outside")
+    rest = VIEWER.sub("", text.replace("&amp;", "&"))
+    check("http:" not in rest and "https:" not in rest and "url(" not in rest, f"{name} points outside")
     for plot in re.findall(r"<svg.*?</svg>", text, re.S):
         xml.etree.ElementTree.fromstring(plot)
         check("nan" not in plot.lower().replace("nance", "") and "inf" not in plot.lower(), f"{name}: a plot without numbers")
@@ -112,6 +115,29 @@ def look_at(name):
     check(len(beside) == len(page.pictures) > 0, f"{name}: {len(beside)} files, {len(page.pictures)} pictures")
     page.text = " ".join(" ".join(page.words).split())
     return page
+
+
+def undone(png):
+    """The bytes of a grey PNG, line by line, whatever filter each has."""
+    width, height = struct.unpack(">II", png[16:24])
+    lines = zlib.decompress(b"".join(body for kind, body in chunks(png) if kind == b"IDAT"))
+    out = np.zeros((height, width), "u1")
+    for y in range(height):
+        kind, line = lines[y * (width + 1)], lines[y * (width + 1) + 1:(y + 1) * (width + 1)]
+        for x in range(width):
+            left, up = int(out[y, x - 1]) if x else 0, int(out[y - 1, x]) if y else 0
+            corner = int(out[y - 1, x - 1]) if x and y else 0
+            near = min((left, up, corner), key=lambda v: abs(left + up - corner - v))
+            out[y, x] = (line[x] + (0, left, up, (left + up) // 2, near)[kind]) & 255
+    return out
+
+
+def stack_of(name):
+    """The volumes that the slider shows, and what the page says of them."""
+    text = open(path(name), encoding="utf-8").read()
+    facts = json.loads(html.unescape(re.search(r'data-facts="([^"]*)"', text)[1]))
+    packed = re.findall(r'<script type="text/plain" id="stack-(\w+)">([^<]*)</script>', text)
+    return facts, {what: undone(base64.b64decode(data)).reshape(facts["shape"]) for what, data in packed}
 
 
 def report(name, *arguments):
@@ -135,13 +161,25 @@ run_folder.make(path("b"), scan, truth, kind="mcdn", spread=0.3, intervals=(), s
 one = report("one.html", path("a"), "--label", truth)
 figures = json.load(open(path("a/validation.json")))
 for words in ("Read this first", 'Beware of <the> "dog" & its bite.', "In short", "What the uncertainty says", "Slices across y",
-              "uncertainty 5-95", "most wrong", "Most uncertain regions", "How the run was made", "credence-run", "0.65"):
+              "uncertainty 5-95", "most wrong voxels", "Most uncertain regions", "How the run was made", "credence-run", "0.65"):
     check(words in one.text, f"one.html lacks: {words}")
 for title in ("How uncertain the voxels are", "Volume fraction over the samples", "Were there enough samples?", "Slice by slice",
               "PAvPU3D over the threshold", "Away from the predicted boundary"):
     check(title in one.headings, f"one.html lacks the plot: {title}")
 check(f"{figures['pavpu']['pavpu3d']:.4f}" in one.text, "PAvPU3D isn't in the table")
 check("not an error bar" in one.text, "the page doesn't say what the interval isn't")
+facts, stack = stack_of("one.html")
+check(facts["shape"] == facts["whole"] == [24, 48, 40] and facts["steps"] == [1, 1, 1], f"the slider's facts: {facts}")
+check(sorted(stack) == ["scan", "seg0", "unc0"], f"the slider's volumes: {sorted(stack)}")
+check((stack["seg0"] == np.load(path("a/scan_seg.npy"))).all(), "the slider has another segmentation")
+width = np.load(path("a/scan_unc.npy"))
+high = width.reshape(-1)[stack["unc0"].reshape(-1) == 255].min()
+check(np.abs(stack["unc0"] / 255 - np.minimum(width / high, 1)).max() < 0.02, "the slider has another uncertainty")
+check(np.corrcoef(stack["scan"].reshape(-1), np.load(scan).reshape(-1))[0, 1] > 0.99, "the slider has another scan")
+report("small.html", path("a"), "--label", truth, "--small")
+text = open(path("small.html"), encoding="utf-8").read()
+check("stack-" not in text.split("<script>")[0] and 'data-facts="' not in text, "--small leaves the slices in")
+check("/" + FOLDER.name.strip("/") not in text, "the page has an absolute path")
 before = open(path("one.html"), "rb").read()
 report("one.html", path("a"), "--label", truth)
 check(open(path("one.html"), "rb").read() == before, "the same run gives another page")
@@ -164,7 +202,7 @@ part = np.load(truth)
 part[part.shape[0] // 2 :] = 9
 np.save(path("part.npy"), part)
 partly = report("partly.html", path("a"), "--label", path("part.npy"), "--ignore", "9")
-for words, wanted in (("middle", "no label here"), ("a quarter down", "% of the voxels wrong")):
+for words, wanted in (("middle", "no label here"), ("a quarter down", "% of those labelled")):
     caption = re.search(r"z = \d+ [^=]*?" + words + r"[^=]*?(?=z =|scan)", partly.text)
     check(caption and wanted in caption.group(), f"partly.html: {caption and caption.group()}")
 
@@ -173,6 +211,8 @@ check("A <b>title</b>" in two.headings, "the title isn't escaped")
 for words in ("Run A: segmentation", "Run B: segmentation", "Run B (mcdn) Slice by slice", "Monte Carlo dropout", "Run A (bcnn): Beware"):
     check(words in two.text, f"two.html lacks: {words}")
 check("The two runs in words" not in two.text, "two.html compares with a run that has no figures")
+check(sorted(stack_of("two.html")[1]) == ["scan", "seg0", "seg1", "unc0", "unc1"], "two.html: the slider's volumes")
+check("where the two segmentations differ" in two.text, "two.html doesn't show where the runs differ")
 both = report("deep/er/both.html", path("a"), path("b"), "--label", truth) # folders that are missing are made
 text = open(path("deep/er/both.html")).read()
 spoken = subprocess.run([PROGRAM, "compare", path("a"), path("b")], capture_output=True, text=True).stdout.splitlines()
@@ -227,6 +267,8 @@ for row in matrix:
     for count in row:
         check(f"{count:.0f}" in words, f"classes.html has the count {count}")
 check("Volume fraction, segmentation" not in words, "what only two classes have isn't there")
+facts, stack = stack_of("classes.html")
+check((stack["seg0"] == np.load(path("k/scan_seg.npy"))).all() and facts["classes"] == [3], "classes.html: the slider's classes")
 page = report("classes2.html", path("k"), path("l"), "--label", path("e/truth.npy"))
 check(" ".join(page.words).count("What was taken for what") == 1, "one heading for both matrices")
 report("classes3.html", path("k"))
@@ -250,7 +292,7 @@ check(not os.path.exists(path("x.html")), "a report that failed left a page")
 
 browser = shutil.which("chromium")
 if os.environ.get("CREDENCE_LONG") and browser:
-    # The page has no script; one that counts what was drawn is added to a copy.
+    # A script that counts what was drawn is added to a copy.
     script = """<script>addEventListener('load', () => { const bad = [...document.images].filter(i => !i.naturalWidth).length;
         const wide = document.documentElement.scrollWidth > innerWidth + 1;
         const flat = [...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().height < 50).length;

@@ -80,7 +80,7 @@ def aurc(unc, wrong):
 def distances(seg):
     """To the nearest voxel of another class, up to 17, by looking everywhere within reach."""
     best, shape = np.full(seg.shape, 17.0 ** 2), seg.shape
-    for dz in range(-16, 17):
+    for dz in range(17):  # the other half are the same pairs the other way round
         for dy in range(-16, 17):
             for dx in range(-16, 17):
                 square = dz * dz + dy * dy + dx * dx
@@ -88,7 +88,8 @@ def distances(seg):
                     continue
                 here = tuple(slice(max(0, -d), n - max(0, d)) for d, n in zip((dz, dy, dx), shape))
                 there = tuple(slice(max(0, d), n + min(0, d)) for d, n in zip((dz, dy, dx), shape))
-                best[here] = np.where((seg[here] != seg[there]) & (square < best[here]), square, best[here])
+                for one, other in ((here, there), (there, here)):
+                    best[one] = np.where((seg[one] != seg[other]) & (square < best[one]), square, best[one])
     return np.minimum(np.floor(np.sqrt(best)), 17).astype(int)
 
 

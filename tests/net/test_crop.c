@@ -308,7 +308,7 @@ static void test_usual(void)
 
 static void test_three_levels(void)
 {
-    check_paths(&tables[0], CRD_MCDN, 16, (int64_t[]){24, 36, 40}, (int64_t[]){8, 12, 16});
+    check_paths(&tables[0], CRD_MCDN, 8, (int64_t[]){24, 36, 40}, (int64_t[]){8, 12, 16});
 }
 
 static void test_uneven(void)

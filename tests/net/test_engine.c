@@ -381,7 +381,7 @@ static void test_numbers_of_classes(void)
 
 static void check_same_bytes(int classes)
 {
-    random_case c = make_case(16, 4, classes, 16, 24, 32);
+    random_case c = make_case(16, 4, classes, 16, 16, 24);
     const size_t bytes = (size_t)c.net.point.total * sizeof(float);
     float *first = room(c.net.point.total, sizeof *first), *other = room(c.net.point.total, sizeof *other);
     static const int threads[] = {1, 2, 5};

@@ -249,7 +249,7 @@ static void set_tiles(const char *name)
     set("model", scratch("model.h5"));
     set("scan", scratch("scan.npy"));
     set("output", run_path(name));
-    set("samples", "5");
+    set("samples", "3");
     set("intervals", "33-67,5-95");
     set("mode", "seamless");
     set("norms", "scan");

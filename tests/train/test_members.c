@@ -70,14 +70,14 @@ static void test_monitor(void)
     int64_t count;
     CHECK_OK(save_scan());
     CHECK_OK(train_pool(&c, &parameters, &count));
-    CHECK(!h.elsewhere && h.total == MEMBERS * 14 && h.last == h.total && h.members >= MEMBERS);
+    CHECK(!h.elsewhere && h.total == MEMBERS * STEPS && h.last == h.total && h.members >= MEMBERS);
     free(parameters);
 }
 
 /* A request to stop ends all of them; what is resumed, any number at a time, ends with the same weights. */
 static void test_stop(void)
 {
-    hearing h = {.caller = pthread_self(), .stop_at = 15};
+    hearing h = {.caller = pthread_self(), .stop_at = STEPS + 1};
     const crd_monitor monitor = {.context = &h, .message = hear, .progress = watch_progress};
     pool_case c = {
         .output = "whole.h5", .kind = "bcnn", .device = "cpu", .precision = "f32", .filters = "4", .at_once = 1};

@@ -149,7 +149,7 @@ def test_links():
         page.open(address.replace("unc:70", "unc:30,gone:5"))
         state = page.js("const v = page.view; return [v.place, v.zoom, v.layers[0].window, v.layer('uncertainty').opacity, v.layer('segmentation').visible]")
         assert state == [[12, 34, 56], 2.5, [5000, 12000], 30, False], f"{state}"
-        assert "gone" in page.find("#notice").text, "what isn't there is said"
+        assert "gone" in page.js("return document.getElementById('notice').textContent"), "what isn't there is said"
         page.driver.get("about:blank")
 
 
