@@ -42,8 +42,7 @@ typedef struct pool_case {
     const crd_monitor *monitor;
 } pool_case;
 
-/* Trains them and gives the parameters of all, to be freed. */
-static inline crd_status train_pool(const pool_case *c, float **parameters, int64_t *count)
+static inline crd_status set_pool(const pool_case *c, crd_train_options *options)
 {
     char steps[16];
     snprintf(steps, sizeof steps, "%d", STEPS);
@@ -65,14 +64,21 @@ static inline crd_status train_pool(const pool_case *c, float **parameters, int6
                     {"augment", "full"},
                     {"readers", "2"},
                     {"resume", c->resume ? "true" : "false"}};
+    CRD_PASS(crd_settings_default(&crd_train_settings, options));
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        CRD_PASS(crd_settings_set(&crd_train_settings, options, settings[i].name, settings[i].value));
+    }
+    return CRD_OK;
+}
+
+/* Trains them and gives the parameters of all, to be freed. */
+static inline crd_status train_pool(const pool_case *c, float **parameters, int64_t *count)
+{
     crd_status status = CRD_OK;
     crd_train_options options;
     crd_train_result result = {0};
     crd_train_run run = {.options = &options, .monitor = c->monitor, .result = &result, .dist = crd_dist_current()};
-    CRD_TRY(crd_settings_default(&crd_train_settings, &options));
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        CRD_TRY(crd_settings_set(&crd_train_settings, &options, settings[i].name, settings[i].value));
-    }
+    CRD_TRY(set_pool(c, &options));
     CRD_TRY(crd_train_run_open(&run));
     CRD_TRY(crd_members_train(&run, c->at_once));
     *count = MEMBERS * run.model->net.model.total;

@@ -72,6 +72,7 @@ typedef struct crd_measure_options {
 
     char
         *conductivity; /* "1=1,2=0.3": what phases conduct, of which transport is computed together; NULL: each alone */
+    crd_real_list foreground; /* values of the label that mean the second of two phases; none: the larger of two */
 } crd_measure_options;
 
 CRD_API extern const crd_settings crd_measure_settings;

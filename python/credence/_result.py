@@ -187,9 +187,10 @@ class Result:
             first = index * len(classes)
             return np.stack([self.volume("sample", index=first + k) for k in range(len(classes))])
         planes = (len(classes) - 1).bit_length()  # a class's number has so many bits, each in words of its own
+        per_plane = (self.sample_count + 63) // 64  # all words of one stand before those of the next
         number = np.zeros(self.shape, "u1")
         for plane in range(planes):
-            words = self._array(self._output("bits of samples", None, index // 64 * planes + plane))
+            words = self._array(self._output("bits of samples", None, plane * per_plane + index // 64))
             number |= ((words >> np.uint64(index % 64)) & np.uint64(1)).astype("u1") << plane
         if len(classes) == 2:
             return number.astype(bool)

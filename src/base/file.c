@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -308,4 +309,27 @@ crd_status crd_make_folders(const char *path)
 done:
     crd_free(&copy);
     return status;
+}
+
+crd_status crd_empty_folder(const char *path)
+{
+    crd_status status = CRD_OK;
+    DIR *listing = opendir(path);
+    if (listing == NULL) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't look into %s", path);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (unlinkat(dirfd(listing), entry->d_name, 0) != 0 && errno != ENOENT) {
+            CRD_TRY(crd_fail_errno("can't remove %s/%s", path, entry->d_name));
+        }
+    }
+done:
+    (void)closedir(listing);
+    return status;
+}
+
+crd_status crd_remove_folder(const char *path)
+{
+    CRD_PASS(crd_empty_folder(path));
+    if (rmdir(path) != 0 && errno != ENOENT) return crd_fail_errno("can't remove %s", path);
+    return CRD_OK;
 }

@@ -46,5 +46,9 @@ crd_status crd_absolute_path(const char *path, char **out);
 crd_status crd_folder_of(const char *path, char **out);
 /* Makes the folder and those above it, as far as they are missing. */
 crd_status crd_make_folders(const char *path);
+/* Removes all files in a folder, or the folder with them; one that isn't there is fine, one with folders in it isn't.
+ */
+crd_status crd_empty_folder(const char *path);
+crd_status crd_remove_folder(const char *path);
 
 #endif

@@ -7,28 +7,12 @@
 #include "base/settings/row.h"
 #include "dist/agree.h"
 #include "measure/settings.h"
-#include "predict/settings_text.h"
+#include "volume/box.h"
 
 static const int64_t usual_lags[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 enum { USUAL_LAGS = sizeof usual_lags / sizeof usual_lags[0], LEAST_BLOCK = 32 };
 
 /* ---- input ---- */
-
-static crd_status read_box(const crd_measure_options *options, crd_box *box)
-{
-    int64_t limits[6];
-    if (!crd_given(options->bbox)) return CRD_OK;
-    CRD_PASS(crd_parse_bbox("bbox", options->bbox, limits));
-    for (int axis = 0; axis < 3; axis++) {
-        box->origin[axis] = limits[2 * axis];
-        box->size[axis] = limits[2 * axis + 1] - limits[2 * axis];
-        if (box->size[axis] < 1) {
-            return crd_fail(CRD_ERR_ARGUMENT, "bbox asks for %c from %lld to %lld, which holds no voxel", "zyx"[axis],
-                            (long long)limits[2 * axis], (long long)limits[2 * axis + 1]);
-        }
-    }
-    return CRD_OK;
-}
 
 static crd_status open_input(crd_measure_job *j)
 {
@@ -43,7 +27,7 @@ static crd_status open_input(crd_measure_job *j)
                                         .reading = {.type = options->type, .offset = options->offset}};
     memcpy(reading.reading.shape, options->shape, sizeof options->shape);
     if (options->shape[0] > 0 && !crd_given(options->type)) reading.reading.type = "u8";
-    CRD_TRY(read_box(options, &reading.box));
+    if (crd_given(options->bbox)) CRD_TRY(crd_box_parse("bbox", options->bbox, NULL, &reading.box));
     if (crd_given(options->spacing)) {
         CRD_TRY(crd_spacing_parse(options->spacing, reading.reading.spacing, unit));
         reading.reading.unit = unit;
@@ -56,6 +40,8 @@ static crd_status open_input(crd_measure_job *j)
     reading.cuts = !j->labelled && !crd_given(options->conductivity) && (j->wanted & CRD_WANT_TRANSPORT) != 0;
     if (j->labelled) {
         reading.label = options->label;
+        reading.foreground = options->foreground.items;
+        reading.foreground_count = options->foreground.count;
         reading.ignore = options->ignore.items;
         reading.ignore_count = options->ignore.count;
     }

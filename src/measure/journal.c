@@ -1,7 +1,5 @@
 #include "measure/journal.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,23 +29,6 @@ static uint64_t sum_of(const void *data, int64_t bytes)
     uint64_t sum = UINT64_C(14695981039346656037);
     for (int64_t i = 0; i < bytes; i++) sum = (sum ^ ((const uint8_t *)data)[i]) * UINT64_C(1099511628211);
     return sum;
-}
-
-static crd_status empty_folder(const char *path, bool remove)
-{
-    crd_status status = CRD_OK;
-    DIR *listing = opendir(path);
-    if (listing == NULL) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't look into %s", path);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (unlinkat(dirfd(listing), entry->d_name, 0) != 0 && errno != ENOENT) {
-            CRD_TRY(crd_fail_errno("can't remove %s/%s", path, entry->d_name));
-        }
-    }
-    if (remove && rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
-done:
-    (void)closedir(listing);
-    return status;
 }
 
 /* Is what lies there of the same measurement? */
@@ -85,7 +66,7 @@ crd_status crd_journal_open(const char *folder, const char *key, bool resume, co
                  folder);
     }
     if (!resume || !same) {
-        CRD_TRY(empty_folder(j->path, false));
+        CRD_TRY(crd_empty_folder(j->path));
         CRD_TRY(crd_make_folders(j->path));
         CRD_TRY(crd_join_path(j->path, KEY, "", &file));
         CRD_TRY(crd_write_file(file, key, strlen(key)));
@@ -107,7 +88,7 @@ void crd_journal_close(crd_journal **journal)
 
 crd_status crd_journal_finish(crd_journal *journal)
 {
-    return journal != NULL ? empty_folder(journal->path, true) : CRD_OK;
+    return journal != NULL ? crd_remove_folder(journal->path) : CRD_OK;
 }
 
 crd_status crd_journal_find(const crd_journal *journal, const char *name, void *data, int64_t bytes, bool *found)

@@ -44,7 +44,7 @@ static void count_block(void *context, int64_t item, int worker)
     k->whole[item] = true;
     for (int64_t z = at[0]; z < at[0] + EDGE; z++) {
         for (int64_t y = at[1]; y < at[1] + EDGE; y++) {
-            uint64_t rows[4];
+            uint64_t rows[4], inside = UINT64_MAX;
             if (b->inside != NULL) {
                 const uint64_t all = (UINT64_C(1) << EDGE) - 1;
                 k->whole[item] &= (bits_from(b, crd_bitmap_row(b, b->inside, z, y), at[2]) & all) == all;
@@ -52,9 +52,12 @@ static void count_block(void *context, int64_t item, int worker)
             if (z + 1 >= b->shape[0] || y + 1 >= b->shape[1]) continue;
             for (int i = 0; i < 4; i++) {
                 rows[i] = bits_from(b, crd_bitmap_row(b, b->phase, z + (i >> 1), y + (i & 1)), at[2]);
+                if (b->inside == NULL) continue;
+                inside &= bits_from(b, crd_bitmap_row(b, b->inside, z + (i >> 1), y + (i & 1)), at[2]);
             }
             const int64_t end = at[2] + EDGE < b->shape[2] ? EDGE : EDGE - 1;
             for (int64_t x = 0; x < end; x++) {
+                if ((inside >> x & 3) != 3) continue; /* reaches into the next block, and there out of the mask */
                 histogram[(rows[0] >> x & 3) | (rows[1] >> x & 3) << 2 | (rows[2] >> x & 3) << 4 |
                           (rows[3] >> x & 3) << 6]++;
             }

@@ -30,7 +30,7 @@ typedef struct transports {
     double *figures[FIGURES]; /* of all bits along one axis; NaN where nothing was computed */
     method method;
     int64_t window;
-    double ratio;                         /* of the segmentation; 0: not yet known */
+    double ratio;                         /* of the segmentation; 0: it has none, and each has its own */
     int64_t computed, joined, unfinished; /* realisations; of them, how many percolate and didn't converge */
     crd_box box;                          /* in a mask */
 } transports;
@@ -161,7 +161,6 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
         out->box.origin[k] = (int64_t)figures[BOX + k];
         out->box.size[k] = (int64_t)figures[BOX + 3 + k];
     }
-    if (out->ratio == 0.0 && out->figures[RELATIVE][bit] > 0.0) out->ratio = figures[RATIO];
     return CRD_OK;
 }
 
@@ -202,11 +201,11 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
         if (fabs(t->figures[CORRECTION][bit]) > most) most = fabs(t->figures[CORRECTION][bit]);
     }
     if (t->method == BY_SEGMENTATION) {
+        const char *first = info->segmentation >= 0 ? "the segmentation" : "the first realisation";
         return crd_measurement_note(m,
                                     "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
                                     "which is also its error: by what voxels give for %s",
-                                    "zyx"[axis], 100.0 * most,
-                                    info -> segmentation >= 0 ? "the segmentation" : "the first realisation");
+                                    "zyx"[axis], 100.0 * most, t -> ratio > 0.0 ? first : "each realisation");
     }
     return crd_measurement_note(m,
                                 "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
@@ -296,6 +295,8 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
         if (!all && !crd_slow_mine(plan, turn)) continue;
         CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", turn, total, ""));
         CRD_TRY(one_realisation(plan, bit, axis, m, &t));
+        /* that of another would depend on their order, and on which process computes which */
+        if (turn == 0 && t.figures[RELATIVE][bit] > 0.0) t.ratio = t.figures[RATIO][bit];
     }
     for (int k = 0; k < FIGURES; k++) CRD_TRY(crd_slow_share(plan, t.figures[k], 1, turns));
     for (int64_t bit = 0; bit < plan->samples; bit++) {

@@ -10,7 +10,7 @@
 #include "base/monitor.h"
 #include "dist/dist.h"
 #include "predict/mode.h"
-#include "predict/settings_text.h"
+#include "volume/box.h"
 
 enum { PREVIEW_SAMPLES = 4 };
 
@@ -68,24 +68,9 @@ static crd_status choose_chunk(const crd_request *request, const crd_monitor *mo
 
 static crd_status parse_box(const crd_request *request, crd_box *box)
 {
-    const char *text = request->options->bbox;
     const int64_t *shape = request->scan.shape;
-    int64_t numbers[6];
     *box = (crd_box){.size = {shape[0], shape[1], shape[2]}};
-    if (!given(text)) return CRD_OK;
-    CRD_PASS(crd_parse_bbox("bbox", text, numbers));
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t begin = numbers[2 * axis], end = numbers[2 * axis + 1];
-        if (begin < 0 || end <= begin || end > shape[axis]) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "bbox asks for %c from %" PRId64 " to %" PRId64 "; it must lie in 0:%" PRId64
-                            " and hold a voxel",
-                            "zyx"[axis], begin, end, shape[axis]);
-        }
-        box->origin[axis] = begin;
-        box->size[axis] = end - begin;
-    }
-    return CRD_OK;
+    return given(request->options->bbox) ? crd_box_parse("bbox", request->options->bbox, shape, box) : CRD_OK;
 }
 
 /* Which windows keep something of the box: kept ranges rise with the window's number. */

@@ -8,7 +8,7 @@
 #include "net/net.h"
 #include "predict/settings.h"
 #include "predict/settings_text.h"
-#include "volume/setting_checks.h"
+#include "volume/setting_rows.h"
 
 #define AT(FIELD) offsetof(crd_predict_options, FIELD)
 
@@ -40,15 +40,9 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_FLAG,
      .offset = AT(preview),
      .help = "a quick look: 4 samples, step 1, one slab in the middle of the scan"},
-    {.name = "max-memory",
-     .kind = CRD_SETTING_TEXT,
-     .scope = CRD_SCOPE_PLACE,
-     .offset = AT(max_memory),
-     .check = crd_check_bytes,
-     .initial = "auto",
-     .argument = "SIZE",
-     .help = "memory that this process may use: 4G, 900M; auto: three quarters of what is free. The result doesn't "
-             "depend on it"},
+    CRD_MEMORY_ROW(crd_predict_options, CRD_SCOPE_PLACE, "auto",
+                   "memory that this process may use: 4G, 900M; auto: three quarters of what is free. The result "
+                   "doesn't depend on it"),
     {.name = "max-gpu-memory",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PLACE,
@@ -59,15 +53,8 @@ static const crd_setting rows[] = {
      .help =
          "memory that may be used of each GPU: 20G; auto: nine tenths of what is free. The result doesn't depend on "
          "it"},
-    {.name = "threads",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_PROCESS,
-     .offset = AT(threads),
-     .initial = "0",
-     .low = 0,
-     .high = 4096,
-     .argument = "N",
-     .help = "threads on the CPU; 0: one per core that this process may use. The result doesn't depend on it"},
+    CRD_THREADS_ROW(crd_predict_options, 4096, NULL,
+                    "threads on the CPU; 0: one per core that this process may use. The result doesn't depend on it"),
     {.name = "repeats",
      .kind = CRD_SETTING_TEXT,
      .scope = CRD_SCOPE_PLACE,
@@ -95,19 +82,10 @@ static const crd_setting rows[] = {
      .check = crd_check_norm,
      .argument = "levels|scan|none|MEAN,STD",
      .help = "normalisation of the scan, in place of the one the model was trained with"},
-    {.name = "mask",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(mask),
-     .argument = "FILE|cylinder",
-     .help = "where the object is: a volume that is nonzero there (raw: u8), or the circle inscribed in y and x. "
-             "Outside, the "
-             "scan counts as its mean and all outputs are 0"},
-    {.name = "bbox",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(bbox),
-     .check = crd_check_bbox,
-     .argument = "z0:z1,y0:y1,x0:x1",
-     .help = "compute this box only; its values are those of the whole run"},
+    CRD_MASK_ROW(crd_predict_options, "FILE|cylinder",
+                 "where the object is: a volume that is nonzero there (raw: u8), or the circle inscribed in y and x. "
+                 "Outside, the scan counts as its mean and all outputs are 0"),
+    CRD_BBOX_ROW(crd_predict_options, "compute this box only; its values are those of the whole run"),
 
     {.name = "samples",
      .kind = CRD_SETTING_INT,
@@ -304,35 +282,8 @@ static const crd_setting rows[] = {
          "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU; the same path gives the same "
          "bytes on any machine"},
 
-    {.name = "shape",
-     .kind = CRD_SETTING_TRIPLE,
-     .offset = AT(shape),
-     .low = 0,
-     .high = 9007199254740991.0,
-     .argument = "z,y,x",
-     .help = "raw data: voxels along z, y and x",
-     .group = "What the scan's file doesn't say"},
-    {.name = "type",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(type),
-     .check = crd_check_type,
-     .argument = "TYPE",
-     .help = "raw data: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order: u16le"},
-    {.name = "offset",
-     .kind = CRD_SETTING_INT,
-     .offset = AT(offset),
-     .initial = "0",
-     .low = 0,
-     .high = 9007199254740991.0,
-     .argument = "BYTES",
-     .help = "raw data: bytes to skip at the start of the file"},
-    {.name = "spacing",
-     .kind = CRD_SETTING_TEXT,
-     .scope = CRD_SCOPE_FINISH,
-     .offset = AT(spacing),
-     .check = crd_check_spacing,
-     .argument = "z,y,x,UNIT",
-     .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
+    CRD_RAW_ROWS(crd_predict_options, CRD_SCOPE_RESULT, 0, "What the scan's file doesn't say"),
+    CRD_SPACING_ROW(crd_predict_options, CRD_SCOPE_FINISH, "in the file"),
 };
 
 const crd_settings crd_predict_settings = {.title = "predict",

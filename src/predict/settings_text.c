@@ -8,20 +8,6 @@
 #include "base/settings/row.h"
 #include "net/net.h"
 
-crd_status crd_parse_bbox(const char *name, const char *text, int64_t limits[6])
-{
-    const char *at = text;
-    for (int i = 0; i < 6; i++) {
-        const size_t length = strcspn(at, ":,");
-        const char behind = i == 5 ? '\0' : i % 2 == 0 ? ':' : ',';
-        if (!crd_parse_int(at, length, &limits[i]) || at[length] != behind) {
-            return crd_fail(CRD_ERR_ARGUMENT, "%s must be z0:z1,y0:y1,x0:x1, not '%s'", name, text);
-        }
-        at += length + (i < 5);
-    }
-    return CRD_OK;
-}
-
 static crd_status bad_pairs(const char *name, const char *text)
 {
     return crd_fail(CRD_ERR_ARGUMENT,
@@ -60,12 +46,6 @@ static crd_status check_text(const char *name, const char *text, int64_t most)
     if (status == CRD_OK) status = crd_pairs_check(name, text, &pairs, most);
     crd_free(&pairs.items);
     return status;
-}
-
-crd_status crd_check_bbox(const char *name, const char *text)
-{
-    int64_t limits[6];
-    return crd_parse_bbox(name, text, limits);
 }
 
 crd_status crd_check_eights(const char *name, const char *text)

@@ -4,7 +4,7 @@
 #include "predict/settings_text.h"
 #include "propagate/form.h"
 #include "propagate/printed.h"
-#include "volume/setting_checks.h"
+#include "volume/setting_rows.h"
 
 static const crd_setting export_rows[] = {
     {.name = "run",
@@ -22,16 +22,7 @@ static const crd_setting export_rows[] = {
      .short_name = 'o',
      .help = "folder for the files and realisations.json, which lists them; made where it is missing"},
     CRD_EXPORT_FORM_ROWS(crd_export_options, form),
-    {.name = "threads",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_PROCESS,
-     .offset = offsetof(crd_export_options, threads),
-     .initial = "0",
-     .low = 0,
-     .high = 4096,
-     .argument = "N",
-     .help = "threads; 0: one per core",
-     .group = "Running"},
+    CRD_THREADS_ROW(crd_export_options, 4096, "Running", "threads; 0: one per core"),
 };
 
 const crd_settings crd_export_settings = {.title = "export",

@@ -1,6 +1,7 @@
 #include <stddef.h>
 
 #include "credence/report.h"
+#include "volume/setting_rows.h"
 
 #define AT(FIELD) offsetof(crd_report_options, FIELD)
 
@@ -47,31 +48,10 @@ static const crd_setting rows[] = {
      .argument = "FILE",
      .help = "label that is drawn over the scan, and against which the run is validated",
      .group = "Label"},
-    {.name = "foreground",
-     .kind = CRD_SETTING_REALS,
-     .offset = AT(foreground),
-     .argument = "V,...",
-     .help = "values of the label that mean foreground"},
-    {.name = "ignore",
-     .kind = CRD_SETTING_REALS,
-     .offset = AT(ignore),
-     .argument = "V,...",
-     .help = "values of the label that mean \"not labelled\""},
-    {.name = "mask",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(mask),
-     .argument = "FILE|cylinder",
-     .help = "voxels that count in a validation"},
-    {.name = "threads",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_PROCESS,
-     .offset = AT(threads),
-     .initial = "0",
-     .low = 0,
-     .high = 4096,
-     .argument = "N",
-     .help = "threads; 0: one per core",
-     .group = "Running"},
+    CRD_FOREGROUND_ROW(crd_report_options, "values of the label that mean foreground"),
+    CRD_IGNORE_ROW(crd_report_options),
+    CRD_MASK_ROW(crd_report_options, "FILE|cylinder", "voxels that count in a validation"),
+    CRD_THREADS_ROW(crd_report_options, 4096, "Running", "threads; 0: one per core"),
 };
 
 const crd_settings crd_report_settings = {

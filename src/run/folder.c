@@ -202,6 +202,16 @@ done:
     return status;
 }
 
+/* What an interrupted measurement has kept. */
+static crd_status remove_measuring(const char *folder)
+{
+    char *path = NULL;
+    CRD_PASS(crd_run_path(folder, CRD_RUN_MEASURING, &path));
+    const crd_status status = crd_remove_folder(path);
+    crd_free(&path);
+    return status;
+}
+
 /* From here on the run is no longer complete, and its manifest is the list of what is left to be removed. */
 static crd_status set_manifest_aside(const char *folder)
 {
@@ -222,11 +232,13 @@ done:
 
 crd_status crd_run_folder_clear(const crd_run_folder *folder)
 {
-    static const crd_run_file others[] = {CRD_RUN_LOG, CRD_RUN_PROBE, CRD_RUN_NORMS, CRD_RUN_VALIDATION};
+    static const crd_run_file others[] = {CRD_RUN_LOG,        CRD_RUN_PROBE,   CRD_RUN_NORMS,
+                                          CRD_RUN_VALIDATION, CRD_RUN_MEASURE, CRD_RUN_VALUES};
     const char *path = folder->target.path;
     CRD_PASS(set_manifest_aside(path));
     CRD_PASS(visit_listed(&folder->target, CRD_RUN_LIST, remove_volume));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_PASS(remove_file(path, others[i]));
+    CRD_PASS(remove_measuring(path));
     return crd_run_partial_remove(path);
 }
 

@@ -70,14 +70,15 @@ static int64_t room_values(const crd_realisations *r, int64_t voxels)
 
 /* The phases of a box of a volume of one realisation. They lie at the end of the room in the volume's own type, or as
  * doubles, and at its beginning afterwards. */
-static crd_status read_phases(const crd_realisations *r, const crd_realisation_source *source, const crd_box *box,
-                              void *room, const uint8_t **out)
+static crd_status read_phases(crd_realisations *r, const crd_realisation_source *source, const crd_box *box, void *room,
+                              const uint8_t **out)
 {
     const crd_box there = moved(r, box);
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     uint8_t *phases = room;
     if (source->classes > 0) return read_largest(source, &there, count, room, out);
     *out = phases;
+    if (source->volume == NULL) return crd_realisations_read_label(r, box, phases);
     if (crd_volume_describe(source->volume)->type == CRD_U8) {
         CRD_PASS(crd_volume_read(source->volume, &there, CRD_U8, phases));
         if (source->valued) {
@@ -314,26 +315,6 @@ crd_status crd_realisations_read(crd_realisations *r, crd_pool *pool, int64_t z,
 done:
     for (int t = 0; read.rooms != NULL && t < threads; t++) crd_free(&read.rooms[t]);
     crd_free(&read.rooms);
-    return status;
-}
-
-crd_status crd_realisations_clear_unlabelled(const crd_realisations *r, const crd_box *box, uint8_t *inside)
-{
-    crd_status status = CRD_OK;
-    double *values = NULL;
-    const int64_t slice = box->size[1] * box->size[2];
-    if (r->label == NULL) return CRD_OK;
-    CRD_TRY(crd_alloc(slice, sizeof *values, "a slice of the label", &values));
-    for (int64_t z = 0; z < box->size[0]; z++) {
-        const crd_box one = {{box->origin[0] + z, box->origin[1], box->origin[2]}, {1, box->size[1], box->size[2]}};
-        const crd_box there = moved(r, &one);
-        CRD_TRY(crd_volume_read(r->label, &there, CRD_F64, values));
-        for (int64_t i = 0; i < slice; i++) {
-            for (int64_t k = 0; k < r->ignore_count; k++) inside[z * slice + i] &= values[i] != r->ignore[k];
-        }
-    }
-done:
-    crd_free(&values);
     return status;
 }
 

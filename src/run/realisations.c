@@ -14,6 +14,7 @@
 #include "run/paths.h"
 #include "run/read.h"
 #include "run/realisation_sources.h"
+#include "volume/box.h"
 #include "volume/format.h"
 #include "volume/types.h"
 #include "volume/views/view.h"
@@ -382,9 +383,7 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
         CRD_PASS(add_value(&r->info, options->wanted[i], "the list of phases"));
     }
     const int64_t before = r->info.phases;
-    for (int64_t i = 0; i < r->source_count; i++) {
-        if (r->sources[i].bit != r->info.label) CRD_PASS(learn_values(r, r->sources[i].volume));
-    }
+    for (int64_t i = 0; i < r->source_count; i++) CRD_PASS(learn_values(r, r->sources[i].volume));
     if (r->info.phases == 1 && before == 0) {
         crd_warn(monitor, "all voxels of %s are %g: there is one phase, and no boundary", r->name, r->info.values[0]);
     }
@@ -397,14 +396,7 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
 static crd_status place_box(crd_realisations *r, const crd_box *box)
 {
     if (box->size[0] == 0) return CRD_OK;
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t begin = box->origin[axis], end = begin + box->size[axis], whole = r->info.shape[axis];
-        if (begin < 0 || box->size[axis] < 1 || end > whole) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "bbox asks for %c from %lld to %lld; it must lie in 0:%lld and hold a voxel", "zyx"[axis],
-                            (long long)begin, (long long)end, (long long)whole);
-        }
-    }
+    CRD_PASS(crd_box_check("bbox", box, r->info.shape));
     for (int axis = 0; axis < 3; axis++) {
         r->box_origin[axis] = box->origin[axis];
         r->info.origin[axis] += box->origin[axis];
@@ -420,40 +412,6 @@ static crd_status open_mask(crd_realisations *r, const char *text, const int64_t
     if (!of_scan) CRD_PASS(crd_mask_open(text, volumes, &r->mask));
     memcpy(r->mask_origin, of_scan ? r->info.origin : r->box_origin, sizeof r->mask_origin);
     r->info.masked = true;
-    return CRD_OK;
-}
-
-/* The label is of the scan's shape, or of that of the volumes. */
-static crd_status add_label(crd_realisations *r, const crd_realisations_options *options, const int64_t volumes[3],
-                            const int64_t scan[3], const crd_monitor *monitor)
-{
-    crd_realisation_source *source = &r->sources[r->source_count];
-    CRD_PASS(
-        crd_volume_open(options->label, &(crd_volume_options){.cache_bytes = CACHE_BYTES}, monitor, &source->volume));
-    r->source_count++;
-    const int64_t *shape = crd_volume_describe(source->volume)->shape;
-    const bool same = memcmp(shape, volumes, 3 * sizeof *shape) == 0;
-    if (!same && memcmp(shape, scan, 3 * sizeof *shape) == 0) {
-        crd_box box = {.size = {volumes[0], volumes[1], volumes[2]}};
-        crd_volume *part = NULL;
-        for (int axis = 0; axis < 3; axis++) box.origin[axis] = r->info.origin[axis] - r->box_origin[axis];
-        CRD_PASS(crd_view_box(source->volume, &box, &part));
-        r->scan_label = source->volume;
-        source->volume = part;
-    } else if (!same) {
-        return crd_fail(CRD_ERR_MISMATCH, "the label %s has shape " SHAPE " (z,y,x) and %s " SHAPE, options->label,
-                        SHAPE_OF(shape), r->name, SHAPE_OF(volumes));
-    }
-    source->count = 1;
-    source->valued = !r->info.run || r->info.phases > 2;
-    source->threshold = 0.5;
-    source->bit = r->info.label = r->info.bits++;
-    if (options->ignore_count == 0) return CRD_OK;
-    r->label = source->volume;
-    r->info.masked = true;
-    r->ignore_count = options->ignore_count;
-    CRD_PASS(crd_alloc(r->ignore_count, sizeof *r->ignore, "values", &r->ignore));
-    memcpy(r->ignore, options->ignore, (size_t)r->ignore_count * sizeof *r->ignore);
     return CRD_OK;
 }
 
@@ -478,10 +436,12 @@ static bool is_run(const char *path)
     return true;
 }
 
-static crd_status settle(crd_realisations *r, const crd_realisations_options *options, const crd_monitor *monitor)
+static crd_status settle(crd_realisations *r, const crd_realisations_options *options, const int64_t volumes[3],
+                         const int64_t scan[3], const crd_monitor *monitor)
 {
     crd_realisations_info *info = &r->info;
     if (!info->run) CRD_PASS(learn_labels(r, options, monitor));
+    if (options->label != NULL) CRD_PASS(crd_realisations_add_label(r, options, volumes, scan, monitor));
     CRD_PASS(crd_realisations_settle_cuts(r));
     if (options->reading.spacing[0] > 0.0) {
         memcpy(info->spacing, options->reading.spacing, sizeof info->spacing);
@@ -519,8 +479,7 @@ crd_status crd_realisations_open(const crd_realisations_options *options, const 
     CRD_TRY(place_box(r, &options->box));
     if (options->mask != NULL && strcmp(options->mask, "none") != 0) CRD_TRY(crd_strdup(options->mask, &mask));
     if (mask != NULL) CRD_TRY(open_mask(r, mask, volumes, scan));
-    if (options->label != NULL) CRD_TRY(add_label(r, options, volumes, scan, monitor));
-    CRD_TRY(settle(r, options, monitor));
+    CRD_TRY(settle(r, options, volumes, scan, monitor));
     *out = r;
     r = NULL;
 done:
@@ -541,8 +500,7 @@ void crd_realisations_close(crd_realisations **realisations)
     crd_free(&r->sources);
     crd_volume_close(&r->mask);
     crd_free(&r->table);
-    crd_volume_close(&r->scan_label);
-    crd_free(&r->ignore);
+    crd_label_close(&r->label);
     crd_free(&r->name);
     crd_free(realisations);
 }
@@ -557,6 +515,7 @@ crd_status crd_realisations_fingerprint(const crd_realisations *r, char **out)
     crd_text text = {0};
     for (int64_t i = 0; i < r->source_count; i++) {
         struct stat about = {0};
+        if (r->sources[i].volume == NULL) continue; /* the label, which nothing that is kept depends on */
         const char *path = crd_volume_path(r->sources[i].volume);
         if (stat(path, &about) != 0) about = (struct stat){0}; /* a dataset in a file: its name must do */
         crd_text_print(&text, "%s %lld %lld.%09ld\n", path, (long long)about.st_size, (long long)about.st_mtim.tv_sec,

@@ -41,9 +41,12 @@ typedef struct crd_realisations_options {
     /* Two more bits of a run of two classes: its probability cut where an offset of the whole scan's logit, 90 % down
      * and up, puts one half. Where the run doesn't know the offset, there are none. */
     bool cuts;
-    const char *label;    /* a label volume, whose bit comes last; NULL: none. Only labelled voxels count then: */
-    const double *ignore; /* those that have none of these values */
-    int64_t ignore_count;
+    /* A label volume, whose bit comes last; NULL: none. Only labelled voxels count then. What its values mean is said
+     * as to crd_label_options: of two phases the larger value is that of the second, of more they are the phases' own.
+     */
+    const char *label;
+    const double *foreground, *ignore;
+    int64_t foreground_count, ignore_count;
 } crd_realisations_options;
 
 typedef struct crd_realisations_info {

@@ -10,8 +10,8 @@
 #include "base/monitor.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "predict/settings_text.h"
 #include "run/read.h"
+#include "volume/box.h"
 #include "volume/views/view.h"
 
 crd_status crd_surface_level_parse(const char *name, const char *text, crd_surface_level *out)
@@ -46,24 +46,6 @@ crd_status crd_surface_data_parse(const char *name, const char *text, bool wante
         }
         wanted[kind] = true;
         at += length + (at[length] == ',');
-    }
-    return CRD_OK;
-}
-
-/* The box of the volume that is asked for. */
-static crd_status parse_box(const char *text, const int64_t shape[3], crd_box *box)
-{
-    int64_t limits[6];
-    CRD_PASS(crd_parse_bbox("bbox", text, limits));
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t begin = limits[2 * axis], end = limits[2 * axis + 1];
-        if (begin < 0 || end <= begin || end > shape[axis]) {
-            return crd_fail(CRD_ERR_ARGUMENT,
-                            "bbox asks for %c from %lld to %lld; it must lie in 0:%lld and hold a voxel", "zyx"[axis],
-                            (long long)begin, (long long)end, (long long)shape[axis]);
-        }
-        box->origin[axis] = begin;
-        box->size[axis] = end - begin;
     }
     return CRD_OK;
 }
@@ -112,7 +94,7 @@ static crd_status open_volume(const crd_surface_options *options, const char *pa
     CRD_PASS(crd_volume_open(path, &reading, monitor, &volume));
     in->opened[in->opened_count++] = volume;
     if (options->bbox != NULL) {
-        CRD_PASS(parse_box(options->bbox, crd_volume_describe(volume)->shape, &box));
+        CRD_PASS(crd_box_parse("bbox", options->bbox, crd_volume_describe(volume)->shape, &box));
         CRD_PASS(crd_view_box(volume, &box, &in->opened[in->opened_count]));
         volume = in->opened[in->opened_count++];
     }
@@ -137,7 +119,7 @@ static crd_status open_realisations(const crd_surface_options *options, const in
     }
     CRD_PASS(crd_realisations_open(&wanted, monitor, &in->realisations));
     if (options->bbox != NULL) {
-        CRD_PASS(parse_box(options->bbox, crd_realisations_describe(in->realisations)->shape, &wanted.box));
+        CRD_PASS(crd_box_parse("bbox", options->bbox, crd_realisations_describe(in->realisations)->shape, &wanted.box));
         crd_realisations_close(&in->realisations);
         CRD_PASS(crd_realisations_open(&wanted, monitor, &in->realisations));
     }

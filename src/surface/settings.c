@@ -3,9 +3,8 @@
 
 #include "base/number.h"
 #include "credence/surface.h"
-#include "predict/settings_text.h"
 #include "surface/inputs.h"
-#include "volume/setting_checks.h"
+#include "volume/setting_rows.h"
 
 #define AT(FIELD) offsetof(crd_surface_options, FIELD)
 
@@ -70,12 +69,7 @@ static const crd_setting rows[] = {
      .check = check_number,
      .argument = "V",
      .help = "a label volume: inside are voxels of this value; without it, of two values the larger"},
-    {.name = "bbox",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(bbox),
-     .check = crd_check_bbox,
-     .argument = "z0:z1,y0:y1,x0:x1",
-     .help = "this box of the volume only"},
+    CRD_BBOX_ROW(crd_surface_options, "this box of the volume only"),
     {.name = "open",
      .kind = CRD_SETTING_FLAG,
      .offset = AT(open),
@@ -97,47 +91,9 @@ static const crd_setting rows[] = {
      .help =
          "what each vertex tells of a run: probability, uncertainty, displacement (the distance between the surfaces "
          "of two percentiles), all or none"},
-    {.name = "shape",
-     .kind = CRD_SETTING_TRIPLE,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(shape),
-     .low = 1,
-     .high = 9007199254740991.0,
-     .argument = "z,y,x",
-     .help = "raw data: voxels along z, y and x",
-     .group = "What the file doesn't say"},
-    {.name = "type",
-     .kind = CRD_SETTING_TEXT,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(type),
-     .check = crd_check_type,
-     .argument = "TYPE",
-     .help = "raw data: u8, i8, u16, i16, u32, i32, f32 or f64, with le or be for the byte order: u16le"},
-    {.name = "offset",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(offset),
-     .initial = "0",
-     .low = 0,
-     .high = 9007199254740991.0,
-     .argument = "BYTES",
-     .help = "raw data: bytes to skip at the start of the file"},
-    {.name = "spacing",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(spacing),
-     .check = crd_check_spacing,
-     .argument = "z,y,x,UNIT",
-     .help = "edges of a voxel, in place of those in the file: 0.65,0.65,0.65,um"},
-    {.name = "threads",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_PROCESS,
-     .offset = AT(threads),
-     .initial = "0",
-     .low = 0,
-     .high = 4096,
-     .argument = "N",
-     .help = "threads; 0: one per core. The mesh doesn't depend on it",
-     .group = "Running"},
+    CRD_RAW_ROWS(crd_surface_options, CRD_SCOPE_INPUT, 1, "What the file doesn't say"),
+    CRD_SPACING_ROW(crd_surface_options, CRD_SCOPE_RESULT, "in the file"),
+    CRD_THREADS_ROW(crd_surface_options, 4096, "Running", "threads; 0: one per core. The mesh doesn't depend on it"),
 };
 
 const crd_settings crd_surface_settings = {

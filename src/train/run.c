@@ -33,6 +33,7 @@ static crd_status calibrate(crd_train_run *r, double *calibration)
 {
     crd_member *last = last_member(r);
     if (r->model->info.members > 1) {
+        last->checker.monitor = r->monitor; /* no one member is at work, and steps are none of it */
         crd_trainer_pool(last->trainer, &(crd_trainer_networks){.parameters = r->model->parameters,
                                                                 .members = r->model->info.members,
                                                                 .seed = (uint64_t)r->options->seed,

@@ -1,7 +1,7 @@
 #include <stddef.h>
 
 #include "validate/sweep.h"
-#include "volume/setting_checks.h"
+#include "volume/setting_rows.h"
 
 #define AT(FIELD) offsetof(crd_validate_options, FIELD)
 
@@ -56,23 +56,10 @@ static const crd_setting rows[] = {
      .argument = "FILE",
      .help = "the truth, or the hand label",
      .group = "Label"},
-    {.name = "foreground",
-     .kind = CRD_SETTING_REALS,
-     .offset = AT(foreground),
-     .argument = "V,...",
-     .help =
-         "values of the label that mean foreground; without it the larger of two, or the only one that isn't 0, with a "
-         "warning"},
-    {.name = "ignore",
-     .kind = CRD_SETTING_REALS,
-     .offset = AT(ignore),
-     .argument = "V,...",
-     .help = "values of the label that mean \"not labelled\": those voxels don't count"},
-    {.name = "mask",
-     .kind = CRD_SETTING_TEXT,
-     .offset = AT(mask),
-     .argument = "FILE|cylinder",
-     .help = "voxels that count: where a volume isn't 0, or the circle inscribed in (y, x); without it the run's own"},
+    CRD_FOREGROUND_ROW(crd_validate_options, "values of the label that mean foreground; without it the larger of two, "
+                                             "or the only one that isn't 0, with a warning"),
+    CRD_IGNORE_ROW(crd_validate_options),
+    CRD_COUNTED_ROW(crd_validate_options, "FILE|cylinder"),
     {.name = "edge",
      .kind = CRD_SETTING_INT,
      .offset = AT(edge),
@@ -129,43 +116,14 @@ static const crd_setting rows[] = {
      .scope = CRD_SCOPE_PLACE,
      .offset = AT(csv),
      .help = "print the figures as a line for spreadsheets, below a line of names"},
-    {.name = "threads",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_PROCESS,
-     .offset = AT(threads),
-     .initial = "0",
-     .low = 0,
-     .high = 4096,
-     .argument = "N",
-     .help = "threads; 0: one per core"},
-    {.name = "shape",
-     .kind = CRD_SETTING_TRIPLE,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(shape),
-     .low = 1,
-     .high = 9007199254740991.0,
-     .argument = "z,y,x",
-     .help = "raw files: voxels along z, y and x. Raw maps are u8, u16le, f32le or f64le, as their size says; a raw "
-             "mask is "
-             "u8",
-     .group = "What raw files don't say"},
-    {.name = "type",
-     .kind = CRD_SETTING_TEXT,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(type),
-     .check = crd_check_type,
-     .argument = "TYPE",
-     .help =
-         "a raw label: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order; without it u8"},
-    {.name = "offset",
-     .kind = CRD_SETTING_INT,
-     .scope = CRD_SCOPE_INPUT,
-     .offset = AT(offset),
-     .initial = "0",
-     .low = 0,
-     .high = 9007199254740991.0,
-     .argument = "BYTES",
-     .help = "a raw label: bytes to skip at the start of the file"},
+    CRD_THREADS_ROW(crd_validate_options, 4096, NULL, "threads; 0: one per core"),
+    CRD_SHAPE_ROW(crd_validate_options, CRD_SCOPE_INPUT, 1, "What raw files don't say",
+                  "raw files: voxels along z, y and x. Raw maps are u8, u16le, f32le or f64le, as their size says; a "
+                  "raw mask is u8"),
+    CRD_TYPE_ROW(
+        crd_validate_options, CRD_SCOPE_INPUT,
+        "a raw label: u8, i8, u16, i16, u32, i32, u64, f32 or f64, with le or be for the byte order; without it u8"),
+    CRD_OFFSET_ROW(crd_validate_options, CRD_SCOPE_INPUT, "a raw label: bytes to skip at the start of the file"),
 };
 
 const crd_settings crd_validate_settings = {

@@ -12,5 +12,7 @@ crd_status crd_check_format(const char *name, const char *text);
 crd_status crd_check_type(const char *name, const char *text);
 /* "0.65,0.65,0.65,um" along z, y and x; the unit may be missing. */
 crd_status crd_check_spacing(const char *name, const char *text);
+/* z0:z1,y0:y1,x0:x1; whether a volume has such voxels is another question. */
+crd_status crd_check_bbox(const char *name, const char *text);
 
 #endif

@@ -86,8 +86,10 @@ run "${predict[@]}" --scan again/scan_prob.tif -o again --overwrite; expect 1; e
 run "${predict[@]}" --scan p1/scan.tif --mask again/scan_seg.tif -o again --overwrite; expect 1; err 'again/scan_seg.tif is read by this run'
 cmp -s kept.tif again/scan_prob.tif && [ -e again/manifest.json ] || complain "the earlier run was touched"
 sed -i 's/"scan_prob.tif"/"."/' again/manifest.json; mkdir again/3; echo mine >again/3/4
+mkdir again/.measure; touch again/.measure/first again/measure.json again/measure.csv again/validation.json # of the earlier run
 run "${predict[@]}" --scan p1/scan.tif -o again --overwrite; expect 0
 same "$(cat again/3/4)" mine
+for file in .measure measure.json measure.csv validation.json; do [ ! -e again/$file ] || complain "$file of the earlier run is still there"; done
 mkdir -p begun/.partial # killed before anything was written
 run "${predict[@]}" --scan p1/scan.tif -o begun; expect 1; err 'begun is not empty: it holds the rest of an earlier run'
 run "${predict[@]}" --scan p1/scan.tif -o begun --overwrite; expect 0

@@ -168,6 +168,34 @@ expect 0; same "$(json 'd["samples"], d["properties"][0]["segmentation"], d["pro
 run measure "$folder/alike.npy"
 expect 0; err 'all voxels of .* are 3'
 
+# of --transport fast a realisation's value doesn't depend on its neighbours where the first percolates nowhere
+/usr/bin/python3 - "$folder" <<'PY'
+import sys, numpy as np
+generator = np.random.default_rng(1)
+cut = np.ones((12, 16, 16), "u1"); cut[5:8] = 0
+np.save(f"{sys.argv[1]}/cut.npy", cut)
+for name, share in (("thin", 0.8), ("thick", 0.92)):
+    np.save(f"{sys.argv[1]}/{name}.npy", (generator.random(cut.shape) < share).astype("u1"))
+PY
+relative='[p["values"] for p in d["properties"] if p["name"] == "d_rel_z"][0]'
+fast=(--phase 1 --properties transport --transport fast --axis z -q --json)
+run measure "$folder/cut.npy" "$folder/thin.npy" "$folder/thick.npy" "${fast[@]}"
+expect 0; first=$(json "sorted($relative)")
+run measure "$folder/cut.npy" "$folder/thick.npy" "$folder/thin.npy" "${fast[@]}"
+expect 0; same "$(json "sorted($relative)")" "$first"
+
+# the edge of a mask is no boundary of a phase, for blocks of --rev neither
+/usr/bin/python3 - "$folder" <<'PY'
+import sys, numpy as np
+full = np.ones((96, 32, 64), "u1"); full[90, 5, 5] = 0
+mask = np.ones_like(full); mask[32:64] = 0
+np.save(f"{sys.argv[1]}/full.npy", full)
+np.save(f"{sys.argv[1]}/slabs.npy", mask)
+PY
+run measure "$folder/full.npy" --mask "$folder/slabs.npy" --phase 1 --properties fraction,surface --rev -q --json
+expect 0; same "$(json '[(r["blocks"], r["mean"] > 0.9999) for r in d["rev"] if r["property"] == "volume_fraction"]')" "[(4, True)]"
+same "$(json '[r["mean"] < 1e-4 for r in d["rev"] if r["property"] == "specific_surface"]')" "[True]"
+
 # refused
 run measure; expect 2; err 'say what to measure'
 run measure "$folder/none"; expect 1; err 'kept none of its samples; predict again with --save-samples bits'

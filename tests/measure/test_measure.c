@@ -12,7 +12,7 @@ static uint8_t voxels[MOST];
 typedef struct call {
     int64_t shape[3];
     const char *spacing, *properties, *phase, *connectivity, *memory, *threads, *mask;
-    const char *bbox, *rev, *label, *ignore;
+    const char *bbox, *rev, *label, *ignore, *foreground;
 } call;
 
 static crd_status save(const char *path, const int64_t shape[3])
@@ -38,7 +38,7 @@ static crd_status measure(const call *c, crd_measurement **out)
                 {"max-memory", c->memory}, {"threads", c->threads},
                 {"mask", c->mask},         {"bbox", c->bbox},
                 {"rev", c->rev},           {"label", c->label},
-                {"ignore", c->ignore}};
+                {"ignore", c->ignore},     {"foreground", c->foreground}};
     const char *path = scratch("volume.npy");
     crd_status status = save(path, c->shape);
     *out = NULL;
@@ -455,5 +455,54 @@ static void test_label(void)
     CHECK_FAILS(measure(&c, &m), CRD_ERR_MISMATCH, "20,24,27");
 }
 
+/* What a label's values mean is what training and validation take them for: of two the larger is looked for, and where
+ * there are three somebody has to say. */
+static void test_values_of_labels(void)
+{
+    static const char *const names[] = {"volume_fraction", "specific_surface", "mean_curvature", "euler_6"};
+    call c = {.shape = {20, 24, 28}, .label = scratch("label.npy")};
+    const int64_t count = 20 * 24 * 28;
+    crd_measurement *plain = NULL, *m = NULL;
+    fill(c.shape, gyroid, 11.0);
+    CHECK_OK(save(c.label, c.shape));
+    CHECK_OK(measure(&c, &plain)); /* held against itself */
+    for (int64_t i = 0; i < count; i++) voxels[i] = i < 8 * 24 * 28 ? 0 : (uint8_t)(1 + voxels[i]);
+    CHECK_OK(save(c.label, c.shape)); /* 1 and 2, and 0 where nobody looked */
+    fill(c.shape, gyroid, 11.0);
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_ARGUMENT, "say which are the foreground");
+    c.ignore = "0";
+    CHECK_OK(measure(&c, &m));
+    CHECK(m->labelled_voxels == 12 * 24 * 28);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        const crd_property *p = crd_measurement_find(m, names[k], 1.0);
+        CHECK(p != NULL && p->labelled && p->label.value == p->label.segmentation);
+        p = crd_measurement_find(plain, names[k], 1.0);
+        CHECK(p != NULL && p->labelled && p->label.value == p->segmentation);
+    }
+    crd_measurement_free(&m);
+    c.foreground = "1"; /* the other phase */
+    CHECK_OK(measure(&c, &m));
+    const crd_property *p = crd_measurement_find(m, "volume_fraction", 1.0);
+    CHECK_NEAR(p->label.value, 1.0 - p->label.segmentation, 1e-12);
+    crd_measurement_free(&m);
+    crd_measurement_free(&plain);
+    for (int64_t i = 0; i < count; i++) voxels[i] = (uint8_t)(i % 3); /* of three phases a label's values are theirs */
+    CHECK_OK(save(c.label, c.shape));
+    c.ignore = NULL;
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_ARGUMENT, "--foreground is for two");
+    c.foreground = NULL;
+    CHECK_OK(measure(&c, &m));
+    p = crd_measurement_find(m, "volume_fraction", 2.0);
+    CHECK(p != NULL && p->labelled && p->label.value == p->segmentation);
+    crd_measurement_free(&m);
+    for (int64_t i = 0; i < count; i++) voxels[i] = i < 7 ? 7 : (uint8_t)(i % 3);
+    CHECK_OK(save(c.label, c.shape));
+    for (int64_t i = 0; i < count; i++) voxels[i] = (uint8_t)(i % 3);
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_ARGUMENT, "has voxels of the value 7");
+    memset(voxels, 1, (size_t)count);
+    CHECK_FAILS(measure(&c, &m), CRD_ERR_ARGUMENT, "--phase names both");
+}
+
 TEST_MAIN(TEST(test_shapes), TEST(test_small), TEST(test_same_bytes), TEST(test_slow_same_bytes), TEST(test_turned),
-          TEST(test_scaled), TEST(test_odd_input), TEST(test_phases), TEST(test_blocks), TEST(test_label))
+          TEST(test_scaled), TEST(test_odd_input), TEST(test_phases), TEST(test_blocks), TEST(test_label),
+          TEST(test_values_of_labels))

@@ -89,6 +89,10 @@ class Bytes(unittest.TestCase):
         np.testing.assert_allclose(r.probability.sum(0), 1, atol=1e-5)
         np.testing.assert_array_equal(np.array([1, 5, 7])[r.probability.argmax(0)], r.segmentation)
         self.assertLessEqual(set(np.unique(r.samples(2))), {1, 5, 7})
+        many = three.predict(grey, samples=66, step=1)  # more than a word of 64 bits holds
+        for i in (0, 63, 64, 65):
+            for value, fraction in zip((1, 5, 7), many.volume_fractions.values()):
+                self.assertAlmostEqual(float((many.samples(i) == value).mean()), fraction.samples[i], 6)
         kept = three.predict(grey, samples=3, step=1, save_samples="f32")
         np.testing.assert_array_equal(np.array([1, 5, 7])[kept.samples(2).argmax(0)], r.samples(2))
         self.assertAlmostEqual(sum(f.segmentation for f in r.volume_fractions.values()), 1, 9)

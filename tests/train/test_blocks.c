@@ -127,7 +127,9 @@ static void check_rule(const scene *scenes, int64_t scans, const crd_held_blocks
     for (int k = 0; k < 2; k++) CHECK(3 * t->hidden_of[k] <= 2 * t->labelled[k]);
 }
 
-static void choose(const scene *scenes, int64_t scans, double share, uint64_t seed, crd_held_blocks *blocks)
+/* `sources`: as crd_blocks_choose has them. */
+static void choose_of(const scene *scenes, const int64_t *sources, int64_t scans, double share, uint64_t seed,
+                      crd_held_blocks *blocks)
 {
     crd_label *labels[4] = {NULL};
     crd_label_map *maps[4] = {NULL};
@@ -136,11 +138,18 @@ static void choose(const scene *scenes, int64_t scans, double share, uint64_t se
         snprintf(name, sizeof name, "label%d.npy", (int)i);
         open_map(&scenes[i], name, &labels[i], &maps[i]);
     }
-    CHECK_OK(crd_blocks_choose((const crd_label_map *const *)maps, scans, share, seed, blocks));
+    CHECK_OK(crd_blocks_choose((const crd_label_map *const *)maps, sources, scans, share, seed, blocks));
     for (int64_t i = 0; i < scans; i++) {
         crd_label_map_free(&maps[i]);
         crd_label_close(&labels[i]);
     }
+}
+
+/* Each label has a scan of its own. */
+static void choose(const scene *scenes, int64_t scans, double share, uint64_t seed, crd_held_blocks *blocks)
+{
+    static const int64_t sources[4] = {0, 1, 2, 3};
+    choose_of(scenes, sources, scans, share, seed, blocks);
 }
 
 /* Halves of equal number whose foreground's share is the label's, in blocks that differ. */
@@ -261,5 +270,37 @@ static void test_kept_blocks(void)
     for (int i = 0; i < 2; i++) free(s[i].voxels);
 }
 
-TEST_MAIN(TEST(test_whole_label), TEST(test_scribbles), TEST(test_several_scans), TEST(test_few_labels),
-          TEST(test_rare_class), TEST(test_kept_blocks))
+/* Several people's labels of one scan: what one's blocks examine must not be what another's check on, and all together
+ * leave enough to learn from. */
+static void test_labels_of_one_scan(void)
+{
+    static const int64_t sources[2] = {0, 0};
+    scene s[2] = {make(48, 64, 64, 6, false), make(48, 64, 64, 5, false)};
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        crd_held_blocks blocks = {0}, kept;
+        int64_t hidden = 0;
+        choose_of(s, sources, 2, 0.1, seed, &blocks);
+        CHECK(blocks.count >= 8);
+        for (int64_t i = 0; i < blocks.count; i++) {
+            for (int64_t k = 0; k < i; k++) {
+                crd_box both;
+                CHECK(!crd_box_meet(&blocks.blocks[i].box, &blocks.blocks[k].box, &both));
+            }
+            blocks.blocks[i].scan = 0; /* hidden in both labels */
+        }
+        const crd_box whole = {.size = {48, 64, 64}};
+        uint8_t *left = calloc(1, (size_t)voxels_of(whole.size));
+        if (left == NULL) exit(1);
+        crd_blocks_hide(&blocks, 0, &whole, left);
+        for (int64_t i = 0; i < voxels_of(whole.size); i++) hidden += left[i] == CRD_LABEL_NONE;
+        CHECK((double)hidden <= CRD_BLOCKS_TAKE_MOST * (double)voxels_of(whole.size));
+        free(left);
+        kept = blocks;
+        choose_of(s, sources, 2, 0.1, seed + 50, &kept);
+        CHECK(kept.count == blocks.count); /* the scan has blocks, so that its other label gets none */
+    }
+    for (int i = 0; i < 2; i++) free(s[i].voxels);
+}
+
+TEST_MAIN(TEST(test_labels_of_one_scan), TEST(test_whole_label), TEST(test_scribbles), TEST(test_several_scans),
+          TEST(test_few_labels), TEST(test_rare_class), TEST(test_kept_blocks))

@@ -74,6 +74,29 @@ static void test_monitor(void)
     free(parameters);
 }
 
+/* What is done with all members, when they are trained, counts no steps of theirs. */
+static bool watch_whole(void *context, const crd_progress *progress)
+{
+    bool *const seen = context; /* the calibration; more done than there is */
+    seen[0] |= strcmp(progress->stage, "calibrating") == 0;
+    seen[1] |= progress->total > 0 && progress->done > progress->total;
+    return true;
+}
+
+static void test_progress_of_the_whole(void)
+{
+    bool seen[2] = {false, false};
+    const crd_monitor monitor = {.context = seen, .progress = watch_whole};
+    const pool_case c = {
+        .output = "whole.h5", .kind = "bcnn", .device = "cpu", .precision = "f32", .filters = "4", .at_once = 1};
+    crd_train_options options;
+    CHECK_OK(save_scan());
+    CHECK_OK(set_pool(&c, &options));
+    CHECK_OK(crd_train(&options, &monitor, NULL));
+    CHECK(seen[0] && !seen[1]);
+    crd_settings_clear(&crd_train_settings, &options);
+}
+
 /* A request to stop ends all of them; what is resumed, any number at a time, ends with the same weights. */
 static void test_stop(void)
 {
@@ -114,4 +137,5 @@ static void test_failure(void)
     CHECK_FAILS(train_pool(&c, &parameters, &count), CRD_ERR_FORMAT, "broken.2.ckpt.h5");
 }
 
-TEST_MAIN(TEST(test_side_by_side), TEST(test_monitor), TEST(test_stop), TEST(test_failure))
+TEST_MAIN(TEST(test_side_by_side), TEST(test_monitor), TEST(test_progress_of_the_whole), TEST(test_stop),
+          TEST(test_failure))

@@ -182,10 +182,15 @@ static crd_status hold_back(crd_dataset *dataset, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     const crd_label_map **maps = NULL;
+    int64_t *sources = NULL;
     if (dataset->options.held_back == 0.0) return CRD_OK;
     CRD_TRY(crd_alloc(dataset->pair_count, sizeof *maps, "the maps of the labels", &maps));
-    for (int64_t i = 0; i < dataset->pair_count; i++) maps[i] = dataset->pairs[i].map;
-    CRD_TRY(crd_blocks_choose(maps, dataset->pair_count, dataset->options.held_back, dataset->options.seed,
+    CRD_TRY(crd_alloc(dataset->pair_count, sizeof *sources, "the maps of the labels", &sources));
+    for (int64_t i = 0; i < dataset->pair_count; i++) {
+        maps[i] = dataset->pairs[i].map;
+        sources[i] = dataset->pairs[i].source;
+    }
+    CRD_TRY(crd_blocks_choose(maps, sources, dataset->pair_count, dataset->options.held_back, dataset->options.seed,
                               &dataset->blocks));
     dataset->hidden = dataset->blocks;
     for (int64_t i = 0; i < dataset->hidden.count; i++) {
@@ -199,6 +204,7 @@ static crd_status hold_back(crd_dataset *dataset, const crd_monitor *monitor)
     }
 done:
     crd_free(&maps);
+    crd_free(&sources);
     return status;
 }
 

@@ -26,6 +26,8 @@ typedef struct row { /* of cells along x */
 
 typedef struct search {
     const crd_label_map *const *maps;
+    const int64_t *sources;
+    int64_t scans;
     int classes;
     row *rows;
     int64_t row_count;
@@ -63,26 +65,26 @@ static int64_t sum_of(const int64_t *counts, int classes)
     return sum;
 }
 
-static bool has_blocks(const crd_held_blocks *blocks, int64_t scan)
+static bool has_blocks(const search *s, const crd_held_blocks *blocks, int64_t scan)
 {
     for (int64_t i = 0; i < blocks->count; i++) {
-        if (blocks->blocks[i].scan == scan) return true;
+        if (s->sources[blocks->blocks[i].scan] == s->sources[scan]) return true;
     }
     return false;
 }
 
 /* Lists the rows of cells that hold labels, in order. */
-static crd_status list_rows(search *s, int64_t scans, const crd_held_blocks *kept)
+static crd_status list_rows(search *s, const crd_held_blocks *kept)
 {
     int64_t rows = 0;
-    for (int64_t i = 0; i < scans; i++) {
+    for (int64_t i = 0; i < s->scans; i++) {
         const int64_t *cells = crd_label_map_cells(s->maps[i]);
         rows += cells[0] * cells[1];
     }
     CRD_PASS(crd_alloc(rows, sizeof *s->rows, "the choice of blocks", &s->rows));
-    for (int64_t i = 0; i < scans; i++) {
+    for (int64_t i = 0; i < s->scans; i++) {
         const int64_t *cells = crd_label_map_cells(s->maps[i]);
-        if (has_blocks(kept, i)) continue;
+        if (has_blocks(s, kept, i)) continue;
         for (int64_t z = 0; z < cells[0]; z++) {
             for (int64_t y = 0; y < cells[1]; y++) {
                 const uint16_t *counts = crd_label_map_counts(s->maps[i], z, y, 0);
@@ -154,13 +156,16 @@ static bool fits(const search *s, const crd_held_block *block, const crd_held_bl
 {
     crd_box both;
     taken with = *t;
+    const int64_t source = s->sources[block->scan];
     const crd_box around = grown(&block->box, block->margin);
     for (int64_t i = 0; i < others->count; i++) {
         const crd_held_block *other = &others->blocks[i];
-        if (other->scan == block->scan && crd_box_meet(&block->box, &other->box, &both)) return false;
+        if (s->sources[other->scan] == source && crd_box_meet(&block->box, &other->box, &both)) return false;
     }
     with.blocks += sum_of(block->counts, s->classes);
-    with.all += crd_label_map_add(s->maps[block->scan], &around, with.classes);
+    for (int64_t i = source; i < s->scans; i++) {
+        if (s->sources[i] == source) with.all += crd_label_map_add(s->maps[i], &around, with.classes);
+    }
     if ((double)with.blocks > s->most) return false;
     if ((double)with.all > CRD_BLOCKS_TAKE_MOST * (double)s->labelled) return false;
     for (int k = 0; k < s->classes; k++) { /* of every class enough is left to learn from */
@@ -247,11 +252,12 @@ static bool choose_size(const search *s, int64_t most, crd_held_blocks *out)
     return false;
 }
 
-crd_status crd_blocks_choose(const crd_label_map *const *maps, int64_t scans, double share, uint64_t seed,
-                             crd_held_blocks *blocks)
+crd_status crd_blocks_choose(const crd_label_map *const *maps, const int64_t *sources, int64_t scans, double share,
+                             uint64_t seed, crd_held_blocks *blocks)
 {
     crd_status status = CRD_OK;
-    search s = {.maps = maps, .classes = crd_label_map_classes(maps[0]), .seed = seed};
+    search s = {
+        .maps = maps, .sources = sources, .scans = scans, .classes = crd_label_map_classes(maps[0]), .seed = seed};
     crd_held_blocks chosen = {0};
     const int64_t most = (CRD_BLOCKS_MOST - blocks->count) / 2 * 2;
     for (int64_t i = 0; i < blocks->count; i++) { /* of labels that may be others now */
@@ -259,7 +265,7 @@ crd_status crd_blocks_choose(const crd_label_map *const *maps, int64_t scans, do
         memset(kept->counts, 0, sizeof kept->counts);
         crd_label_map_add(maps[kept->scan], &kept->box, kept->counts);
     }
-    CRD_TRY(list_rows(&s, scans, blocks));
+    CRD_TRY(list_rows(&s, blocks));
     s.most = share * (double)s.labelled;
     if (s.labelled == 0 || most < CRD_BLOCKS_LEAST || !choose_size(&s, most, &chosen)) goto done;
     memcpy(blocks->blocks + blocks->count, chosen.blocks, (size_t)chosen.count * sizeof *chosen.blocks);

@@ -27,11 +27,12 @@ typedef struct crd_held_blocks {
     crd_held_block blocks[CRD_BLOCKS_MOST];
 } crd_held_blocks;
 
-/* `maps` are those of the scans' labels, all with the same classes; `share` of the labelled voxels is held back at
- * most. Blocks that are there already stay, and their scans get no more of them; none are chosen where the labels are
- * too few or lie too close together. */
-crd_status crd_blocks_choose(const crd_label_map *const *maps, int64_t scans, double share, uint64_t seed,
-                             crd_held_blocks *blocks);
+/* `maps` are those of the scans' labels, all with the same classes; sources[i] is the first with the scan of map i:
+ * what is held back in one label of a scan is in all, so that no voxel is checked on by one and examined by another.
+ * `share` of the labelled voxels is held back at most. Blocks that are there already stay, and their scans get no more
+ * of them; none are chosen where the labels are too few or lie too close together. */
+crd_status crd_blocks_choose(const crd_label_map *const *maps, const int64_t *sources, int64_t scans, double share,
+                             uint64_t seed, crd_held_blocks *blocks);
 
 /* Labelled voxels of each class in the blocks for checking, or in those for the exam. Gives their sum. */
 int64_t crd_blocks_counts(const crd_held_blocks *blocks, bool exam, int64_t counts[CRD_CLASSES_MAX]);
