@@ -55,7 +55,7 @@ say "Segment the others, $samples times with what is drawn from each network, an
 for scan in new faint; do
     for kind in bcnn mcdn; do
         show predict --model "$folder/$kind.h5" --scan "$folder/$scan/scan.$suffix" --samples $samples \
-            --intervals 33-67,20-80,5-95 -o "$folder/$scan-$kind"
+            --intervals 33-67,20-80,5-95 --save-samples bits -o "$folder/$scan-$kind"
     done
 done
 
@@ -66,6 +66,12 @@ for run in new-mcdn faint-bcnn faint-mcdn; do
     printf '\n$ credence %s    # as above, into validation.txt\n' "$*"
     "$program" "$@" >"$folder/$run/validation.txt"
 done
+
+say "What segmentations are made for: properties of the material, of every sample of the network, beside those of the" \
+    "truth. A star marks intervals that were seen to hold the truth; the others are what the samples spread over."
+show measure "$folder/new-bcnn" --properties fast,transport --axis z --tolerance 1e-3
+show measure "$folder/new/truth.$suffix" --properties fraction,surface,transport --axis z
+show surface "$folder/new-bcnn" -o "$folder/new.ply"
 
 say "Everything on one page for each scan, both networks side by side."
 for scan in new faint; do

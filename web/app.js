@@ -2,6 +2,8 @@
 import { getJson, key, ApiError } from './api.js';
 import { Events } from './events.js';
 import { Histogram } from './histogram.js';
+import { History } from './iterations.js';
+import { Jobs } from './jobs.js';
 import { letters, listenToKeys } from './keys.js';
 import { Labels } from './labels.js';
 import { readLink, writeLink } from './link.js';
@@ -39,6 +41,9 @@ class Page {
     }
     this.labels = new Labels(this);
     this.tabs.push(['labels', text.labels, this.labels.panel]);
+    this.history = new History(this);
+    this.jobs = new Jobs(this, state);
+    this.tabs.push(['train', text.jobs, this.jobs.panel], ['iterations', text.iterations, this.history.panel]);
     this.buildTabs();
     buildRail($('rail'), this.paint);
     this.buildTop();
@@ -221,14 +226,14 @@ class Page {
     this.showTab(this.tabs[0][0]);
   }
 
-  addTab(id, name, panel) {
+  addTab(id, name, panel, before = null) {
     this.tabs.push([id, name, panel]);
     const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
     tab.addEventListener('click', () => this.showTab(id));
     panel.id = `panel-${id}`;
     panel.setAttribute('role', 'tabpanel');
     panel.setAttribute('aria-labelledby', `tab-${id}`);
-    $('tabs').append(tab);
+    $('tabs').insertBefore(tab, before && $(`tab-${before}`));
     $('tab-panels').append(panel);
     panel.hidden = true;
     tab.setAttribute('aria-selected', 'false');
@@ -239,6 +244,7 @@ class Page {
       $(`tab-${other}`).setAttribute('aria-selected', String(other === id));
       $(`panel-${other}`).hidden = other !== id;
     }
+    if (id === 'train') this.jobs.replan();
   }
 
   fill(name) { this.setFull(this.view.full === name ? null : name); }
@@ -326,8 +332,13 @@ class Page {
       if (this.view.layers[layer].kind === 'scan') this.histogram.load();
       this.draw();
     });
-    this.events.on('label', data => this.paint.changed(data));
+    this.events.on('label', data => {
+      this.paint.changed(data);
+      this.jobs.labelled();
+    });
     this.events.on('classes', () => this.paint.reload());
+    this.events.on('job', () => this.jobs.changed());
+    this.events.on('progress', data => this.jobs.progress(data));
     this.events.on('regions', () => this.regions?.load());
     this.events.on('message', ({ text: words }) => this.notice(words));
     this.events.open();
@@ -342,9 +353,10 @@ class Page {
       this.view.update(state);
       this.paint.take(state.labels);
       this.connected(true);
+      this.jobs.take(state);
       if (state.regions && !this.regions) {
         this.regions = new Regions(this);
-        this.addTab('regions', text.regions, this.regions.panel);
+        this.addTab('regions', text.regions, this.regions.panel, 'labels');
         this.regions.load();
       }
       this.draw();

@@ -4,7 +4,7 @@ const nameOf = id => short[id] ?? id;
 const round = value => Number(value.toPrecision(6));
 
 export function writeLink(view) {
-  const show = view.layers.filter(layer => layer.visible)
+  const show = view.stack.filter(layer => layer.visible)
     .map(layer => `${nameOf(layer.id)}:${layer.kind === 'scan' ? layer.window.map(round).join('-') : Math.round(layer.opacity)}`);
   let link = `#at=${view.place.join(',')}&zoom=${round(view.zoom)}&show=${show.join(',')}`;
   if (view.full) link += `&pane=${view.full}`;

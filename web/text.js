@@ -1,7 +1,9 @@
 // Every word that the page says, in one place, so that it can be said in another language.
+import { jobsText } from './text_jobs.js';
 import { paintText } from './text_paint.js';
 
 export const text = {
+  ...jobsText,
   ...paintText,
   title: name => `${name} - credence view`,
   zoom: 'zoom', link: 'Copy link', linkCopied: 'The link to this view was copied. It does not hold the key.',

@@ -55,6 +55,10 @@ void crd_api_plan(crd_view *view, crd_reader *reader, const crd_request *request
     } else {
         crd_text_free(&text);
         refuse(response);
+        if (response->status == 409) { /* it took too long */
+            response->status = 503;
+            response->retry_after = 10;
+        }
     }
 }
 

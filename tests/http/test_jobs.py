@@ -112,6 +112,29 @@ def test_train_and_predict():
     server.stop()
 
 
+def test_painted():
+    """What is painted is what is learnt from: as it was when the training began."""
+    server = Server("scan.npy", "--cache", "none", "--project", "painted", wait=False)
+    check(not server.json("state")["trainable"], "nothing to learn from yet")
+    status, answer = server.send("POST", "jobs", {"do": "train", "options": TRAIN})
+    check(status == 422 and "no labels" in answer["error"]["message"], f"and so it is said: {status} {answer}")
+    for value, y in ((0, 64), (1, 190)):  # points and radius in eighths of a voxel, over the whole width
+        status, answer = server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 20, "points": [y, 8, y, 240], "radius": 50, "value": value})
+        check(status == 200 and answer["voxels"] > 0, f"a stroke: {status} {answer}")
+    check(server.json("state")["trainable"], "now there is")
+    job = begin(server, "train", TRAIN)
+    check("iterations/001/label.zarr --ignore 255" in job["command"], f"a snapshot: {job['command']}")
+    before = server.json("state")["labels"]["counts"]
+    server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 30, "points": [64, 8, 64, 240], "radius": 50, "value": 1})
+    wait_for(server, job["number"])
+    info = json.loads(subprocess.run([PROGRAM, "info", "--json", "painted/iterations/001/label.zarr"], capture_output=True, text=True, check=True).stdout)
+    check(info["shape"] == list(SHAPE), f"the snapshot: {info}")
+    subprocess.run([PROGRAM, "convert", "painted/iterations/001/label.zarr", "snapshot.npy", "--quiet"], check=True)
+    kept = np.load("snapshot.npy")
+    check([int((kept == k).sum()) for k in range(2)] == before[:2], "as it was when the training began")
+    server.stop()
+
+
 def test_wrong_wishes():
     server = start()
     for what, options, wanted, words in (
@@ -275,7 +298,7 @@ def main():
     label = (field > np.median(field)).astype(np.uint8)
     np.save("scan.npy", (100 * label + noise.normal(0, 20, SHAPE)).astype(np.float32))
     np.save("label.npy", label)
-    for test in (test_nothing_written, test_train_and_predict, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_other_process,
+    for test in (test_nothing_written, test_train_and_predict, test_painted, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_other_process,
                  test_failed_and_stubborn, test_ctrl_c):
         began = time.monotonic()
         test()

@@ -311,5 +311,25 @@ if os.environ.get("CREDENCE_LONG") and browser:
             check(said and said.group(1) == f"drawn {count} bad 0 flat 0 wide false", f"{name} at {width}: {said and said.group(1)}")
             check("CONSOLE" not in result.stderr, f"{name}: {result.stderr[-500:]}")
 
+    # The slider: slices across y, number 7, the map not at all over the scan. Its pixels are those of the stack.
+    steer = """<script>addEventListener('load', async () => {
+        const inputs = document.querySelectorAll('.steer input');
+        document.querySelectorAll('.steer button')[1].click();
+        while (!document.querySelector('.slice canvas')) await new Promise(next => setTimeout(next, 20));
+        for (const [input, value] of [[inputs[0], 7], [inputs[1], 0]]) { input.value = value; input.dispatchEvent(new Event('input')); }
+        await new Promise(next => setTimeout(next, 100));
+        const sums = [...document.querySelectorAll('.slice canvas')].map(canvas => {
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            return `${canvas.width}x${canvas.height}:${pixels.reduce((sum, value, i) => i % 4 === 0 ? sum + value : sum, 0)}`; });
+        document.title = `${sums[0]} ${sums[2]} ${document.querySelector('.where').textContent}`; });</script>"""
+    facts, stack = stack_of("one.html")
+    with open(path("one.html"), encoding="utf-8") as file, open(path("probe.html"), "w", encoding="utf-8") as out:
+        out.write(file.read().replace("</head>", steer + "</head>"))
+    result = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom",
+                             "file://" + path("probe.html")], capture_output=True, text=True, timeout=120)
+    said = re.search(r"<title>(.*?)</title>", result.stdout)
+    whole = f"40x24:{int(stack['scan'][:, 7, :].astype(int).sum())}"
+    check(said and said[1].startswith(f"{whole} {whole} y = 7"), f"the slider: {said and said[1]}, not {whole}")
+
 print(f"{failures} failures")
 sys.exit(failures > 0)

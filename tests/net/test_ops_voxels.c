@@ -278,6 +278,28 @@ static void check_extreme_logits(const crd_ops *ops)
     CHECK(loud);
 }
 
+/* Logits 1e6 and more apart, of as many classes as there may be: all of a voxel goes to the largest one, which is
+ * another class from voxel to voxel, in whole strips of voxels and in what is left of a row. */
+static void check_far_logits(const crd_ops *ops, int classes)
+{
+    enum { VOXELS = 2 * 37 };
+    float weight[CRD_SOFTMAX_CLASSES * CRD_SOFTMAX_CLASSES] = {0}, bias[CRD_SOFTMAX_CLASSES] = {0};
+    float *x = malloc((size_t)(VOXELS * classes) * sizeof *x), *probability = malloc((size_t)(VOXELS * classes) * 4);
+    bool right = true;
+    for (int c = 0; c < classes; c++) weight[c * classes + c] = 1e6f;
+    for (int64_t v = 0; v < VOXELS; v++)
+        for (int c = 0; c < classes; c++) x[v * classes + c] = (float)((c + v * 7) % classes);
+    op_tensor tx = op_tensor_make(1, 2, VOXELS / 2, classes, x);
+    ops->softmax_probability(pools[1], &tx.tensor, weight, bias, 1, probability);
+    for (int64_t v = 0; v < VOXELS; v++)
+        for (int c = 0; c < classes; c++) {
+            right = right && probability[c * VOXELS + v] == (x[v * classes + c] == (float)(classes - 1) ? 1.0f : 0.0f);
+        }
+    op_tensor_free(&tx);
+    free(x), free(probability);
+    CHECK(right);
+}
+
 static void check_summary(const crd_ops *ops, int64_t count, int64_t voxels)
 {
     static const double percentiles[] = {0, 5, 33, 50, 67, 97.5, 100};
@@ -405,6 +427,7 @@ static void test_softmax(void)
     {
         for (size_t i = 0; i < CRD_COUNT(crd_voxel_cases); i++) check_softmax(ops, &crd_voxel_cases[i], classes[i % 5]);
         check_extreme_logits(ops);
+        for (int count = 3; count <= CRD_SOFTMAX_CLASSES; count++) check_far_logits(ops, count);
     }
 }
 

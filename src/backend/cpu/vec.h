@@ -211,6 +211,12 @@ INLINE vec vec_sum_each(const vec a[LANES])
 
 #endif
 
+/* The same in a register: the compiler may not load it again for each use, which costs more where loads are scarce. */
+INLINE vec vec_held(vec a)
+{
+    __asm__("" : "+v"(a));
+    return a;
+}
 INLINE vec vec_zero(void)
 {
     return vec_all(0);

@@ -226,6 +226,21 @@ static void mark_largest(const float *values, int64_t planes, int64_t voxels, in
         for (int64_t i = 0; i < count; i++) marks[c][i] |= best[i] == (uint32_t)c ? bit : 0;
 }
 
+/* The same for three classes, the most usual number: one pass, in half the time. */
+static void mark_largest_of_three(const float *values, int64_t voxels, int64_t count, uint32_t bit,
+                                  uint32_t (*marks)[STRIP])
+{
+    const float *a = values, *b = values + voxels, *c = values + 2 * voxels;
+    uint32_t *restrict first = marks[0], *restrict second = marks[1], *restrict third = marks[2];
+    for (int64_t i = 0; i < count; i++) {
+        const float larger = b[i] > a[i] ? b[i] : a[i];
+        const uint32_t is_second = 0 - (uint32_t)(b[i] > a[i]), is_third = 0 - (uint32_t)(c[i] > larger);
+        first[i] |= bit & ~(is_second | is_third);
+        second[i] |= bit & is_second & ~is_third;
+        third[i] |= bit & is_third;
+    }
+}
+
 static void mark_strip(const crd_predictor *predictor, int64_t first, int64_t count, unsound *found)
 {
     const int64_t voxels = predictor->voxels, samples = predictor->plan.samples, planes = predictor->planes;
@@ -238,7 +253,9 @@ static void mark_strip(const crd_predictor *predictor, int64_t first, int64_t co
             const float *values = predictor->samples + s * predictor->values + first;
             const uint32_t bit = UINT32_C(1) << (s - begin);
             int64_t nonfinite = 0;
-            if (planes > 1)
+            if (planes == 3)
+                mark_largest_of_three(values, voxels, count, bit, marks);
+            else if (planes > 1)
                 mark_largest(values, planes, voxels, count, bit, marks);
             else
                 for (int64_t i = 0; i < count; i++) marks[0][i] |= values[i] > 0.5f ? bit : 0;

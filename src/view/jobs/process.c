@@ -181,7 +181,7 @@ crd_status crd_process_ask(char *const *words, double seconds, char **out)
     if (ended == 0) {
         crd_process_signal(&process, SIGKILL);
         (void)waitpid((pid_t)process.number, NULL, 0);
-        CRD_FAIL(CRD_ERR_SYSTEM, "%s has not answered within %.0f s", words[0], seconds);
+        CRD_FAIL(CRD_ERR_BUSY, "the machine is too busy: %s has not answered within %.0f s", words[0], seconds);
     }
     if (ended < 0 || !WIFEXITED(code) || WEXITSTATUS(code) != 0) {
         CRD_TRY(read_all(log_copy, &said));

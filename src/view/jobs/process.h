@@ -25,7 +25,7 @@ bool crd_process_runs(const crd_process *process);
 void crd_process_signal(const crd_process *process, int number);
 
 /* Runs it to its end, `seconds` at most, and gives back what it printed, *out, to be freed with crd_free. Where it
- * fails, or takes longer, the error is what it said last. */
+ * fails the error is what it said; CRD_ERR_BUSY: it took longer. */
 crd_status crd_process_ask(char *const *words, double seconds, char **out);
 
 /* The file of the program that runs, if that is credence itself; free with crd_free. */
