@@ -239,13 +239,18 @@ def json_of(to_json: Callable[..., int], *arguments: Any) -> Any:
         library.crd_settings_free_text(ctypes.byref(text))
 
 
+def _as_number(number: Any) -> str:
+    """In all its digits, and whole numbers without a point."""
+    return str(int(number)) if number == int(number) else str(float(number))
+
+
 def _as_setting(name: str, value: Any) -> Any:
     """A Python value as the settings tables read it from JSON."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (str, os.PathLike)):
         if isinstance(value[0], (list, tuple)):
-            return ",".join((":" if name == "bbox" else "-").join(f"{number:g}" for number in pair) for pair in value)
+            return ",".join((":" if name == "bbox" else "-").join(map(_as_number, pair)) for pair in value)
         return ",".join(str(item) for item in value)
     if isinstance(value, (list, tuple)):
         return [os.fspath(item) for item in value]

@@ -138,8 +138,10 @@ class LentAll:
 
     def add_each(self, sources: Any, name: str) -> list[str]:
         """Of one volume or a list of them."""
-        several = isinstance(sources, (list, tuple)) and len(sources) > 0 and not np.isscalar(sources[0])
-        several = several or (isinstance(sources, (list, tuple)) and isinstance(sources[0], str))
+        listed = isinstance(sources, (list, tuple))
+        if listed and len(sources) == 0:
+            raise ValueError(f"an empty list was given where {name} volumes belong: give at least one")
+        several = listed and (isinstance(sources[0], str) or not np.isscalar(sources[0]))
         each: Sequence[Any] = sources if several else [sources]
         return [self.add(source, name if i == 0 else f"{name}_{i + 1}") for i, source in enumerate(each)]
 

@@ -35,6 +35,10 @@ class Lazy:
 
 
 class Arrays(unittest.TestCase):
+    def test_empty_lists(self):
+        with self.assertRaisesRegex(ValueError, "an empty list .* scan"):
+            credence.train([], [])
+
     def test_strides_and_orders(self):
         wide = np.zeros((40, 24, 56), "u2")
         wide[::2, :, ::2] = scan

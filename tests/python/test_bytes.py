@@ -32,6 +32,12 @@ class Bytes(unittest.TestCase):
         self.assertEqual(r.volume("uncertainty", (5, 95)).shape, r.shape)
         self.assertEqual(r.manifest["volume_fraction"], credence.open_run(path("o")).manifest["volume_fraction"])
 
+    def test_numbers_keep_their_digits(self):
+        from credence._library import _as_setting
+        self.assertEqual(_as_setting("bbox", ((1234567, 9999999), (0, np.int64(24)))), "1234567:9999999,0:24")
+        self.assertEqual(_as_setting("intervals", [(0.123456789, 99.876543211), (5.0, np.float32(95))]),
+                         "0.123456789-99.876543211,5-95")
+
     def test_seamless(self):
         mask = np.hypot(*np.ogrid[-12:12, -14:14])[None].repeat(20, 0) < 11
         np.save(path("mask.npy"), mask.astype("u1"))

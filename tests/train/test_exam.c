@@ -363,6 +363,15 @@ static void test_figures(void)
     crd_heldout_figures(blocks, 1, 2, 0, &h);
     CHECK(isnan(h.dice_interval[0]) && !isnan(h.dice));
 
+    /* Where all is right, the interval still holds that. */
+    for (int b = 0; b < 2; b++) {
+        memset(blocks[b].network, 0, sizeof blocks[b].network);
+        blocks[b].network[1][1] = 40, blocks[b].network[0][0] = 60;
+    }
+    crd_heldout_figures(blocks, 2, 2, 0, &h);
+    CHECK(h.accuracy == 1.0 && h.accuracy_interval[0] < 1.0 && h.accuracy_interval[1] == 1.0);
+    CHECK(h.dice == 1.0 && h.dice_interval[1] == 1.0);
+
     const crd_confusion three = {{8, 1, 1}, {0, 5, 5}, {0, 0, 0}};
     CHECK_NEAR(crd_confusion_dice(three, 3), (16.0 / 18.0 + 10.0 / 16.0 + 0.0) / 3.0, 1e-12);
     const crd_confusion none = {{7, 0}, {0, 0}};

@@ -105,8 +105,9 @@ static void interval(const crd_block_answers *blocks, int64_t count, int classes
     out[0] = out[1] = (double)NAN;
     for (int64_t i = 0; i < count; i++) used += voxels_of(&blocks[i], classes) > 0;
     if (used < 2) return;
-    pool(blocks, count, classes, -1, &p);
-    const double voxels = (double)p.voxels, all = stretched(get(&p, classes), share, voxels);
+    pooled whole;
+    pool(blocks, count, classes, -1, &whole);
+    const double voxels = (double)whole.voxels, all = stretched(get(&whole, classes), share, voxels);
     for (int64_t i = 0; i < count; i++) {
         if (voxels_of(&blocks[i], classes) == 0) continue;
         pool(blocks, count, classes, i, &p);
@@ -121,6 +122,10 @@ static void interval(const crd_block_answers *blocks, int64_t count, int classes
     const double half = student[used - 2 < TABLE ? used - 2 : TABLE - 1] * sqrt(variance);
     out[0] = back(all - half, share);
     out[1] = back(all + half, share);
+    if (!share) return;
+    /* Stretched, a share of 0 or 1 is half a voxel off; the interval holds the figure itself all the same. */
+    out[0] = fmin(out[0], get(&whole, classes));
+    out[1] = fmax(out[1], get(&whole, classes));
 }
 
 void crd_heldout_figures(const crd_block_answers *blocks, int64_t count, int classes, int majority, crd_heldout *out)
