@@ -36,10 +36,10 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
     const double at = number(line, "step");
     *ends_epoch = cJSON_HasObjectItem(line, "lr") != 0;
     if (at >= 1.0 && at < 1e15) {
-        const double member = number(line, "member");
+        const double member = number(line, "member"), in_epoch = number(line, "epoch");
         *step = (crd_log_step){member >= 0.0 && member < 1e9 ? (int64_t)member : 0,
                                (int64_t)at,
-                               (int64_t)number(line, "epoch"),
+                               in_epoch >= 0.0 && in_epoch < 1e15 ? (int64_t)in_epoch : 0,
                                number(line, "bce"),
                                number(line, "kl"),
                                number(line, "kl_weight"),

@@ -34,7 +34,7 @@ void crd_record_join(crd_training_record *record, const crd_scan *scan)
         const int64_t *bins = side == 0 ? record->histogram : s->histogram;
         for (int i = 0; i < CRD_HISTOGRAM_BINS; i++) {
             const double centre = from + (to - from) * (i + 0.5) / CRD_HISTOGRAM_BINS;
-            int bin = (int)((centre - low) / (high - low) * CRD_HISTOGRAM_BINS);
+            int bin = high > low ? (int)((centre - low) / (high - low) * CRD_HISTOGRAM_BINS) : 0;
             bin = bin < 0 ? 0 : bin >= CRD_HISTOGRAM_BINS ? CRD_HISTOGRAM_BINS - 1 : bin;
             joined[bin] += bins[i];
         }

@@ -50,4 +50,13 @@ static void test_through_a_file(void)
     crd_model_free(&model);
 }
 
-TEST_MAIN(TEST(test_through_a_file))
+/* As damaged files may name it; sanitizers see what overflows. */
+static void test_enormous_scan(void)
+{
+    const int64_t longest[3] = {INT64_MAX, 8, 1};
+    int64_t cells[3], words;
+    CHECK_OK(crd_learnt_size(longest, cells, &words));
+    CHECK(cells[0] == INT64_C(1) << 60 && cells[1] == 1 && cells[2] == 1 && words == INT64_C(1) << 54);
+}
+
+TEST_MAIN(TEST(test_through_a_file), TEST(test_enormous_scan))
