@@ -133,7 +133,8 @@ class Memory(unittest.TestCase):
             gc.enable()
 
     def test_memory_does_not_grow(self):
-        count = 1000 if os.environ.get("CREDENCE_LONG") else 60
+        """What leaks grows every time; an allocator's pools grow now and then, so the least of three times counts."""
+        count = 334 if os.environ.get("CREDENCE_LONG") else 20
         small = scan[:16, :16, :16]
 
         def some(times, **options):
@@ -146,8 +147,8 @@ class Memory(unittest.TestCase):
         for options in ({}, dict(output=path("again"), overwrite=True)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", credence.CredenceWarning)
-                before = some(20, **options)
-                self.assertLess(some(count, **options) - before, 4 << 20)
+                seen = [some(20, **options)] + [some(count, **options) for _ in range(3)]
+                self.assertLess(min(after - before for before, after in zip(seen, seen[1:])), 1 << 20)
 
 
 if __name__ == "__main__":
