@@ -52,7 +52,7 @@ enum { CRD_CELL_KEYS = 2048 };
 typedef struct crd_cell_batch {
     uint8_t unlike[CRD_CELL_CODES][64] __attribute__((aligned(64))); /* realisations that have not the usual code */
     uint8_t cells[CRD_CELL_CODES];                                   /* with that usual code */
-    uint16_t own[64][CRD_CELL_CODES];                                /* codes of those realisations */
+    uint16_t own[64 * CRD_CELL_CODES];                               /* codes of those realisations, by key */
     uint16_t keys[CRD_CELL_KEYS];                                    /* of which some wait here */
     int64_t key_count, cell_count;
 } crd_cell_batch;

@@ -34,7 +34,7 @@ static const uint64_t unit_matrix = UINT64_C(0x8040201008040201);
 
 static void count_keys(crd_cell_batch *batch)
 {
-    for (int64_t i = 0; i < batch->key_count; i++) batch->own[0][batch->keys[i]]++;
+    for (int64_t i = 0; i < batch->key_count; i++) batch->own[batch->keys[i]]++;
     batch->key_count = 0;
 }
 
@@ -52,7 +52,7 @@ static void put_own(crd_cell_tally *tally)
     crd_cell_batch *batch = &tally->batch;
     count_keys(batch);
     for (int s = 0; s < 64; s++) {
-        for (int code = 0; code < CODES; code++) tally->counts[s][code] += batch->own[s][code];
+        for (int code = 0; code < CODES; code++) tally->counts[s][code] += batch->own[s * CODES + code];
     }
     memset(batch->own, 0, sizeof batch->own);
     batch->cell_count = 0;
