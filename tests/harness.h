@@ -84,7 +84,8 @@ static inline void skip_part(const char *part, const char *reason)
     printf("skipped: %s: %s\n", part, reason);
 }
 
-/* Under valgrind (CREDENCE_EMULATED=1), whose processor has fewer instructions than /proc says, and whose vfork is a fork. */
+/* Under valgrind (CREDENCE_EMULATED=1), whose processor has fewer instructions than /proc says, and whose vfork is a
+ * fork. */
 static inline bool emulated(void)
 {
     return getenv("CREDENCE_EMULATED") != NULL;

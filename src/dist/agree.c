@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash/sha256.h"
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "base/hash/sha256.h"
 #include "ops/ops.h"
 
 enum { NAME_BYTES = 16 };

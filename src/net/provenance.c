@@ -33,7 +33,8 @@ crd_learnt_scan *crd_provenance_find(const crd_provenance *p, const char *sha256
 crd_status crd_learnt_size(const int64_t shape[3], int64_t cells[3], int64_t *words)
 {
     int64_t count;
-    for (int axis = 0; axis < 3; axis++) cells[axis] = shape[axis] / CRD_LEARNT_CELL + (shape[axis] % CRD_LEARNT_CELL != 0);
+    for (int axis = 0; axis < 3; axis++)
+        cells[axis] = shape[axis] / CRD_LEARNT_CELL + (shape[axis] % CRD_LEARNT_CELL != 0);
     CRD_PASS(crd_product(cells[0], cells[1], cells[2], &count));
     *words = (count + 63) / 64;
     return CRD_OK;
@@ -184,7 +185,7 @@ static bool is_block(const int64_t *row, const int64_t shape[3])
         if (row[axis] < 0 || row[3 + axis] < 1 || row[3 + axis] > shape[axis]) return false;
         if (row[axis] > shape[axis] - row[3 + axis]) return false;
     }
-    /* Of a damaged file's three lengths, whose cells were counted, at most one is so large that a sum could overflow. */
+    /* Of the three lengths, whose cells were counted, at most one is so large that a signed sum could overflow. */
     return row[6] >= 0 && (uint64_t)row[6] <= (uint64_t)shape[0] + (uint64_t)shape[1] + (uint64_t)shape[2];
 }
 

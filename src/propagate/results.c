@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash/sha256.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/hash/sha256.h"
 #include "base/text.h"
 #include "ops/sorting_network.h"
 #include "run/paths.h"

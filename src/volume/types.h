@@ -12,7 +12,7 @@ enum { CRD_BIG_ENDIAN = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
 /* What files hold: crd_type's, then those that are widened to one of them on reading. */
 typedef enum crd_stored {
     CRD_STORED_I64 = CRD_TYPE_COUNT, /* -> CRD_F64, exact up to 2^53 */
-    CRD_STORED_F16, /* -> CRD_F32 */
+    CRD_STORED_F16,                  /* -> CRD_F32 */
     CRD_STORED_COUNT
 } crd_stored;
 

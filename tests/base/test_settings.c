@@ -442,7 +442,8 @@ static const struct {
       "output log checkpoint-every resume", "threads readers at-once"}},
     {&crd_phantom_all_settings, {NULL, "", "", "", "output", "threads"}},
     {NULL, {NULL, "", "", "", "output", "threads"}},
-    {&crd_validate_settings, {NULL, "", "run prob seg unc intervals label shape type offset", "", "output csv", "threads"}},
+    {&crd_validate_settings,
+     {NULL, "", "run prob seg unc intervals label shape type offset", "", "output csv", "threads"}},
     {&crd_report_settings, {NULL, "", "run second scan label", "", "output", "threads"}},
 };
 

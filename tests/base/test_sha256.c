@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/random/philox.h"
 #include "base/hash/sha256.h"
+#include "base/random/philox.h"
 #include "harness.h"
 #include "volume_tools.h"
 

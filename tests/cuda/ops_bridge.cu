@@ -104,7 +104,8 @@ template <typename T> static crd_status run(bridge_op &op)
                                                y,        partial,     op.out,    size};
             if (kind == FOLD_CONV) PASS(hopper_conv_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_UP) PASS(hopper_up_launch<T>(arguments, op.samples, 0));
-            if (kind == FOLD_HEAD) PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability, 1}, op.samples, 0));
+            if (kind == FOLD_HEAD)
+                PASS(hopper_head_launch<T>({arguments, point, 2, 0.8f, probability, 1}, op.samples, 0));
         }
     } else {
         PASS(fold_launch<T>(kind, fold, op.samples, 0));

@@ -177,7 +177,7 @@ static int move_exponents(const char *path)
     return status == CRD_OK ? moved : -1;
 }
 
-/* Types that libhdf5 would read beyond its buffers for: such an attribute of a volume is let be, all else is refused. */
+/* Types that libhdf5 would read beyond its buffers for: such an attribute of a volume is let be, others are refused. */
 static void test_bits_beyond_their_bytes(void)
 {
     const crd_volume_info info = {.shape = {1, 2, 2}, .type = CRD_U16, .spacing = {2, 3, 4}, .unit = "um"};
@@ -424,6 +424,6 @@ static void test_a_host_program_keeps_its_error_printer(void)
 
 TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_listed),
           TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
-          TEST(test_bits_beyond_their_bytes), TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes), TEST(test_heaps_that_lie),
-          TEST(test_chunks_larger_than_any_file), TEST(test_names_that_lie), TEST(test_a_chunk_larger_than_itself),
-          TEST(test_a_host_program_keeps_its_error_printer))
+          TEST(test_bits_beyond_their_bytes), TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes),
+          TEST(test_heaps_that_lie), TEST(test_chunks_larger_than_any_file), TEST(test_names_that_lie),
+          TEST(test_a_chunk_larger_than_itself), TEST(test_a_host_program_keeps_its_error_printer))

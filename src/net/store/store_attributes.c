@@ -94,7 +94,8 @@ static crd_status get_array(crd_store *store, const char *group, const char *nam
     if (class != H5T_INTEGER && !(real && class == H5T_FLOAT))
         CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s isn't a %s", name, store->path,
                  real ? "number" : "whole number");
-    if (!crd_hdf5_number_is_sound(type)) CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s is damaged", name, store->path);
+    if (!crd_hdf5_number_is_sound(type))
+        CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s is damaged", name, store->path);
     if (count_of(attribute) != count)
         CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s holds %" PRId64 " values instead of %" PRId64, name,
                  store->path, count_of(attribute), count);
