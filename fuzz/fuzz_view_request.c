@@ -22,11 +22,13 @@ static void open_volumes(void)
     static char name[] = "/tmp/credence-fuzz-view-XXXXXX";
     crd_view_options options;
     crd_volume *volume = NULL;
+    crd_looker *looker = NULL;
     char path[64];
     static uint8_t voxels[2 * 3 * 300];
     const crd_volume_info info = {.shape = {2, 3, 300}, .type = CRD_U8, .scale = 1.0};
     const crd_box box = {.size = {2, 3, 300}};
     for (size_t i = 0; i < sizeof voxels; i++) voxels[i] = (uint8_t)(i % 7);
+    must(pthread_mutex_init(&view.lock, NULL) == 0 && pthread_cond_init(&view.arrived, NULL) == 0);
     must(mkdtemp(name) != NULL);
     snprintf(path, sizeof path, "%s/a.npy", name);
     must(crd_volume_create(path, &info, NULL, &volume) == CRD_OK && crd_volume_write(volume, &box, voxels) == CRD_OK &&
@@ -43,7 +45,9 @@ static void open_volumes(void)
     must(crd_project_open(name, true, &view.project) == CRD_OK);
     must(crd_labels_open(view.project, &view.layers.items[0].info, 1 << 20, NULL, &view.labels) == CRD_OK);
     must(crd_labels_show(view.labels, &view.layers, &view.label_layer) == CRD_OK);
-    must(crd_looker_open(&view.layers, NULL, &view.looker) == CRD_OK);
+    must(crd_runs_open(&view.runs) == CRD_OK && crd_jobs_open(&view) == CRD_OK);
+    must(crd_looker_open(&view.layers, &looker) == CRD_OK);
+    atomic_store(&view.looker, looker);
     view.window[1] = 7.0;
     memset(view.guard.key, 'a', CRD_KEY_BYTES - 1);
 }
