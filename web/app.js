@@ -1,29 +1,31 @@
 // The page as a whole: builds its parts from the state of the server, and draws once a frame at most.
 import { getJson, key, ApiError } from './api.js';
+import { Boxes, middleOf } from './boxes.js';
+import { showKeys, stop } from './dialogs.js';
 import { Events } from './events.js';
 import { Histogram } from './histogram.js';
 import { History } from './iterations.js';
 import { Jobs } from './jobs.js';
-import { letters, listenToKeys } from './keys.js';
+import { listenToKeys } from './keys.js';
 import { Labels } from './labels.js';
 import { readLink, writeLink } from './link.js';
 import { VolumeMap } from './map.js';
 import { Paint } from './paint.js';
 import { Pane } from './pane.js';
 import { layerPanel, make } from './panel.js';
+import { Proposals } from './proposals.js';
+import { hiddenAt } from './preview.js';
 import { buildRail } from './rail.js';
 import { Regions } from './regions.js';
 import { listenToSplits } from './splits.js';
+import { Steps } from './steps.js';
+import { Tabs } from './tabs.js';
 import { text } from './text.js';
+import { buildTheme } from './theme.js';
 import { Tiles } from './tiles.js';
-import { axes, View } from './view.js';
+import { axes, down, right, View } from './view.js';
 
 const $ = id => document.getElementById(id);
-
-// "[Ctrl] wheel" with its keys as keys.
-function withKeys(words) {
-  return words.split(/(\[[^\]]+\])/).filter(Boolean).map(part => (part[0] === '[' ? make('kbd', {}, part.slice(1, -1)) : part));
-}
 
 class Page {
   constructor(state) {
@@ -34,17 +36,19 @@ class Page {
     this.paint = new Paint(this, state);
     this.histogram = new Histogram($('histogram'), this.view);
     this.map = new VolumeMap($('map'), this);
-    this.tabs = [['layers', text.layers, layerPanel(this.view)]];
-    if (state.regions) {
-      this.regions = new Regions(this);
-      this.tabs.push(['regions', text.regions, this.regions.panel]);
-    }
+    this.steps = new Steps(this);
+    $('tab-panels').before(this.steps.root);
+    this.tabs = new Tabs($('tabs'), $('tab-panels'));
+    this.tabs.add('layers', text.layers, layerPanel(this.view));
+    this.boxes = new Boxes(this, state);
+    this.proposals = new Proposals(this);
     this.labels = new Labels(this);
-    this.tabs.push(['labels', text.labels, this.labels.panel]);
+    this.tabs.add('labels', text.labels, this.labels.panel, { opened: () => this.proposals.load() });
     this.history = new History(this);
     this.jobs = new Jobs(this, state);
-    this.tabs.push(['train', text.jobs, this.jobs.panel], ['iterations', text.iterations, this.history.panel]);
-    this.buildTabs();
+    this.tabs.add('train', text.jobs, this.jobs.panel, { opened: () => this.jobs.replan() });
+    this.tabs.add('iterations', text.iterations, this.history.panel);
+    this.showRegions(state);
     buildRail($('rail'), this.paint);
     this.buildTop();
     listenToKeys(this);
@@ -52,13 +56,26 @@ class Page {
     this.view.addEventListener('change', event => this.changed(event.detail));
     this.view.centre = this.view.shape.map(n => n / 2);
     this.fit();
+    this.follow();
+    addEventListener('hashchange', () => this.follow());
+    this.listen(state);
+  }
+
+  // To where the address leads: at the start, and where one is pasted into this tab.
+  follow() {
+    if (/[#&]key=/.test(location.hash)) return location.reload();
     const missing = readLink(location.hash, this.view);
     this.setFull(this.view.full);
     if (missing.length > 0) this.notice(text.skipped(missing.join(', ')));
     this.changed('place');
     this.view.layers.forEach(layer => this.view.changed(layer));
-    this.listen(state);
-    this.regions?.load();
+  }
+
+  showRegions(state) {
+    if (!state.regions || this.regions) return;
+    this.regions = new Regions(this);
+    this.tabs.add('regions', text.regions, this.regions.panel, { before: 'labels' });
+    this.regions.load();
   }
 
   // ---- drawing ----
@@ -150,11 +167,12 @@ class Page {
   async valuesAt(place) {
     const { values } = await getJson(`voxel?at=${place.join(',')}`);
     const parts = [`z ${place[0]}, y ${place[1]}, x ${place[2]}`];
+    const blind = hiddenAt(this.paint, place), shown = new Set(this.view.stack.flatMap(layer => (layer.under ? [layer, layer.under] : [layer])));
     for (const { number, value, class: found } of values) {
-      if (value === null) continue;
       const layer = this.view.layers[number];
-      const shown = layer.kind === 'classes' ? (layer.classes[found]?.name ?? text.nothing) : Number(value.toPrecision(layer.kind === 'map' ? 3 : 6));
-      parts.push(' · ', `${layer.name} `, make('b', {}, String(shown)));
+      if (value === null || !shown.has(layer) || (blind && layer.run)) continue;
+      const words = layer.kind === 'classes' ? (layer.classes[found]?.name ?? text.nothing) : Number(value.toPrecision(layer.kind === 'map' ? 3 : 6));
+      parts.push(' · ', `${layer.name} `, make('b', {}, String(words)));
     }
     return parts;
   }
@@ -198,53 +216,18 @@ class Page {
     $('copy-link').addEventListener('click', () => this.copyLink());
     $('show-keys').addEventListener('click', () => this.showKeys());
     $('drawer').addEventListener('click', () => $('drawer').setAttribute('aria-expanded', String($('side').classList.toggle('open'))));
-    this.buildTheme();
+    buildTheme($('theme'));
   }
 
-  buildTheme() {
-    const names = ['system', 'light', 'dark'];
-    let theme = 'system';
-    try { theme = localStorage.getItem('credence-theme') ?? 'system'; } catch { /* the system's */ }
-    const show = () => {
-      if (theme === 'system') delete document.documentElement.dataset.theme;
-      else document.documentElement.dataset.theme = theme;
-      $('theme').textContent = text.themes[theme];
-    };
-    if (!names.includes(theme)) theme = 'system';
-    $('theme').addEventListener('click', () => {
-      theme = names[(names.indexOf(theme) + 1) % names.length];
-      try { localStorage.setItem('credence-theme', theme); } catch { /* for this tab only */ }
-      show();
-    });
-    show();
-  }
+  showTab(id) { this.tabs.show(id); }
 
-  buildTabs() {
-    const tabs = this.tabs;
-    this.tabs = [];
-    for (const tab of tabs) this.addTab(...tab);
-    this.showTab(this.tabs[0][0]);
-  }
-
-  addTab(id, name, panel, before = null) {
-    this.tabs.push([id, name, panel]);
-    const tab = make('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'aria-controls': `panel-${id}` }, name);
-    tab.addEventListener('click', () => this.showTab(id));
-    panel.id = `panel-${id}`;
-    panel.setAttribute('role', 'tabpanel');
-    panel.setAttribute('aria-labelledby', `tab-${id}`);
-    $('tabs').insertBefore(tab, before && $(`tab-${before}`));
-    $('tab-panels').append(panel);
-    panel.hidden = true;
-    tab.setAttribute('aria-selected', 'false');
-  }
-
-  showTab(id) {
-    for (const [other] of this.tabs) {
-      $(`tab-${other}`).setAttribute('aria-selected', String(other === id));
-      $(`panel-${other}`).hidden = other !== id;
-    }
-    if (id === 'train') this.jobs.replan();
+  // A box, centred, and as large as it can be seen whole in each plane that is there.
+  showBox(box) {
+    const { view } = this, shown = this.panes.filter(pane => pane.canvas.clientWidth > 0);
+    view.goTo(middleOf(box), true);
+    view.centre = box.low.map((at, i) => (at + box.high[i]) / 2);
+    const fits = (pane, axis, pixels) => pixels / ((box.high[axis] - box.low[axis]) * view.edge[axis]);
+    view.setZoom(0.8 * Math.min(...shown.flatMap(pane => [fits(pane, right[pane.axis], pane.canvas.clientWidth), fits(pane, down[pane.axis], pane.canvas.clientHeight)])));
   }
 
   fill(name) { this.setFull(this.view.full === name ? null : name); }
@@ -279,15 +262,7 @@ class Page {
     if (all > 0) this.view.setWindow(scan, below(0.005), Math.max(below(0.995), below(0.005) + (high - low) / 255));
   }
 
-  showKeys() {
-    const dialog = $('keys'), close = make('button', { type: 'button' }, text.close), box = make('input', { type: 'checkbox', checked: letters.on });
-    box.addEventListener('change', () => { letters.on = box.checked; });
-    close.addEventListener('click', () => dialog.close());
-    const rows = text.keyRows.map(([keys, does]) => make('tr', {}, make('th', { scope: 'row' }, ...withKeys(keys)), make('td', {}, does)));
-    dialog.replaceChildren(make('h2', { id: 'keys-title' }, text.keysTitle), make('table', {}, make('tbody', {}, ...rows)),
-      make('div', { className: 'row' }, make('label', {}, box, ` ${text.lettersOff}`), close));
-    dialog.showModal();
-  }
+  showKeys() { showKeys(this.steps); }
 
   notice(words, milliseconds = 8000) {
     $('notice').textContent = words;
@@ -337,6 +312,7 @@ class Page {
       this.jobs.labelled();
     });
     this.events.on('classes', () => this.paint.reload());
+    this.events.on('proposals', () => this.proposals.load());
     this.events.on('job', () => this.jobs.changed());
     this.events.on('progress', data => this.jobs.progress(data));
     this.events.on('regions', () => this.regions?.load());
@@ -348,19 +324,32 @@ class Page {
   async refresh() {
     try {
       const state = await getJson('state');
-      if (state.version !== this.view.state.version) return this.notice(text.otherVersion, 1e6);
-      if (state.scan.name !== this.view.scan.name || state.scan.shape.join() !== this.view.shape.join()) return this.notice(text.otherScan, 1e6);
+      const other = this.otherServer(state);
+      if (other) return this.stop(other);
       this.view.update(state);
       this.paint.take(state.labels);
       this.connected(true);
       this.jobs.take(state);
-      if (state.regions && !this.regions) {
-        this.regions = new Regions(this);
-        this.addTab('regions', text.regions, this.regions.panel, 'labels');
-        this.regions.load();
-      }
+      this.showRegions(state);
       this.draw();
     } catch { this.connected(false); }
+  }
+
+  // Does somebody else answer at this address now?
+  otherServer(state) {
+    const known = this.view.state;
+    if (state.version !== known.version) return text.otherVersion;
+    if (state.scan.name !== known.scan.name || state.scan.shape.join() !== this.view.shape.join()) return text.otherScan;
+    return state.project === known.project ? null : text.otherProject(state.project);
+  }
+
+  // What waits isn't sent to it.
+  stop(words) {
+    this.paint.queue.stopped = true;
+    this.events.close();
+    this.events.stopped = true;
+    this.connected(false);
+    stop(words);
   }
 }
 

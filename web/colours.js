@@ -5,6 +5,13 @@ export const classColours = ['E69F00', '56B4E9', '009E73', 'F0E442', '0072B2', '
 export const segmentationColour = '00E0FF';
 export const labelColour = 'FF9E1B';
 
+// Directions of the classes' hatchings, so that none is told by its colour alone.
+export const hatch = [
+  (x, y) => (x + y) % 8 === 0, (x, y) => (x - y & 7) === 0, (x, y) => y % 8 === 0, x => x % 8 === 0,
+  (x, y) => (x + y) % 8 === 0 || (x - y & 7) === 0, (x, y) => y % 8 === 0 || x % 8 === 0,
+  (x, y) => x % 4 === 0 && y % 4 === 0, () => false,
+];
+
 export const rgbOf = hex => [0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16));
 
 // Of a layer of classes: the first is what surrounds the others, and isn't drawn where there are only two.
@@ -45,4 +52,13 @@ export function classTable(layer) {
     table[k] = (0xff000000 | b << 16 | g << 8 | r) >>> 0;
   });
   return table;
+}
+
+// The patch of a class in a list: its colour, and its hatching in black or white, whichever is seen.
+export function drawSwatch(canvas, hex, value) {
+  const { width, height } = canvas, context = canvas.getContext('2d'), [r, g, b] = rgbOf(hex);
+  context.fillStyle = `#${hex}`;
+  context.fillRect(0, 0, width, height);
+  context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 110 ? '#000b' : '#fffb';
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) if (hatch[value % hatch.length](x, y)) context.fillRect(x, y, 1, 1);
 }

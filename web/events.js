@@ -18,7 +18,7 @@ export class Events {
   }
 
   async open() {
-    if (this.stop || document.hidden) return;
+    if (this.stop || this.stopped || document.hidden) return;
     const stop = this.stop = new AbortController();
     while (!stop.signal.aborted) {
       try {

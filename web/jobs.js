@@ -3,85 +3,31 @@ import { get, getJson, send } from './api.js';
 import { make } from './panel.js';
 import { text } from './text.js';
 import { down, right } from './view.js';
+import { button, choice, field, Wish } from './wish.js';
 
-const field = (words, control) => make('label', { className: 'field' }, make('span', {}, words), control);
-const choice = (options, value) => {
-  const select = make('select', {}, ...options.map(([id, words]) => make('option', { value: id }, words)));
-  if (value !== undefined) select.value = value;
-  return select;
-};
-const button = (words, work, main = false) => {
-  const made = make('button', { type: 'button', className: main ? 'main' : '' }, words);
-  made.addEventListener('click', work);
-  return made;
-};
-
-// One kind of job: its fields, its plan, and the button that starts it.
-class Wish {
-  constructor(jobs, what, head, fields) {
-    Object.assign(this, { jobs, what });
-    this.said = make('p', { className: 'plan soft', role: 'status' });
-    this.command = make('pre', { tabIndex: 0 });
-    this.copy = button(text.copy, () => this.copyCommand());
-    this.details = make('details', {}, make('summary', {}, text.command), this.command, this.copy);
-    this.go = button(what === 'train' ? text.train : text.predict, () => jobs.start(what, this.options()), true);
-    this.card = make('section', { className: 'job', ariaLabel: head }, make('h3', {}, head), ...fields, this.said, make('div', { className: 'row' }, this.go), this.details);
-    this.details.hidden = true;
-    this.card.addEventListener('change', () => this.plan());
-  }
-
-  options() { return this.what === 'train' ? this.jobs.trainOptions() : this.jobs.predictOptions(); }
-
-  // Is there a reason why it can't be started?
-  allow(reason) {
-    this.go.disabled = Boolean(reason) || this.jobs.running;
-    this.blocked = reason;
-    if (reason) {
-      this.said.textContent = reason;
-      this.details.hidden = true;
-    }
-  }
-
-  // Asked for once the fields rest, and only where they are seen.
-  plan() {
-    clearTimeout(this.later);
-    if (this.blocked || this.jobs.panel.hidden) return;
-    this.later = setTimeout(async () => {
-      const number = this.asked = (this.asked ?? 0) + 1;
-      this.said.textContent = text.planning;
-      try {
-        const words = Object.entries(this.options()).map(([key, value]) => `&${key}=${value}`).join('');
-        const plan = await getJson(`plan?do=${this.what}${words}`);
-        if (number !== this.asked || this.blocked) return;
-        this.said.textContent = text.plan(plan);
-        this.command.textContent = plan.command;
-        this.details.hidden = false;
-      } catch (error) {
-        if (number === this.asked) this.said.textContent = error.message;
-      }
-    }, 400);
-  }
-
-  async copyCommand() {
-    try {
-      await navigator.clipboard.writeText(this.command.textContent);
-      this.jobs.page.notice(text.copied, 3000);
-    } catch { getSelection().selectAllChildren(this.command); }
-  }
-}
+const shortSteps = 600; // of a training that goes on from a model
 
 export class Jobs {
   constructor(page, state) {
-    Object.assign(this, { page, view: page.view, job: null, iterations: [] });
+    Object.assign(this, { page, view: page.view, job: null, iterations: [], scratch: false });
     this.preset = choice(Object.entries(text.presets));
-    this.from = choice([['', text.scratch]]);
+    this.from = choice([]);
+    this.fromField = field(text.startFrom, this.from);
     this.steps = make('input', { inputMode: 'numeric', placeholder: text.stepsUsual });
     this.members = make('input', { inputMode: 'numeric', placeholder: '1', title: text.membersWhy });
     this.model = choice([]);
     this.part = choice(Object.entries(text.parts), 'slab');
     this.samples = make('input', { inputMode: 'numeric', placeholder: text.samplesUsual });
-    this.train = new Wish(this, 'train', text.trainHead, [field(text.startFrom, this.from), field(text.presetWord, this.preset), field(text.stepCount, this.steps), field(text.members, this.members)]);
-    this.predict = new Wish(this, 'predict', text.predictHead, [field(text.modelOf, this.model), field(text.part, this.part), field(text.samples, this.samples)]);
+    const more = make('details', {}, make('summary', {}, text.moreSettings), field(text.presetWord, this.preset), field(text.stepCount, this.steps), field(text.members, this.members));
+    this.train = new Wish(this, 'train', text.trainHead, [this.fromField], [
+      { words: () => text.goOnSteps(this.from.value, this.stepsWanted || shortSteps), options: () => this.goOnOptions({ 'max-steps': this.stepsWanted || shortSteps }) },
+      { words: () => text.goOnPreset(this.from.value), options: () => (this.stepsWanted ? null : this.goOnOptions({})) },
+      { words: () => text.trainScratch, options: () => this.trainOptions() }], [more]);
+    this.predict = new Wish(this, 'predict', text.predictHead, [field(text.modelOf, this.model), field(text.part, this.part), field(text.samples, this.samples)],
+      [{ words: () => text.predict, options: () => this.predictOptions() }]);
+    this.line = document.getElementById('job-line');
+    this.lineBar = document.getElementById('job-bar');
+    this.lineBar.ariaLabel = text.jobs;
     this.buildJob();
     this.panel = make('div', {}, this.card, this.train.card, this.predict.card);
     this.take(state);
@@ -113,13 +59,23 @@ export class Jobs {
     if (good && value > 0) options[name] = value;
   }
 
+  get stepsWanted() {
+    const value = Number(this.steps.value);
+    return Number.isInteger(value) && value > 0 ? value : 0;
+  }
+
   trainOptions() {
     const options = { preset: this.preset.value };
     this.number(this.steps, options, 'max-steps');
     this.number(this.members, options, 'members');
-    if (this.from.value !== '') options.iteration = Number(this.from.value);
     return options;
   }
+
+  // From a model; null: there is none.
+  goOnOptions(steps) { return this.from.value === '' ? null : { ...this.trainOptions(), ...steps, iteration: Number(this.from.value) }; }
+
+  // The way that is advised: on from the last model, or from scratch where that has led astray.
+  advised(wish) { return wish === this.train && this.scratch ? wish.ways.at(-1) : undefined; }
 
   predictOptions() {
     const options = {};
@@ -166,6 +122,7 @@ export class Jobs {
   take(state) {
     this.trainable = state.trainable;
     this.writable = state.labels?.writable ?? true;
+    this.page.boxes.take(state.loop);
     this.show(state.job);
   }
 
@@ -202,7 +159,8 @@ export class Jobs {
       if (!this.running) this.bar.removeAttribute('value');
     }
     if (anew) this.log.textContent = '';
-    if (!this.running) document.getElementById('job-line').textContent = '';
+    this.lineBar.hidden = !this.running;
+    if (!this.running) this.line.textContent = '';
     this.showLog();
     this.settle();
   }
@@ -212,7 +170,9 @@ export class Jobs {
     this.bar.max = progress.total;
     this.bar.value = progress.done;
     this.said.textContent = text.progress(progress);
-    document.getElementById('job-line').textContent = text.short(progress);
+    this.line.textContent = text.short(progress);
+    this.lineBar.max = progress.total;
+    this.lineBar.value = progress.done;
     this.showLog();
   }
 
@@ -236,18 +196,25 @@ export class Jobs {
   // ---- iterations: what one can start from ----
 
   async loadIterations() {
-    try { this.iterations = (await getJson('iterations')).iterations; } catch { return; }
-    const trained = this.iterations.filter(({ jobs }) => jobs.some(job => job.do === 'train' && job.state === 'done')).map(({ number }) => number);
-    const fill = (select, first) => {
-      const before = select.value, known = [...select.options].map(option => option.value);
-      select.replaceChildren(...first, ...[...trained].reverse().map(number => make('option', { value: number }, text.ofIteration(number))));
-      if ([...select.options].some(option => option.value === before) && known.length === select.options.length) select.value = before;
+    let answer;
+    try { answer = await getJson('iterations'); } catch { return; }
+    this.iterations = answer.iterations;
+    this.scratch = answer.scratch;
+    const done = this.iterations.filter(({ model, jobs }) => model ?? jobs.some(job => job.do === 'train' && job.state === 'done'));
+    const given = this.view.state.model ? [0] : [];
+    const trained = done.map(({ number }) => number).filter(number => number > 0), own = done.filter(({ number, loop }) => number > 0 && (loop === undefined || loop === answer.loop)).map(({ number }) => number);
+    const fill = (select, numbers) => {
+      const before = select.value, count = select.options.length, items = numbers.map(number => make('option', { value: number }, text.ofIteration(number)));
+      select.replaceChildren(...(items.length > 0 ? items : [make('option', { value: '' }, text.noneYet)]));
+      if (count === select.options.length && [...select.options].some(option => option.value === before)) select.value = before;
     };
-    fill(this.from, [make('option', { value: '' }, text.scratch)]);
-    fill(this.model, trained.length ? [] : [make('option', { value: '' }, this.view.state.model ? text.ofIteration(0) : text.noneYet)]);
-    this.hasModel = trained.length > 0 || this.view.state.model;
+    fill(this.from, [...own].reverse().concat(given));
+    fill(this.model, trained.length > 0 ? [...trained].reverse() : given);
+    this.fromField.hidden = this.from.value === '';
+    this.hasModel = trained.length > 0 || given.length > 0;
     this.settle();
-    this.page.history?.load(this.iterations);
+    this.page.steps.update();
+    this.page.history?.load(answer);
   }
 
   settle() {
@@ -263,10 +230,24 @@ export class Jobs {
     this.predict.plan();
   }
 
+  // ---- asked for from elsewhere ----
+
+  lead(wish, control) {
+    this.page.tabs.show('train');
+    wish.plan();
+    wish.card.scrollIntoView({ block: 'nearest' });
+    control.focus();
+  }
+
   predictWith(iteration) {
     this.model.value = String(iteration);
-    this.page.showTab('train');
-    this.predict.card.scrollIntoView({ block: 'nearest' });
-    this.predict.go.focus();
+    this.lead(this.predict, this.predict.go);
   }
+
+  goOnFrom(iteration) {
+    this.from.value = String(iteration);
+    this.lead(this.train, this.train.ways[0].go);
+  }
+
+  focusScratch() { this.lead(this.train, this.train.go); }
 }

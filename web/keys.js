@@ -24,6 +24,15 @@ function arrow(page, pane, event) {
   if (x < 20 || y < 20 || x > width - 20 || y > height - 20) page.view.goTo(page.view.place, true);
 }
 
+// As long as the key is held the older run is seen.
+function peek(page, again) {
+  if (again) return;
+  if (!page.view.peek(true)) return page.notice(text.noOlder, 4000);
+  page.say(text.older(text.runName(page.view.older)));
+}
+
+function unpeek(page) { if (page.view.peeking) page.view.peek(false); }
+
 // True: it was one of ours. In a text field they are the field's own.
 function withControl(page, event) {
   const key = event.key.toLowerCase();
@@ -58,6 +67,7 @@ export function listenToKeys(page) {
     else if (key === 'Enter' && onCanvas && paint.active) paint.enter(pane);
     else if (/^[1-9]$/.test(key) && paint.state.classes[key - 1]) paint.set({ value: paint.state.classes[key - 1].value });
     else if (key === 'Escape' && view.full) page.fill(view.full);
+    else if (key === 'q' && letters.on) return peek(page, event.repeat);
     else if (key === 'n' && letters.on) page.regions?.next(event.shiftKey ? -1 : 1);
     else if (key.length === 1 && letters.on && layerKeys[key]) view.toggle(layerKeys[key]);
     else if (key.length === 1 && (letters.on || !/[a-z]/.test(key)) && actions[key] && key !== ' ') actions[key](pane);
@@ -65,5 +75,9 @@ export function listenToKeys(page) {
     else return;
     event.preventDefault();
   });
-  document.addEventListener('keyup', event => { if (event.key === ' ') page.spaceHeld = false; });
+  document.addEventListener('keyup', event => {
+    if (event.key === ' ') page.spaceHeld = false;
+    if (event.key.toLowerCase() === 'q') unpeek(page);
+  });
+  addEventListener('blur', () => unpeek(page)); /* the key is let go elsewhere */
 }

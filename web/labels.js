@@ -1,7 +1,7 @@
 // The panel about labels: classes, what was done, the box in hand, export.
 import { getJson, send } from './api.js';
-import { classColours } from './colours.js';
-import { make } from './panel.js';
+import { classColours, drawSwatch } from './colours.js';
+import { make, makeSwatch } from './panel.js';
 import { text } from './text.js';
 
 export class Labels {
@@ -12,7 +12,7 @@ export class Labels {
     this.add.addEventListener('click', () => this.addClass());
     this.said = make('p', { className: 'soft small' });
     this.history = make('ol', { className: 'history' });
-    this.panel = make('div', {}, make('h3', {}, text.classesTitle), this.classes, this.add, this.boxPart(), this.exportPart(),
+    this.panel = make('div', {}, make('h3', {}, text.classesTitle), this.classes, this.add, page.boxes.panel, page.proposals.panel, this.boxPart(), this.exportPart(),
       make('h3', {}, text.historyTitle), this.said, this.history);
     this.paint.addEventListener('change', () => this.update());
     this.paint.addEventListener('history', () => this.loadHistory());
@@ -34,7 +34,7 @@ export class Labels {
       row.choose.setAttribute('aria-pressed', String(item.value === value));
       row.choose.ariaLabel = text.paintWith(item.name);
       row.node.classList.toggle('current', item.value === value);
-      row.swatch.style.background = `#${item.colour}`;
+      drawSwatch(row.swatch, item.colour, item.value);
       if (document.activeElement !== row.name) row.name.value = item.name;
       row.colour.value = `#${item.colour}`.toLowerCase();
       row.count.textContent = text.voxelCount(state.counts[item.value]);
@@ -44,11 +44,12 @@ export class Labels {
     this.boxWords.textContent = this.paint.boxWords ?? text.boxNone;
     this.boxButtons.forEach(button => { button.disabled = !this.paint.box || !state.writable; });
     this.accept.hidden = this.belowRow.hidden = !this.page.view.layer('segmentation');
+    this.accept.disabled ||= this.page.view.run !== this.page.view.runs.at(-1);
     this.exporting.disabled = !state.made || !state.writable;
   }
 
   row(value, i) {
-    const swatch = make('span', { className: 'swatch', ariaHidden: 'true' });
+    const swatch = makeSwatch();
     const choose = make('button', { type: 'button', className: 'choose' }, swatch, make('kbd', {}, i < 9 ? String(i + 1) : ''));
     const name = make('input', { ariaLabel: text.className(value), maxLength: 40 }), colour = make('input', { type: 'color', ariaLabel: text.classColour(value) });
     const count = make('output', { className: 'soft' });

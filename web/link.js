@@ -1,4 +1,4 @@
-// The address of a view: #at=512,300,410&zoom=1.3&show=scan:2000-24000,seg:60,unc:40&pane=z
+// The address of a view: #at=512,300,410&zoom=1.3&show=scan:2000-24000,seg:60,unc:40&run=4&pane=z
 const short = { probability: 'prob', segmentation: 'seg', uncertainty: 'unc' };
 const nameOf = id => short[id] ?? id;
 const round = value => Number(value.toPrecision(6));
@@ -7,9 +7,17 @@ export function writeLink(view) {
   const show = view.stack.filter(layer => layer.visible)
     .map(layer => `${nameOf(layer.id)}:${layer.kind === 'scan' ? layer.window.map(round).join('-') : Math.round(layer.opacity)}`);
   let link = `#at=${view.place.join(',')}&zoom=${round(view.zoom)}&show=${show.join(',')}`;
+  const run = iterationOf(view.run);
+  if (view.chosen && run !== null) link += `&run=${run}`;
   if (view.full) link += `&pane=${view.full}`;
   return link;
 }
+
+// The iteration that a run belongs to.
+const iterationOf = run => {
+  const found = /iterations\/0*(\d+)\//.exec(run ?? '');
+  return found ? Number(found[1]) : null;
+};
 
 // "2000-24000", "-5--1", "1e-5-2e-5": the dash that is no sign parts the two.
 function parseRange(words) {
@@ -26,9 +34,14 @@ export function readLink(hash, view) {
   if (at.length === 3 && at.every(Number.isFinite)) view.goTo(at, true);
   const zoom = Number(fields.get('zoom'));
   if (zoom > 0 && Number.isFinite(zoom)) view.setZoom(zoom);
+  if (fields.has('run')) {
+    const run = view.runs.findLast(name => iterationOf(name) === Number(fields.get('run')));
+    if (run) view.showRun(run);
+    else missing.push(`run ${fields.get('run')}`);
+  }
   if (fields.has('show')) {
     const wanted = new Map(fields.get('show').split(',').filter(Boolean).map(item => item.split(/:(.*)/s)));
-    for (const layer of view.layers) {
+    for (const layer of view.stack) {
       const value = wanted.get(nameOf(layer.id));
       layer.visible = value !== undefined;
       wanted.delete(nameOf(layer.id));
@@ -40,6 +53,6 @@ export function readLink(hash, view) {
     missing.push(...wanted.keys());
   }
   const pane = fields.get('pane');
-  if (['z', 'y', 'x'].includes(pane)) view.full = pane;
+  view.full = ['z', 'y', 'x'].includes(pane) ? pane : null;
   return missing;
 }

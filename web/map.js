@@ -1,6 +1,7 @@
-// A small picture of the whole volume with the three planes in it. A click on a face goes to that place.
-import { axes } from './view.js';
+// A small picture of the whole volume with the three planes, boxes and uncertain regions in it. A click on a face goes to that place.
+import { endsOf } from './boxes.js';
 import { text } from './text.js';
+import { axes } from './view.js';
 
 const svg = (name, attributes = {}) => {
   const node = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -51,6 +52,12 @@ export class VolumeMap {
     });
   }
 
+  // Its three faces that are seen.
+  box({ low, high }, name) {
+    const [from, to] = [low, high].map(ends => ends.map((at, i) => at / this.view.shape[i]));
+    return [[0, from], [1, to], [2, to]].map(([axis, at]) => this.polygon(this.face(axis, 0).map(corner => corner.map((share, i) => (i === axis ? at[i] : share ? to[i] : from[i]))), { class: name }));
+  }
+
   draw() {
     if (!this.measure()) return;
     const { view } = this, parts = [];
@@ -63,6 +70,9 @@ export class VolumeMap {
       const [x, y] = this.at(region.centre.map((at, i) => at / view.shape[i]));
       parts.push(svg('circle', { cx: x.toFixed(1), cy: y.toFixed(1), r: 2.5, class: region.looked ? 'dot looked' : 'dot' }));
     }
+    const { paint, proposals } = this.page;
+    for (const { box, role } of paint?.state.boxes ?? []) parts.push(...this.box(endsOf(box), `box ${role}`));
+    if (proposals?.current) parts.push(...this.box(proposals.current, 'box proposed'));
     // Faces turned to the reader take clicks: above (z 0), in front (y 1), to the right (x 1).
     [[0, 0], [1, 1], [2, 1]].forEach(([axis, at]) => {
       const face = this.polygon(this.face(axis, at), { class: 'face' });

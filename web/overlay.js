@@ -70,6 +70,17 @@ function drawScale(pane) {
   context.fillText(bar.words, x + width / 2, y - 2 * ratio);
 }
 
+// That it is an older run which is seen, and which.
+function drawName({ context, ratio }, words) {
+  context.font = `${13 * ratio}px system-ui, sans-serif`;
+  context.textAlign = 'left';
+  context.textBaseline = 'top';
+  context.fillStyle = 'rgb(0 0 0 / 0.7)';
+  context.fillRect(8 * ratio, 8 * ratio, context.measureText(words).width + 16 * ratio, 24 * ratio);
+  context.fillStyle = '#ffd75e';
+  context.fillText(words, 16 * ratio, 14 * ratio);
+}
+
 // How far a run has come that is still computed: where the new result ends and the one before goes on.
 function drawFronts(pane) {
   const { context, view, ratio } = pane, layer = view.stack.find(other => other.visible && other.finished && view.partsOf(other, pane.axis).length > 0);
@@ -93,8 +104,8 @@ export function drawOver(pane) {
   context.strokeStyle = '#555c66';
   context.strokeRect(x0, y0, x1 - x0, y1 - y0);
   drawFronts(pane);
-  const region = pane.page.regions?.current;
-  if (region) drawRegion(pane, region);
+  for (const box of [pane.page.regions?.current, pane.page.proposals.current]) if (box) drawRegion(pane, box);
   if (view.cross) drawCross(pane);
   drawScale(pane);
+  if (view.peeking) drawName(pane, text.older(text.runName(view.older)));
 }

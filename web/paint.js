@@ -44,6 +44,7 @@ export class Paint extends EventTarget {
   }
 
   paintState(state) {
+    this.view.state.project = state.project;
     this.view.grown(this.layer, state.layers[this.state.layer]);
     this.take(state.labels);
   }
@@ -243,6 +244,7 @@ export class Paint extends EventTarget {
 
   painted(item, answer) {
     const { layer } = this, turned = item.path !== 'labels';
+    if (!this.state.made && answer.revision > 0) this.page.notice(text.made(this.view.state.project));
     Object.assign(this.state, { revision: answer.revision, undo: answer.undo, redo: answer.redo, counts: answer.counts, made: this.state.made || answer.revision > 0 });
     this.view.grown(layer, { revision: answer.shown });
     item.shown = answer.shown;

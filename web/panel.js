@@ -1,5 +1,5 @@
 // The list of layers: what is shown, how strongly, in which colours.
-import { coloursOf } from './colours.js';
+import { coloursOf, drawSwatch } from './colours.js';
 import { text } from './text.js';
 
 const keyOf = { segmentation: 'S', labels: 'L', uncertainty: 'U', probability: 'P' };
@@ -13,6 +13,9 @@ export const make = (name, attributes = {}, ...children) => {
   node.append(...children);
   return node;
 };
+
+// A patch of a class, with its hatching.
+export const makeSwatch = () => make('canvas', { className: 'swatch', width: 22, height: 14, ariaHidden: 'true' });
 
 function opacityRow(view, layer) {
   const slider = make('input', { type: 'range', min: 0, max: 100, ariaLabel: `${layer.name}: ${text.opacity}` }), number = make('output');
@@ -50,8 +53,8 @@ function classRows(view, layer) {
   const list = make('ul', { className: 'classes' });
   coloursOf(layer).forEach((colour, k) => {
     if (!colour) return;
-    const swatch = make('span', { className: 'swatch' });
-    swatch.style.background = `#${colour}`;
+    const swatch = makeSwatch();
+    drawSwatch(swatch, colour, k);
     list.append(make('li', {}, swatch, layer.classes[k].name));
   });
   return { rows: [make('div', { className: 'row' }, make('span', {}, text.drawnAs), mode), list], update: () => { mode.value = layer.outline ? 'outline' : 'fill'; } };
@@ -97,7 +100,6 @@ function fill(panel, view) {
     }
     panel.append(part);
   }
-  panel.append(make('h3', {}, text.stepsTitle), make('ol', { className: 'steps' }, ...text.steps.map(step => make('li', {}, step))));
   return () => updates.forEach(each => each());
 }
 

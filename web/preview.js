@@ -1,5 +1,7 @@
 // Draws what was painted and isn't in the tiles yet, and what the tool in hand looks like.
+import { endsOf } from './boxes.js';
 import { rgbOf } from './colours.js';
+import { text } from './text.js';
 import { down, right } from './view.js';
 
 // Boxes of a cover that the plane cuts, as rectangles of the canvas.
@@ -46,6 +48,18 @@ export function drawLabels(pane, paint, layer, draw) {
   context.drawImage(scratch, 0, 0);
 }
 
+// What a box is for, in its corner, where it is large enough to hold it.
+function label({ context, ratio }, words, [x, y, width]) {
+  if (width < 60 * ratio) return;
+  context.font = `${11 * ratio}px system-ui, sans-serif`;
+  context.textAlign = 'left';
+  context.textBaseline = 'top';
+  context.fillStyle = 'rgb(0 0 0 / 0.6)';
+  context.fillRect(x + 2 * ratio, y + 2 * ratio, context.measureText(words).width + 8 * ratio, 16 * ratio);
+  context.fillStyle = '#fff';
+  context.fillText(words, x + 6 * ratio, y + 4 * ratio);
+}
+
 // The brush's outline under the pointer, corners of a polygon, the box in hand, and held-out boxes.
 export function drawTool(pane, paint) {
   const { context, ratio, view } = pane, { axis } = pane;
@@ -57,11 +71,11 @@ export function drawTool(pane, paint) {
     context.strokeStyle = colour;
     work();
   };
-  for (const box of paint.state.boxes) {
-    const ends = box.box.split(',').map(range => range.split(':').map(Number));
-    if (view.place[axis] < ends[axis][0] || view.place[axis] >= ends[axis][1]) continue;
-    const [x, y, width, height] = pane.placeOf([ends.map(end => end[0]), ends.map(end => end[1])]);
-    both(() => context.strokeRect(x, y, width, height), box.role === 'train' ? '#ffffff' : '#ffd75e');
+  for (const { box, role } of paint.state.boxes) {
+    const { low, high } = endsOf(box);
+    if (view.place[axis] < low[axis] || view.place[axis] >= high[axis]) continue;
+    both(() => context.strokeRect(...pane.placeOf([low, high])), role === 'train' ? '#ffffff' : '#ffd75e');
+    label(pane, text.roles[role], pane.placeOf([low, high]));
   }
   if (paint.box && view.place[axis] >= paint.box.low[axis] && view.place[axis] < paint.box.high[axis]) {
     const [x, y, width, height] = pane.placeOf([paint.box.low, paint.box.high]);
@@ -92,10 +106,12 @@ export function drawTool(pane, paint) {
   }, colour);
 }
 
-// In held-out boxes the user paints without being told what the model says: the parts of a plane to leave out.
-export function hiddenParts(pane, paint) {
-  if (!paint?.active) return [];
-  return paint.state.boxes.filter(box => box.role !== 'train').map(box => box.box.split(',').map(range => range.split(':').map(Number)))
-    .filter(ends => pane.view.place[pane.axis] >= ends[pane.axis][0] && pane.view.place[pane.axis] < ends[pane.axis][1])
-    .map(ends => [ends.map(end => end[0]), ends.map(end => end[1])]);
+// In held-out boxes the user paints without being told what the model says.
+const heldOut = paint => (paint?.active ? paint.state.boxes.filter(({ role }) => role !== 'train').map(({ box }) => endsOf(box)) : []);
+
+// The parts of a plane to leave out of what the model says.
+export function hiddenParts({ axis, view }, paint) {
+  return heldOut(paint).filter(({ low, high }) => view.place[axis] >= low[axis] && view.place[axis] < high[axis]).map(({ low, high }) => [low, high]);
 }
+
+export const hiddenAt = (paint, place) => heldOut(paint).some(({ low, high }) => place.every((at, i) => at >= low[i] && at < high[i]));

@@ -37,9 +37,9 @@ export class Queue {
   }
 
   async run() {
-    if (this.busy || this.timer) return;
+    if (this.busy || this.timer || this.stopped) return;
     this.busy = true;
-    while (this.items.length > 0) {
+    while (this.items.length > 0 && !this.stopped) {
       const item = this.items[0];
       try {
         const answer = await send('POST', item.path, { ...item.operation, revision: this.revision });

@@ -1,6 +1,7 @@
 // The tools at the left: what is in hand, how large it is, and what it may paint.
+import { drawSwatch } from './colours.js';
 import { sizes } from './paint.js';
-import { make } from './panel.js';
+import { make, makeSwatch } from './panel.js';
 import { text } from './text.js';
 
 const icons = {
@@ -34,8 +35,11 @@ export function buildRail(rail, paint) {
   }
   const part = (...nodes) => rail.append(make('div', { className: 'rail-part' }, ...nodes));
 
-  const colour = make('span', { className: 'swatch', ariaHidden: 'true' });
-  updates.push(() => { colour.style.background = `#${paint.layer.colours[paint.value] ?? '000'}`; colour.title = paint.layer.classes[paint.value].name; });
+  const colour = makeSwatch();
+  updates.push(() => {
+    drawSwatch(colour, paint.layer.colours[paint.value] ?? '000000', paint.value);
+    colour.title = paint.layer.classes[paint.value].name;
+  });
   const slider = make('input', { type: 'range', min: 0, max: sizes.length - 1, ariaLabel: text.size }), shown = make('output');
   slider.addEventListener('input', () => paint.set({ size: sizes[slider.value] }));
   updates.push(() => {

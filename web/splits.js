@@ -1,4 +1,6 @@
 // The borders between the panes, dragged with the mouse or moved with arrows.
+import { text } from './text.js';
+
 export function listenToSplits(centre, changed) {
   const columns = document.getElementById('split-columns'), rows = document.getElementById('split-rows');
   const shares = { columns: 0.5, rows: 0.5 };
@@ -19,7 +21,7 @@ export function listenToSplits(centre, changed) {
     show();
   };
   for (const [bar, which] of [[columns, 'columns'], [rows, 'rows']]) {
-    bar.setAttribute('aria-label', which === 'columns' ? 'border between left and right' : 'border between upper and lower');
+    bar.setAttribute('aria-label', which === 'columns' ? text.borderColumns : text.borderRows);
     bar.addEventListener('pointerdown', event => { bar.setPointerCapture(event.pointerId); event.preventDefault(); bar.focus(); });
     bar.addEventListener('pointermove', event => {
       if (!bar.hasPointerCapture(event.pointerId)) return;

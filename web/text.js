@@ -1,10 +1,12 @@
 // Every word that the page says, in one place, so that it can be said in another language.
 import { jobsText } from './text_jobs.js';
+import { loopText } from './text_loop.js';
 import { paintText } from './text_paint.js';
 
 export const text = {
   ...jobsText,
   ...paintText,
+  ...loopText,
   title: name => `${name} - credence view`,
   zoom: 'zoom', link: 'Copy link', linkCopied: 'The link to this view was copied. It does not hold the key.',
   keys: 'Keys', drawer: 'Layers',
@@ -12,8 +14,9 @@ export const text = {
   connected: 'connected', offline: 'offline',
   noKey: 'This tab has no key. Open the address that credence view printed in its terminal.',
   wrongKey: 'The server does not accept this tab\'s key. Open the address that credence view printed in its terminal.',
-  otherVersion: 'The server is another version of credence now. Reload this page.',
-  otherScan: 'Another scan is shown at this address now. Reload this page to see it.',
+  otherVersion: 'The server is another version of credence now. Reload this page.', reload: 'Reload',
+  otherScan: 'Another scan is shown at this address now. Reload this page to see it; nothing is sent to it before.',
+  otherProject: folder => `Another project is open at this address now: ${folder}. Reload this page to go on there; nothing is sent to it before.`,
   gone: 'The server cannot be reached. The page tries again; what is loaded can still be seen.',
   reading: share => `reading the scan: ${Math.round(share * 100)} %`,
   sharper: (name, share) => `making coarser levels of ${name}: ${Math.round(share * 100)} %`,
@@ -24,6 +27,7 @@ export const text = {
   fill: axis => `let the plane across ${axis} fill the centre`,
   canvas: (axis, place, values) => `plane across ${axis} at z ${place[0]}, y ${place[1]}, x ${place[2]}${values ? `: ${values}` : ''}. ` +
     'Arrows move the cross-hair, comma and full stop the slice.',
+  tabs: 'parts of the right panel', borderColumns: 'border between left and right', borderRows: 'border between upper and lower',
   layers: 'Layers', opacity: 'opacity', window: 'window', reset: 'Reset', shown: name => `show ${name}`,
   low: 'black', high: 'white', outline: 'outline', filled: 'filled', drawnAs: 'drawn as',
   outside: 'outside', nothing: 'no class',
@@ -52,6 +56,7 @@ export const text = {
     ['[Shift] move', 'the cross-hair follows the pointer'],
     ['right drag', 'window: across its width, up and down its level'],
     ['[W]', 'window from what is in view'],
+    ['hold [Q]', 'the older prediction, or the one chosen to compare with'],
     ['[S] [L] [U] [P]', 'segmentation, label, uncertainty, probability on and off'],
     ['[A] [D]', 'less and more opacity of the layer switched last'],
     ['[X]', 'cross-hair on and off'],
@@ -61,7 +66,11 @@ export const text = {
     ...paintText.keyRows,
     ['[C], [?]', 'copy the link to this view; this list'],
   ],
-  stepsTitle: 'Looking around',
-  steps: ['Wheel through the slices, click to move the cross-hair.', 'Drag with the right button to change the window.',
-    'Switch layers with S, L, U and P.', 'Press ? for all keys.'],
+  stepsTitle: 'From a scan to a result', stepsShown: 'The four steps are shown at the right', hideSteps: 'Hide', stepDone: ', done',
+  fourSteps: [
+    { name: 'Look', go: 'layers', hint: 'Wheel through the slices, click to move the cross-hair, drag with the right button for the window. ? lists all keys.' },
+    { name: 'Paint a few boxes', go: 'labels', hint: 'Both classes, edges too. A held-out box or two at random places, labelled first, tell later how good the result is.' },
+    { name: 'Train', go: 'train', hint: 'A model learns from what you painted; you can go on painting.' },
+    { name: 'Predict, look, paint there', go: 'regions', hint: 'Predict a slab or all of it, look where it is uncertain (N), paint there, and train on.' },
+  ],
 };

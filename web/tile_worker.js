@@ -1,5 +1,7 @@
 // Fetches tiles and colours them, away from the thread that draws. It keeps the bytes, so that another window or colour
 // needs no request.
+import { hatch } from './colours.js';
+
 const kept = new Map();
 const limit = 128 << 20;
 let taken = 0;
@@ -37,12 +39,8 @@ function plain(tile, table) {
   return new ImageData(new Uint8ClampedArray(pixels.buffer), tile.columns, tile.rows);
 }
 
-// Directions of the hatchings, so that no class is told by its colour alone.
-const hatch = [
-  (x, y) => (x + y) % 8 === 0, (x, y) => (x - y & 7) === 0, (x, y) => y % 8 === 0, x => x % 8 === 0,
-  (x, y) => (x + y) % 8 === 0 || (x - y & 7) === 0, (x, y) => y % 8 === 0 || x % 8 === 0,
-  (x, y) => x % 4 === 0 && y % 4 === 0, () => false,
-];
+// Lines of a hatching are darker than what they lie on, so that they are seen on light and dark voxels.
+const darker = colour => ((colour >>> 1 & 0x7f7f7f) | 0xff000000) >>> 0;
 
 // A class fills the tile, or has a line where another one begins. Enlarged by `factor`, so that lines stay thin.
 function classes(tile, table, factor, outline) {
@@ -57,9 +55,9 @@ function classes(tile, table, factor, outline) {
       if (!outline) {
         const colour = table[own];
         if (colour === 0) continue;
-        const line = hatch[own % 8], faint = (colour & 0x00ffffff | 0x90000000) >>> 0;
+        const line = hatch[own % hatch.length], faint = (colour & 0x00ffffff | 0x90000000) >>> 0, dark = darker(colour);
         for (let y = y0; y < y0 + factor; y++) {
-          for (let x = x0; x < x0 + factor; x++) pixels[y * width + x] = line(x, y) ? colour : faint;
+          for (let x = x0; x < x0 + factor; x++) pixels[y * width + x] = line(x, y) ? dark : faint;
         }
         continue;
       }

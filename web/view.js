@@ -41,34 +41,84 @@ export class View extends EventTarget {
     this.restack();
   }
 
-  // What is drawn, from the bottom: outlines are on top, and of maps the one that a run goes by. Of layers of one kind
-  // the latest counts; under it, where it doesn't reach yet, lies that of the run before.
+  // What is drawn, from the bottom: outlines are on top, and of maps the one that a run goes by. Of runs one is seen,
+  // the latest if none was chosen; under it, where it doesn't reach, lies the one before.
   restack() {
     const order = ['scan', 'probability', undefined, 'uncertainty', 'segmentation', 'label', 'labels'];
     const depth = layer => (order.includes(layer.id) ? order.indexOf(layer.id) : 2);
-    const current = new Map(this.layers.map(layer => [layer.id, layer]));
+    const seen = this.peeking ? this.older : this.run, current = new Map();
+    for (const layer of this.layers) if (!layer.run || layer.run === seen) current.set(layer.id, this.likeBefore(layer));
     this.stack = [...current.values()].sort((a, b) => depth(a) - depth(b));
     for (const layer of this.stack) {
       const whole = layer.shape.every((n, i) => n === this.shape[i]) && !layer.finished;
-      layer.under = whole ? null : this.layers.findLast(other => other.id === layer.id && other.run !== layer.run && !other.finished) ?? null;
+      layer.under = whole ? null : this.before(layer);
     }
+  }
+
+  // The same of the run before, if that is complete.
+  before({ id, run }) {
+    const { runs } = this;
+    for (let i = runs.indexOf(run) - 1; i >= 0; i--) {
+      const found = this.layers.findLast(other => other.id === id && other.run === runs[i] && !other.finished);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  // Another run's layer is drawn as the one whose place it takes.
+  likeBefore(layer) {
+    const before = this.stack?.find(other => other.id === layer.id);
+    if (before && before !== layer) {
+      for (const key of ['visible', 'opacity', 'outline']) layer[key] = before[key];
+      if (this.latest === before) this.latest = layer;
+    }
+    return layer;
+  }
+
+  // ---- runs: the one that is seen, and an older one to compare it with ----
+
+  // In the order in which they were made, which isn't always that in which the server has read them.
+  get runs() {
+    const names = [...new Set(this.layers.map(layer => layer.run).filter(Boolean))];
+    const made = name => /iterations\/(\d+)\/runs\/(\d+)$/.exec(name)?.slice(1).map(Number) ?? [-1, names.indexOf(name)];
+    return names.map(name => [made(name), name]).sort(([a], [b]) => a[0] - b[0] || a[1] - b[1]).map(([, name]) => name);
+  }
+
+  get run() { return this.runs.includes(this.chosen) ? this.chosen : this.runs.at(-1); }
+  get older() { return this.runs.includes(this.compared) && this.compared !== this.run ? this.compared : this.runs[this.runs.indexOf(this.run) - 1]; }
+
+  // Null: the latest, whichever that is.
+  showRun(run) {
+    this.chosen = run;
+    this.restack();
+    this.tell('layers');
+  }
+
+  compareWith(run) {
+    this.compared = run;
+    this.tell('layers');
+  }
+
+  // The older run, as long as a key is held. False: there is none.
+  peek(on) {
+    if (on && !this.older) return false;
+    this.peeking = on;
+    this.restack();
+    this.tell('layer');
+    return true;
   }
 
   // Layers that have come since, or have grown.
   update(state) {
+    const newest = this.runs.at(-1);
     this.state = state;
     for (const layer of state.layers) {
       const known = this.layers[layer.number];
       if (known) this.grown(known, layer);
-      else {
-        const before = this.layer(layer.id), made = this.makeLayer(layer);
-        if (before) for (const key of ['visible', 'opacity', 'outline']) made[key] = before[key];
-        made.table = this.tableOf(made);
-        this.layers[layer.number] = made;
-      }
+      else this.layers[layer.number] = this.makeLayer(layer);
     }
+    if (this.runs.at(-1) !== newest) this.chosen = null; /* a new one is what the user waits for */
     this.restack();
-    this.latest = this.latest && this.layer(this.latest.id);
     this.tell('layers');
   }
 
@@ -106,7 +156,8 @@ export class View extends EventTarget {
     return layer.kind === 'map' ? mapTable(this.map) : classTable(layer);
   }
 
-  layer(id) { return this.layers.findLast(layer => layer.id === id); }
+  // As it is drawn, or would be.
+  layer(id) { return this.stack.find(layer => layer.id === id); }
 
   tell(what) { this.dispatchEvent(new CustomEvent('change', { detail: what })); }
 

@@ -150,6 +150,18 @@ void crd_api_job_resume(crd_view *view, crd_reader *reader, const crd_request *r
     describe(view, number, response);
 }
 
+void crd_api_job_show(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
+{
+    int64_t number;
+    (void)reader;
+    if (!named(view, request, &number, response)) return;
+    if (crd_jobs_show(view, number) != CRD_OK) {
+        refuse(response);
+        return;
+    }
+    describe(view, number, response);
+}
+
 void crd_api_iterations(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
     crd_text text = {0};

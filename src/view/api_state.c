@@ -1,6 +1,8 @@
 /* What there is to see. */
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "draw/colour.h"
 #include "view/jobs/command.h"
@@ -76,6 +78,15 @@ static void add_colours(crd_text *text)
     crd_text_add(text, "\"");
 }
 
+/* Where it lies, from whichever folder one looks. */
+static void add_project(crd_text *text, const char *folder)
+{
+    char *path = NULL;
+    if (strncmp(folder, "./", 2) == 0) folder += 2;
+    crd_text_json(text, crd_absolute_path(folder, &path) == CRD_OK ? path : folder);
+    crd_free(&path);
+}
+
 void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
     crd_text text = {0};
@@ -94,7 +105,7 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
                    (long long)crd_events_last(view->events));
     crd_text_print(&text,
                    ",\"regions\":%s,\"project\":", atomic_load(&view->looker)->survey != NULL ? "true" : "false");
-    crd_text_json(&text, crd_project_folder(view->project));
+    add_project(&text, crd_project_folder(view->project));
     add_colours(&text);
     crd_text_add(&text, ",\"layers\":[");
     for (int i = 0, count = view->layers.count; i < count; i++) add_layer(&text, view, i);

@@ -35,6 +35,7 @@ static const route routes[] = {
     {CRD_GET, "api/1/jobs/*/log", crd_api_job_log},
     {CRD_POST, "api/1/jobs/*/cancel", crd_api_job_cancel},
     {CRD_POST, "api/1/jobs/*/resume", crd_api_job_resume},
+    {CRD_POST, "api/1/jobs/*/show", crd_api_job_show},
     {CRD_GET, "api/1/iterations", crd_api_iterations},
 };
 

@@ -15,6 +15,7 @@ typedef struct followed {
     char *folder; /* NULL: a free place */
     char name[256];
     bool shown; /* its layers grow */
+    bool aside; /* it is only to be looked at */
 } followed;
 
 struct crd_runs {
@@ -50,7 +51,13 @@ static followed *find(crd_runs *runs, const char *name)
     return NULL;
 }
 
-static crd_status follow(crd_view *view, const char *folder, const char *name, bool shown)
+static void tell_layers(crd_view *view)
+{
+    crd_events_add(view->events, "layers", "{}");
+    view->http->wake(view->server);
+}
+
+static crd_status follow(crd_view *view, const char *folder, const char *name, bool shown, bool aside)
 {
     crd_status status = CRD_OK;
     char *copy = NULL;
@@ -64,6 +71,7 @@ static crd_status follow(crd_view *view, const char *folder, const char *name, b
         crd_free(&item->folder);
         item->folder = copy;
         item->shown = shown;
+        item->aside = aside;
         snprintf(item->name, sizeof item->name, "%s", name);
     } else {
         crd_free(&copy);
@@ -75,13 +83,29 @@ static crd_status follow(crd_view *view, const char *folder, const char *name, b
 
 crd_status crd_runs_follow(crd_view *view, const char *folder, const char *name)
 {
-    return follow(view, folder, name, false);
+    return follow(view, folder, name, false, false);
+}
+
+crd_status crd_runs_show(crd_view *view, const char *folder, const char *name)
+{
+    pthread_mutex_lock(&view->runs->lock);
+    bool known = find(view->runs, name) != NULL;
+    pthread_mutex_unlock(&view->runs->lock);
+    for (int i = 0, count = view->layers.count; i < count; i++) known |= strcmp(view->layers.items[i].run, name) == 0;
+    if (known) {
+        tell_layers(view);
+        return CRD_OK;
+    }
+    if (crd_run_look(folder) != CRD_RUN_COMPLETE) {
+        return crd_fail(CRD_ERR_ARGUMENT, "%s isn't complete; there is nothing to show of it", name);
+    }
+    return follow(view, folder, name, false, true);
 }
 
 crd_status crd_runs_follow_first(crd_view *view, const char *folder)
 {
     for (int i = 0; i < view->layers.count; i++) {
-        if (view->layers.items[i].growth != NULL) return follow(view, folder, view->layers.items[i].run, true);
+        if (view->layers.items[i].growth != NULL) return follow(view, folder, view->layers.items[i].run, true, false);
     }
     return CRD_OK;
 }
@@ -92,12 +116,6 @@ void crd_runs_forget(crd_view *view, const char *name)
     followed *item = find(view->runs, name);
     if (item != NULL) crd_free(&item->folder);
     pthread_mutex_unlock(&view->runs->lock);
-}
-
-static void tell_layers(crd_view *view)
-{
-    crd_events_add(view->events, "layers", "{}");
-    view->http->wake(view->server);
 }
 
 static void tell_layer(crd_view *view, int number)
@@ -138,7 +156,7 @@ static void look_at(crd_view *view, followed *item)
         return;
     }
     if (stage == CRD_RUN_NOTHING) return;
-    if (crd_layers_add_run(&view->layers, item->folder, item->name, NULL) != CRD_OK) {
+    if (crd_layers_add_run(&view->layers, item->folder, item->name, item->aside, NULL) != CRD_OK) {
         crd_view_complain(view);
         crd_free(&item->folder);
         return;
@@ -147,6 +165,7 @@ static void look_at(crd_view *view, followed *item)
     tell_layers(view);
     if (stage != CRD_RUN_COMPLETE) return;
     crd_free(&item->folder);
+    if (item->aside) return;
     crd_looker *next = NULL;
     if (crd_looker_open(&view->layers, &next) != CRD_OK) return; /* short of memory: the list is that of the last run */
     next = next->survey != NULL ? atomic_exchange(&view->next_looker, next) : next;

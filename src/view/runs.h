@@ -13,6 +13,8 @@ void crd_runs_close(crd_runs **runs);
 crd_status crd_runs_follow(crd_view *view, const char *folder, const char *name);
 /* The same of those that the server began with and that aren't complete. */
 crd_status crd_runs_follow_first(crd_view *view, const char *folder);
+/* An earlier run that is complete is shown, too; the last one stays the one that counts. Any thread. */
+crd_status crd_runs_show(crd_view *view, const char *folder, const char *name);
 /* Nobody writes it any more: what is there stays, and nothing is looked for. */
 void crd_runs_forget(crd_view *view, const char *name);
 /* Looks at all of them; from one thread. */

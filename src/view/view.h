@@ -89,7 +89,7 @@ typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_requ
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
     crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail, crd_api_label, crd_api_export, crd_api_undo,
     crd_api_redo, crd_api_history, crd_api_classes, crd_api_add_box, crd_api_remove_box, crd_api_plan, crd_api_jobs,
-    crd_api_job, crd_api_job_log, crd_api_job_cancel, crd_api_job_resume, crd_api_iterations;
+    crd_api_job, crd_api_job_log, crd_api_job_cancel, crd_api_job_resume, crd_api_job_show, crd_api_iterations;
 
 /* The thread that fills the stores (view/tiles/builder.c): they are opened before anybody may look for them. */
 crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);

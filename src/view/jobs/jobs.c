@@ -325,6 +325,23 @@ done:
     return status;
 }
 
+crd_status crd_jobs_show(crd_view *view, int64_t number)
+{
+    crd_status status = CRD_OK;
+    crd_jobs *jobs = view->jobs;
+    char *folder = NULL;
+    pthread_mutex_lock(&jobs->lock);
+    const crd_job *job = find(jobs, number);
+    if (job->train)
+        CRD_FAIL(CRD_ERR_ARGUMENT, "job %lld isn't a prediction: it has nothing to show", (long long)number);
+    CRD_TRY(crd_job_path(jobs->project, job, "run", &folder));
+    CRD_TRY(crd_runs_show(view, folder, job->folder));
+done:
+    pthread_mutex_unlock(&jobs->lock);
+    crd_free(&folder);
+    return status;
+}
+
 crd_status crd_jobs_cancel(crd_view *view, int64_t number)
 {
     crd_status status = CRD_OK;

@@ -16,6 +16,8 @@ void crd_jobs_close(crd_jobs **jobs);
 /* Takes the place of nothing: CRD_ERR_BUSY while one runs. */
 crd_status crd_jobs_start(crd_view *view, const crd_wishes *wishes, int64_t *number);
 crd_status crd_jobs_resume(crd_view *view, int64_t number);
+/* What a prediction of earlier made is shown, too. */
+crd_status crd_jobs_show(crd_view *view, int64_t number);
 /* Asks it to end in good order, and sees to it that it does. One that has ended is fine. */
 crd_status crd_jobs_cancel(crd_view *view, int64_t number);
 /* What it would take: JSON. */

@@ -12,7 +12,8 @@
 static int find_layer(const crd_layers *layers, const char *id)
 {
     for (int i = layers->count - 1; i >= 0; i--) {
-        if (strcmp(layers->items[i].id, id) == 0 && layers->items[i].growth == NULL) return i;
+        const crd_layer *layer = &layers->items[i];
+        if (strcmp(layer->id, id) == 0 && layer->growth == NULL && !layer->aside) return i;
     }
     return -1;
 }

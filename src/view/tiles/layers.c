@@ -194,7 +194,7 @@ crd_status crd_layers_open(const crd_view_options *options, const crd_monitor *m
         CRD_TRY(add_scan(out, options->input, &reading, monitor));
     }
     atomic_store(&out->count, out->made);
-    if (folder != NULL) CRD_TRY(crd_layers_add_run(out, folder, NULL, monitor));
+    if (folder != NULL) CRD_TRY(crd_layers_add_run(out, folder, NULL, false, monitor));
     if (options->label != NULL) CRD_TRY(add_label(out, options->label, monitor));
     atomic_store(&out->count, out->made);
 done:

@@ -30,6 +30,7 @@ typedef struct crd_layer {
     char id[48];   /* "scan", "uncertainty-5-95" */
     char name[48]; /* "uncertainty 5-95 %" */
     char run[256]; /* the run's name, or "" */
+    bool aside;    /* of an earlier run, only to be looked at: it isn't the one that is accepted from, or surveyed */
     crd_layer_kind kind;
     crd_volume *source;   /* the server's own handle; readers open it again */
     crd_volume_info info; /* of it */
@@ -72,9 +73,11 @@ typedef enum crd_run_stage {
     CRD_RUN_COMPLETE,
 } crd_run_stage;
 crd_run_stage crd_run_look(const char *folder);
-/* Adds the layers of a run; one that is still being computed grows. `name` is what it is called. From one thread at a
- * time, others may read; after a failure nothing was added. */
-crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char *name, const crd_monitor *monitor);
+/* Adds the layers of a run; one that is still being computed grows. `name` is what it is called; `aside`: the last run
+ * that was added stays the one that counts. From one thread at a time, others may read; after a failure nothing was
+ * added. */
+crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char *name, bool aside,
+                              const crd_monitor *monitor);
 /* Finds the highest colour of a map anew, from what is there of it. */
 crd_status crd_layer_find_high(crd_layer *layer);
 

@@ -70,7 +70,7 @@ typedef struct adding {
     crd_layers *layers;
     const crd_manifest *run;
     const char *folder, *name;
-    bool grows;
+    bool grows, aside;
     const crd_monitor *monitor;
 } adding;
 
@@ -85,6 +85,7 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
     CRD_TRY(crd_join_path(a->folder, output->file, "", &path));
     CRD_TRY(crd_layer_fill(a->layers, layer, path, NULL, a->grows ? NULL : a->monitor));
     snprintf(layer->run, sizeof layer->run, "%s", a->name);
+    layer->aside = a->aside;
     if (a->grows) CRD_TRY(crd_growth_open(layer->source, &layer->growth));
     const crd_volume_info *info = &layer->info;
     const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
@@ -172,7 +173,8 @@ static const char *last_word(const char *folder, char word[256])
     return word;
 }
 
-crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char *name, const crd_monitor *monitor)
+crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char *name, bool aside,
+                              const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_manifest run = {0};
@@ -185,6 +187,7 @@ crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char
                       .folder = folder,
                       .name = name != NULL ? name : last_word(folder, word),
                       .grows = grows,
+                      .aside = aside,
                       .monitor = monitor};
     if (before == CRD_VIEW_LAYERS) {
         CRD_FAIL(CRD_ERR_UNSUPPORTED, "there are too many runs to show %s, too; start the viewer anew", a.name);
