@@ -10,6 +10,7 @@ typedef struct convert_options {
     char *format;
     int64_t compress;
     int64_t levels;
+    char *bbox;
     cli_reading reading;
 } convert_options;
 
@@ -47,6 +48,14 @@ static const crd_setting rows[] = {
      .argument = "N",
      .help =
          "OME-Zarr: resolutions in OUT, each half of the one before; 0: until one fits a chunk, 1: the full one alone"},
+    {.name = "bbox",
+     .kind = CRD_SETTING_TEXT,
+     .offset = offsetof(convert_options, bbox),
+     .check = cli_check_as_predict,
+     .argument = "z0:z1,y0:y1,x0:x1",
+     .help = "only these voxels, each from the first to behind the last; OUT keeps their place in IN where its format "
+             "can",
+     .group = "Which voxels"},
     CLI_READING_ROWS(convert_options, reading),
 };
 static const crd_settings settings = {.title = "convert", .rows = rows, .count = sizeof rows / sizeof rows[0]};
@@ -72,16 +81,33 @@ static int print_result(const char *path, const crd_volume_options *writing)
     return CLI_DONE;
 }
 
-static int convert(const cli_context *context, crd_volume *in, const char *path)
+/* `view` is what was asked for of `in`. */
+static int convert(const cli_context *context, const crd_volume *in, crd_volume *view)
 {
     const convert_options *options = context->options;
-    crd_volume_info info = *crd_volume_describe(in);
+    const char *path = context->arguments[1];
+    crd_volume_info info = *crd_volume_describe(view);
     crd_volume_options writing = {
         .compress = (int)options->compress, .levels = (int)options->levels, .format = options->format};
     writing.type = type_of_output(options, in);
     if (writing.type != NULL && crd_type_parse(writing.type, &info.type, NULL) != CRD_OK) return cli_library_failed();
-    if (crd_volume_convert(in, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
+    if (crd_volume_convert(view, path, &info, &writing, context->monitor) != CRD_OK) return cli_library_failed();
     return context->common->json ? print_result(path, &writing) : CLI_DONE;
+}
+
+static int convert_part(const cli_context *context, crd_volume *in)
+{
+    const convert_options *options = context->options;
+    crd_volume *part = NULL;
+    crd_box box;
+    if (options->bbox == NULL) return convert(context, in, in);
+    if (crd_box_parse("bbox", options->bbox, crd_volume_describe(in)->shape, &box) != CRD_OK ||
+        crd_view_box(in, &box, &part) != CRD_OK) {
+        return cli_library_failed();
+    }
+    const int code = convert(context, in, part);
+    crd_volume_close(&part);
+    return code;
 }
 
 static int run(cli_context *context)
@@ -97,7 +123,7 @@ static int run(cli_context *context)
         return cli_usage(context->command, "--dtype: %s", crd_last_error()->message);
     }
     if (crd_volume_open(context->arguments[0], &reading, context->monitor, &in) != CRD_OK) return cli_library_failed();
-    code = convert(context, in, context->arguments[1]);
+    code = convert_part(context, in);
     crd_volume_close(&in);
     return code;
 }
@@ -123,6 +149,8 @@ const cli_command cli_convert = {
                 "credence convert scan.tif scan.zarr --compress 5\n"
                 "# raw data, 512 slices of 1024 x 1024\n"
                 "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
-                "credence convert label.tif label_8bit.tif --dtype u8",
+                "credence convert label.tif label_8bit.tif --dtype u8\n"
+                "# 100 slices of the middle\n"
+                "credence convert scan.h5 part.tif --bbox 450:550,200:712,200:712",
     .run = run,
 };

@@ -41,6 +41,15 @@ holds "list(np.load('bytes.npy').ravel()) in ([0, 0, 1, 254, 255, 128], [0, 0, 1
 run convert scan.npy float.npy --type f32; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float32)) and np.load('float.npy').dtype == np.float32"
 run convert big.raw float.npy --shape 5,6,7 --type u16be --dtype f64; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float64))"
 
+# A box, whose place formats keep that can; raw data, whose type is still said; what isn't there.
+run convert scan.h5:/entry/data part.nrrd --bbox 1:4,0:6,2:5; expect 0; no_out; no_err
+run info --json --header part.nrrd; same "$(json 'd["shape"], d["origin"], d["spacing"]')" "[3, 6, 3] [1, 0, 2] [2, 1, 0.5]"
+run convert part.nrrd part.npy; expect 0; holds "np.array_equal(np.load('part.npy'), scan[1:4, :, 2:5])"
+run convert big.raw part.npy --shape 5,6,7 --type u16be --bbox 4:5,5:6,0:7; expect 0
+holds "np.array_equal(np.load('part.npy'), scan[4:, 5:]) and np.load('part.npy').dtype == np.uint16"
+run convert scan.npy none.npy --bbox 0:5,0:7,0:7; expect 1; err '^credence: bbox asks for y from 0 to 7; it must lie in 0:6'; [ ! -e none.npy ] || complain "a box was made up"
+run convert scan.npy none.npy --bbox 0:5,0:7; expect 2; err 'bbox must be z0:z1,y0:y1,x0:x1'
+
 # Fortran order, in pieces where columns are long.
 /usr/bin/python3 -c '
 import numpy as np
