@@ -171,6 +171,19 @@ CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *mon
 /* The voxels of a box; its place is the view's origin. */
 CRD_API crd_status crd_view_box(crd_volume *of, const crd_box *box, crd_volume **out);
 
+/* Voxels `step` times as long along z, y and x: 2, 2, 2 for an eighth as many. Where a step is above 1, a new voxel is
+ * the mean of all that lies under it, with parts of old voxels counted by their share; where it is below 1, it lies
+ * between the old ones' centres (linear). The last voxel may reach beyond the end, and is made of what is there. Labels
+ * have no means: MAJORITY takes the value with the largest share (the least of several such), NEAREST the old voxel
+ * under the new one's centre. The origin is kept where it is a whole number of new voxels. */
+typedef enum crd_resampling {
+    CRD_RESAMPLE_MEAN = 0,
+    CRD_RESAMPLE_MAJORITY = 1,
+    CRD_RESAMPLE_NEAREST = 2
+} crd_resampling;
+
+CRD_API crd_status crd_view_resampled(crd_volume *of, const double step[3], crd_resampling how, crd_volume **out);
+
 /* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing
  * and all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values
  * are multiplied by in's scale / info's scale; integer targets are rounded and clamped, with a warning that counts.
