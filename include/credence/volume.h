@@ -55,6 +55,10 @@ typedef struct crd_box {
     int64_t size[3];
 } crd_box;
 
+/* "z0:z1,y0:y1,x0:x1", each from the first voxel to behind the last: a box with at least one voxel, of a volume of that
+ * shape; `shape` NULL: of one that isn't open yet. Sentences begin with `name`, the option's. */
+CRD_API crd_status crd_box_parse(const char *name, const char *text, const int64_t *shape, crd_box *out);
+
 typedef struct crd_volume_info {
     int64_t shape[3]; /* z, y, x */
     crd_type type;
@@ -160,6 +164,25 @@ typedef struct crd_volume_statistics {
 
 /* `monitor` may be NULL. */
 CRD_API crd_status crd_volume_measure(crd_volume *volume, const crd_monitor *monitor, crd_volume_statistics *out);
+
+/* Views: a volume looked at in another way. It is read, measured and converted like a file. It borrows `of`, which must
+ * stay open as long and belongs to the same thread. */
+
+/* The voxels of a box; its place is the view's origin. */
+CRD_API crd_status crd_view_box(crd_volume *of, const crd_box *box, crd_volume **out);
+
+/* Voxels `step` times as long along z, y and x: 2, 2, 2 for an eighth as many. Where a step is above 1, a new voxel is
+ * the mean of all that lies under it, with parts of old voxels counted by their share; where it is below 1, it lies
+ * between the old ones' centres (linear). The last voxel may reach beyond the end, and is made of what is there. Labels
+ * have no means: MAJORITY takes the value with the largest share (the least of several such), NEAREST the old voxel
+ * under the new one's centre. The origin is kept where it is a whole number of new voxels. */
+typedef enum crd_resampling {
+    CRD_RESAMPLE_MEAN = 0,
+    CRD_RESAMPLE_MAJORITY = 1,
+    CRD_RESAMPLE_NEAREST = 2
+} crd_resampling;
+
+CRD_API crd_status crd_view_resampled(crd_volume *of, const double step[3], crd_resampling how, crd_volume **out);
 
 /* Copies `in` to a new file, slab by slab, in at most 1 GiB of memory beside the caches. `info` is NULL (type, spacing
  * and all stay) or a copy of crd_volume_describe(in) in which type, spacing, unit, origin or scale were changed. Values

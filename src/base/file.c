@@ -94,6 +94,15 @@ crd_status crd_sync_and_close(int fd, const char *path)
     return crd_fail_errno("can't bring %s onto the disk", path);
 }
 
+crd_status crd_sync_tree(const char *folder, const char *shown)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool failed = fd < 0 || syncfs(fd) != 0;
+    const crd_status status = failed ? crd_fail_errno("can't bring %s onto the disk", shown) : CRD_OK;
+    if (fd >= 0) (void)close(fd);
+    return status;
+}
+
 static crd_status sync_path(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -309,6 +318,16 @@ crd_status crd_make_folders(const char *path)
 done:
     crd_free(&copy);
     return status;
+}
+
+bool crd_is_empty_folder(const char *path)
+{
+    int64_t entries = 0;
+    DIR *listing = opendir(path);
+    if (listing == NULL) return false;
+    while (entries <= 2 && readdir(listing) != NULL) entries++;
+    (void)closedir(listing);
+    return entries <= 2; /* itself and the one above */
 }
 
 crd_status crd_empty_folder(const char *path)

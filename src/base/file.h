@@ -18,6 +18,9 @@ crd_status crd_temporary_name(const char *path, char **out);
 /* Takes the descriptor that wrote: only that one is sure to report an error in what was written before. */
 crd_status crd_sync_and_close(int fd, const char *path);
 
+/* Everything in a folder up to now onto the disk: one call for what may be thousands of files. */
+crd_status crd_sync_tree(const char *folder, const char *shown);
+
 /* fsync of the file, rename over `path`, fsync of its folder. */
 crd_status crd_replace_file(const char *temporary, const char *path);
 
@@ -46,6 +49,7 @@ crd_status crd_absolute_path(const char *path, char **out);
 crd_status crd_folder_of(const char *path, char **out);
 /* Makes the folder and those above it, as far as they are missing. */
 crd_status crd_make_folders(const char *path);
+bool crd_is_empty_folder(const char *path);
 /* Removes all files in a folder, or the folder with them; one that isn't there is fine, one with folders in it isn't.
  */
 crd_status crd_empty_folder(const char *path);

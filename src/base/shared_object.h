@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
-/* `file` is a plain name ("libcredence_cuda.so"), looked for beside this library first, then in the folder "credence"
- * there (where an installation has them), then where the system looks. `global` offers its symbols, and those of what
- * it links to, to what is loaded later. NULL where there is none: dlerror() says why. It stays loaded until the program
- * ends: GPU runtimes and MPI don't like to be unloaded. */
+/* `file` is a plain name ("libcredence_cuda.so"), looked for in the folder that CREDENCE_PLUGINS names, beside this library, in the
+ * folder "credence" there (where an installation has them), where installations are, and at last where the system looks. The first file
+ * of that name is it, also where it can't be loaded. `global` offers its symbols, and those of what it links to, to what is loaded
+ * later. NULL where there is none: dlerror() says why. It stays loaded until the program ends: GPU runtimes and MPI don't like to be
+ * unloaded. */
 void *crd_shared_object_open(const char *file, bool global);
 
 #endif

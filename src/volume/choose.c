@@ -20,11 +20,28 @@ static bool is_file(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+/* Where the name of the file begins. */
+static size_t name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash + 1 - path) : 0;
+}
+
+/* "out/slice_*.tif": a file for each slice. */
+static bool is_slices_pattern(const char *path)
+{
+    return strchr(path + name_of(path), '*') != NULL;
+}
+
 crd_status crd_split_dataset(const char *path, bool writing, char **file, const char **dataset)
 {
     *dataset = NULL;
     CRD_PASS(crd_strdup(path, file));
     if (!writing && access(path, F_OK) == 0) return CRD_OK;
+    if (writing && is_slices_pattern(path)) { /* what is written is the folder */
+        (*file)[name_of(path)] = '\0';
+        return CRD_OK;
+    }
     for (int pass = 0; pass < 2; pass++) { /* a file that is there first, else a name that looks like HDF5 */
         for (size_t i = strlen(path); i-- > 1;) {
             if (path[i] != ':' || path[i + 1] != '/') continue;
@@ -144,10 +161,39 @@ static void list_suffixes(char *out, size_t room)
     }
 }
 
+/* Of "out/slice_*.tif", or of "out/" where no suffix or format says something else. */
+static crd_status choose_slices(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
+{
+    char suffix[CRD_SUFFIX_BYTES];
+    *out = NULL;
+    const size_t name = name_of(volume->path);
+    if (is_slices_pattern(volume->path)) {
+        if (name == 0) {
+            return crd_fail(CRD_ERR_ARGUMENT,
+                            "%s names no folder for the slices; give one that isn't there, such as "
+                            "out/%s",
+                            volume->path, volume->path);
+        }
+    } else {
+        const crd_format *asked = options->format != NULL ? crd_format_meant(options->format, suffix) : NULL;
+        if (volume->path[name] != '\0' ||
+            (asked == NULL ? find_by_suffix(volume->path) != NULL : asked != &crd_format_tiff)) {
+            return CRD_OK;
+        }
+    }
+    *out = &crd_format_tiff_slices;
+    return (*out)->create != NULL
+               ? CRD_OK
+               : crd_fail(CRD_ERR_UNSUPPORTED, "%s: this credence was built without libtiff and can't write slices",
+                          volume->path);
+}
+
 crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
 {
     const char *path = volume->file;
     struct stat about;
+    CRD_PASS(choose_slices(volume, options, out));
+    if (*out != NULL) return CRD_OK;
     if (options->format != NULL) {
         char suffix[CRD_SUFFIX_BYTES];
         CRD_PASS(find_by_name(path, options->format, out, suffix));
@@ -161,8 +207,11 @@ crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options 
         if (*out == NULL) {
             char known[128];
             list_suffixes(known, sizeof known);
-            return crd_fail(CRD_ERR_ARGUMENT, "%s: the suffix names no format that credence writes; use one of %s",
-                            path, known);
+            return crd_fail(
+                CRD_ERR_ARGUMENT,
+                "%s: the suffix names no format that credence writes; use one of %s, or a name that ends in / for "
+                "a folder of slices",
+                path, known);
         }
         CRD_PASS(check_built(*out, path));
     }

@@ -22,6 +22,7 @@ const crd_format crd_format_tiff = {.name = "tiff",
                                     .kinds = ".ome.tif .ome.tiff",
                                     .library = "libtiff",
                                     .sniff = looks_like_tiff};
+const crd_format crd_format_tiff_slices = {.name = "tiff", .suffixes = "", .library = "libtiff", .folder = true};
 #endif
 
 #if !CRD_HAVE_NIFTI

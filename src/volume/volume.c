@@ -145,6 +145,7 @@ static crd_status name_temporary(crd_volume *volume)
 {
     struct stat about;
     if (volume->format->folder && stat(volume->file, &about) == 0) {
+        if (crd_is_empty_folder(volume->file)) return crd_temporary_name(volume->file, &volume->write_path);
         return crd_fail(CRD_ERR_ARGUMENT, "%s is there already; remove it or choose another name", volume->file);
     }
     if (stat(volume->file, &about) == 0 && !S_ISREG(about.st_mode)) {

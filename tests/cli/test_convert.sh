@@ -41,6 +41,54 @@ holds "list(np.load('bytes.npy').ravel()) in ([0, 0, 1, 254, 255, 128], [0, 0, 1
 run convert scan.npy float.npy --type f32; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float32)) and np.load('float.npy').dtype == np.float32"
 run convert big.raw float.npy --shape 5,6,7 --type u16be --dtype f64; expect 0; holds "np.array_equal(np.load('float.npy'), scan.astype(np.float64))"
 
+# A box, whose place formats keep that can; raw data, whose type is still said; what isn't there.
+run convert scan.h5:/entry/data part.nrrd --bbox 1:4,0:6,2:5; expect 0; no_out; no_err
+run info --json --header part.nrrd; same "$(json 'd["shape"], d["origin"], d["spacing"]')" "[3, 6, 3] [1, 0, 2] [2, 1, 0.5]"
+run convert part.nrrd part.npy; expect 0; holds "np.array_equal(np.load('part.npy'), scan[1:4, :, 2:5])"
+run convert big.raw part.npy --shape 5,6,7 --type u16be --bbox 4:5,5:6,0:7; expect 0
+holds "np.array_equal(np.load('part.npy'), scan[4:, 5:]) and np.load('part.npy').dtype == np.uint16"
+run convert scan.npy none.npy --bbox 0:5,0:7,0:7; expect 1; err '^credence: bbox asks for y from 0 to 7; it must lie in 0:6'; [ ! -e none.npy ] || complain "a box was made up"
+run convert scan.npy none.npy --bbox 0:5,0:7; expect 2; err 'bbox must be z0:z1,y0:y1,x0:x1'
+
+# Slices: a file for each, in a folder of their own; told from others' by a pattern.
+run convert told.nrrd 'cut/s_*.tif' --dtype u16; expect 0; no_out; same "$(ls cut | tr '\n' ' ')" "s_0000.tif s_0001.tif s_0002.tif s_0003.tif s_0004.tif "
+run info --json --header cut; same "$(json 'd["format"], d["shape"], d["spacing"], d["unit"]')" "tiff [5, 6, 7] [2, 1, 0.5] mm"
+run convert 'cut/s_*.tif' again.npy; expect 0; holds "np.array_equal(np.load('again.npy'), scan)"
+/usr/bin/python3 -c '
+import glob, numpy as np, tifffile
+names = sorted(glob.glob("cut/*.tif")); scan = np.load("scan.npy")
+assert all(np.array_equal(tifffile.imread(n), scan[i]) and len(tifffile.TiffFile(n).pages) == 1 for i, n in enumerate(names))' || complain "slices aren't what tifffile reads"
+mkdir empty; run convert scan.npy empty/ --bbox 1:4,0:6,0:7 --compress 3 --json; expect 0; same "$(json 'd["path"], d["shape"], d["origin"]')" "empty/ [3, 6, 7] [1, 0, 0]"
+same "$(ls empty | tr '\n' ' ')" "slice_0000.tif slice_0001.tif slice_0002.tif "
+ls -A > were
+run convert scan.npy empty/; expect 1; err '^credence: empty/ is there already'
+run convert scan.npy 'new/s_*.h5'; expect 1; err 'slices are written as TIFF, under a name with one \* for their number'
+run convert scan.npy 'new/s_*_*.tif'; expect 1; err 'with one \* for their number'
+run convert scan.npy 's_*.tif'; expect 1; err 'names no folder for the slices; give one'
+run convert scan.npy 'no/such/s_*.tif'; expect 1; err 'no folder'
+run convert scan.npy folder; expect 1; err 'or a name that ends in / for a folder of slices'
+( ulimit -f 1; trap '' XFSZ; "$CREDENCE_PROGRAM" convert scan.npy full/ --dtype f64 --factor 4 >out 2>err ); code=$?; expect 1
+ls -A > are; sed -i '/^are$/d' are; cmp -s were are || complain "files left: $(comm -13 were are)"
+
+# Other voxels: means, values between, classes; by a factor or by their edges.
+run convert scan.npy half.npy --factor 1/2; expect 0; no_err
+holds "np.array_equal(np.load('half.npy')[:2, :, :3], np.rint(scan[:4, :, :6].reshape(2, 2, 3, 2, 3, 2).astype(float).mean((1, 3, 5)))) and np.load('half.npy').shape == (3, 3, 4)"
+run convert scan.npy flat.npy --factor 1,0.5,0.5 --dtype f64; expect 0; holds "np.load('flat.npy').shape == (5, 3, 4)"
+run convert told.nrrd edges.nrrd --new-spacing 2,2,2,mm; expect 0; run info --json --header edges.nrrd; same "$(json 'd["shape"], d["spacing"]')" "[5, 3, 2] [2, 2, 2]"
+run convert told.nrrd twice.npy --bbox 1:2,0:6,0:7 --factor 1,1,2; expect 0
+holds "np.allclose(np.load('twice.npy')[0, :, 1:-1], np.stack([0.75 * scan[1, :, :-1] + 0.25 * scan[1, :, 1:], 0.25 * scan[1, :, :-1] + 0.75 * scan[1, :, 1:]], 2).reshape(6, 12))"
+/usr/bin/python3 -c 'import numpy as np; np.save("class.npy", np.random.default_rng(3).integers(0, 3, (5, 6, 7), dtype=np.uint8))'
+run convert class.npy major.npy --factor 1/3; expect 0; err '^class.npy seems to hold classes, so voxels are joined by majority'
+holds "np.load('major.npy')[0, 0, 0] == np.bincount(np.load('class.npy')[:3, :3, :3].ravel()).argmax() and np.load('major.npy').max() <= 2"
+run convert class.npy near.npy --factor 3 --by nearest; expect 0; no_err; holds "np.array_equal(np.load('near.npy')[1::3, 1::3, 1::3], np.load('class.npy'))"
+run convert class.npy mean.npy --factor 1/5,1/6,1/7 --by mean --dtype f32; expect 0; no_err; holds "np.load('mean.npy').shape == (1, 1, 1)"
+run convert scan.npy none.npy --factor 0; expect 2; err '--factor must be a number above 0 or z,y,x'
+for wrong in 1/0 nan 1,2 2,2,2,2 x 1/ 1e400; do run convert scan.npy none.npy --factor "$wrong"; expect 2; done
+run convert scan.npy none.npy --factor 2 --new-spacing 1,1,1; expect 2; err 'say the same in two ways'
+run convert scan.npy none.npy --new-spacing 1,1,1,um; expect 1; err 'give --spacing, or --factor'
+run convert told.nrrd none.npy --new-spacing 1,1,1,um; expect 1; err 'new-spacing is in um and told.nrrd in mm'
+[ ! -e none.npy ] || complain "something was made of nonsense"
+
 # Fortran order, in pieces where columns are long.
 /usr/bin/python3 -c '
 import numpy as np

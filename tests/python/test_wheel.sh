@@ -49,6 +49,26 @@ for library in two/lib/python3*/site-packages/credence/lib/*; do
     outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
     [ -z "$outside" ] || fail "$library needs $outside of this machine"
 done
+# The GPU's plug-in is installed apart: where CREDENCE_PLUGINS says, or where installations have it. Found, it looks for a GPU.
+cat >gpu.py <<'PYTHON'
+import numpy as np
+import credence
+try:
+    credence.Model("model.h5").predict(np.zeros((16, 16, 16), "f4"), samples=1, device="cuda")
+except credence.Error as problem:
+    print(problem)
+PYTHON
+ask_for_gpu() { env -i PATH=/usr/bin:/bin HOME="$folder" "$@" two/bin/python gpu.py; }
+if [ -e "$CREDENCE_BUILD/libcredence_cuda.so" ]; then
+    said=$(ask_for_gpu CREDENCE_PLUGINS="$CREDENCE_BUILD")
+    case $said in *"can't be loaded"*) fail "the plug-in wasn't found: $said" ;; esac
+else
+    echo "skipped: part: this build has no plug-in for GPUs"
+fi
+mkdir damaged
+echo "no library" >damaged/libcredence_cuda.so
+said=$(ask_for_gpu CREDENCE_PLUGINS="$folder/damaged")
+case $said in *"can't be loaded ($folder/damaged/libcredence_cuda.so: "*) ;; *) fail "a damaged plug-in isn't named: $said" ;; esac
 # pip asks for the metadata alone first, which mustn't build anything.
 mkdir about
 (cd python && CREDENCE_WHEEL_BUILD=/nowhere "$CREDENCE_PYTHON" -c 'import build_backend as b; print(b.prepare_metadata_for_build_wheel("../about"))') >said

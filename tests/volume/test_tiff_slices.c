@@ -3,7 +3,7 @@
 
 #include "harness.h"
 #include "tiff_tools.h"
-#include "volume/tiff/slices.h"
+#include "volume/slices/names.h"
 
 enum { HEIGHT = 5, WIDTH = 6, VOXELS = HEIGHT * WIDTH };
 

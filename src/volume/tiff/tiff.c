@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
-#include "volume/tiff/slices.h"
+#include "volume/slices/names.h"
 #include "volume/tiff/tiff.h"
 #include "volume/types.h"
 
@@ -363,7 +363,7 @@ static void set_range(crd_volume *volume, double low, double high)
 static crd_status finish_volume(crd_volume *volume)
 {
     const state *s = volume->state;
-    return crd_tiff_writer_finish(s->writer);
+    return crd_tiff_writer_finish(s->writer, true);
 }
 
 static const char *slice_file(const crd_volume *volume, int64_t index)

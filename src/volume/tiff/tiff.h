@@ -163,7 +163,7 @@ crd_status crd_tiff_turn_to_file(crd_tiff_reader *reader, int64_t z);
 crd_status crd_tiff_load_blocks(crd_tiff_reader *reader, int64_t z);
 crd_status crd_tiff_read_box(crd_tiff_reader *reader, const crd_box *box, void *voxels);
 
-/* ---- writing (write.c, pages.c) ----
+/* ---- writing (write.c, pages.c, and folder.c for a file for each slice) ----
  *
  * Our own code again: the data of all slices lies in one piece, in front of all directories. ImageJ reads a stack whose
  * description says "images=N" by the first directory alone and expects just that, libtiff would put a directory behind
@@ -180,7 +180,8 @@ crd_status crd_tiff_writer_put(crd_tiff_writer *writer, const crd_box *box, cons
 /* Of a staged one: see crd_volume_sync and crd_volume_set_range. */
 crd_status crd_tiff_writer_sync(const crd_tiff_writer *writer);
 void crd_tiff_writer_set_range(crd_tiff_writer *writer, double low, double high);
-crd_status crd_tiff_writer_finish(crd_tiff_writer *writer);
+/* `sync`: the file is on the disk then; else the caller sees to it. */
+crd_status crd_tiff_writer_finish(crd_tiff_writer *writer, bool sync);
 void crd_tiff_writer_free(crd_tiff_writer **writer);
 
 /* What pages.c needs to know to write the directories and the header. */

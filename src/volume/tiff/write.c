@@ -243,7 +243,7 @@ crd_status crd_tiff_writer_sync(const crd_tiff_writer *writer)
     return CRD_OK;
 }
 
-crd_status crd_tiff_writer_finish(crd_tiff_writer *writer)
+crd_status crd_tiff_writer_finish(crd_tiff_writer *writer, bool sync)
 {
     crd_tiff_layout *l = &writer->layout;
     if (writer->staged) {
@@ -257,5 +257,6 @@ crd_status crd_tiff_writer_finish(crd_tiff_writer *writer)
     CRD_PASS(crd_tiff_write_directories(l));
     const int fd = l->fd;
     l->fd = -1;
-    return crd_sync_and_close(fd, l->path);
+    if (sync) return crd_sync_and_close(fd, l->path);
+    return close(fd) == 0 ? CRD_OK : crd_fail_errno("can't finish writing %s", l->path);
 }

@@ -2,14 +2,11 @@
  * closed like any other; nothing of them is written.
  *
  * A view borrows the volumes that it looks at. They must stay open as long as the view, and belong to the view's
- * thread. crd_volume_open_again opens them again for another thread, and the view that it returns closes its own. */
+ * thread. crd_view_box is public (credence/volume.h). crd_volume_open_again opens them again for another thread, and the view that it returns closes its own. */
 #ifndef CRD_VOLUME_VIEWS_VIEW_H
 #define CRD_VOLUME_VIEWS_VIEW_H
 
 #include "volume/format.h"
-
-/* A box of a volume, whose place the view's origin tells. */
-crd_status crd_view_box(crd_volume *of, const crd_box *box, crd_volume **out);
 
 /* The volume's values as f64 where the mask, a volume of the same shape, isn't 0; NaN elsewhere. Measuring it takes the
  * slices in rising z, also of a volume with z fastest: the mask may be kept in another order. */

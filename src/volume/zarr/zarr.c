@@ -225,14 +225,9 @@ done:
     return status;
 }
 
-/* Everything up to now onto the disk: one call for what may be thousands of files. */
 static crd_status sync_all(crd_volume *volume)
 {
-    const int fd = open(volume->write_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool failed = fd < 0 || syncfs(fd) != 0;
-    const crd_status status = failed ? crd_fail_errno("can't bring %s onto the disk", volume->file) : CRD_OK;
-    if (fd >= 0) (void)close(fd);
-    return status;
+    return crd_sync_tree(volume->write_path, volume->file);
 }
 
 static crd_status begin(crd_volume *volume, int compress, int levels, bool pyramid, bool go_on)

@@ -1,6 +1,6 @@
 /* A volume kept as one file per slice: which files a folder or a pattern means, and in which order. */
-#ifndef CRD_VOLUME_SLICES_H
-#define CRD_VOLUME_SLICES_H
+#ifndef CRD_VOLUME_SLICES_NAMES_H
+#define CRD_VOLUME_SLICES_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

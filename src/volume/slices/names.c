@@ -1,4 +1,4 @@
-#include "volume/tiff/slices.h"
+#include "volume/slices/names.h"
 
 #include <dirent.h>
 #include <errno.h>
