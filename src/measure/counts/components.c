@@ -4,21 +4,9 @@
 
 #include "base/memory.h"
 #include "measure/counts/components_state.h"
+#include "measure/counts/transpose.h"
 
 /* ---- bits of rows ---- */
-
-/* 64 words of 64 bits: bit b of word x becomes bit x of word b. */
-static void transpose(uint64_t a[64])
-{
-    uint64_t mask = UINT64_C(0x00000000ffffffff);
-    for (int j = 32; j != 0; j >>= 1, mask ^= mask << j) {
-        for (int k = 0; k < 64; k = ((k | j) + 1) & ~j) {
-            const uint64_t t = ((a[k] >> j) ^ a[k | j]) & mask;
-            a[k] ^= t << j;
-            a[k | j] ^= t;
-        }
-    }
-}
 
 typedef struct task {
     crd_components *c;
@@ -29,13 +17,14 @@ static void turn_row(const crd_components *c, int64_t z, int64_t index, int64_t 
 {
     const crd_frame *w = c->field->window;
     const uint64_t *row = crd_field_row(c->field, z, y);
+    crd_transpose *transpose = crd_transpose_fastest();
     for (int64_t k = 0; k < c->words; k++) {
-        uint64_t block[64] = {0};
+        uint64_t rest[64] = {0}, block[64];
         const int64_t n = w->shape[2] - 64 * k < 64 ? w->shape[2] - 64 * k : 64;
-        memcpy(block, row + 64 * k, (size_t)n * sizeof *block);
-        transpose(block);
+        if (n < 64) memcpy(rest, row + 64 * k, (size_t)n * sizeof *rest);
+        transpose(n < 64 ? rest : row + 64 * k, block);
         for (int b = 0; b < c->field->bits; b++) {
-            c->rows[((b * (c->most + 1) + 1 + index) * w->shape[1] + y) * c->words + k] = block[b];
+            c->rows[b * c->pitch + ((1 + index) * w->shape[1] + y) * c->words + k] = block[b];
         }
     }
     if (c->mask == NULL) return;
@@ -65,7 +54,7 @@ static void do_realisation(void *context, int64_t item, int worker)
         if (s->status != CRD_OK) s->error = *crd_last_error();
     }
     const int64_t slice = c->field->window->shape[1] * c->words;
-    uint64_t *rows = c->rows + item * (c->most + 1) * slice;
+    uint64_t *rows = c->rows + item * c->pitch;
     memcpy(rows, rows + (t->end - t->first) * slice, (size_t)slice * sizeof *rows); /* for the next call */
     if (t->end == c->field->window->shape[0] && s->status == CRD_OK) crd_components_finish(c, (int)item);
 }
@@ -87,10 +76,18 @@ static int64_t scratch_bytes(int64_t width)
     return (edges_for(width) + 2 * touches_for(width)) * (int64_t)sizeof(uint16_t);
 }
 
+/* Words from a realisation's rows to the next one's. They are written side by side, so they mustn't be a power of two
+ * apart, or a cache would put all of them into the same place. */
+static int64_t pitch_for(const crd_frame *w, int64_t words, int64_t most)
+{
+    enum { LINE = 8 };
+    return ((most + 1) * w->shape[1] * words + 2 * LINE - 1) / (2 * LINE) * (2 * LINE) + LINE;
+}
+
 int64_t crd_components_bytes(const crd_frame *w, int bits, int64_t most)
 {
     const int64_t words = (w->shape[2] + 63) / 64;
-    return (bits + (w->inside != NULL)) * (most + 1) * w->shape[1] * words * 8 +
+    return bits * pitch_for(w, words, most) * 8 + (w->inside != NULL ? (most + 1) * w->shape[1] * words * 8 : 0) +
            bits * (2 * (w->shape[1] + 1) * 8 + words * 8 + 8 * w->shape[2] + scratch_bytes(w->shape[2]));
 }
 
@@ -108,7 +105,8 @@ crd_status crd_components_begin(crd_components *c, const crd_field *field, int n
                           .most = most,
                           .path = crd_runs_fastest()};
     c->words = (shape[2] + 63) / 64;
-    CRD_PASS(crd_alloc(field->bits * (most + 1) * shape[1] * c->words, sizeof *c->rows, what, &c->rows));
+    c->pitch = pitch_for(field->window, c->words, most);
+    CRD_PASS(crd_alloc(field->bits * c->pitch, sizeof *c->rows, what, &c->rows));
     if (field->window->inside != NULL) {
         CRD_PASS(crd_alloc((most + 1) * shape[1] * c->words, sizeof *c->mask, what, &c->mask));
         c->mask += shape[1] * c->words; /* the last slice of the call before lies before the first */

@@ -34,6 +34,7 @@ typedef struct crd_components {
     bool chords;
     uint64_t mine; /* realisations that are counted here; another process counts the others */
     int64_t words; /* of 64 voxels in a row */
+    int64_t pitch; /* words from a realisation's rows to the next one's */
     int64_t most;  /* slices of a call */
     const crd_runs_path *path;
     uint64_t *rows; /* [realisation][slice][y]: the rows' bits, one a voxel; from the slice before on */

@@ -126,7 +126,7 @@ typedef struct slice {
 static const uint64_t *row_bits(const slice *k, int64_t y)
 {
     const crd_components *c = k->c;
-    return c->rows + ((k->bit * (c->most + 1) + 1 + k->index) * c->field->window->shape[1] + y) * c->words;
+    return c->rows + k->bit * c->pitch + ((1 + k->index) * c->field->window->shape[1] + y) * c->words;
 }
 
 static const uint64_t *mask_bits(const slice *k, int64_t y)
