@@ -1,48 +1,46 @@
 /* credence predict: probability, segmentation and uncertainty of a scan. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "command.h"
 #include "credence/predict.h"
 #include "json.h"
+#include "prediction.h"
+#include "scans.h"
 
-static void print_plan_json(const crd_predict_plan *plan)
+static void json_plan(cli_json *json, const crd_predict_plan *plan)
 {
     const crd_predict_needs *needs = crd_predict_plan_needs(plan);
-    cli_json json = {.out = stdout};
-    cli_json_open(&json, NULL, '{');
-    cli_json_ints(&json, "shape", needs->shape, 3);
-    cli_json_text(&json, "mode", needs->seamless ? "seamless" : "overlap");
-    cli_json_ints(&json, "chunk", needs->chunk, 3);
+    cli_json_ints(json, "shape", needs->shape, 3);
+    cli_json_text(json, "mode", needs->seamless ? "seamless" : "overlap");
+    cli_json_ints(json, "chunk", needs->chunk, 3);
     if (needs->seamless) {
-        cli_json_ints(&json, "tile", needs->tile, 3);
-        cli_json_int(&json, "halo", needs->halo);
+        cli_json_ints(json, "tile", needs->tile, 3);
+        cli_json_int(json, "halo", needs->halo);
     } else {
-        cli_json_int(&json, "step", needs->step);
-        cli_json_real(&json, "trim", needs->trim);
+        cli_json_int(json, "step", needs->step);
+        cli_json_real(json, "trim", needs->trim);
     }
-    cli_json_int(&json, "samples", needs->samples);
-    cli_json_open(&json, "chunks", '[');
+    cli_json_int(json, "samples", needs->samples);
+    cli_json_open(json, "chunks", '[');
     for (int64_t i = 0; i < needs->chunks; i++) {
         int64_t origin[3], begin[3], end[3];
         crd_predict_plan_chunk(plan, i, origin, begin, end);
-        cli_json_open(&json, NULL, '{');
-        cli_json_ints(&json, "origin", origin, 3);
-        cli_json_open(&json, "keep", '[');
-        for (int axis = 0; axis < 3; axis++) cli_json_ints(&json, NULL, (int64_t[]){begin[axis], end[axis]}, 2);
-        cli_json_close(&json);
-        cli_json_close(&json);
+        cli_json_open(json, NULL, '{');
+        cli_json_ints(json, "origin", origin, 3);
+        cli_json_open(json, "keep", '[');
+        for (int axis = 0; axis < 3; axis++) cli_json_ints(json, NULL, (int64_t[]){begin[axis], end[axis]}, 2);
+        cli_json_close(json);
+        cli_json_close(json);
     }
-    cli_json_close(&json);
-    cli_json_int(&json, "min_coverage", needs->min_coverage);
-    cli_json_int(&json, "max_coverage", needs->max_coverage);
-    cli_json_int(&json, "memory_bytes", needs->memory_bytes);
-    cli_json_int(&json, "disk_bytes", needs->disk_bytes);
-    cli_json_int(&json, "result_bytes", needs->result_bytes);
-    cli_json_int(&json, "scratch_bytes", needs->scratch_bytes);
-    cli_json_real(&json, "eta_seconds", needs->eta_seconds);
-    cli_json_close(&json);
+    cli_json_close(json);
+    cli_json_int(json, "min_coverage", needs->min_coverage);
+    cli_json_int(json, "max_coverage", needs->max_coverage);
+    cli_json_int(json, "memory_bytes", needs->memory_bytes);
+    cli_json_int(json, "disk_bytes", needs->disk_bytes);
+    cli_json_int(json, "result_bytes", needs->result_bytes);
+    cli_json_int(json, "scratch_bytes", needs->scratch_bytes);
+    cli_json_real(json, "eta_seconds", needs->eta_seconds);
 }
 
 static void print_plan(const crd_predict_plan *plan)
@@ -74,12 +72,13 @@ static void print_plan(const crd_predict_plan *plan)
                           : "hours");
 }
 
-static int dry_run(const cli_context *context)
+/* Of one scan, into an object that is open where the plan is wanted as JSON. */
+static int plan_scan(const cli_context *context, cli_json *json)
 {
     crd_predict_plan *plan = NULL;
     if (crd_predict_plan_make(context->options, context->monitor, &plan) != CRD_OK) return cli_library_failed();
     if (context->common->json) {
-        print_plan_json(plan);
+        json_plan(json, plan);
     } else {
         print_plan(plan);
     }
@@ -87,84 +86,28 @@ static int dry_run(const cli_context *context)
     return CLI_DONE;
 }
 
-static void print_json(const crd_predict_options *options, const crd_predict_result *r)
+static int dry_run(const cli_context *context, const cli_scans *scans)
 {
     cli_json json = {.out = stdout};
-    cli_json_open(&json, NULL, '{');
-    cli_json_text(&json, "path", options->output);
-    cli_json_int(&json, "chunks", r->chunks);
-    cli_json_int(&json, "computed", r->computed);
-    cli_json_int(&json, "samples", r->samples);
-    if (r->class_count == 0) {
-        cli_json_real(&json, "volume_fraction", r->volume_fraction);
-        cli_json_reals(&json, "volume_fraction_interval", (double[]){r->fraction_low, r->fraction_high}, 2);
-        cli_json_real(&json, "volume_fraction_mean", r->fraction_mean);
-        cli_json_reals(&json, "interval90", r->fraction_interval90, 2);
-        cli_json_real(&json, "interval_systematic", r->fraction_systematic);
-    } else {
-        cli_json_open(&json, "classes", '[');
-        for (int i = 0; i < r->class_count; i++) {
-            const crd_class_result *class = &r->classes[i];
+    const bool several = scans->count > 1, as_json = context->common->json;
+    int code = CLI_DONE;
+    if (as_json) cli_json_open(&json, NULL, '{');
+    if (as_json && several) cli_json_open(&json, "runs", '[');
+    for (int i = 0; i < scans->count && code == CLI_DONE; i++) {
+        if (several) code = cli_scans_choose(context, scans, i);
+        if (code != CLI_DONE) break;
+        if (several && as_json) {
             cli_json_open(&json, NULL, '{');
-            cli_json_text(&json, "name", class->name);
-            cli_json_real(&json, "volume_fraction", class->volume_fraction);
-            cli_json_reals(&json, "volume_fraction_interval", (double[]){class->fraction_low, class->fraction_high}, 2);
-            cli_json_real(&json, "volume_fraction_mean", class->fraction_mean);
-            cli_json_reals(&json, "interval90", class->fraction_interval90, 2);
-            cli_json_real(&json, "interval_systematic", class->fraction_systematic);
-            cli_json_close(&json);
+            cli_json_text(&json, "scan", scans->paths[i]);
+        } else if (several) {
+            printf("%s%s\n", i > 0 ? "\n" : "", scans->paths[i]);
         }
-        cli_json_close(&json);
+        code = plan_scan(context, &json);
+        if (several && as_json) cli_json_close(&json);
     }
-    cli_json_real(&json, "mean_uncertainty", r->mean_uncertainty);
-    cli_json_real(&json, "seconds", r->seconds);
-    cli_json_close(&json);
-}
-
-/* "run: volume fractions pore 40.1 % (90 % interval 39.6 to 40.7), ysz ...", or what is known without such an interval:
- * "run: volume fractions of the segmentation pore 0.4012 (percentiles 33-67 of the samples 0.3998 to 0.4023), ..." */
-static void print_classes(const crd_predict_options *options, const crd_predict_result *r)
-{
-    const bool widened = !isnan(r->classes[0].fraction_systematic);
-    printf("%s: volume fractions%s", options->output, widened ? "" : " of the segmentation");
-    for (int i = 0; i < r->class_count; i++) {
-        const crd_class_result *class = &r->classes[i];
-        if (widened) {
-            printf("%s %s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", class->name, 100.0 * class->fraction_mean,
-                   i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
-                   100.0 * class->fraction_interval90[1]);
-            continue;
-        }
-        printf("%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
-        if (isnan(class->fraction_low) || options->intervals.count == 0) continue;
-        printf(" (");
-        if (i == 0) {
-            printf("percentiles %g-%g of the samples ", options->intervals.items[0].low,
-                   options->intervals.items[0].high);
-        }
-        printf("%.4f to %.4f)", class->fraction_low, class->fraction_high);
-    }
-    printf("; mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
-}
-
-static void print_text(const crd_predict_options *options, const crd_predict_result *r)
-{
-    if (r->class_count > 0) {
-        print_classes(options, r);
-        return;
-    }
-    if (!isnan(r->fraction_systematic)) {
-        printf("%s: volume fraction %.1f %% (90 %% interval %.1f to %.1f)", options->output, 100.0 * r->fraction_mean,
-               100.0 * r->fraction_interval90[0], 100.0 * r->fraction_interval90[1]);
-        printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
-        return;
-    }
-    printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
-    if (!isnan(r->fraction_low) && options->intervals.count > 0) {
-        printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,
-               options->intervals.items[0].high, r->fraction_low, r->fraction_high);
-    }
-    printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+    if (as_json && several) cli_json_close(&json);
+    if (as_json) cli_json_close(&json);
+    return code;
 }
 
 /* A --config that is the manifest of a run repeats it: what has changed since is to be told. */
@@ -181,35 +124,53 @@ static int note_repeated(cli_context *context)
     return CLI_DONE;
 }
 
-static int run(cli_context *context)
+static int predict_one(cli_context *context)
 {
     const crd_predict_options *options = context->options;
     crd_predict_result result;
-    int code = cli_require(context, "model");
-    if (code == CLI_DONE) code = cli_require(context, "scan");
-    if (code == CLI_DONE && options->resume && options->overwrite) {
-        return cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them, "
-                                           "and --resume=false where a config file says the other");
-    }
-    if (code == CLI_DONE && crd_predict_check(options) != CRD_OK) {
-        return cli_usage(context->command, "%s", crd_last_error()->message);
-    }
-    if (code == CLI_DONE && options->dry_run) return dry_run(context);
-    if (code == CLI_DONE) code = cli_require(context, "output");
-    if (code == CLI_DONE) code = note_repeated(context);
+    const int code = note_repeated(context);
     if (code != CLI_DONE) return code;
     if (crd_predict(options, context->monitor, &result) != CRD_OK) return cli_library_failed();
     if (context->common->json) {
-        print_json(options, &result);
+        cli_json json = {.out = stdout};
+        cli_json_open(&json, NULL, '{');
+        cli_json_prediction(&json, options, &result);
+        cli_json_close(&json);
     } else if (!context->common->quiet) {
-        print_text(options, &result);
+        cli_print_prediction(options, &result);
     }
     return CLI_DONE;
+}
+
+static int run(cli_context *context)
+{
+    const crd_predict_options *options = context->options;
+    cli_scans scans = {0};
+    int code = cli_require(context, "model");
+    if (code == CLI_DONE) code = cli_scans_open(context, &scans);
+    if (code == CLI_DONE && options->resume && options->overwrite) {
+        code = cli_usage(context->command, "--resume goes on with a run and --overwrite replaces it; give one of them, "
+                                           "and --resume=false where a config file says the other");
+    }
+    if (code == CLI_DONE && crd_predict_check(options) != CRD_OK) {
+        code = cli_usage(context->command, "%s", crd_last_error()->message);
+    }
+    if (code == CLI_DONE && options->dry_run) {
+        code = dry_run(context, &scans);
+    } else {
+        if (code == CLI_DONE) code = cli_require(context, "output");
+        if (code == CLI_DONE) code = scans.count > 1 ? cli_scans_predict(context, &scans) : predict_one(context);
+    }
+    cli_scans_close(&scans);
+    return code;
 }
 
 const cli_command cli_predict = {
     .name = "predict",
     .summary = "segment a scan and say, voxel by voxel, where the result can't be trusted",
+    .arguments = "[SCAN...]",
+    .least = 0,
+    .most = -1,
     .settings = &crd_predict_settings,
     .options_size = sizeof(crd_predict_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
@@ -223,6 +184,9 @@ const cli_command cli_predict = {
         "of the labels, and _unc is that of the class that _seg has there. Other volumes are by class as well.\n"
         "The scan is never held in memory: it is read, computed and written piece by piece within --max-memory. A run "
         "that was stopped, by Ctrl-C, a full disk or a power cut, goes on with --resume and gives the same bytes.\n"
+        "Several scans (--scan a.tif b.tif -o runs) are done one after the other, each in a run folder of its own, "
+        "runs/a and runs/b, and end in one table. One that fails doesn't keep the others from being done, and --resume "
+        "leaves those that are finished as they are.\n"
         "The same model, scan, seed and settings give the same volumes for any number of threads and any memory.",
     .examples = "credence predict --model model.h5 --scan scan.tif -o run\n"
                 "# what would it take?\n"
@@ -230,6 +194,8 @@ const cli_command cli_predict = {
                 "# a quick look at the middle, and a wider uncertainty\n"
                 "credence predict --model model.h5 --scan scan.tif -o look --preview --intervals 33-67,5-95\n"
                 "credence predict --model model.h5 --scan scan.tif -o run --resume\n"
+                "# many scans, each in a folder of its own below runs\n"
+                "credence predict --model model.h5 --scan scans/*.tif -o runs\n"
                 "# the same run again, elsewhere\n"
                 "credence predict --config run/manifest.json -o again",
     .run = run,
