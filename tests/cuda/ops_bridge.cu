@@ -94,9 +94,9 @@ template <typename T> static crd_status run_softmax(bridge_op &op)
         }
     } else {
         PASS(fold_launch<T>(FOLD_CONV, fold, op.samples, 0));
-        PASS(conv_launch<T>({{x, {}}, static_cast<const uint4 *>(fold.packed), packed, fold.bias_classes, y, partial,
-                             HEAD_WIDTH, size},
-                            op.samples, 0));
+        PASS(conv_launch<T>(
+            {{x, {}}, static_cast<const uint4 *>(fold.packed), packed, fold.bias_classes, y, partial, HEAD_WIDTH, size},
+            op.samples, 0));
         PASS(softmax_launch<T>({y, point, (long)points, op.out, 0.8f, probability, 1, (long)voxels}, op.samples, 0));
     }
     CUDA_PASS(cudaDeviceSynchronize());

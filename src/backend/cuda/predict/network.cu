@@ -24,10 +24,9 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hoppe
     for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
-        hopper[layer] = layer == net->head && wide()
-                            ? hopper_softmax_has(in0, net->classes)
-                            : hopper_has(fold_kind(net->layers[layer]), in0, in1, net->layers[layer].channels_out,
-                                         net->groups);
+        hopper[layer] = layer == net->head && wide() ? hopper_softmax_has(in0, net->classes)
+                                                     : hopper_has(fold_kind(net->layers[layer]), in0, in1,
+                                                                  net->layers[layer].channels_out, net->groups);
     }
 }
 
@@ -117,7 +116,8 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
         const int64_t count = room_of(layer);
         const Sums sums = sums_of(layer);
         raise(&most_packed, count * packed_bytes(layer));
-        if (layer != net->head || wide_alone()) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        if (layer != net->head || wide_alone())
+            raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
         raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
         raise(&most_shift, count * 27 * row.channels_out);
         raise(&most_merge, count * row.channels_in);
