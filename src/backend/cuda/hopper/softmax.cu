@@ -18,7 +18,9 @@ template <typename T_, int CLASSES_, int ACROSS_, int GROUPS_, int STAGES_> stru
     static constexpr int COLUMNS = softmax_columns(CLASSES), PRODUCT = COLUMNS * VOXEL_BYTES,
                          WEIGHTS = HOPPER_SOFTMAX_PRODUCTS * PRODUCT;
     static constexpr int BIASES = (27 * CLASSES * 4 + 7) / 8 * 8;
-    static constexpr int BYTES = WEIGHTS + GROUPS * RING + BIASES + GROUPS * STAGES * 8;
+    // In shared memory: weights, rings, biases, barriers, the 1x1x1 convolution.
+    static constexpr int BARRIERS = WEIGHTS + GROUPS * RING + BIASES, POINT = BARRIERS + GROUPS * STAGES * 8,
+                         BYTES = POINT + (int)sizeof(SharedPoint<CLASSES>);
     static constexpr bool EXACT = CLASSES <= 4; // there is a shape for this very number
     static_assert((ROWS + 2) * 3 == HOPPER_SOFTMAX_PRODUCTS, "packed so");
     static_assert(WEIGHTS % RING_ALIGN == 0, "the rings follow the weights");
@@ -46,12 +48,12 @@ __global__ __launch_bounds__(S::THREADS, 1) void softmax_head_kernel(const __gri
 {
     constexpr int CLASSES = S::CLASSES;
     extern __shared__ __align__(1024) uint8_t memory[];
-    __shared__ SharedPoint<CLASSES> shared_point;
+    SharedPoint<CLASSES> &shared_point = *reinterpret_cast<SharedPoint<CLASSES> *>(memory + S::POINT);
     const int thread = threadIdx.x % GROUP_THREADS, lane = thread & 31, warp = thread >> 5, sample = blockIdx.y;
     const int group = __shfl_sync(~0u, threadIdx.x / GROUP_THREADS, 0), classes = S::EXACT ? CLASSES : p.classes;
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(memory), ring = shared + S::WEIGHTS + group * S::RING;
     float *biases = reinterpret_cast<float *>(memory + S::WEIGHTS + S::GROUPS * S::RING);
-    const uint32_t barriers = shared + S::WEIGHTS + S::GROUPS * S::RING + S::BIASES + group * S::STAGES * 8;
+    const uint32_t barriers = shared + S::BARRIERS + group * S::STAGES * 8;
     border_biases<CLASSES, S::THREADS>(biases, p.bias,
                                        p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * HEAD_WIDTH,
                                        HEAD_WIDTH, p.open);
