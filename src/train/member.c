@@ -29,7 +29,7 @@ crd_model crd_member_model(const crd_member *m)
 static crd_status fetch(crd_member *m, bool moments)
 {
     if (m->shared != NULL) CRD_PASS(crd_shared_step_collect(m->shared, moments));
-    return crd_trainer_fetch(m->trainer);
+    return crd_trainer_fetch(m->trainer, moments);
 }
 
 static crd_status copy_parameters(crd_member *m, bool moments)
