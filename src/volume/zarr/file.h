@@ -54,6 +54,8 @@ crd_status crd_zarr_find_in_shard(crd_zarr_array *array, const int64_t index[3],
 crd_status crd_zarr_add_to_shard(crd_zarr_array *array, const int64_t index[3], const char *data, size_t bytes);
 /* The indexes behind the chunks, which come in their order first. */
 crd_status crd_zarr_finish_shards(crd_zarr_array *array);
+/* "0/.7.tmp" for "0/7"; free with crd_free. */
+crd_status crd_zarr_passing_name(const char *path, char **out);
 /* Opens a file, making the folders above it if need be. */
 crd_status crd_zarr_open_to_write(const char *path, int flags, int *out);
 

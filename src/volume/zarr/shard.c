@@ -1,7 +1,6 @@
 /* Shards: files of many chunks, with an index of where each lies. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -149,9 +148,7 @@ static crd_status sort_shard(crd_zarr_array *array, crd_zarr_place *places, int6
     crd_status status = CRD_OK;
     char *temporary = NULL;
     if (in_order(array, places, *end)) return CRD_OK;
-    CRD_TRY(crd_alloc((int64_t)strlen(array->path) + 8, 1, "a file name", &temporary));
-    const int start = (int)(strrchr(array->path, '/') + 1 - array->path);
-    snprintf(temporary, strlen(array->path) + 8, "%.*s.%s.tmp", start, array->path, array->path + start);
+    CRD_TRY(crd_zarr_passing_name(array->path, &temporary));
     status = copy_in_order(array, places, temporary, end);
     if (status == CRD_OK && rename(temporary, array->path) != 0) {
         status = crd_fail_errno("can't rename %s to %s", temporary, array->path);

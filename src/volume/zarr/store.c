@@ -123,6 +123,15 @@ done:
     return status;
 }
 
+crd_status crd_zarr_passing_name(const char *path, char **out)
+{
+    const size_t room = strlen(path) + sizeof "..tmp";
+    const int start = (int)(strrchr(path, '/') + 1 - path);
+    CRD_PASS(crd_alloc((int64_t)room, 1, "a file name", out));
+    snprintf(*out, room, "%.*s.%s.tmp", start, path, path + start);
+    return CRD_OK;
+}
+
 /* A whole chunk, under a passing name first: a reader never sees half of one. */
 static crd_status store_chunk(crd_zarr_array *array, const int64_t index[3])
 {
@@ -138,9 +147,7 @@ static crd_status store_chunk(crd_zarr_array *array, const int64_t index[3])
         data = array->packed;
     }
     if (l->sharded) return crd_zarr_add_to_shard(array, index, data, bytes);
-    CRD_TRY(crd_alloc((int64_t)strlen(array->path) + 8, 1, "a file name", &temporary));
-    const int start = (int)(strrchr(array->path, '/') + 1 - array->path);
-    snprintf(temporary, strlen(array->path) + 8, "%.*s.%s.tmp", start, array->path, array->path + start);
+    CRD_TRY(crd_zarr_passing_name(array->path, &temporary));
     CRD_TRY(crd_zarr_open_to_write(temporary, O_WRONLY | O_TRUNC, &fd));
     status = crd_write_at(fd, array->path, 0, data, bytes);
     if (close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
