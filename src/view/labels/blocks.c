@@ -258,6 +258,24 @@ crd_status crd_label_blocks_get(crd_label_blocks *b, int64_t number, uint8_t *vo
     return status;
 }
 
+crd_status crd_label_blocks_count(crd_label_blocks *b, int64_t counts[256])
+{
+    crd_status status = CRD_OK;
+    uint8_t *voxels = NULL;
+    CRD_TRY(crd_alloc(CRD_BLOCK_VOXELS, 1, "labels", &voxels));
+    for (int64_t number = 0; number < b->total; number++) {
+        CRD_TRY(crd_label_blocks_get(b, number, voxels));
+        for (int i = 0; i < CRD_BLOCK_VOXELS; i++) {
+            if (voxels[i] == CRD_UNLABELLED) continue;
+            counts[voxels[i]]++;
+            counts[CRD_UNLABELLED]--;
+        }
+    }
+done:
+    crd_free(&voxels);
+    return status;
+}
+
 /* ---- changing ---- */
 
 crd_status crd_label_blocks_put(crd_label_blocks *b, int64_t number, const uint8_t *voxels)

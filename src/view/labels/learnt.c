@@ -17,7 +17,8 @@ static void take_values(crd_layer *layer)
         const double value = layer->class_values[k];
         fit = fit && value >= 0.0 && value < CRD_PAINT_CLASSES && value == (double)(int)value;
     }
-    for (int k = 0; k < layer->class_count; k++) layer->class_labels[k] = fit ? (uint8_t)layer->class_values[k] : (uint8_t)k;
+    for (int k = 0; k < layer->class_count; k++)
+        layer->class_labels[k] = fit ? (uint8_t)layer->class_values[k] : (uint8_t)k;
 }
 
 static crd_status meet(const char *image, const char *chunk, uint8_t *voxels, bool met[256])
