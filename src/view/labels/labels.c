@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -58,20 +59,13 @@ static void put_number(uint8_t bytes[8], int64_t value)
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)value >> 8 * i);
 }
 
-static int64_t get_number(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
-    return (int64_t)value;
-}
-
 /* A mark's bytes: voxels of each class. */
 static void take_mark(crd_labels *l, const crd_record *record)
 {
     const int64_t voxels = l->info.shape[0] * l->info.shape[1] * l->info.shape[2];
     if (record->count != 8 * 256) return;
     for (int k = 0; k < 256; k++) {
-        const int64_t count = get_number(record->bytes + 8 * k);
+        const int64_t count = (int64_t)crd_little_endian(record->bytes + 8 * k, 8);
         l->counts[k] = count >= -voxels && count <= voxels ? count : 0;
     }
     l->marked = record->number;
@@ -98,7 +92,7 @@ static crd_status take_record(void *context, const crd_record *record)
                         "undo",
                         l->file, (long long)record->offset, l->folder);
     }
-    if (turned) step.target = get_number(record->bytes);
+    if (turned) step.target = (int64_t)crd_little_endian(record->bytes, 8);
     cJSON *words = cJSON_Parse(record->words);
     const bool good = crd_operation_id(words, step.id);
     cJSON_Delete(words);
