@@ -41,7 +41,7 @@ Plan = collections.namedtuple("Plan", "units training tests modes turn label", d
 
 
 def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", arm="chunk", more=""):
-    """`more` are other options of `credence train`; a first word "old" is for another program (--old)."""
+    """`more` are other options of `credence train`; a first word without a dash names another program (--other)."""
     return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, arm, kind, str(seed), more)))
 
 
@@ -261,12 +261,8 @@ class Study:
     def train_command(self, u, model, *more):
         data, words = self.data(self.plans[u["study"]].training), u["more"].replace("DATA", self.o.scratch + "/data").split()
         program = self.o.credence
-        if words[:1] == ["old"]:
-            program, words = self.o.old, words[1:]
-            while not os.path.exists(program):  # it may still be built
-                time.sleep(1)
-                if time.time() > self.trainings.deadline:
-                    raise RuntimeError("there is no old program")
+        if words and words[0][0] != "-":
+            program, words = dict(pair.split("=", 1) for pair in self.o.other)[words[0]], words[1:]
         return [program, "train", "--scan", data + "/scan.npy", "--label", data + "/label.npy", "--norm", u["grey"], "--augment",
                 u["augment"], "--kind", u["kind"], "--seed", u["seed"], "--chunk", u["chunk"], "--batch", u["batch"], "--device",
                 self.o.device, "--threads", "2", "--readers", "1" if u["chunk"] < "32" else "2", "--quiet",
@@ -289,7 +285,7 @@ class Study:
             path, raw = f"{folder}/{arm}.h5", f"{folder}/{arm}-raw.h5"
             count = averages.write(model, share, raw)
             # One step that leads nowhere, for a calibration of its own.
-            again = {**u, "more": " ".join(w for w in u["more"].split() if w != "old")}
+            again = {**u, "more": " ".join(w for w in u["more"].split() if not w.isalpha())}
             self.trainings.call([*self.train_command(again, path, "--max-steps", "1", "--lr", "1e-12", "--keep", "last"), "--init",
                                  raw], self.log("train"))
             self.say("averaged", name_of(u), arm, count)
@@ -435,7 +431,7 @@ def main(plans, about, name):
     parser.add_argument("--out", default=f"{root}/build/experiments/{name}", help="figures and logs")
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
-    parser.add_argument("--old", default="", help="another credence program, for the units that name one")
+    parser.add_argument("--other", action="append", default=[], metavar="NAME=PROGRAM", help="another credence program, for the units that name one")
     parser.add_argument("--real", default="", metavar="DIR", help="folder of the real scans, for the studies that name some")
     parser.add_argument("--library", help="libcredence.so, to predict by few processes that last")
     parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")

@@ -13,10 +13,10 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import study  # noqa: E402
-from study import KINDS, TESTS, Plan, unit  # noqa: E402
+from study import TESTS, Plan, unit  # noqa: E402
 
-STEPS = 1500
-MEMBERS = (3, 5)
+STEPS = 1200
+MEMBERS = 3
 RATES = ("0.001", "0.01")
 TEMPERATURES = ("10", "1000")
 CAMERA = {"contrast": .2}
@@ -26,15 +26,14 @@ def recipes(material):
     def units(seeds):
         way = ("levels", "full", "32,64,64", 1)
         for seed in seeds:
-            for kind in KINDS:
-                yield unit(material, *way, STEPS, kind, seed)
+            yield unit(material, *way, STEPS, "bcnn", seed)
+            yield unit(material, *way, STEPS // MEMBERS, "bcnn", seed, more=f"--members {MEMBERS}")
             for rate in RATES:
                 yield unit(material, *way, STEPS, "bcnn", seed, rate)
             for temperature in TEMPERATURES:
                 yield unit(material, *way, STEPS, "bcnn", seed,
                            more=f"--kl-initial 1 --kl-step 0 --kl-batches 1638 --kl-temperature {temperature}")
-            for members in MEMBERS:
-                yield unit(material, *way, STEPS // members, "bcnn", seed, more=f"--members {members}")
+            yield unit(material, *way, STEPS, "mcdn", seed)
     return units
 
 
