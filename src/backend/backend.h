@@ -14,6 +14,7 @@
 
 #include "bayes/noise.h"
 #include "bayes/prior_law.h"
+#include "bayes/summary.h"
 #include "credence/monitor.h"
 #include "credence/volume.h"
 #include "net/loss.h"
@@ -21,7 +22,7 @@
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 10 };
+enum { CRD_BACKEND_VERSION = 11 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -223,9 +224,10 @@ struct crd_backend {
     /* "avx512", "sm80 bf16": what a checkpoint says of where its steps were taken. */
     crd_status (*learner_path)(const crd_device_settings *settings, char *text, size_t size);
     crd_status (*learner_create)(const crd_device_settings *settings, const crd_learner_plan *plan, crd_learner **out);
-    /* After the caller has changed the state, and before the caller looks at it after steps. */
+    /* After the caller has changed the state, and before the caller looks at it after steps: the parameters, and where
+     * they are wanted Adam's moments. */
     crd_status (*learner_write)(crd_learner *learner);
-    crd_status (*learner_read)(crd_learner *learner);
+    crd_status (*learner_read)(crd_learner *learner, bool moments);
     /* Example `place` of the next step. Where the backend overlaps, it is copied before the call returns, also while a
      * step runs; else it is borrowed until learner_start returns. */
     crd_status (*learner_stage)(crd_learner *learner, int64_t place, const float *input, const uint8_t *label);
@@ -238,6 +240,15 @@ struct crd_backend {
     crd_status (*learner_gradient)(crd_learner *learner, float *gradient);
     /* Loss of one example with the kernels at their means and no dropout. */
     crd_status (*learner_evaluate)(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss);
+    /* The same for chunk `number` of one data set, counted from 0, over and over again: *loss is filled when
+     * learner_checked returns. What learner_keeps is on the device already; input and label may be NULL then. Not while
+     * a step runs. NULL, all three: each chunk is evaluated. */
+    crd_status (*learner_check)(crd_learner *learner, int64_t number, const float *input, const uint8_t *label,
+                                crd_loss *loss);
+    crd_status (*learner_checked)(crd_learner *learner);
+    bool (*learner_keeps)(const crd_learner *learner, int64_t number);
+    /* Of the weights as they are; NULL: the caller reads them and sums up. */
+    crd_status (*learner_summarise)(crd_learner *learner, crd_posterior_summary *out);
     void (*learner_free)(crd_learner **learner);
 
     /* Samples first_sample .. first_sample + count - 1 of the parameters as they are, at most plan.samples of them, in

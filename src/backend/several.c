@@ -377,5 +377,8 @@ const crd_backend crd_backend_several = {
     .learner_finish = crd_several_learner_finish,
     .learner_gradient = crd_several_learner_gradient,
     .learner_evaluate = crd_several_learner_evaluate,
+    .learner_check = crd_several_learner_check,
+    .learner_checked = crd_several_learner_checked,
+    .learner_keeps = crd_several_learner_keeps,
     .learner_free = crd_several_learner_free,
 };

@@ -253,9 +253,9 @@ crd_status crd_several_learner_write(crd_learner *learner)
     return CRD_OK;
 }
 
-crd_status crd_several_learner_read(crd_learner *learner)
+crd_status crd_several_learner_read(crd_learner *learner, bool moments)
 {
-    return learner->each->learner_read(learner->workers[0].device);
+    return learner->each->learner_read(learner->workers[0].device, moments);
 }
 
 crd_status crd_several_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label)
@@ -297,4 +297,23 @@ crd_status crd_several_learner_gradient(crd_learner *learner, float *gradient)
 crd_status crd_several_learner_evaluate(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss)
 {
     return learner->each->learner_evaluate(learner->workers[0].device, input, label, loss);
+}
+
+/* The first device checks, where devices do. */
+crd_status crd_several_learner_check(crd_learner *learner, int64_t number, const float *input, const uint8_t *label,
+                                     crd_loss *loss)
+{
+    if (learner->each->learner_check == NULL) return crd_several_learner_evaluate(learner, input, label, loss);
+    return learner->each->learner_check(learner->workers[0].device, number, input, label, loss);
+}
+
+crd_status crd_several_learner_checked(crd_learner *learner)
+{
+    if (learner->each->learner_check == NULL) return CRD_OK;
+    return learner->each->learner_checked(learner->workers[0].device);
+}
+
+bool crd_several_learner_keeps(const crd_learner *learner, int64_t number)
+{
+    return learner->each->learner_check != NULL && learner->each->learner_keeps(learner->workers[0].device, number);
 }

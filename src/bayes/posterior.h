@@ -7,6 +7,7 @@
 #define CRD_BAYES_POSTERIOR_H
 
 #include "base/parallel.h"
+#include "bayes/summary.h"
 #include "net/net.h"
 
 typedef struct crd_bayes_layer {
@@ -75,10 +76,6 @@ static inline crd_range crd_posterior_part_blocks(const crd_posterior *posterior
 void crd_posterior_update(crd_posterior *posterior, crd_pool *pool, const crd_posterior_part *part, const float *model);
 
 /* What training prints about the posterior. Both are 0 without Bayesian weights. */
-typedef struct crd_posterior_summary {
-    double mean_sigma;
-    double certain_share; /* of weights with |loc| > sigma */
-} crd_posterior_summary;
 void crd_posterior_summarise(const crd_posterior *posterior, crd_pool *pool, const float *model,
                              crd_posterior_summary *out);
 

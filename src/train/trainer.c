@@ -14,7 +14,7 @@ struct crd_trainer {
     const crd_backend *backend;
     crd_learner *learner;
     crd_trainer_state state;
-    bool newer;                 /* the learner's state is newer than this */
+    bool newer, newer_moments;  /* the learner's parameters, and its moments, are newer than these */
     crd_loss *losses;           /* [batch] of the step that runs */
     crd_loss **wanted;          /* [batch] where its losses go */
     crd_loss **next;            /* the same for the examples that are added meanwhile */
@@ -126,15 +126,16 @@ const char *crd_trainer_isa(const crd_trainer *trainer)
 
 crd_status crd_trainer_parameters_changed(crd_trainer *trainer)
 {
-    trainer->newer = false;
+    trainer->newer = trainer->newer_moments = false;
     return trainer->backend->learner_write(trainer->learner);
 }
 
-crd_status crd_trainer_fetch(crd_trainer *trainer)
+crd_status crd_trainer_fetch(crd_trainer *trainer, bool moments)
 {
-    if (!trainer->newer) return CRD_OK;
+    if (!trainer->newer && !(moments && trainer->newer_moments)) return CRD_OK;
     trainer->newer = false;
-    return trainer->backend->learner_read(trainer->learner);
+    trainer->newer_moments = trainer->newer_moments && !moments;
+    return trainer->backend->learner_read(trainer->learner, moments);
 }
 
 crd_status crd_trainer_add(crd_trainer *trainer, uint32_t example, const float *input, const uint8_t *label,
@@ -158,7 +159,7 @@ static crd_status start(crd_trainer *trainer, crd_learner_step step, double kl_s
     memcpy(trainer->wanted, trainer->next, (size_t)trainer->added * sizeof(crd_loss *));
     trainer->running = trainer->added;
     trainer->added = 0;
-    trainer->newer = true;
+    trainer->newer = trainer->newer_moments = true;
     return trainer->backend->learner_start(trainer->learner, &step);
 }
 
@@ -218,11 +219,32 @@ crd_status crd_trainer_evaluate(crd_trainer *trainer, const float *input, const 
     return trainer->backend->learner_evaluate(trainer->learner, input, label, loss);
 }
 
-crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summary *out)
+crd_status crd_trainer_check(crd_trainer *trainer, int64_t number, const float *input, const uint8_t *label,
+                             crd_loss *loss)
+{
+    if (trainer->backend->learner_check == NULL) return crd_trainer_evaluate(trainer, input, label, loss);
+    return trainer->backend->learner_check(trainer->learner, number, input, label, loss);
+}
+
+crd_status crd_trainer_checked(crd_trainer *trainer)
+{
+    return trainer->backend->learner_check != NULL ? trainer->backend->learner_checked(trainer->learner) : CRD_OK;
+}
+
+bool crd_trainer_keeps(const crd_trainer *trainer, int64_t number)
+{
+    return trainer->backend->learner_check != NULL && trainer->backend->learner_keeps(trainer->learner, number);
+}
+
+crd_status crd_trainer_summarise(crd_trainer *trainer, crd_posterior_summary *out)
 {
     crd_status status = CRD_OK;
     crd_pool *pool = NULL;
     crd_posterior *posterior = NULL;
+    if (trainer->backend->learner_summarise != NULL) {
+        return trainer->backend->learner_summarise(trainer->learner, out);
+    }
+    CRD_PASS(crd_trainer_fetch(trainer, false));
     CRD_TRY(crd_pool_create(trainer->plan.device.threads, &pool));
     CRD_TRY(crd_posterior_create(trainer->plan.learner.net, &posterior));
     crd_posterior_update(posterior, pool, NULL, trainer->state.parameters);
@@ -253,7 +275,7 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
                                      .inverse_temperature = 1.0f,
                                      .keep_samples = true,
                                      .first_sample = first_sample};
-    CRD_PASS(crd_trainer_fetch(trainer));
+    CRD_PASS(crd_trainer_fetch(trainer, false));
     trainer->backend->predictor_free(&trainer->predictor);
     return trainer->backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
 }

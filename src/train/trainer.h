@@ -51,7 +51,7 @@ void crd_trainer_free(crd_trainer **trainer);
 crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes, int64_t *device_bytes);
 
 crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
-crd_status crd_trainer_fetch(crd_trainer *trainer);
+crd_status crd_trainer_fetch(crd_trainer *trainer, bool moments); /* or the parameters alone */
 crd_status crd_trainer_parameters_changed(crd_trainer *trainer);
 const crd_backend *crd_trainer_backend(const crd_trainer *trainer);
 crd_learner *crd_trainer_learner(const crd_trainer *trainer);
@@ -85,8 +85,14 @@ crd_status crd_trainer_follow_parts(crd_trainer *trainer, int64_t count, const f
 
 /* Loss of one example without gradient, with the kernels at their means and no dropout. */
 crd_status crd_trainer_evaluate(crd_trainer *trainer, const float *input, const uint8_t *label, crd_loss *loss);
-/* Of the posterior that the state describes. */
-crd_status crd_trainer_summarise(const crd_trainer *trainer, crd_posterior_summary *out);
+/* The same for chunk `number` of the data set that is checked on, counted from 0: *loss is there when
+ * crd_trainer_checked returns. Of chunks that crd_trainer_keeps, input and label may be NULL. */
+crd_status crd_trainer_check(crd_trainer *trainer, int64_t number, const float *input, const uint8_t *label,
+                             crd_loss *loss);
+crd_status crd_trainer_checked(crd_trainer *trainer);
+bool crd_trainer_keeps(const crd_trainer *trainer, int64_t number);
+/* Of the posterior as it is. */
+crd_status crd_trainer_summarise(crd_trainer *trainer, crd_posterior_summary *out);
 
 /* From here on samples are those of all these networks, in turns, and no longer of the trainer's own. */
 typedef struct crd_trainer_networks {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/hopper/hopper.cuh"
+#include "backend/cuda/kernels/softmax.cuh"
 
 static char sentence[1024];
 
@@ -48,6 +49,61 @@ struct Room {
     }
 };
 
+template <typename T> static crd_status run_softmax(bridge_op &op)
+{
+    Room room;
+    const size_t samples = (size_t)op.samples, classes = (size_t)op.out;
+    const Extent size = {op.depth, op.height, op.width};
+    const int in = op.in[0], rows = 27 * in;
+    const size_t voxels = (size_t)size.voxels(), values = samples * classes * voxels, points = classes * (classes + 1);
+    const bool hopper = op.path == 90;
+    const ConvInput x = {room.put<T>(op.x[0], samples * voxels * in), (long)voxels * in, in, size, {}};
+    const PadArguments pad = {room.put<float>(op.kernel, samples * rows * classes),
+                              (long)(rows * classes),
+                              room.put<float>(op.bias, classes),
+                              rows,
+                              op.out,
+                              room.take<float>(samples * rows * HEAD_WIDTH),
+                              room.take<float>(HEAD_WIDTH)};
+    const long packed = hopper ? hopper_softmax_packed_bytes(op.out) : packed_count<T>(FOLD_CONV, in, HEAD_WIDTH);
+    const FoldArguments fold = {pad.padded,
+                                (long)rows * HEAD_WIDTH,
+                                pad.padded_bias,
+                                room.put<float>(op.scale, samples * in),
+                                room.put<float>(op.shift, samples * in),
+                                in,
+                                room.take<float>(samples * 27 * HEAD_WIDTH),
+                                room.take<float>(samples * BORDER_CLASSES * HEAD_WIDTH),
+                                room.take<char>(samples * packed * 16),
+                                packed,
+                                in,
+                                HEAD_WIDTH};
+    const float *point = room.put<float>(op.point, samples * points);
+    float *probability = room.take<float>(values);
+    T *y = room.take<T>(samples * voxels * HEAD_WIDTH);
+    const int tiles = sizeof(T) == 4 ? plain_tiles(size) : conv_tiles(size, HEAD_WIDTH);
+    float2 *partial = room.take<float2>(samples * tiles * HEAD_WIDTH);
+    PASS(room.status);
+    PASS(head_pad_launch(pad, op.samples, 0));
+    if (hopper) {
+        if constexpr (sizeof(T) == 2) {
+            const HopperArguments conv = {{x, {}}, fold.packed, pad.padded_bias, fold.tap_shift,
+                                          nullptr, nullptr,     HEAD_WIDTH,      size};
+            PASS(hopper_softmax_fold_launch<T>(fold, op.out, op.samples, 0));
+            PASS(hopper_softmax_launch<T>({conv, point, (long)points, op.out, 0.8f, probability, 1}, op.samples, 0));
+        }
+    } else {
+        PASS(fold_launch<T>(FOLD_CONV, fold, op.samples, 0));
+        PASS(conv_launch<T>(
+            {{x, {}}, static_cast<const uint4 *>(fold.packed), packed, fold.bias_classes, y, partial, HEAD_WIDTH, size},
+            op.samples, 0));
+        PASS(softmax_launch<T>({y, point, (long)points, op.out, 0.8f, probability, 1, (long)voxels}, op.samples, 0));
+    }
+    CUDA_PASS(cudaDeviceSynchronize());
+    CUDA_PASS(cudaMemcpy(op.y, probability, values * sizeof(float), cudaMemcpyDeviceToHost));
+    return CRD_OK;
+}
+
 static FoldKind kind_of(const bridge_op &op)
 {
     return op.operation == BRIDGE_UP ? FOLD_UP : op.operation == BRIDGE_HEAD ? FOLD_HEAD : FOLD_CONV;
@@ -55,6 +111,7 @@ static FoldKind kind_of(const bridge_op &op)
 
 template <typename T> static crd_status run(bridge_op &op)
 {
+    if (op.operation == BRIDGE_SOFTMAX) return run_softmax<T>(op);
     Room room;
     const FoldKind kind = kind_of(op);
     const int in = op.in[0] + op.in[1], taps = kind == FOLD_UP ? 8 : 27;
@@ -154,12 +211,13 @@ bool bridge_has_gpu(void)
 
 bool bridge_has(const bridge_op *op)
 {
-    const bool wide =
-        op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (op->operation == BRIDGE_HEAD || op->out % SLAB == 0);
+    const bool head = op->operation == BRIDGE_HEAD || op->operation == BRIDGE_SOFTMAX;
+    const bool wide = op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (head || op->out % SLAB == 0);
     if (op->precision == CRD_PRECISION_F32) return op->path == 80;
     if (op->path == 80) return wide;
     cudaDeviceProp properties;
     const bool able = cudaGetDeviceProperties(&properties, 0) == cudaSuccess && properties.major == 9;
+    if (op->operation == BRIDGE_SOFTMAX) return able && hopper_softmax_has(op->in[0], op->out);
     return able && wide && hopper_has(kind_of(*op), op->in[0], op->in[1], op->out, 4);
 }
 

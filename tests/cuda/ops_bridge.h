@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { BRIDGE_CONV, BRIDGE_UP, BRIDGE_HEAD };
+enum { BRIDGE_CONV, BRIDGE_UP, BRIDGE_HEAD, BRIDGE_SOFTMAX /* the head of more than two classes: `out` */ };
 
 typedef struct bridge_op {
     int operation;
@@ -22,10 +22,10 @@ typedef struct bridge_op {
     const float *kernel; /* [samples][taps][in][out] */
     const float *bias;   /* [out] */
     const float *scale, *shift; /* [samples][in], of the inputs */
-    const float *point;         /* head: [samples][2] */
-    float *y;                   /* [samples][voxels][out], filled with NaN before the kernel runs */
-    double *sums;               /* [samples][2][out / piece] */
-    int piece;                  /* result: channels that share a sum */
+    const float *point;         /* head: [samples][2]; softmax: [samples][out][out] and biases [out] */
+    float *y;     /* [samples][voxels][out], softmax: [samples][out][voxels]; NaN before the kernel runs */
+    double *sums; /* [samples][2][out / piece] */
+    int piece;    /* result: channels that share a sum */
 } bridge_op;
 
 bool bridge_has_gpu(void);

@@ -48,9 +48,11 @@ static crd_predictor_plan plan_of(const crd_model *model, const crd_moments *mom
 
 /* A network with norms that do something and a head that is alive, frozen at what its layers are like: in half
  * precision anything else soon leaves the numbers that there are. */
-static void make_model(crd_kind kind, int filters, int64_t samples, crd_model **model, crd_moments **moments)
+static void make_model(crd_kind kind, int filters, int classes, int64_t samples, crd_model **model,
+                       crd_moments **moments)
 {
-    const crd_model_info info = {.kind = kind, .filters = filters, .groups = 4};
+    crd_model_info info = {.kind = kind, .filters = filters, .groups = 4, .classes = classes};
+    for (int i = 0; i < classes; i++) info.class_values[i] = i;
     CHECK_OK(crd_model_create(&info, 3, model));
     const crd_net *net = &(*model)->net;
     for (int i = 0; i < net->model.count; i++) {
@@ -109,7 +111,7 @@ static difference compare_samples(const crd_chunk_result *part, const float *who
 static float *compute_whole(const crd_backend *backend, const crd_device_settings *device,
                             const crd_predictor_plan *plan, const float *input)
 {
-    const int64_t values = plan->samples * plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
+    const int64_t values = plan->samples * crd_net_planes(plan->net) * plan->chunk[0] * plan->chunk[1] * plan->chunk[2];
     float *whole = malloc((size_t)values * sizeof *whole);
     crd_predictor *predictor = NULL;
     crd_chunk_result result;
@@ -125,7 +127,7 @@ static float *compute_whole(const crd_backend *backend, const crd_device_setting
 }
 
 /* Parts at the beginning, inside and at the end of a chunk, one after the other in the same queue. */
-static void check_parts(crd_kind kind, int filters, const path *way)
+static void check_parts(crd_kind kind, int filters, int classes, const path *way)
 {
     static const int64_t chunk[3] = {40, 64, 96}, most[3] = {16, 24, 40};
     static const crd_box boxes[] = {
@@ -146,9 +148,10 @@ static void check_parts(crd_kind kind, int filters, const path *way)
         skip_part(way->isa, crd_last_error()->message);
         return;
     }
-    make_model(kind, filters, SAMPLES, &model, &moments);
+    make_model(kind, filters, classes, SAMPLES, &model, &moments);
     (void)crd_backend_settle(backend, filters, false, &device);
     crd_predictor_plan plan = plan_of(model, moments, chunk, SAMPLES);
+    const int64_t planes = crd_net_planes(&model->net);
     float *input = make_input(chunk[0] * chunk[1] * chunk[2]);
     float *whole = compute_whole(backend, &device, &plan, input);
     memcpy(plan.keep, most, sizeof plan.keep);
@@ -165,8 +168,9 @@ static void check_parts(crd_kind kind, int filters, const path *way)
         CHECK_OK(backend->predictor_collect(predictor, &result));
         CHECK(result.nonfinite == 0 && memcmp(&result.kept, &boxes[collected], sizeof result.kept) == 0);
         const int64_t voxels = result.kept.size[0] * result.kept.size[1] * result.kept.size[2];
-        for (int s = 0; s < SAMPLES; s++) CHECK(result.probe[SAMPLES + s] == result.samples[s * voxels + 5]);
-        const difference d = compare_samples(&result, whole, chunk, SAMPLES);
+        for (int s = 0; s < SAMPLES * planes; s++)
+            CHECK(result.probe[SAMPLES * planes + s] == result.samples[s * voxels + 5]);
+        const difference d = compare_samples(&result, whole, chunk, SAMPLES * planes);
         if (way->mean == 0) CHECK(d.largest == 0);
         CHECK(d.mean <= way->mean && d.rim <= 2 * way->mean);
         most_apart.mean = worse(most_apart.mean, d.mean);
@@ -174,9 +178,9 @@ static void check_parts(crd_kind kind, int filters, const path *way)
         most_apart.largest = worse(most_apart.largest, d.largest);
         collected++;
     }
-    printf("       %s f %d, %s %s: |difference| %.1e in the mean, %.1e at the rim, %.1e at most\n", crd_kind_name(kind),
-           filters, way->isa != NULL ? way->isa : "best path", way->precision, most_apart.mean, most_apart.rim,
-           most_apart.largest);
+    printf("       %s f %d, %d classes, %s %s: |difference| %.1e in the mean, %.1e at the rim, %.1e at most\n",
+           crd_kind_name(kind), filters, model->net.classes, way->isa != NULL ? way->isa : "best path", way->precision,
+           most_apart.mean, most_apart.rim, most_apart.largest);
     backend->predictor_free(&predictor);
     free(input);
     free(whole);
@@ -188,9 +192,11 @@ static void test_parts(void)
 {
     if (!have_gpu()) SKIP("no GPU");
     for (int i = 0; i < PATHS && !harness_failed; i++) {
-        check_parts(CRD_BCNN, 16, &paths[i]);
-        check_parts(CRD_MCDN, 16, &paths[i]);
-        check_parts(CRD_BCNN, 32, &paths[i]);
+        check_parts(CRD_BCNN, 16, 2, &paths[i]);
+        check_parts(CRD_MCDN, 16, 2, &paths[i]);
+        check_parts(CRD_BCNN, 32, 2, &paths[i]);
+        check_parts(CRD_BCNN, 16, 3, &paths[i]);
+        check_parts(CRD_MCDN, 16, 6, &paths[i]);
     }
 }
 
@@ -233,7 +239,7 @@ static void test_times(void)
         crd_model *model = NULL;
         crd_moments *moments = NULL;
         CHECK_OK(crd_backend_choose(&choice, &backend, &device));
-        make_model(CRD_BCNN, 16, SAMPLES, &model, &moments);
+        make_model(CRD_BCNN, 16, 2, SAMPLES, &model, &moments);
         crd_predictor_plan plan = plan_of(model, moments, chunk, SAMPLES);
         plan.keep_samples = false;
         const double whole = time_chunk(backend, &device, &plan, &all, input);

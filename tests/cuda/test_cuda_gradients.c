@@ -20,7 +20,7 @@ static float *gradient_of(const train_case *c, const crd_model *model, const cha
     must(make_trainer(c, model, device, 0, &trainer));
     must(take_step(trainer, c, m, scale, kl_scale, 0.0, losses, kl));
     must(crd_trainer_gradient(trainer, gradient));
-    must(crd_trainer_fetch(trainer));
+    must(crd_trainer_fetch(trainer, true));
     if (memcmp(crd_trainer_state_of(trainer)->parameters, model->parameters, bytes) != 0) {
         printf("a step at rate 0 changed the parameters\n");
         exit(1);

@@ -106,7 +106,7 @@ static float *train_a_little(const train_case *c, int64_t max_bytes)
     for (int step = 0; step < 3 && !harness_failed; step++) {
         must(take_step(trainer, c, &m, 1.0 / (double)m.labelled, 1e-6, 1e-3, losses, &kl));
     }
-    must(crd_trainer_fetch(trainer));
+    must(crd_trainer_fetch(trainer, true));
     memcpy(result, crd_trainer_state_of(trainer)->parameters, bytes);
     drop_material(&m);
     crd_trainer_free(&trainer);
@@ -138,7 +138,7 @@ static float *train_apart(const train_case *c)
         must(crd_trainer_follow(trainer, sum, 1e-6, 1e-3));
         must(crd_trainer_wait(trainer, &kl));
     }
-    must(crd_trainer_fetch(trainer));
+    must(crd_trainer_fetch(trainer, true));
     memcpy(result, crd_trainer_state_of(trainer)->parameters, (size_t)count * sizeof *result);
     free(sum);
     free(gradient);

@@ -110,7 +110,7 @@ static float *take_parameters(const reference_case *c, crd_trainer **trainer)
     const size_t bytes = (size_t)c->net.model.total * sizeof(float);
     float *result = malloc(bytes);
     if (result == NULL) exit(1);
-    must(crd_trainer_fetch(*trainer));
+    must(crd_trainer_fetch(*trainer, true));
     memcpy(result, crd_trainer_state_of(*trainer)->parameters, bytes);
     crd_trainer_free(trainer);
     return result;

@@ -281,6 +281,10 @@ static const crd_backend backend = {
     cuda_learner_finish,
     cuda_learner_gradient,
     cuda_learner_evaluate,
+    cuda_learner_check,
+    cuda_learner_checked,
+    cuda_learner_keeps,
+    cuda_learner_summarise,
     cuda_learner_free,
     // Samples come from the predictor, and processes don't divide steps.
     nullptr,

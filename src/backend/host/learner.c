@@ -149,9 +149,10 @@ crd_status crd_host_learner_write(crd_learner *learner)
     return CRD_OK;
 }
 
-crd_status crd_host_learner_read(crd_learner *learner)
+crd_status crd_host_learner_read(crd_learner *learner, bool moments)
 {
     (void)learner; /* there is one state */
+    (void)moments;
     return CRD_OK;
 }
 

@@ -10,7 +10,7 @@ crd_status crd_host_learner_path(const crd_device_settings *settings, char *text
 crd_status crd_host_learner_create(const crd_device_settings *settings, const crd_learner_plan *plan,
                                    crd_learner **out);
 crd_status crd_host_learner_write(crd_learner *learner);
-crd_status crd_host_learner_read(crd_learner *learner);
+crd_status crd_host_learner_read(crd_learner *learner, bool moments);
 crd_status crd_host_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label);
 crd_status crd_host_learner_start(crd_learner *learner, const crd_learner_step *step);
 crd_status crd_host_learner_finish(crd_learner *learner, crd_loss *losses, double *kl);

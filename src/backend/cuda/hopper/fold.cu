@@ -123,6 +123,39 @@ template <typename T> __global__ void pack_head_kernel(const FoldArguments p)
     *reinterpret_cast<uint4 *>(to + row_offset(row, octet)) = pack_octet<T>(v);
 }
 
+// [input row 0..5][kernel column][of eight columns of the product, thread by thread, two of a thread's: its output
+// planes below, this, above, of each all classes]; thread q of four has output row q.
+template <typename T> __global__ void pack_softmax_kernel(const FoldArguments p, int width, int columns)
+{
+    const Source source = {p, (int)blockIdx.y};
+    const int at = blockIdx.x * THREADS + threadIdx.x;
+    if (at >= HOPPER_SOFTMAX_PRODUCTS * columns * 2) return;
+    const int octet = at % 2, row = at / 2, n = row % columns, column = row / columns % 3, input = row / (3 * columns);
+    const int own = n / 8 * 2 + (n & 1), plane = own / width, tap_row = input - n % 8 / 2;
+    float v[OCTET] = {};
+    if (plane < 3 && tap_row >= 0 && tap_row < 3) {
+        source.read((2 - plane) * 9 + tap_row * 3 + column, octet * OCTET, own % width, v);
+        source.scale(octet * OCTET, v);
+    }
+    char *to = static_cast<char *>(p.packed) + blockIdx.y * p.packed_stride;
+    *reinterpret_cast<uint4 *>(to + row_offset(row, octet)) = pack_octet<T>(v);
+}
+
+bool hopper_softmax_has(int in, int classes)
+{
+    return in == SLAB && classes > 2 && classes <= 16;
+}
+
+int hopper_softmax_width(int classes)
+{
+    return classes <= 4 ? classes : classes <= 8 ? 8 : 16;
+}
+
+long hopper_softmax_packed_bytes(int classes)
+{
+    return (long)HOPPER_SOFTMAX_PRODUCTS * softmax_columns(hopper_softmax_width(classes)) * 32;
+}
+
 long hopper_packed_bytes(FoldKind kind, int in, int out)
 {
     if (kind == FOLD_HEAD) return HOPPER_HEAD_PRODUCTS * 24 * 32;
@@ -143,27 +176,45 @@ HopperSums hopper_sums(FoldKind kind, int in0, int in1, int out, const Extent &s
     return {conv_sum_rows(size, in0, in1), hopper_slice(in0, in1, out) / 4};
 }
 
+// Of kernels of `taps` taps: what shift_kernel does, with as many threads as there is work.
+static void launch_shift(const FoldArguments &p, int taps, int samples, cudaStream_t stream)
+{
+    const int parts = p.out >= THREADS ? 1 : THREADS / p.out < p.in ? THREADS / p.out : p.in;
+    if (p.shift == nullptr) return;
+    shift_kernel<<<dim3((unsigned)taps, (unsigned)samples), parts * p.out, (size_t)(parts * p.out) * sizeof(float),
+                   stream>>>(p);
+}
+
+static dim3 blocks_of(long threads, int samples)
+{
+    return dim3((unsigned)((threads + THREADS - 1) / THREADS), (unsigned)samples);
+}
+
 template <typename T>
 crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &p, int slice, int samples, cudaStream_t stream)
 {
-    const int taps = kind == FOLD_UP ? 8 : 27, parts = p.out >= THREADS         ? 1
-                                                       : THREADS / p.out < p.in ? THREADS / p.out
-                                                                                : p.in;
     const long octets = (kind == FOLD_UP ? HOPPER_UP_BLOCKS * 3L : 27L) * (p.in / OCTET) * p.out;
-    const dim3 grid((unsigned)((octets + THREADS - 1) / THREADS), (unsigned)samples);
-    if (p.shift != nullptr) {
-        shift_kernel<<<dim3((unsigned)taps, (unsigned)samples), parts * p.out, (size_t)(parts * p.out) * sizeof(float),
-                       stream>>>(p);
-    }
-    if (kind == FOLD_CONV) pack_conv_kernel<T><<<grid, THREADS, 0, stream>>>(p, slice);
-    if (kind == FOLD_UP) pack_up_kernel<T><<<grid, THREADS, 0, stream>>>(p);
-    if (kind == FOLD_HEAD) {
-        pack_head_kernel<T>
-            <<<dim3((HOPPER_HEAD_PRODUCTS * 48 + THREADS - 1) / THREADS, (unsigned)samples), THREADS, 0, stream>>>(p);
-    }
+    launch_shift(p, kind == FOLD_UP ? 8 : 27, samples, stream);
+    if (kind == FOLD_CONV) pack_conv_kernel<T><<<blocks_of(octets, samples), THREADS, 0, stream>>>(p, slice);
+    if (kind == FOLD_UP) pack_up_kernel<T><<<blocks_of(octets, samples), THREADS, 0, stream>>>(p);
+    if (kind == FOLD_HEAD)
+        pack_head_kernel<T><<<blocks_of(HOPPER_HEAD_PRODUCTS * 48, samples), THREADS, 0, stream>>>(p);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+template <typename T>
+crd_status hopper_softmax_fold_launch(const FoldArguments &p, int classes, int samples, cudaStream_t stream)
+{
+    const int width = hopper_softmax_width(classes), columns = softmax_columns(width);
+    launch_shift(p, 27, samples, stream);
+    pack_softmax_kernel<T>
+        <<<blocks_of(HOPPER_SOFTMAX_PRODUCTS * columns * 2L, samples), THREADS, 0, stream>>>(p, width, columns);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
 
 template crd_status hopper_fold_launch<__half>(FoldKind, const FoldArguments &, int, int, cudaStream_t);
 template crd_status hopper_fold_launch<__nv_bfloat16>(FoldKind, const FoldArguments &, int, int, cudaStream_t);
+template crd_status hopper_softmax_fold_launch<__half>(const FoldArguments &, int, int, cudaStream_t);
+template crd_status hopper_softmax_fold_launch<__nv_bfloat16>(const FoldArguments &, int, int, cudaStream_t);

@@ -20,8 +20,8 @@ struct HopperArguments {
 };
 
 // The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one
-// product for each of ten input rows and three columns of the kernel.
-enum { HOPPER_UP_BLOCKS = 4 + 3 + 2 + 1, HOPPER_HEAD_PRODUCTS = 30 };
+// product for each of ten input rows and three columns of the kernel, that of many classes for each of six rows.
+enum { HOPPER_UP_BLOCKS = 4 + 3 + 2 + 1, HOPPER_HEAD_PRODUCTS = 30, HOPPER_SOFTMAX_PRODUCTS = 18 };
 
 // Rows of `partial` per sample, and over how many channels each of its entries goes.
 struct HopperSums {
@@ -46,6 +46,30 @@ struct HopperHeadArguments {
 };
 template <typename T>
 crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);
+
+// The head of more than two classes. Its kernel and bias are padded to HEAD_WIDTH channels (kernels/softmax.cuh).
+struct HopperSoftmaxArguments {
+    HopperArguments conv; // without y, partial; out = HEAD_WIDTH
+    const float *point;   // as in SoftmaxArguments
+    long point_stride;
+    int classes;
+    float inverse_temperature;
+    float *probability;
+    int apart;
+};
+bool hopper_softmax_has(int in, int classes);
+// Classes that its kernel computes: as many, or more.
+int hopper_softmax_width(int classes);
+// Columns of its matrix product: those of four threads, each with an even number.
+constexpr int softmax_columns(int width)
+{
+    return (3 * width + 1) / 2 * 8;
+}
+long hopper_softmax_packed_bytes(int classes);
+template <typename T>
+crd_status hopper_softmax_fold_launch(const FoldArguments &arguments, int classes, int samples, cudaStream_t stream);
+template <typename T>
+crd_status hopper_softmax_launch(const HopperSoftmaxArguments &arguments, int samples, cudaStream_t stream);
 
 // Output channels that one block of the convolution makes: they are packed together.
 int hopper_slice(int in0, int in1, int out);

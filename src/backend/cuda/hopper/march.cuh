@@ -25,10 +25,11 @@ struct Tasks {
     }
 };
 
-static inline Tasks tasks_of(const Extent &size, int rows)
+static inline Tasks tasks_of(const Extent &size, int rows, int columns = 8)
 {
     const int segments = size.depth >= 64 ? 2 : 1; // by size alone: how sums are grouped must not depend on the launch
-    return {(size.width + 7) / 8, (size.height + rows - 1) / rows, segments, (size.depth + segments - 1) / segments};
+    return {(size.width + columns - 1) / columns, (size.height + rows - 1) / rows, segments,
+            (size.depth + segments - 1) / segments};
 }
 
 // The planes of its inputs that an output reads: from `lowest` to `highest`, in planes of the output. One that isn't

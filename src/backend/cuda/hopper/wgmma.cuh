@@ -5,15 +5,18 @@
 
 #include "backend/cuda/common.cuh"
 
-// Twelve registers at a time, as operands and as their names in the instruction.
+// Twelve registers at a time (S: and eight more), as operands and as their names in the instruction.
 #define WGMMA_D0(d)                                                                                                    \
     "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),        \
         "+f"(d[9]), "+f"(d[10]), "+f"(d[11])
 #define WGMMA_D1(d) WGMMA_D0(d), WGMMA_D0((d + 12))
+#define WGMMA_DS(d)                                                                                                    \
+    WGMMA_D0(d), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
 #define WGMMA_D2(d) WGMMA_D1(d), WGMMA_D1((d + 24))
 #define WGMMA_D3(d) WGMMA_D2(d), WGMMA_D1((d + 48))
 #define WGMMA_D4(d) WGMMA_D2(d), WGMMA_D2((d + 48))
 #define WGMMA_N0    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11"
+#define WGMMA_NS    WGMMA_N0 ", %12, %13, %14, %15, %16, %17, %18, %19"
 #define WGMMA_N1    WGMMA_N0 ", %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23"
 #define WGMMA_N2                                                                                                       \
     WGMMA_N1 ", %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
@@ -38,6 +41,7 @@ template <typename T, int N> struct Wgmma;
     };
 #define WGMMA_SIZES(TYPE, NAME)                                                                                        \
     WGMMA(TYPE, NAME, 24, WGMMA_D0, WGMMA_N0, 12, 13)                                                                  \
+    WGMMA(TYPE, NAME, 40, WGMMA_DS, WGMMA_NS, 20, 21)                                                                  \
     WGMMA(TYPE, NAME, 48, WGMMA_D1, WGMMA_N1, 24, 25)                                                                  \
     WGMMA(TYPE, NAME, 96, WGMMA_D2, WGMMA_N2, 48, 49)                                                                  \
     WGMMA(TYPE, NAME, 144, WGMMA_D3, WGMMA_N3, 72, 73)                                                                 \

@@ -121,17 +121,23 @@ struct DrawArguments {
 };
 crd_status draw_launch(const DrawArguments &arguments, int samples, cudaStream_t stream);
 
-// Mean, deviation and percentiles of every voxel over the samples, as multiples of 2^-24; which samples lie above one
-// half; how many values aren't finite; the samples at some voxels.
+// Mean, deviation and percentiles of every value over the samples, as multiples of 2^-24; which samples say so: with
+// one plane those above one half, with several those in which the plane is the largest, the first of several; how many
+// values aren't finite.
 struct SummaryArguments {
-    const float *samples; // [count][voxels]
-    int count;
+    const float *samples; // [count][planes][voxels]
+    int count, planes;
     long voxels;
     const double *percentiles;
     int percentile_count;
-    uint32_t *rows;                // [2 + percentiles][voxels]
-    uint64_t *above;               // [(count + 63) / 64][voxels]
+    uint32_t *rows;                // [2 + percentiles][planes][voxels]
+    uint64_t *above;               // [(count + 63) / 64][planes][voxels]
     unsigned long long *nonfinite; // [2], zero before: values that aren't finite; `count` - the first sample with one
+
+    __device__ __host__ long values() const
+    {
+        return planes * voxels;
+    }
 };
 crd_status summary_launch(const SummaryArguments &arguments, cudaStream_t stream);
 // samples: [count][planes][voxels]; out: [voxels], the mean of the samples' entropies in bits * 2^22. One plane is that

@@ -69,35 +69,6 @@ template <typename T> crd_status softmax_launch(const SoftmaxArguments &p, int s
     return CRD_OK;
 }
 
-__global__ void largest_kernel(const float *samples, int count, int classes, long voxels, uint64_t *above)
-{
-    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
-    const int word = blockIdx.y;
-    if (voxel >= voxels) return;
-    uint64_t *to = above + (long)word * classes * voxels + voxel;
-    for (int c = 0; c < classes; c++) to[c * voxels] = 0;
-    for (int s = 64 * word; s < count && s < 64 * (word + 1); s++) {
-        const float *from = samples + (long)s * classes * voxels + voxel;
-        float largest = from[0];
-        int best = 0;
-        for (int c = 1; c < classes; c++) {
-            const float value = from[c * voxels];
-            best = value > largest ? c : best;
-            largest = value > largest ? value : largest;
-        }
-        to[best * voxels] |= (uint64_t)1 << (s % 64);
-    }
-}
-
-crd_status largest_launch(const float *samples, int count, int classes, long voxels, uint64_t *above,
-                          cudaStream_t stream)
-{
-    largest_kernel<<<dim3(blocks_of(voxels), (count + 63) / 64), THREADS, 0, stream>>>(samples, count, classes, voxels,
-                                                                                       above);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
-}
-
 template crd_status softmax_launch<float>(const SoftmaxArguments &, int, cudaStream_t);
 template crd_status softmax_launch<__half>(const SoftmaxArguments &, int, cudaStream_t);
 template crd_status softmax_launch<__nv_bfloat16>(const SoftmaxArguments &, int, cudaStream_t);

@@ -35,10 +35,6 @@ struct SoftmaxArguments {
 };
 template <typename T> crd_status softmax_launch(const SoftmaxArguments &arguments, int samples, cudaStream_t stream);
 
-// Which class is the largest, the first of several, in each sample: bit `sample` of above [words][classes][voxels].
-crd_status largest_launch(const float *samples, int count, int classes, long voxels, uint64_t *above,
-                          cudaStream_t stream);
-
 // ---- What the kernels share: a voxel's first WIDTH channels, its logits and their powers ----
 
 template <typename T, int WIDTH> __device__ __forceinline__ void load_head(const T *from, float (&to)[WIDTH])

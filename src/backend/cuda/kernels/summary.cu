@@ -42,19 +42,19 @@ __device__ __forceinline__ int position_of(const SummaryArguments &p, int i)
     return (int)floor(p.percentiles[i] / 100 * (p.count - 1));
 }
 
-__device__ __forceinline__ void store_moments(const SummaryArguments &p, long voxel, float mean, float squares)
+__device__ __forceinline__ void store_moments(const SummaryArguments &p, long at, float mean, float squares)
 {
-    p.rows[voxel] = fixed_point(mean);
-    p.rows[p.voxels + voxel] = fixed_point(sqrtf(squares / (float)p.count));
+    p.rows[at] = fixed_point(mean);
+    p.rows[p.values() + at] = fixed_point(sqrtf(squares / (float)p.count));
 }
 
-// Of a voxel whose sum over the samples isn't finite, which is rare.
-__device__ __forceinline__ void count_nonfinite(const SummaryArguments &p, long voxel)
+// Of a value whose sum over the samples isn't finite, which is rare.
+__device__ __forceinline__ void count_nonfinite(const SummaryArguments &p, long at)
 {
     int found = 0, first = 0;
 #pragma unroll 1
     for (int s = p.count - 1; s >= 0; s--) {
-        if (isfinite(p.samples[s * p.voxels + voxel])) continue;
+        if (isfinite(p.samples[s * p.values() + at])) continue;
         found++;
         first = s;
     }
@@ -62,53 +62,101 @@ __device__ __forceinline__ void count_nonfinite(const SummaryArguments &p, long 
     atomicMax(&p.nonfinite[1], (unsigned long long)(p.count - first));
 }
 
-// Up to 64 samples: read once, sorted in registers. A register array can't be indexed at run time, so the wanted places
-// are compared.
-template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(const SummaryArguments p)
+// Up to 64 samples: read once, sorted in registers.
+template <int N> __device__ __forceinline__ void load_samples(const SummaryArguments &p, long at, float (&v)[N])
 {
-    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
-    if (voxel >= p.voxels) return;
-    float v[N], mean = 0.0f, squares = 0.0f;
+    const float *from = p.samples + at;
 #pragma unroll
-    for (int s = 0; s < N; s++) v[s] = s < p.count ? p.samples[s * p.voxels + voxel] : INFINITY;
-    uint32_t above[2] = {0, 0};
+    for (int s = 0; s < N; s++, from += p.values()) v[s] = s < p.count ? *from : INFINITY;
+}
+
+// Moments and percentiles of value `at`, and which samples say so: those above one half, or as `above` has them. A
+// register array can't be indexed at run time, so the sorted values go through shared memory.
+template <int N>
+__device__ __forceinline__ void summarise(const SummaryArguments &p, long at, float (&v)[N], const uint32_t *above,
+                                          float (*sorted)[THREADS])
+{
+    float mean = 0.0f, squares = 0.0f;
+    uint32_t halves[2] = {0, 0};
 #pragma unroll
     for (int s = 0; s < N; s++) {
         if (s >= p.count) continue;
         mean += v[s];
-        above[s / 32] |= (uint32_t)(v[s] > 0.5f) << (s % 32);
+        halves[s / 32] |= (uint32_t)(v[s] > 0.5f) << (s % 32);
     }
-    if (!isfinite(mean)) count_nonfinite(p, voxel);
+    if (above == nullptr) above = halves;
+    if (!isfinite(mean)) count_nonfinite(p, at);
     mean /= (float)p.count;
 #pragma unroll
     for (int s = 0; s < N; s++) {
         const float difference = v[s] - mean;
         if (s < p.count) squares = fmaf(difference, difference, squares);
     }
-    store_moments(p, voxel, mean, squares);
-    p.above[voxel] = (uint64_t)above[1] << 32 | above[0];
+    store_moments(p, at, mean, squares);
+    p.above[at] = (uint64_t)above[1] << 32 | above[0];
     sort(v);
-    for (int i = 0; i < p.percentile_count; i++) {
-        const int at = position_of(p, i), next = at + 1 < p.count ? at + 1 : at;
-        float low = 0.0f, high = 0.0f;
 #pragma unroll
-        for (int s = 0; s < N; s++) {
-            low = s == at ? v[s] : low;
-            high = s == next ? v[s] : high;
+    for (int s = 0; s < N; s++) sorted[s][threadIdx.x] = v[s];
+    for (int i = 0; i < p.percentile_count; i++) {
+        const int low = position_of(p, i), high = low + 1 < p.count ? low + 1 : low;
+        p.rows[(2 + i) * p.values() + at] =
+            fixed_point(between(p, p.percentiles[i], sorted[low][threadIdx.x], sorted[high][threadIdx.x]));
+    }
+}
+
+template <int N> __global__ __launch_bounds__(THREADS) void summary_kernel(const SummaryArguments p)
+{
+    __shared__ float sorted[N][THREADS];
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    float v[N];
+    if (voxel >= p.voxels) return;
+    load_samples(p, voxel, v);
+    summarise(p, voxel, v, nullptr, sorted);
+}
+
+// Several planes: a sample says the class that is the largest, the first of several. From the first plane to the last,
+// which samples exceed all planes before; then backwards, which of those no later plane exceeds.
+template <int N> __global__ __launch_bounds__(THREADS) void summary_planes_kernel(const SummaryArguments p)
+{
+    __shared__ float sorted[N][THREADS];
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    uint32_t taken[2] = {0, 0};
+    float v[N];
+    if (voxel >= p.voxels) return;
+    load_samples(p, voxel, v);
+    for (int plane = 1; plane < p.planes; plane++) {
+        const float *from = p.samples + plane * p.voxels + voxel;
+        uint32_t more[2] = {0, 0};
+#pragma unroll
+        for (int s = 0; s < N; s++, from += p.values()) {
+            if (s >= p.count) continue;
+            const float value = *from;
+            more[s / 32] |= (uint32_t)(value > v[s]) << (s % 32);
+            v[s] = value > v[s] ? value : v[s];
         }
-        p.rows[(2 + i) * p.voxels + voxel] = fixed_point(between(p, p.percentiles[i], low, high));
+        p.above[plane * p.voxels + voxel] = (uint64_t)more[1] << 32 | more[0];
+    }
+    p.above[voxel] = p.count < 64 ? ((uint64_t)1 << p.count) - 1 : ~(uint64_t)0;
+    for (int plane = p.planes - 1; plane >= 0; plane--) {
+        const long at = plane * p.voxels + voxel;
+        const uint64_t more = p.above[at];
+        const uint32_t own[2] = {(uint32_t)more & ~taken[0], (uint32_t)(more >> 32) & ~taken[1]};
+        taken[0] |= own[0];
+        taken[1] |= own[1];
+        load_samples(p, at, v);
+        summarise(p, at, v, own, sorted);
     }
 }
 
 // Any number of samples: the k-th smallest by halving the range of bit patterns; probabilities are not negative, so
 // their bits are ordered as they are.
-__device__ float order_statistic(const SummaryArguments &p, long voxel, int k)
+__device__ float order_statistic(const SummaryArguments &p, long at, int k)
 {
     uint32_t low = 0, high = 0x3f800000u; // 0 to 1
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         int below = 0;
-        for (int s = 0; s < p.count; s++) below += __float_as_uint(p.samples[s * p.voxels + voxel]) <= middle;
+        for (int s = 0; s < p.count; s++) below += __float_as_uint(p.samples[s * p.values() + at]) <= middle;
         if (below > k)
             high = middle;
         else
@@ -119,45 +167,84 @@ __device__ float order_statistic(const SummaryArguments &p, long voxel, int k)
 
 __global__ __launch_bounds__(THREADS) void summary_many_kernel(SummaryArguments p)
 {
-    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
-    if (voxel >= p.voxels) return;
+    const long at = (long)blockIdx.x * THREADS + threadIdx.x;
+    if (at >= p.values()) return;
     float mean = 0.0f, squares = 0.0f;
-    for (int s = 0; s < p.count; s++) mean += p.samples[s * p.voxels + voxel];
-    if (!isfinite(mean)) count_nonfinite(p, voxel);
+    for (int s = 0; s < p.count; s++) mean += p.samples[s * p.values() + at];
+    if (!isfinite(mean)) count_nonfinite(p, at);
     mean /= (float)p.count;
     for (int word = 0; word < (p.count + 63) / 64; word++) {
         uint64_t bits = 0;
         for (int s = word * 64; s < p.count && s < word * 64 + 64; s++) {
-            const float value = p.samples[s * p.voxels + voxel];
+            const float value = p.samples[s * p.values() + at];
             squares = fmaf(value - mean, value - mean, squares);
             bits |= (uint64_t)(value > 0.5f) << (s & 63);
         }
-        p.above[word * p.voxels + voxel] = bits;
+        p.above[word * p.values() + at] = bits;
     }
-    store_moments(p, voxel, mean, squares);
+    store_moments(p, at, mean, squares);
     for (int i = 0; i < p.percentile_count; i++) {
-        const int at = position_of(p, i), next = at + 1 < p.count ? at + 1 : at;
-        const float value =
-            between(p, p.percentiles[i], order_statistic(p, voxel, at), order_statistic(p, voxel, next));
-        p.rows[(2 + i) * p.voxels + voxel] = fixed_point(value);
+        const int low = position_of(p, i), high = low + 1 < p.count ? low + 1 : low;
+        const float value = between(p, p.percentiles[i], order_statistic(p, at, low), order_statistic(p, at, high));
+        p.rows[(2 + i) * p.values() + at] = fixed_point(value);
     }
+}
+
+// Which of several planes is the largest, for 64 of many samples.
+__global__ __launch_bounds__(THREADS) void largest_kernel(SummaryArguments p)
+{
+    const long voxel = (long)blockIdx.x * THREADS + threadIdx.x;
+    const int word = blockIdx.y;
+    if (voxel >= p.voxels) return;
+    uint64_t *to = p.above + word * p.values() + voxel;
+    for (int plane = 0; plane < p.planes; plane++) to[plane * p.voxels] = 0;
+    for (int s = 64 * word; s < p.count && s < 64 * (word + 1); s++) {
+        const float *from = p.samples + s * p.values() + voxel;
+        float largest = from[0];
+        int best = 0;
+        for (int plane = 1; plane < p.planes; plane++) {
+            const float value = from[plane * p.voxels];
+            best = value > largest ? plane : best;
+            largest = value > largest ? value : largest;
+        }
+        to[best * p.voxels] |= (uint64_t)1 << (s % 64);
+    }
+}
+
+static unsigned blocks_of(long items)
+{
+    return (unsigned)((items + THREADS - 1) / THREADS);
+}
+
+template <int N> static void launch_sorted(const SummaryArguments &p, cudaStream_t stream)
+{
+    if (p.planes == 1)
+        summary_kernel<N><<<blocks_of(p.voxels), THREADS, 0, stream>>>(p);
+    else
+        summary_planes_kernel<N><<<blocks_of(p.voxels), THREADS, 0, stream>>>(p);
+}
+
+static void launch_many(const SummaryArguments &p, cudaStream_t stream)
+{
+    summary_many_kernel<<<blocks_of(p.values()), THREADS, 0, stream>>>(p);
+    if (p.planes == 1) return;
+    largest_kernel<<<dim3(blocks_of(p.voxels), (p.count + 63) / 64), THREADS, 0, stream>>>(p);
 }
 
 crd_status summary_launch(const SummaryArguments &p, cudaStream_t stream)
 {
-    const unsigned blocks = (unsigned)((p.voxels + THREADS - 1) / THREADS);
     if (p.count <= 8)
-        summary_kernel<8><<<blocks, THREADS, 0, stream>>>(p);
+        launch_sorted<8>(p, stream);
     else if (p.count <= 16)
-        summary_kernel<16><<<blocks, THREADS, 0, stream>>>(p);
+        launch_sorted<16>(p, stream);
     else if (p.count <= 32)
-        summary_kernel<32><<<blocks, THREADS, 0, stream>>>(p);
+        launch_sorted<32>(p, stream);
     else if (p.count <= 48)
-        summary_kernel<48><<<blocks, THREADS, 0, stream>>>(p);
+        launch_sorted<48>(p, stream);
     else if (p.count <= 64)
-        summary_kernel<64><<<blocks, THREADS, 0, stream>>>(p);
+        launch_sorted<64>(p, stream);
     else
-        summary_many_kernel<<<blocks, THREADS, 0, stream>>>(p);
+        launch_many(p, stream);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -187,8 +274,7 @@ __global__ __launch_bounds__(THREADS) void entropy_kernel(const float *samples, 
 
 crd_status entropy_launch(const float *samples, int count, int planes, long voxels, uint32_t *out, cudaStream_t stream)
 {
-    entropy_kernel<<<(unsigned)((voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(samples, count, planes, voxels,
-                                                                                         out);
+    entropy_kernel<<<blocks_of(voxels), THREADS, 0, stream>>>(samples, count, planes, voxels, out);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

@@ -223,21 +223,51 @@ template <typename T> crd_status Network<T>::wide_head(const Source &source, int
     const crd_conv_layer row = row_of(net->head);
     const int rows = 27 * row.channels_in, classes = net->classes;
     const Affine affine = affine_of(row.source);
+    const ConvInput x = input_of(row.source, net->head);
+    const Extent e = extent_of(net->head);
+    const Open open = open_of(net->head);
+    const long stride = (long)classes * (classes + 1);
+    float *probability = samples + first * classes * kept_voxels();
+    FoldArguments arguments = {head_kernel,
+                               (long)rows * HEAD_WIDTH,
+                               head_bias,
+                               affine.scale,
+                               affine.shift,
+                               affine.stride,
+                               tap_shift,
+                               bias_classes,
+                               packed,
+                               0,
+                               row.channels_in,
+                               HEAD_WIDTH,
+                               open};
     PASS(head_pad_launch({source.kernels + (net->point.kernel[net->head] - source.offset), source.stride,
                           point(net->point.bias[net->head]), rows, classes, head_kernel, head_bias},
                          count, stream));
-    PASS(fold_launch<T>(FOLD_CONV,
-                        {head_kernel, (long)rows * HEAD_WIDTH, head_bias, affine.scale, affine.shift, affine.stride,
-                         tap_shift, bias_classes, packed, packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH),
-                         row.channels_in, HEAD_WIDTH, open_of(net->head)},
-                        count, stream));
-    PASS(walk_convolve<T>(row, {input_of(row.source, net->head), {}, packed, bias_classes, head_y, partial},
-                          extent_of(net->head), count, stream));
     PASS(points_launch(source.kernels + (net->point.kernel[net->last] - source.offset), source.stride,
                        point(net->point.bias[net->last]), classes, points, count, stream));
-    PASS(softmax_launch<T>({head_y, points, (long)classes * (classes + 1), classes, plan.inverse_temperature,
-                            samples + first * classes * kept_voxels(), (int)apart(), (long)kept_voxels()},
-                           count, stream));
+    if constexpr (!PLAIN) {
+        if (hopper[net->head]) {
+            const float *shift = affine.shift == nullptr ? nullptr : tap_shift;
+            arguments.packed_stride = hopper_softmax_packed_bytes(classes);
+            PASS(hopper_softmax_fold_launch<T>(arguments, classes, count, stream));
+            PASS(hopper_softmax_launch<T>({{{x, {}}, packed, head_bias, shift, nullptr, nullptr, HEAD_WIDTH, e, open},
+                                           points,
+                                           stride,
+                                           classes,
+                                           plan.inverse_temperature,
+                                           probability,
+                                           (int)apart()},
+                                          count, stream));
+            return mark(net->head);
+        }
+    }
+    arguments.packed_stride = packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH);
+    PASS(fold_launch<T>(FOLD_CONV, arguments, count, stream));
+    PASS(walk_convolve<T>(row, {x, {}, packed, bias_classes, head_y, partial}, e, count, stream));
+    PASS(softmax_launch<T>(
+        {head_y, points, stride, classes, plan.inverse_temperature, probability, (int)apart(), (long)kept_voxels()},
+        count, stream));
     return mark(net->head);
 }
 

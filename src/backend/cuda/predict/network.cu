@@ -24,8 +24,9 @@ Network<T>::Network(const crd_predictor_plan &p, int64_t at_once, bool use_hoppe
     for (int layer = net->decoder; layer <= net->head && use_hopper && !PLAIN; layer++) {
         int in0, in1;
         inputs_of(layer, &in0, &in1);
-        hopper[layer] = !(layer == net->head && wide()) && hopper_has(fold_kind(net->layers[layer]), in0, in1,
-                                                                      net->layers[layer].channels_out, net->groups);
+        hopper[layer] = layer == net->head && wide() ? hopper_softmax_has(in0, net->classes)
+                                                     : hopper_has(fold_kind(net->layers[layer]), in0, in1,
+                                                                  net->layers[layer].channels_out, net->groups);
     }
 }
 
@@ -49,6 +50,7 @@ template <typename T> int64_t Network<T>::packed_bytes(int layer) const
     const crd_conv_layer row = row_of(layer);
     const FoldKind kind = fold_kind(row);
     if (row.source == CRD_SCAN) return 0;
+    if (hopper[layer] && layer == net->head && wide()) return hopper_softmax_packed_bytes(net->classes);
     if (hopper[layer]) return hopper_packed_bytes(kind, row.channels_in, row.channels_out);
     return packed_count<T>(kind, row.channels_in, row.channels_out) * (PLAIN ? 4 : kind == FOLD_HEAD ? 8 : 16);
 }
@@ -114,7 +116,8 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
         const int64_t count = room_of(layer);
         const Sums sums = sums_of(layer);
         raise(&most_packed, count * packed_bytes(layer));
-        if (layer != net->head || wide()) raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
+        if (layer != net->head || wide_alone())
+            raise(&most_partial, count * sums.rows * (row.channels_out / sums.piece));
         raise(&most_bias, count * BORDER_CLASSES * row.channels_out);
         raise(&most_shift, count * 27 * row.channels_out);
         raise(&most_merge, count * row.channels_in);
@@ -126,7 +129,7 @@ template <typename T> void Network<T>::lay_out(Arena &arena)
     merge_scale = arena.take<float>(most_merge);
     merge_shift = arena.take<float>(most_merge);
     points = arena.take<float>(together * (wide() ? net->classes * (net->classes + 1) : 2));
-    head_y = arena.take<T>(wide() ? together * kept_voxels() * HEAD_WIDTH : 0);
+    head_y = arena.take<T>(wide_alone() ? together * kept_voxels() * HEAD_WIDTH : 0);
     head_kernel = arena.take<float>(wide() ? together * 27 * net->layers[net->head].channels_in * HEAD_WIDTH : 0);
     head_bias = arena.take<float>(wide() ? HEAD_WIDTH : 0);
 }

@@ -162,6 +162,11 @@ template <typename T> struct Network {
     {
         return net->classes > 2;
     }
+    // Its convolution has a pass of its own, which leaves all those channels.
+    bool wide_alone() const
+    {
+        return wide() && !hopper[net->head];
+    }
     crd_conv_layer row_of(int layer) const
     {
         crd_conv_layer row = net->layers[layer];

@@ -183,16 +183,11 @@ template <typename T> struct Queue : Predictor {
     {
         for (network.turn = 0; network.turn < network.turns(); network.turn++) PASS(launch_turn(slot));
         CUDA_PASS(cudaMemsetAsync(slot.nonfinite, 0, 2 * sizeof *slot.nonfinite, compute));
-        // The planes of a voxel are summed up as voxels are.
-        PASS(summary_launch({network.samples, (int)plan.samples, kept_values(), percentiles, (int)plan.percentile_count,
-                             slot.rows, slot.above, slot.nonfinite},
+        PASS(summary_launch({network.samples, (int)plan.samples, (int)planes(), (long)network.kept_voxels(),
+                             percentiles, (int)plan.percentile_count, slot.rows, slot.above, slot.nonfinite},
                             compute));
-        if (plan.entropy) {
-            PASS(entropy_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(),
-                                slot.entropies, compute));
-        }
-        if (planes() == 1) return CRD_OK;
-        return largest_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.above,
+        if (!plan.entropy) return CRD_OK;
+        return entropy_launch(network.samples, (int)plan.samples, (int)planes(), network.kept_voxels(), slot.entropies,
                               compute);
     }
 

@@ -206,7 +206,7 @@ template <typename T> crd_status TrainNet<T>::run(int layer, const float *input,
     return normalise(layer, mask_of(layer, dropout), n);
 }
 
-template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, float scale, bool with_gradient, int n)
+template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, const float *scale, int n)
 {
     const crd_conv_layer row = row_of(net->head);
     const Node<T> &source = nodes[row.source];
@@ -224,21 +224,20 @@ template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, fl
                           stream));
     // The last layer's weights and biases are neighbours in the point layout.
     PASS(softmax_loss_launch<T>({nodes[net->head].y, weights(kernel), stride(), net->classes, label, scale,
-                                 with_gradient ? gradient[net->head] : nullptr, loss_partial, e},
+                                 scale != nullptr ? gradient[net->head] : nullptr, loss_partial, e},
                                 n, stream));
     return softmax_sum_launch({loss_partial, softmax_loss_tiles(e), net->classes, scale, loss_result,
-                               with_gradient ? dweights(kernel) : nullptr, dweights(bias), head_totals, stride()},
+                               scale != nullptr ? dweights(kernel) : nullptr, dweights(bias), head_totals, stride()},
                               n, stream);
 }
 
 template <typename T>
-crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient,
-                                int n)
+crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool dropout, const float *scale, int n)
 {
     const crd_conv_layer &row = net->layers[net->head];
     const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
     for (int layer = 0; layer < net->head; layer++) PASS(run(layer, input, dropout, n));
-    if (wide()) return wide_head(label, scale, with_gradient, n);
+    if (wide()) return wide_head(label, scale, n);
     PASS(fold(net->head, nodes[row.source].scale, nodes[row.source].shift, n));
     // The last layer's weight and bias are neighbours in the point layout.
     const HeadArguments head = {output_of(row.source),
@@ -251,9 +250,9 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
                                 nullptr,
                                 1,
                                 size[row.level]};
-    PASS(loss_launch<T>({head, label, scale, with_gradient ? head_gradient : nullptr, loss_partial}, n, stream));
+    PASS(loss_launch<T>({head, label, scale, scale != nullptr ? head_gradient : nullptr, loss_partial}, n, stream));
     return loss_sum_launch({loss_partial, loss_tiles<T>(size[row.level]), scale, loss_result,
-                            with_gradient ? dweights(kernel) : nullptr, dweights(bias), loss_total, stride()},
+                            scale != nullptr ? dweights(kernel) : nullptr, dweights(bias), loss_total, stride()},
                            n, stream);
 }
 
@@ -262,7 +261,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
     template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
     template typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int) const;                                           \
     template int TrainNet<T>::gradient_tiles(int, int) const;                                                          \
-    template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, float, bool, int);
+    template crd_status TrainNet<T>::forward(const float *, const uint8_t *, bool, const float *, int);
 FOR_TYPE(float)
 FOR_TYPE(__half)
 FOR_TYPE(__nv_bfloat16)

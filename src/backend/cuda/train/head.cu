@@ -7,7 +7,7 @@ enum { THREADS = HeadTile::THREADS };
 
 // One voxel: `value` is after the ReLU. Adds to the sums, stores the gradient.
 __device__ __forceinline__ void loss_voxel(const LossArguments &p, long voxel, float value, float weight, float offset,
-                                           float (&sums)[LOSS_SUMS])
+                                           float scale, float (&sums)[LOSS_SUMS])
 {
     const uint8_t label = p.label[voxel];
     const float counts = label != 255 ? 1.0f : 0.0f, target = label == 1 ? 1.0f : 0.0f;
@@ -19,7 +19,7 @@ __device__ __forceinline__ void loss_voxel(const LossArguments &p, long voxel, f
     sums[LOSS_BIAS] += slope;
     sums[LOSS_CORRECT] += (logit > 0.0f) == (target > 0.0f) ? counts : 0.0f;
     sums[LOSS_VALUE] += value;
-    const float gradient = value > 0.0f ? p.scale * weight * slope : 0.0f;
+    const float gradient = value > 0.0f ? scale * weight * slope : 0.0f;
     sums[LOSS_GRADIENT] += gradient;
     if (p.gradient != nullptr) p.gradient[voxel] = gradient;
 }
@@ -49,8 +49,10 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void loss_kernel(
     head_multiply<T>(h, origin, share);
     const int example = blockIdx.z;
     const float weight = h.point[example * h.point_stride], offset = h.point[example * h.point_stride + 1];
+    const float scale = p.gradient != nullptr ? *p.scale : 0.0f;
     float sums[LOSS_SUMS] = {};
-    head_finish(h, origin, share, [&](long voxel, float value) { loss_voxel(p, voxel, value, weight, offset, sums); });
+    head_finish(h, origin, share,
+                [&](long voxel, float value) { loss_voxel(p, voxel, value, weight, offset, scale, sums); });
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);
 }
 
@@ -74,7 +76,7 @@ template <> __global__ void loss_kernel<float>(const __grid_constant__ LossArgum
             for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[tap * in + i], total);
         }
         loss_voxel(p, example * size.voxels() + voxel, relu(total), h.point[example * h.point_stride],
-                   h.point[example * h.point_stride + 1], sums);
+                   h.point[example * h.point_stride + 1], p.gradient != nullptr ? *p.scale : 0.0f, sums);
     }
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);
 }
@@ -110,8 +112,8 @@ __global__ void loss_sum_kernel(LossSumArguments p)
     for (int i = 0; i < THREADS; i++) total += parts[i][k];
     p.result[example * LOSS_SUMS + k] = total;
     if (p.dweight == nullptr) return;
-    if (k == LOSS_WEIGHT) p.dweight[example * p.gradient_stride] = (float)(total * p.scale);
-    if (k == LOSS_BIAS) p.dbias[example * p.gradient_stride] = (float)(total * p.scale);
+    if (k == LOSS_WEIGHT) p.dweight[example * p.gradient_stride] = (float)(total * *p.scale);
+    if (k == LOSS_BIAS) p.dbias[example * p.gradient_stride] = (float)(total * *p.scale);
     if (k == LOSS_GRADIENT) p.total[example] = (float)total;
 }
 

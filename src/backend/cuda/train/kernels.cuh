@@ -42,8 +42,8 @@ enum LossSum { LOSS_BCE, LOSS_LABELLED, LOSS_WEIGHT, LOSS_BIAS, LOSS_CORRECT, LO
 struct LossArguments {
     HeadArguments head;   // probability and inverse_temperature are not used
     const uint8_t *label; // [examples][voxels]
-    float scale;          // of the gradients
-    float *gradient;      // [examples][voxels] of the spatial convolution before its ReLU; NULL: none
+    const float *scale;   // of the gradients, on the device
+    float *gradient;      // [examples][voxels] of the spatial convolution before its ReLU; NULL: none, and no scale
     double *partial;      // [examples][loss_tiles][LOSS_SUMS]
 };
 template <typename T> int loss_tiles(const Extent &size);
@@ -53,7 +53,7 @@ template <typename T> crd_status loss_launch(const LossArguments &arguments, int
 struct LossSumArguments {
     const double *partial;
     int tiles;
-    float scale;
+    const float *scale;
     double *result;
     float *dweight, *dbias, *total; // NULL: no gradients
     long gradient_stride;
@@ -68,8 +68,8 @@ struct SoftmaxLossArguments {
     long point_stride;
     int classes;
     const uint8_t *label; // [examples][voxels]
-    float scale;          // of the gradients
-    void *gradient;       // as y, before the ReLU; NULL: none
+    const float *scale;   // of the gradients, on the device
+    void *gradient;       // as y, before the ReLU; NULL: none, and no scale
     double *partial;      // [examples][softmax_partial_count]
     Extent size;
 };
@@ -81,7 +81,7 @@ crd_status softmax_loss_launch(const SoftmaxLossArguments &arguments, int exampl
 struct SoftmaxSumArguments {
     const double *partial;
     int tiles, classes;
-    float scale;
+    const float *scale;
     double *result;
     float *dweight, *dbias, *totals; // NULL: no gradients
     long gradient_stride;

@@ -1,5 +1,6 @@
 // Steps of training on the GPU: staging, draws, forward, backward, KL, Adam. While a step runs, the next mini-batch
-// goes up on a stream of its own into the other half of the input.
+// goes up on a stream of its own into the other half of the input. A step is one CUDA graph (replay.cuh), with what
+// differs from one to the next in the device's memory.
 #include "backend/cuda/train/learner.cuh"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <new>
 #include <type_traits>
 
+#include "backend/cuda/train/checks.cuh"
 #include "backend/cuda/train/network.cuh"
 #include "backend/cuda/train/weights.cuh"
 
@@ -26,15 +28,19 @@ template <typename T> struct TrainLearner : Learner {
     float *parameters, *m, *v, *gradient_sum, *input[HALVES];
     uint8_t *label[HALVES];
     int *model_of_point;
-    float *checked_input;
-    uint8_t *checked_label;
-    double *kl_partial, *result; // [batch][LOSS_SUMS], then the KL
+    StepNumbers *numbers;
+    double *kl_partial, *summary; // [2][kl_parts], [2]
+    double *result;               // [batch][LOSS_SUMS], then the KL
+    Checks checks;
 
     // Host, pinned.
     float *host_input[HALVES] = {};
     uint8_t *host_label[HALVES] = {};
     double *host_result = nullptr;
-    int half = 0; // that the next step's examples go to
+    StepNumbers *host_numbers = nullptr;
+    std::unique_ptr<Replay[]> replays; // by half, whether Adam's step is in it, and the number of examples
+    bool at_means = false;             // the network's weights are the means
+    int half = 0;                      // that the next step's examples go to
     bool running = false;
     int64_t running_count = 0; // examples of the step that runs
 
@@ -42,7 +48,7 @@ template <typename T> struct TrainLearner : Learner {
     {
         weight_plan(plan.net, plan.seed, plan.estimator, &weights);
         network.describe(plan.net, plan.chunk, together);
-        voxels = network.voxels(1);
+        voxels = checks.voxels = network.voxels(1);
     }
 
     ~TrainLearner() override
@@ -55,10 +61,17 @@ template <typename T> struct TrainLearner : Learner {
             if (uploaded[i] != nullptr) cudaEventDestroy(uploaded[i]);
         }
         cudaFreeHost(host_result);
+        cudaFreeHost(host_numbers);
+        for (int64_t i = 0; replays && i < replay_count(); i++) replays[i].forget();
         if (done != nullptr) cudaEventDestroy(done);
         cudaFree(memory);
         if (network.stream != nullptr) cudaStreamDestroy(network.stream);
         if (copy != nullptr) cudaStreamDestroy(copy);
+    }
+
+    int64_t replay_count() const
+    {
+        return (int64_t)HALVES * 2 * (plan.batch + 1);
     }
 
     int64_t lay_out(char *base)
@@ -70,21 +83,23 @@ template <typename T> struct TrainLearner : Learner {
         v = arena.take<float>(count);
         gradient_sum = arena.take<float>(count);
         model_of_point = arena.take<int>(plan.net->point.total);
-        kl_partial = arena.take<double>(kl_parts(weights));
+        numbers = arena.take<StepNumbers>(1);
+        kl_partial = arena.take<double>(2 * kl_parts(weights));
+        summary = arena.take<double>(2);
         result = arena.take<double>(plan.batch * LOSS_SUMS + 1);
         for (int i = 0; i < HALVES; i++) {
             input[i] = arena.take<float>(plan.batch * voxels);
             label[i] = arena.take<uint8_t>(plan.batch * voxels);
         }
-        checked_input = arena.take<float>(voxels);
-        checked_label = arena.take<uint8_t>(voxels);
+        checks.lay_out(arena);
         network.lay_out(arena, weights.signs);
         return arena.used;
     }
 
     int64_t host_bytes() const
     {
-        return HALVES * plan.batch * voxels * 5 + (plan.batch * LOSS_SUMS + 1) * (int64_t)sizeof(double);
+        return HALVES * plan.batch * voxels * 5 + (plan.batch * LOSS_SUMS + 1) * (int64_t)sizeof(double) +
+               (int64_t)sizeof(StepNumbers) + Checks::host_bytes();
     }
 
     crd_status map_points()
@@ -123,6 +138,10 @@ template <typename T> struct TrainLearner : Learner {
             CUDA_PASS(cudaMallocHost(&host_label[i], (size_t)(plan.batch * voxels)));
         }
         CUDA_PASS(cudaMallocHost(&host_result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double)));
+        CUDA_PASS(cudaMallocHost(&host_numbers, sizeof *host_numbers));
+        PASS(checks.open());
+        replays.reset(new (std::nothrow) Replay[(size_t)replay_count()]);
+        CUDA_NEED(replays);
         PASS(map_points());
         CUDA_PASS(cudaDeviceSynchronize());
         return CRD_OK;
@@ -131,6 +150,7 @@ template <typename T> struct TrainLearner : Learner {
     crd_status write(const float *from, const float *from_m, const float *from_v) override
     {
         const size_t bytes = (size_t)plan.net->model.total * sizeof(float);
+        at_means = false;
         CUDA_PASS(cudaStreamSynchronize(network.stream));
         CUDA_PASS(cudaMemcpy(parameters, from, bytes, cudaMemcpyHostToDevice));
         CUDA_PASS(cudaMemcpy(m, from_m, bytes, cudaMemcpyHostToDevice));
@@ -143,6 +163,7 @@ template <typename T> struct TrainLearner : Learner {
         const size_t bytes = (size_t)plan.net->model.total * sizeof(float);
         CUDA_PASS(cudaStreamSynchronize(network.stream));
         CUDA_PASS(cudaMemcpy(to, parameters, bytes, cudaMemcpyDeviceToHost));
+        if (to_m == nullptr) return CRD_OK;
         CUDA_PASS(cudaMemcpy(to_m, m, bytes, cudaMemcpyDeviceToHost));
         CUDA_PASS(cudaMemcpy(to_v, v, bytes, cudaMemcpyDeviceToHost));
         return CRD_OK;
@@ -168,56 +189,61 @@ template <typename T> struct TrainLearner : Learner {
         return exp2f(roundf(-log2f(scale)));
     }
 
+    // All that the stream does for a step whose examples lie in one half of the input.
+    crd_status launch(int now, int64_t count, bool from_zero, bool update)
+    {
+        cudaStream_t stream = network.stream;
+        const bool dropout = plan.net->kind == CRD_MCDN && plan.estimator != CRD_MEAN;
+        const int64_t total = plan.net->model.total;
+        if (from_zero) CUDA_PASS(cudaMemsetAsync(gradient_sum, 0, (size_t)total * sizeof(float), stream));
+        for (int64_t first = 0; first < count; first += network.together) {
+            const int n = (int)(count - first < network.together ? count - first : network.together);
+            const float *in = input[now] + first * voxels;
+            PASS(weights_draw(weights, parameters, numbers, (uint32_t)first, network.point, network.signs,
+                              network.masks, n, stream));
+            PASS(network.forward(in, label[now] + first * voxels, dropout, &numbers->scale, n));
+            PASS(network.backward(in, dropout, n));
+            PASS(weights_back(weights, parameters, numbers, (uint32_t)first, network.point_gradient, network.signs,
+                              gradient_sum, n, stream));
+            CUDA_PASS(cudaMemcpyAsync(result + first * LOSS_SUMS, network.loss_result,
+                                      (size_t)n * LOSS_SUMS * sizeof(double), cudaMemcpyDeviceToDevice, stream));
+        }
+        if (update) {
+            PASS(weights_kl(weights, parameters, plan.prior, numbers, kl_partial, gradient_sum,
+                            result + plan.batch * LOSS_SUMS, stream));
+            PASS(weights_adam((long)total, numbers, gradient_sum, m, v, parameters, stream));
+        }
+        CUDA_PASS(cudaMemcpyAsync(host_result, result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double),
+                                  cudaMemcpyDeviceToHost, stream));
+        return CRD_OK;
+    }
+
     crd_status start(const crd_learner_step &step) override
     {
         const int now = half;
-        const float extra = loss_scale(step.scale);
+        const bool update = !step.gradient_only;
         cudaStream_t stream = network.stream;
-        const size_t bytes = (size_t)plan.net->model.total * sizeof(float);
         if (step.count < (step.gradient == nullptr) || step.count > plan.batch) {
             return CUDA_FAIL(CRD_ERR_INTERNAL, "a step has %lld examples", (long long)step.count);
         }
         CUDA_PASS(cudaEventRecord(uploaded[now], copy));
         CUDA_PASS(cudaStreamWaitEvent(stream, uploaded[now], 0));
+        *host_numbers = step_numbers(step, loss_scale(step.scale)); // the step before is done
+        CUDA_PASS(cudaMemcpyAsync(numbers, host_numbers, sizeof *numbers, cudaMemcpyHostToDevice, stream));
         if (step.gradient != nullptr) {
-            CUDA_PASS(cudaMemcpyAsync(gradient_sum, step.gradient, bytes, cudaMemcpyHostToDevice, stream));
+            CUDA_PASS(cudaMemcpyAsync(gradient_sum, step.gradient, (size_t)plan.net->model.total * sizeof(float),
+                                      cudaMemcpyHostToDevice, stream));
+            PASS(launch(now, step.count, false, update));
         } else {
-            CUDA_PASS(cudaMemsetAsync(gradient_sum, 0, bytes, stream));
+            Replay &replay = replays[(size_t)((now * 2 + update) * (plan.batch + 1) + step.count)];
+            PASS(replay.run(stream, [&] { return launch(now, step.count, true, update); }));
         }
-        const bool dropout = plan.net->kind == CRD_MCDN && plan.estimator != CRD_MEAN;
-        for (int64_t first = 0; first < step.count; first += network.together) {
-            const int n = (int)(step.count - first < network.together ? step.count - first : network.together);
-            const float *in = input[now] + first * voxels;
-            PASS(weights_draw(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first), network.point,
-                              network.signs, network.masks, n, stream));
-            PASS(network.forward(in, label[now] + first * voxels, dropout, step.scale * extra, true, n));
-            PASS(network.backward(in, dropout, n));
-            PASS(weights_back(weights, parameters, (uint32_t)step.number, (uint32_t)(step.first + first),
-                              network.point_gradient, network.signs, 1.0f / extra, gradient_sum, n, stream));
-            CUDA_PASS(cudaMemcpyAsync(result + first * LOSS_SUMS, network.loss_result,
-                                      (size_t)n * LOSS_SUMS * sizeof(double), cudaMemcpyDeviceToDevice, stream));
-        }
-        if (!step.gradient_only) {
-            PASS(weights_kl(weights, parameters, plan.prior, (uint32_t)step.number, step.kl_scale, kl_partial,
-                            gradient_sum, result + plan.batch * LOSS_SUMS, stream));
-            PASS(weights_adam((long)plan.net->model.total, step.number + 1, step.rate, gradient_sum, m, v, parameters,
-                              stream));
-        }
-        CUDA_PASS(cudaMemcpyAsync(host_result, result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double),
-                                  cudaMemcpyDeviceToHost, stream));
         CUDA_PASS(cudaEventRecord(done, stream));
+        at_means = false;
         running = true;
         running_count = step.count;
         half = 1 - half;
         return CRD_OK;
-    }
-
-    static void fill_loss(const double *sums, crd_loss *loss)
-    {
-        loss->bce_sum = sums[LOSS_BCE];
-        loss->labelled = (int64_t)sums[LOSS_LABELLED];
-        loss->correct = (int64_t)sums[LOSS_CORRECT];
-        loss->head_dead = sums[LOSS_VALUE] <= 0.0;
     }
 
     crd_status finish(crd_loss *losses, double *kl) override
@@ -237,17 +263,39 @@ template <typename T> struct TrainLearner : Learner {
         return CRD_OK;
     }
 
-    crd_status evaluate(const float *from, const uint8_t *labels, crd_loss *loss) override
+    crd_status check(int64_t number, const float *from, const uint8_t *labels, crd_loss *loss) override
     {
-        double sums[LOSS_SUMS];
         cudaStream_t stream = network.stream;
-        CUDA_PASS(cudaMemcpyAsync(checked_input, from, (size_t)voxels * sizeof(float), cudaMemcpyHostToDevice, stream));
-        CUDA_PASS(cudaMemcpyAsync(checked_label, labels, (size_t)voxels, cudaMemcpyHostToDevice, stream));
-        PASS(weights_means(weights, parameters, network.point, stream));
-        PASS(network.forward(checked_input, checked_label, false, 0.0f, false, 1));
-        CUDA_PASS(cudaMemcpyAsync(sums, network.loss_result, sizeof sums, cudaMemcpyDeviceToHost, stream));
-        CUDA_PASS(cudaStreamSynchronize(stream));
-        fill_loss(sums, loss);
+        PASS(checks.load(number, from, labels, stream));
+        if (!at_means) PASS(weights_means(weights, parameters, network.point, stream));
+        at_means = true;
+        PASS(checks.replay.run(
+            stream, [&] { return network.forward(checks.at_work.input, checks.at_work.label, false, nullptr, 1); }));
+        return checks.note(network.loss_result, loss, stream);
+    }
+
+    crd_status checked() override
+    {
+        return checks.collect(network.stream);
+    }
+
+    bool keeps(int64_t number) const override
+    {
+        return checks.keeps(number);
+    }
+
+    crd_status summarise(crd_posterior_summary *out) override
+    {
+        double sums[2];
+        int64_t count = 0;
+        *out = {};
+        for (int i = 0; i < weights.layer_count; i++) count += weights.layers[i].count;
+        if (count == 0) return CRD_OK;
+        PASS(weights_summary(weights, parameters, kl_partial, summary, network.stream));
+        CUDA_PASS(cudaMemcpyAsync(sums, summary, sizeof sums, cudaMemcpyDeviceToHost, network.stream));
+        CUDA_PASS(cudaStreamSynchronize(network.stream));
+        out->mean_sigma = sums[0] / (double)count;
+        out->certain_share = sums[1] / (double)count;
         return CRD_OK;
     }
 };

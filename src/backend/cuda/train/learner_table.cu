@@ -73,10 +73,11 @@ crd_status cuda_learner_write(crd_learner *learner)
     return learner->network->write(learner->host.parameters, learner->host.m, learner->host.v);
 }
 
-crd_status cuda_learner_read(crd_learner *learner)
+crd_status cuda_learner_read(crd_learner *learner, bool moments)
 {
+    const crd_learner_state &host = learner->host;
     CUDA_PASS(cudaSetDevice(learner->device));
-    return learner->network->read(learner->host.parameters, learner->host.m, learner->host.v);
+    return learner->network->read(host.parameters, moments ? host.m : nullptr, moments ? host.v : nullptr);
 }
 
 crd_status cuda_learner_stage(crd_learner *learner, int64_t place, const float *input, const uint8_t *label)
@@ -103,8 +104,32 @@ crd_status cuda_learner_gradient(crd_learner *learner, float *gradient)
     return learner->network->gradient(gradient);
 }
 
-crd_status cuda_learner_evaluate(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss)
+crd_status cuda_learner_check(crd_learner *learner, int64_t number, const float *input, const uint8_t *label,
+                              crd_loss *loss)
 {
     CUDA_PASS(cudaSetDevice(learner->device));
-    return learner->network->evaluate(input, label, loss);
+    return learner->network->check(number, input, label, loss);
+}
+
+crd_status cuda_learner_checked(crd_learner *learner)
+{
+    CUDA_PASS(cudaSetDevice(learner->device));
+    return learner->network->checked();
+}
+
+crd_status cuda_learner_evaluate(crd_learner *learner, const float *input, const uint8_t *label, crd_loss *loss)
+{
+    PASS(cuda_learner_check(learner, -1, input, label, loss));
+    return cuda_learner_checked(learner);
+}
+
+bool cuda_learner_keeps(const crd_learner *learner, int64_t number)
+{
+    return learner->network->keeps(number);
+}
+
+crd_status cuda_learner_summarise(crd_learner *learner, crd_posterior_summary *out)
+{
+    CUDA_PASS(cudaSetDevice(learner->device));
+    return learner->network->summarise(out);
 }

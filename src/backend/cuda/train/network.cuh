@@ -83,9 +83,9 @@ template <typename T> struct TrainNet {
         return dropout && site != CRD_NONE ? masks + net->mask_offset[site] : nullptr;
     }
 
-    // Probabilities' losses of n examples; input [n][voxels], label [n][voxels]. `scale` multiplies all gradients; with
-    // `backward` the head's gradient is kept, and back() goes on from it.
-    crd_status forward(const float *input, const uint8_t *label, bool dropout, float scale, bool with_gradient, int n);
+    // Losses of n examples; input [n][voxels], label [n][voxels]. `scale`, on the device, multiplies all gradients: the
+    // head's is kept, and backward() goes on from it. NULL: no gradients.
+    crd_status forward(const float *input, const uint8_t *label, bool dropout, const float *scale, int n);
     // Fills point_gradient.
     crd_status backward(const float *input, bool dropout, int n);
 
@@ -114,7 +114,7 @@ template <typename T> struct TrainNet {
     crd_status data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n);
     crd_status input_gradients(int layer, int *tiles, int n);
     crd_status head_back(int n);
-    crd_status wide_head(const uint8_t *label, float scale, bool with_gradient, int n);
+    crd_status wide_head(const uint8_t *label, const float *scale, int n);
     crd_status wide_head_back(int n);
 };
 

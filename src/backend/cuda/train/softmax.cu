@@ -24,7 +24,7 @@ template <int WIDTH> struct Rows { // of the voxels at work; one more column kee
 // One voxel: adds to the sums, stores its rows and its gradient.
 template <typename T, int WIDTH>
 __device__ __forceinline__ void loss_voxel(const SoftmaxLossArguments &p, const SharedPoint<WIDTH> &point, long voxel,
-                                           Rows<WIDTH> &rows, float (&sums)[SINGLES])
+                                           float scale, Rows<WIDTH> &rows, float (&sums)[SINGLES])
 {
     const int row = threadIdx.x;
     float x[WIDTH];
@@ -50,7 +50,7 @@ __device__ __forceinline__ void loss_voxel(const SoftmaxLossArguments &p, const 
         float gradient = 0.0f;
 #pragma unroll
         for (int o = 0; o < WIDTH; o++) gradient = fmaf(point.weight[c * WIDTH + o], slope[o], gradient);
-        const T rounded = (T)(x[c] > 0.0f ? p.scale * gradient : 0.0f);
+        const T rounded = (T)(x[c] > 0.0f ? scale * gradient : 0.0f);
         rows.gradient[row][c] = (float)rounded;
         if (to != nullptr) to[c] = rounded;
     }
@@ -81,13 +81,14 @@ __global__ __launch_bounds__(THREADS) void softmax_loss_kernel(const __grid_cons
     const int example = blockIdx.y, row = threadIdx.x, pairs = p.classes * (p.classes + 2);
     const long voxels = p.size.voxels(), first = (long)blockIdx.x * SHARE;
     const long end = first + SHARE < voxels ? first + SHARE : voxels;
+    const float scale = p.gradient != nullptr ? *p.scale : 0.0f;
     float sums[SINGLES] = {};
     double products[PAIRS_AT_ONCE] = {};
     point.load(p.point + example * p.point_stride, p.classes);
     __syncthreads();
     for (long base = first; base < end; base += THREADS) {
         if (base + row < end) {
-            loss_voxel<T, WIDTH>(p, point, example * voxels + base + row, rows, sums);
+            loss_voxel<T, WIDTH>(p, point, example * voxels + base + row, scale, rows, sums);
         } else {
             for (int c = 0; c < WIDTH; c++) rows.x[row][c] = rows.slope[row][c] = rows.gradient[row][c] = 0.0f;
         }
@@ -144,9 +145,9 @@ __global__ void softmax_sum_kernel(SoftmaxSumArguments p)
     if (p.dweight == nullptr || k < SINGLES) return;
     const int pair = k - SINGLES;
     if (pair < weights)
-        p.dweight[example * p.gradient_stride + pair] = (float)(total * p.scale);
+        p.dweight[example * p.gradient_stride + pair] = (float)(total * *p.scale);
     else if (pair < weights + p.classes)
-        p.dbias[example * p.gradient_stride + pair - weights] = (float)(total * p.scale);
+        p.dbias[example * p.gradient_stride + pair - weights] = (float)(total * *p.scale);
     else
         p.totals[example * HEAD_WIDTH + pair - weights - p.classes] = (float)total;
 }

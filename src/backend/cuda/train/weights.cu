@@ -55,10 +55,11 @@ __device__ __forceinline__ float random_sign(uint64_t seed, uint32_t layer, uint
 }
 
 // A block an example and layer; after the layers, the dropout's sites.
-__global__ void signs_kernel(const __grid_constant__ WeightPlan plan, uint32_t step, uint32_t first, float *signs,
-                             float *masks)
+__global__ void signs_kernel(const __grid_constant__ WeightPlan plan, const StepNumbers *numbers, uint32_t skip,
+                             float *signs, float *masks)
 {
     const int example = blockIdx.y;
+    const uint32_t step = numbers->number, first = numbers->first + skip;
     if ((int)blockIdx.x < plan.layer_count) {
         const BayesLayer &layer = plan.layers[blockIdx.x];
         float *own = signs + example * plan.signs;
@@ -100,9 +101,10 @@ struct Noise {
     }
 };
 
-__global__ void draw_train_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, uint32_t step,
-                                  uint32_t first, const float *signs, float *point)
+__global__ void draw_train_kernel(const __grid_constant__ WeightPlan plan, const float *parameters,
+                                  const StepNumbers *numbers, uint32_t skip, const float *signs, float *point)
 {
+    const uint32_t step = numbers->number, first = numbers->first + skip;
     const BayesLayer &layer = plan.layers[blockIdx.y];
     const long block = (long)blockIdx.x * THREADS + threadIdx.x;
     const int example = blockIdx.z;
@@ -125,18 +127,19 @@ static dim3 layer_grid(const WeightPlan &plan, int examples)
     return dim3((unsigned)((plan.widest / 4 + THREADS) / THREADS), plan.layer_count, examples);
 }
 
-crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first, float *point,
-                        float *signs, float *masks, int examples, cudaStream_t stream)
+crd_status weights_draw(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
+                        float *point, float *signs, float *masks, int examples, cudaStream_t stream)
 {
     points_kernel<<<dim3((unsigned)((plan.point_total + THREADS - 1) / THREADS), examples), THREADS, 0, stream>>>(
         plan, parameters, point);
     CUDA_PASS(cudaGetLastError());
     if (plan.estimator == CRD_MEAN) return CRD_OK;
-    signs_kernel<<<dim3(plan.layer_count + plan.mask_count, examples), THREADS, 0, stream>>>(plan, step, first, signs,
+    signs_kernel<<<dim3(plan.layer_count + plan.mask_count, examples), THREADS, 0, stream>>>(plan, numbers, skip, signs,
                                                                                              masks);
     CUDA_PASS(cudaGetLastError());
     if (plan.layer_count == 0) return CRD_OK;
-    draw_train_kernel<<<layer_grid(plan, examples), THREADS, 0, stream>>>(plan, parameters, step, first, signs, point);
+    draw_train_kernel<<<layer_grid(plan, examples), THREADS, 0, stream>>>(plan, parameters, numbers, skip, signs,
+                                                                          point);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -149,10 +152,11 @@ crd_status weights_means(const WeightPlan &plan, const float *parameters, float 
     return CRD_OK;
 }
 
-__global__ void points_back_kernel(const __grid_constant__ WeightPlan plan, const float *point_gradient, float unscale,
-                                   float *gradient, int examples)
+__global__ void points_back_kernel(const __grid_constant__ WeightPlan plan, const StepNumbers *numbers,
+                                   const float *point_gradient, float *gradient, int examples)
 {
     const long at = (long)blockIdx.x * THREADS + threadIdx.x;
+    const float unscale = numbers->unscale;
     if (at >= plan.point_total) return;
     float total = gradient[plan.model_of_point[at]];
     for (int e = 0; e < examples; e++)
@@ -160,10 +164,12 @@ __global__ void points_back_kernel(const __grid_constant__ WeightPlan plan, cons
     gradient[plan.model_of_point[at]] = total;
 }
 
-__global__ void rho_back_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, uint32_t step,
-                                uint32_t first, const float *point_gradient, const float *signs, float unscale,
-                                float *gradient, int examples)
+__global__ void rho_back_kernel(const __grid_constant__ WeightPlan plan, const float *parameters,
+                                const StepNumbers *numbers, uint32_t skip, const float *point_gradient,
+                                const float *signs, float *gradient, int examples)
 {
+    const uint32_t step = numbers->number, first = numbers->first + skip;
+    const float unscale = numbers->unscale;
     const BayesLayer &layer = plan.layers[blockIdx.y];
     const long block = (long)blockIdx.x * THREADS + threadIdx.x;
     const bool flipout = plan.estimator == CRD_FLIPOUT;
@@ -187,16 +193,16 @@ __global__ void rho_back_kernel(const __grid_constant__ WeightPlan plan, const f
     for (int i = 0; i < 4 && 4 * block + i < layer.count; i++) gradient[layer.rho + 4 * block + i] = total[i];
 }
 
-crd_status weights_back(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first,
-                        const float *point_gradient, const float *signs, float unscale, float *gradient, int examples,
+crd_status weights_back(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
+                        const float *point_gradient, const float *signs, float *gradient, int examples,
                         cudaStream_t stream)
 {
     points_back_kernel<<<(unsigned)((plan.point_total + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
-        plan, point_gradient, unscale, gradient, examples);
+        plan, numbers, point_gradient, gradient, examples);
     CUDA_PASS(cudaGetLastError());
     if (plan.layer_count == 0 || plan.estimator == CRD_MEAN) return CRD_OK;
-    rho_back_kernel<<<layer_grid(plan, 1), THREADS, 0, stream>>>(plan, parameters, step, first, point_gradient, signs,
-                                                                 unscale, gradient, examples);
+    rho_back_kernel<<<layer_grid(plan, 1), THREADS, 0, stream>>>(plan, parameters, numbers, skip, point_gradient, signs,
+                                                                 gradient, examples);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
@@ -224,10 +230,10 @@ __device__ double add_block(double value)
 }
 
 __global__ void kl_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, double prior_std,
-                          double log_std, double kl_scale, double *partial, float *gradient)
+                          double log_std, const StepNumbers *numbers, double *partial, float *gradient)
 {
     const BayesLayer &layer = plan.layers[blockIdx.y];
-    const double precision = 1.0 / (prior_std * prior_std);
+    const double precision = 1.0 / (prior_std * prior_std), kl_scale = numbers->kl_scale;
     double sum = 0.0;
     for (int i = threadIdx.x; i < KL_BLOCK; i += THREADS) {
         const long at = (long)blockIdx.x * KL_BLOCK + i;
@@ -243,10 +249,12 @@ __global__ void kl_kernel(const __grid_constant__ WeightPlan plan, const float *
 }
 
 __global__ void mixture_kernel(const __grid_constant__ WeightPlan plan, const float *parameters,
-                               const __grid_constant__ crd_mixture law, uint32_t step, double kl_scale, double *partial,
+                               const __grid_constant__ crd_mixture law, const StepNumbers *numbers, double *partial,
                                float *gradient)
 {
     const BayesLayer &layer = plan.layers[blockIdx.y];
+    const uint32_t step = numbers->number;
+    const double kl_scale = numbers->kl_scale;
     double sum = 0.0;
     for (int i = threadIdx.x; i < KL_BLOCK; i += THREADS) {
         const long at = (long)blockIdx.x * KL_BLOCK + i;
@@ -273,16 +281,16 @@ __global__ void kl_sum_kernel(const double *partial, long parts, double *kl)
     if (threadIdx.x == 0) *kl = total;
 }
 
-crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior, uint32_t step,
-                      double kl_scale, double *partial, float *gradient, double *kl, cudaStream_t stream)
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior,
+                      const StepNumbers *numbers, double *partial, float *gradient, double *kl, cudaStream_t stream)
 {
     const dim3 grid((unsigned)kl_parts_of_layer(plan), plan.layer_count);
     if (plan.layer_count > 0 && prior.kind == CRD_PRIOR_MIXTURE) {
-        mixture_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, crd_mixture_of(&prior), step, kl_scale, partial,
+        mixture_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, crd_mixture_of(&prior), numbers, partial,
                                                      gradient);
         CUDA_PASS(cudaGetLastError());
     } else if (plan.layer_count > 0) {
-        kl_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, prior.std, crd_log_inline(prior.std), kl_scale,
+        kl_kernel<<<grid, THREADS, 0, stream>>>(plan, parameters, prior.std, crd_log_inline(prior.std), numbers,
                                                 partial, gradient);
         CUDA_PASS(cudaGetLastError());
     }
@@ -291,19 +299,62 @@ crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd
     return CRD_OK;
 }
 
-__global__ void adam_kernel(long count, float rate, float correction1, float correction2, const float *gradient,
-                            float *m, float *v, float *parameters)
+__global__ void summary_kernel(const __grid_constant__ WeightPlan plan, const float *parameters, double *partial)
+{
+    const BayesLayer &layer = plan.layers[blockIdx.y];
+    const long part = (long)blockIdx.y * gridDim.x + blockIdx.x, parts = (long)gridDim.x * gridDim.y;
+    double sum = 0.0, certain = 0.0;
+    for (int i = threadIdx.x; i < KL_BLOCK; i += THREADS) {
+        const long at = (long)blockIdx.x * KL_BLOCK + i;
+        if (at >= layer.count) break;
+        const float sigma = sigma_of(parameters[layer.rho + at]);
+        sum += sigma;
+        certain += fabsf(parameters[layer.loc + at]) > sigma ? 1.0 : 0.0;
+    }
+    const double sigmas = add_block(sum);
+    __syncthreads();
+    const double counted = add_block(certain);
+    if (threadIdx.x > 0) return;
+    partial[part] = sigmas;
+    partial[parts + part] = counted;
+}
+
+crd_status weights_summary(const WeightPlan &plan, const float *parameters, double *partial, double *sums,
+                           cudaStream_t stream)
+{
+    const long parts = kl_parts(plan);
+    summary_kernel<<<dim3((unsigned)kl_parts_of_layer(plan), plan.layer_count), THREADS, 0, stream>>>(plan, parameters,
+                                                                                                      partial);
+    CUDA_PASS(cudaGetLastError());
+    for (int i = 0; i < 2; i++) {
+        kl_sum_kernel<<<1, THREADS, 0, stream>>>(partial + i * parts, parts, sums + i);
+        CUDA_PASS(cudaGetLastError());
+    }
+    return CRD_OK;
+}
+
+__global__ void adam_kernel(long count, const StepNumbers *numbers, const float *gradient, float *m, float *v,
+                            float *parameters)
 {
     const float beta1 = (float)0.9, beta2 = (float)0.999, epsilon = 1e-7f;
     const long i = (long)blockIdx.x * THREADS + threadIdx.x;
     if (i >= count) return;
-    const float g = gradient[i];
+    const float g = gradient[i], rate = numbers->rate;
     const float first = __fadd_rn(__fmul_rn(beta1, m[i]), __fmul_rn(1 - beta1, g));
     const float second = __fadd_rn(__fmul_rn(beta2, v[i]), __fmul_rn(__fmul_rn(1 - beta2, g), g));
-    const float root = __fadd_rn(__fsqrt_rn(__fdiv_rn(second, correction2)), epsilon);
+    const float root = __fadd_rn(__fsqrt_rn(__fdiv_rn(second, numbers->correction2)), epsilon);
     m[i] = first;
     v[i] = second;
-    parameters[i] = __fsub_rn(parameters[i], __fdiv_rn(__fmul_rn(rate, __fdiv_rn(first, correction1)), root));
+    parameters[i] = __fsub_rn(parameters[i], __fdiv_rn(__fmul_rn(rate, __fdiv_rn(first, numbers->correction1)), root));
+}
+
+crd_status weights_adam(long count, const StepNumbers *numbers, const float *gradient, float *m, float *v,
+                        float *parameters, cudaStream_t stream)
+{
+    adam_kernel<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(count, numbers, gradient, m, v,
+                                                                                     parameters);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
 }
 
 // As in net/adam.c: by squaring.
@@ -317,11 +368,10 @@ static double power(double base, int64_t exponent)
     return result;
 }
 
-crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v,
-                        float *parameters, cudaStream_t stream)
+StepNumbers step_numbers(const crd_learner_step &step, float loss_scale)
 {
-    adam_kernel<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
-        count, (float)rate, (float)(1 - power(0.9, step)), (float)(1 - power(0.999, step)), gradient, m, v, parameters);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
+    const int64_t taken = step.number + 1; // when this one is
+    return {
+        (uint32_t)step.number, (uint32_t)step.first, step.scale * loss_scale,        1.0f / loss_scale,
+        step.kl_scale,         (float)step.rate,     (float)(1 - power(0.9, taken)), (float)(1 - power(0.999, taken))};
 }

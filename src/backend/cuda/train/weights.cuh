@@ -14,6 +14,15 @@ struct BayesLayer {
     long sign_in, sign_out; // places among an example's signs
 };
 
+// What differs from step to step. It lies in the device's memory: a step is a graph, whose arguments are fixed.
+struct StepNumbers {
+    uint32_t number, first; // of the step, from 0; of its first example in the mini-batch
+    float scale, unscale;   // of the gradients on their way back, and of what they come to
+    double kl_scale;
+    float rate, correction1, correction2; // Adam's
+};
+StepNumbers step_numbers(const crd_learner_step &step, float loss_scale);
+
 struct WeightPlan { // of one network; the pointers are on the device
     BayesLayer layers[CRD_LAYERS_MAX];
     int layer_count;
@@ -29,26 +38,29 @@ struct WeightPlan { // of one network; the pointers are on the device
 };
 void weight_plan(const crd_net *net, uint64_t seed, crd_estimator estimator, WeightPlan *plan);
 
-// Weights of examples first .. first + examples - 1 of a step: [examples][point_total]; signs [examples][signs] and
-// masks [examples][mask_total] are filled where the estimator has them.
-crd_status weights_draw(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first, float *point,
-                        float *signs, float *masks, int examples, cudaStream_t stream);
+// Weights of some examples of a step, from number `skip` of those on it has: [examples][point_total]; signs
+// [examples][signs] and masks [examples][mask_total] are filled where the estimator has them.
+crd_status weights_draw(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
+                        float *point, float *signs, float *masks, int examples, cudaStream_t stream);
 // The means instead.
 crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, cudaStream_t stream);
 
-// Adds `unscale` times the examples' gradients, in their order, to the model's.
-crd_status weights_back(const WeightPlan &plan, const float *parameters, uint32_t step, uint32_t first,
-                        const float *point_gradient, const float *signs, float unscale, float *gradient, int examples,
+// Adds the examples' gradients, unscaled and in their order, to the model's.
+crd_status weights_back(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
+                        const float *point_gradient, const float *signs, float *gradient, int examples,
                         cudaStream_t stream);
 
 // *kl is the KL from the prior, where that has no closed form at weights drawn for this step; adds kl_scale times its
 // gradient. partial: scratch of kl_parts(plan) doubles.
 long kl_parts(const WeightPlan &plan);
-crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior, uint32_t step,
-                      double kl_scale, double *partial, float *gradient, double *kl, cudaStream_t stream);
+crd_status weights_kl(const WeightPlan &plan, const float *parameters, const crd_prior_settings &prior,
+                      const StepNumbers *numbers, double *partial, float *gradient, double *kl, cudaStream_t stream);
 
-// `step` counts from 1.
-crd_status weights_adam(long count, int64_t step, double rate, const float *gradient, float *m, float *v,
+// sums[0]: of all sigmas; sums[1]: how many weights are certain (bayes/summary.h). partial: of 2 * kl_parts(plan).
+crd_status weights_summary(const WeightPlan &plan, const float *parameters, double *partial, double *sums,
+                           cudaStream_t stream);
+
+crd_status weights_adam(long count, const StepNumbers *numbers, const float *gradient, float *m, float *v,
                         float *parameters, cudaStream_t stream);
 
 #endif
