@@ -44,7 +44,7 @@ def make_data():
 
 
 def command(output, kind="bcnn", label="label.npy", **more):
-    settings = {"scan": path("scan.npy"), "label": path(label), "output": path(output), "kind": kind, "filters": 8,
+    settings = {"scan": path("scan.npy"), "label": path(label), "output": path(output), "kind": kind, "filters": 4,
                 "chunk": "8,16,16", "step": 2, "batch": 3, "epochs": 3, "checkpoint-every": 2, "max-steps": 26,
                 "threads": 2, "kl-batches": 50, "kl-step": 0}
     settings.update({key.replace("_", "-"): value for key, value in more.items()})
