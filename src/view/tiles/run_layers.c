@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "run/paths.h"
 #include "run/read.h"
+#include "view/labels/learnt.h"
 #include "view/tiles/growth.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers_inside.h"
@@ -79,6 +80,7 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
 {
     crd_status status = CRD_OK;
     char *path = NULL;
+    int64_t origin[3];
     if (output == NULL) return CRD_OK;
     const crd_layer_kind kind = output->role == CRD_OUTPUT_SEGMENTATION ? CRD_LAYER_CLASSES : CRD_LAYER_MAP;
     crd_layer *layer = crd_layer_begin(a->layers, id, name, kind);
@@ -93,9 +95,13 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
     layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
     atomic_store(&layer->high, 1.0);
     layer->spread = output->role == CRD_OUTPUT_UNCERTAINTY;
-    if (kind == CRD_LAYER_CLASSES) name_classes(layer, a->run);
+    if (kind == CRD_LAYER_CLASSES) {
+        name_classes(layer, a->run);
+        CRD_TRY(crd_labels_learnt(a->folder, layer));
+    }
     CRD_TRY(crd_layer_find_high(layer));
-    CRD_TRY(crd_layer_place(a->layers, layer, crd_manifest_boxed(a->run) ? a->run->plan.origin : info->origin, path));
+    CRD_TRY(crd_manifest_place(a->run, origin) ? crd_layer_place(a->layers, layer, origin, path)
+                                               : crd_layer_place_by_file(a->layers, layer, path));
 done:
     crd_free(&path);
     return status;
