@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -125,7 +126,8 @@ class Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self._record.append(f"{name},sha256={digest},{len(data)}")
         info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-        info.external_attr = (0o755 if ".so" in name or name.endswith(HELPER) else 0o644) << 16
+        program = ".so" in name or name.endswith(HELPER)
+        info.external_attr = (stat.S_IFREG | (0o755 if program else 0o644)) << 16  # pip believes only those of plain files
         self._zip.writestr(info, data, zipfile.ZIP_DEFLATED)
 
     def close(self, record: str) -> None:

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/sandbox.h"
+#include "base/hdf5/sandbox.h"
 #include "harness.h"
 #include "volume/hdf5/remote.h"
 #include "volume_tools.h"

@@ -1,7 +1,7 @@
 /* libhdf5 at arm's length.
  *
  * libhdf5 believes what a file says and crashes on some that lie (docs/SECURITY.md). So it doesn't parse files for
- * reading in the process of the user: a small program, credence-hdf5, does (serve.c), in a sandbox (base/sandbox.h).
+ * reading in the process of the user: a small program, credence-hdf5, does (serve.c), in a sandbox (base/hdf5/sandbox.h).
  *
  * - It is a program of its own, started by posix_spawn, which copies no memory: it works from any thread, beside MPI
  *   and CUDA, in Python and under sanitizers, none of which is true of a fork that goes on in the same program.

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/hdf5/lock.h"
+#include "base/hdf5/sandbox.h"
 #include "base/hdf5/source.h"
 #include "base/memory.h"
-#include "base/sandbox.h"
 #include "volume/hdf5/remote.h"
 
 typedef struct serving {

@@ -1,4 +1,4 @@
-#include "base/sandbox.h"
+#include "base/hdf5/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What is left to a process that parses a file of somebody else's: to read what is open, to compute, to answer. */
-#ifndef CRD_BASE_SANDBOX_H
-#define CRD_BASE_SANDBOX_H
+#ifndef CRD_BASE_HDF5_SANDBOX_H
+#define CRD_BASE_HDF5_SANDBOX_H
 
 #include <stdint.h>
 
