@@ -13,6 +13,7 @@
  * search. Places differ far more than neighbours do (one may hold an object that the label forgot), so few chunks say
  * little, however large they are: all blocks to check on take part. */
 enum { VOXELS_DECODED = 1 << 17, CHUNKS_LEAST = 24, VOXELS_MOST = 20000, SEARCH_STEPS = 40 };
+enum { BLOCK = 1 << 14 /* values that a thread takes at a time */ };
 /* What is fitted to all parts but one is judged on that one. With two parts a number would be judged that fits half of
  * the blocks, and such numbers are refused too often. */
 enum { PARTS = 4, ALL_PARTS = (1 << PARTS) - 1 };
@@ -32,7 +33,10 @@ crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist
     CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->probability));
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->mean));
-    return crd_alloc(voxels, 1, "a chunk to check on", &out->label);
+    CRD_PASS(crd_alloc(voxels, sizeof(double), "a chunk to check on", &out->logs));
+    CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->label));
+    CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->right));
+    return crd_pool_create(crd_trainer_threads(trainer), &out->pool);
 }
 
 void crd_checker_close(crd_checker *checker)
@@ -40,7 +44,10 @@ void crd_checker_close(crd_checker *checker)
     crd_free(&checker->input);
     crd_free(&checker->probability);
     crd_free(&checker->mean);
+    crd_free(&checker->logs);
     crd_free(&checker->label);
+    crd_free(&checker->right);
+    crd_pool_free(&checker->pool);
 }
 
 /* The mean probability of the voxel's class, and whether it is the one that the network chose: the first of the largest
@@ -62,21 +69,54 @@ static double answer(const crd_checker *checker, int64_t v, int64_t samples, boo
     return clipped((double)mean[class * voxels] / (double)samples);
 }
 
+typedef struct share { /* of a chunk's samples, block by block */
+    const crd_checker *checker;
+    const float *probability; /* of the sample that is added */
+    int64_t samples, count;   /* count: of values, or of voxels */
+} share;
+
+static int64_t end_of_block(const share *s, int64_t item)
+{
+    return (item + 1) * BLOCK < s->count ? (item + 1) * BLOCK : s->count;
+}
+
+static void add_block(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    const share *s = context;
+    for (int64_t i = item * BLOCK; i < end_of_block(s, item); i++) s->checker->mean[i] += s->probability[i];
+}
+
+static void judge_block(void *context, int64_t item, int worker)
+{
+    (void)worker;
+    const share *s = context;
+    const crd_checker *checker = s->checker;
+    for (int64_t v = item * BLOCK; v < end_of_block(s, item); v++) {
+        bool right;
+        if (checker->label[v] == CRD_LABEL_NONE) continue;
+        checker->logs[v] = crd_log(answer(checker, v, s->samples, &right));
+        checker->right[v] = right;
+    }
+}
+
 static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     const int64_t values = voxels * crd_trainer_planes(checker->trainer);
+    share s = {.checker = checker, .samples = samples, .count = values};
     memset(checker->mean, 0, (size_t)values * sizeof *checker->mean);
     CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
-    for (int64_t s = 0; s < samples; s++) {
-        crd_trainer_decode(checker->trainer, s, checker->probability);
-        for (int64_t i = 0; i < values; i++) checker->mean[i] += checker->probability[i];
+    for (int64_t sample = 0; sample < samples; sample++) {
+        s.probability = crd_trainer_decoded(checker->trainer, sample, checker->probability);
+        crd_pool_run(checker->pool, (values + BLOCK - 1) / BLOCK, add_block, &s);
     }
-    for (int64_t v = 0; v < voxels; v++) {
+    s.count = voxels;
+    crd_pool_run(checker->pool, (voxels + BLOCK - 1) / BLOCK, judge_block, &s);
+    for (int64_t v = 0; v < voxels; v++) { /* in one order */
         if (checker->label[v] == CRD_LABEL_NONE) continue;
-        bool right;
-        loss->bce_sum -= crd_log(answer(checker, v, samples, &right));
-        loss->correct += right;
+        loss->bce_sum -= checker->logs[v];
+        loss->correct += checker->right[v];
         loss->labelled++;
     }
     return CRD_OK;

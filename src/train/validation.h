@@ -2,6 +2,7 @@
 #ifndef CRD_TRAIN_VALIDATION_H
 #define CRD_TRAIN_VALIDATION_H
 
+#include "base/parallel.h"
 #include "credence/monitor.h"
 #include "dist/dist.h"
 #include "train/data/dataset.h"
@@ -20,7 +21,9 @@ typedef struct crd_checker {
     const crd_monitor *monitor;
     int64_t done, total; /* steps of the training, whose bar goes on while checking */
     float *input, *probability, *mean;
-    uint8_t *label;
+    double *logs; /* of the mean probability of each voxel's class */
+    uint8_t *label, *right;
+    crd_pool *pool; /* voxels are independent of each other */
 } crd_checker;
 
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
