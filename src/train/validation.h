@@ -8,6 +8,13 @@
 #include "train/data/dataset.h"
 #include "train/trainer.h"
 
+/* Probabilities whose logarithm is taken stay this far from 0 and 1. */
+static inline double crd_clipped(double p)
+{
+    const double nearest = 1e-7;
+    return p < nearest ? nearest : p > 1.0 - nearest ? 1.0 - nearest : p;
+}
+
 typedef struct crd_check_result {
     double bce, accuracy;
     int64_t labelled;
