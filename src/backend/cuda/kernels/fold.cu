@@ -27,7 +27,7 @@ __device__ void fold_bias(const FoldArguments &p, int edge, int first)
         const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out + out;
         const float *shift = p.shift + sample * p.affine_stride;
         float total = 0.0f;
-#pragma unroll 8
+#pragma unroll 16
         for (int in = 0; in < p.in; in++) total = fmaf(kernel[(long)in * p.out], shift[in], total);
         added[tap][threadIdx.x % OUTS] = total;
     }

@@ -49,7 +49,7 @@ template <typename T> struct TrainLearner : Learner {
         weight_plan(plan.net, plan.seed, plan.estimator, &weights);
         network.describe(plan.net, plan.chunk, together);
         voxels = checks.voxels = network.voxels(1);
-        checks.together = (int)(together < Checks::AT_ONCE ? together : Checks::AT_ONCE);
+        checks.together = together < Checks::AT_ONCE ? (int)together : (int)Checks::AT_ONCE;
     }
 
     ~TrainLearner() override
