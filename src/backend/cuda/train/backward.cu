@@ -1,8 +1,9 @@
 // From the head back to the first convolution, as net/engine_backward.c does. The kernel that makes a gradient g of
 // some values y leaves the sums of g and g * y in `partial`, for the norm that g goes through next.
 //
-// Two branches: the stream goes from gradient to gradient, and `side` makes those of kernels and biases from them. What
-// both use is each layer's own; scratch is either the stream's or the branch's.
+// Three branches: the stream goes from gradient to gradient, `side` makes those of kernels from them, and `adding`
+// those of biases, and the sums that `side` wants in the end. What several use is each layer's own; scratch is one
+// branch's.
 #include "backend/cuda/train/network.cuh"
 
 // The gradient of what consumers saw of a layer becomes that of the convolution's result before its ReLU.
@@ -63,11 +64,12 @@ template <typename T> crd_status TrainNet<T>::bias_gradient(int layer, const voi
     const crd_conv_layer &row = net->layers[layer];
     const Extent &e = size[row.level];
     const int count = row.channels_out;
-    PASS(single ? border_launch<float>({g, count, e, border}, n, side)
-                : border_launch<T>({g, count, e, border}, n, side));
+    PASS(single ? border_launch<float>({g, count, e, border}, n, adding)
+                : border_launch<T>({g, count, e, border}, n, adding));
     return tap_sum_launch({border, single ? loss_total : totals[layer], single ? 1 : apply_tiles<T>(e.voxels(), count),
-                           count, row.kernel, e, everything, tap_sums, dweights(net->point.bias[layer]), stride()},
-                          n, side);
+                           count, row.kernel, e, everything, tap_sums[layer], dweights(net->point.bias[layer]),
+                           stride()},
+                          n, adding);
 }
 
 // Kernel and bias gradients of the layer that reads the scan.
@@ -77,6 +79,7 @@ template <typename T> crd_status TrainNet<T>::first_kernel_gradient(int layer, c
     const int count = channels(layer);
     PASS(bias_gradient(layer, gradient[layer], false, n));
     PASS(correlate_launch<T>({input, gradient[layer], kernel_partial, count, e}, n, side));
+    PASS(note_sums());
     return reduce_launch(REDUCE_CONV,
                          {kernel_partial, correlate_slots<T>(e), 1, count, nullptr, nullptr, nullptr,
                           dweights(net->point.kernel[layer]), stride()},
@@ -95,15 +98,17 @@ template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
     if (row.kernel == 2) {
         const Extent &low = size[row.level + 1];
         PASS((kernel_gradient_launch<T, 2>({{own, none}, x.x0, kernel_partial, low}, n, side)));
-        return reduce_launch(
-            REDUCE_UP,
-            {kernel_partial, kernel_slots<T, 2>(low, out, in), in, out, x.scale, x.shift, tap_sums, to, stride()}, n,
-            side);
+        PASS(note_sums());
+        return reduce_launch(REDUCE_UP,
+                             {kernel_partial, kernel_slots<T, 2>(low, out, in), in, out, x.scale, x.shift,
+                              tap_sums[layer], to, stride()},
+                             n, side);
     }
     PASS((kernel_gradient_launch<T, 1>({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n, side)));
+    PASS(note_sums());
     return reduce_launch(REDUCE_CONV,
                          {kernel_partial, kernel_slots<T, 1>(size[row.level], in, out), in, out, x.scale, x.shift,
-                          tap_sums, to, stride()},
+                          tap_sums[layer], to, stride()},
                          n, side);
 }
 
@@ -226,9 +231,10 @@ template <typename T> crd_status TrainNet<T>::head_back(int n)
     PASS(branch());
     PASS(bias_gradient(net->head, head_gradient, true, n));
     PASS(correlate_launch<T>({head_gradient, source.y, kernel_partial, row.channels_in, e}, n, side));
+    PASS(note_sums());
     PASS(reduce_launch(REDUCE_MIRRORED,
                        {kernel_partial, correlate_slots<T>(e), row.channels_in, row.channels_out, source.scale,
-                        source.shift, tap_sums, dweights(kernel), stride()},
+                        source.shift, tap_sums[net->head], dweights(kernel), stride()},
                        n, side));
     return spread_launch<T>({head_gradient, weights(kernel), stride(), nullptr, source.y, gradient[row.source], partial,
                              row.channels_in, e},
@@ -248,13 +254,15 @@ template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
     PASS(
         pack_flipped({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, packed_back[net->head][1], n, side));
     PASS(rejoin());
-    PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, side));
+    PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, adding));
     PASS(tap_sum_launch(
-        {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums, head_dbias, HEAD_WIDTH}, n, side));
+        {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums[net->head], head_dbias, HEAD_WIDTH}, n,
+        adding));
     PASS((kernel_gradient_launch<T, 1>({{output_of(row.source), none}, own, kernel_partial, e}, n, side)));
+    PASS(note_sums());
     PASS(reduce_launch(REDUCE_CONV,
                        {kernel_partial, kernel_slots<T, 1>(e, in, HEAD_WIDTH), in, HEAD_WIDTH, source.scale,
-                        source.shift, tap_sums, head_dkernel, kernel_values},
+                        source.shift, tap_sums[net->head], head_dkernel, kernel_values},
                        n, side));
     PASS(unpad_launch({head_dkernel, head_dbias, head_rows(), net->classes, dweights(net->point.kernel[net->head]),
                        dweights(net->point.bias[net->head]), stride()},

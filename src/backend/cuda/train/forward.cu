@@ -14,34 +14,44 @@ template <typename T> crd_status TrainNet<T>::open()
     int low, high;
     CUDA_PASS(cudaDeviceGetStreamPriorityRange(&low, &high));
     CUDA_PASS(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high)); // all else waits for it
-    CUDA_PASS(cudaStreamCreateWithPriority(&side, cudaStreamNonBlocking, low));
-    for (cudaEvent_t *one : {&fork, &join}) CUDA_PASS(cudaEventCreateWithFlags(one, cudaEventDisableTiming));
+    for (cudaStream_t *one : {&side, &adding}) CUDA_PASS(cudaStreamCreateWithPriority(one, cudaStreamNonBlocking, low));
+    for (cudaEvent_t *one : {&fork, &added, &join}) CUDA_PASS(cudaEventCreateWithFlags(one, cudaEventDisableTiming));
     return CRD_OK;
 }
 
 template <typename T> void TrainNet<T>::close()
 {
-    for (cudaStream_t one : {stream, side}) {
+    for (cudaStream_t one : {stream, side, adding}) {
         if (one == nullptr) continue;
         cudaStreamSynchronize(one);
         cudaStreamDestroy(one);
     }
-    for (cudaEvent_t one : {fork, join}) {
+    for (cudaEvent_t one : {fork, added, join}) {
         if (one != nullptr) cudaEventDestroy(one);
     }
 }
 
-// What the branch does from here on comes after what the stream has done up to here,
+// What the branches do from here on comes after what the stream has done up to here,
 template <typename T> crd_status TrainNet<T>::branch()
 {
     CUDA_PASS(cudaEventRecord(fork, stream));
     CUDA_PASS(cudaStreamWaitEvent(side, fork, 0));
+    CUDA_PASS(cudaStreamWaitEvent(adding, fork, 0));
     return CRD_OK;
 }
 
-// and what the stream does after what the branch has done.
+// what `side` does after what `adding` has done,
+template <typename T> crd_status TrainNet<T>::note_sums()
+{
+    CUDA_PASS(cudaEventRecord(added, adding));
+    CUDA_PASS(cudaStreamWaitEvent(side, added, 0));
+    return CRD_OK;
+}
+
+// and what the stream does after what both have done.
 template <typename T> crd_status TrainNet<T>::rejoin()
 {
+    PASS(note_sums());
     CUDA_PASS(cudaEventRecord(join, side));
     CUDA_PASS(cudaStreamWaitEvent(stream, join, 0));
     return CRD_OK;
@@ -92,6 +102,7 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
         at_least(&biases, BORDER_CLASSES * (int64_t)(in > out ? in : out));
         at_least(&widest, in > out ? in : out);
         at_least(&sums, n * (single ? 0 : forward_tiles(layer)) * out);
+        tap_sums[layer] = arena.take<float>(n * taps * out);
         if (layer != net->head) totals[layer] = arena.take<float>(n * apply_tiles<T>(voxels(level), out) * out);
         for (int source = 0; source < 2; source++)
             packed_back[layer][source] = arena.take<char>(n * back_bytes(layer, source == 1));
@@ -124,7 +135,6 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
     coefficients = arena.take<float>(n * 3 * widest);
     border = arena.take<float>(n * BORDER_CLASSES * BORDER_PARTS * widest);
     everything = arena.take<double>(n * widest);
-    tap_sums = arena.take<float>(n * 27 * widest);
     loss_total = arena.take<float>(n);
     loss_partial = arena.take<double>(
         n * (wide() ? softmax_partial_count(size[1], net->classes) : loss_tiles<T>(size[1]) * (int64_t)LOSS_SUMS));
@@ -292,6 +302,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
     template crd_status TrainNet<T>::open();                                                                           \
     template void TrainNet<T>::close();                                                                                \
     template crd_status TrainNet<T>::branch();                                                                         \
+    template crd_status TrainNet<T>::note_sums();                                                                      \
     template crd_status TrainNet<T>::rejoin();                                                                         \
     template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
     template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \

@@ -12,10 +12,11 @@ template <typename T> struct TrainNet {
     const crd_net *net;
     int together;                    // examples that there is room for
     Extent size[CRD_LEVELS_MAX + 1]; // of each level, from 1 on
-    // Gradients of kernels and biases depend on what the way back makes, but not the other way round: they are a branch
-    // of their own, on `side`, as is packing weights for the way back.
-    cudaStream_t stream = nullptr, side = nullptr;
-    cudaEvent_t fork = nullptr, join = nullptr;
+    // Gradients of kernels and biases depend on what the way back makes, but not the other way round. They are
+    // branches: `side` makes products of tensors, and before that packs weights for the way back; `sums` adds up
+    // gradients.
+    cudaStream_t stream = nullptr, side = nullptr, adding = nullptr;
+    cudaEvent_t fork = nullptr, added = nullptr, join = nullptr;
 
     float *point, *point_gradient, *masks, *signs; // [together][...]
     Node<T> nodes[CRD_LAYERS_MAX];
@@ -26,7 +27,8 @@ template <typename T> struct TrainNet {
     float *head_kernel, *head_bias, *head_dkernel, *head_dbias, *head_totals; // of many classes: padded
     double *loss_partial, *loss_result;                                       // result: [together][LOSS_SUMS]
 
-    float *totals[CRD_LAYERS_MAX]; // of a layer's gradient: [together][apply_tiles][channels]
+    float *tap_sums[CRD_LAYERS_MAX]; // of a layer's gradient: [together][taps][channels]
+    float *totals[CRD_LAYERS_MAX];   // of a layer's gradient: [together][apply_tiles][channels]
     void *packed_back[CRD_LAYERS_MAX]
                      [2]; // a layer's kernel for the gradients of what it read: of its skip, of its source
 
@@ -34,8 +36,8 @@ template <typename T> struct TrainNet {
     void *packed;
     float2 *partial, *up_partial, *few, *up_few;
     float *bias_classes, *coefficients, *loss_total;
-    // The same of the branch.
-    float *kernel_partial, *flipped, *border, *tap_sums;
+    // The same of the branches.
+    float *kernel_partial, *flipped, *border;
     double *everything;
 
     static constexpr bool PLAIN = sizeof(T) == 4;
@@ -127,6 +129,7 @@ template <typename T> struct TrainNet {
     crd_status pack_back(int n);
     crd_status pack_flipped(const FlipArguments &flip, void *to, int n, cudaStream_t on);
     crd_status branch();
+    crd_status note_sums();
     crd_status rejoin();
     crd_status data_gradient(int layer, bool source, const T *values, float2 *sums, T *dx, int n);
     crd_status input_gradients(int layer, int *tiles, int n);
