@@ -78,16 +78,15 @@ static double to_logit(float probability, int64_t planes)
 }
 
 /* Every `stride`-th labelled voxel of the chunk joins the evidence, as long as there is room. */
-static void choose_voxels(evidence *e, const crd_checker *checker, int part, int64_t stride)
+static void choose_voxels(evidence *e, const uint8_t *label, int64_t voxels, int part, int64_t stride)
 {
-    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     int64_t seen = 0;
     e->first = e->voxels;
     for (int64_t v = 0; v < voxels && e->voxels < VOXELS_MOST; v++) {
-        if (checker->label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
+        if (label[v] == CRD_LABEL_NONE || seen++ % stride != 0) continue;
         e->places[e->voxels] = v;
         e->parts[e->voxels] = (uint8_t)part;
-        e->classes[e->voxels++] = checker->label[v];
+        e->classes[e->voxels++] = label[v];
     }
 }
 
@@ -145,11 +144,13 @@ static crd_status take_part(crd_checker *checker, int64_t used, evidence *e)
     int64_t begin, end;
     crd_dist_part(used, crd_dist_size(checker->dist), crd_dist_rank(checker->dist), &begin, &end);
     for (int64_t i = begin; i < end; i++) {
-        int64_t labelled;
-        CRD_PASS(crd_dataset_read(checker->dataset, i * chunks / used, 0, checker->input, checker->label, &labelled));
+        crd_checked_chunk chunk;
+        int64_t labelled = 0;
+        CRD_PASS(crd_checker_chunk(checker, i * chunks / used, &chunk));
+        for (int64_t v = 0; v < voxels; v++) labelled += chunk.label[v] != CRD_LABEL_NONE;
         const int64_t stride = (labelled * used + VOXELS_MOST - 1) / VOXELS_MOST;
-        choose_voxels(e, checker, part_of(checker->dataset, used, i), stride > 0 ? stride : 1);
-        CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
+        choose_voxels(e, chunk.label, voxels, part_of(checker->dataset, used, i), stride > 0 ? stride : 1);
+        CRD_PASS(crd_trainer_encode(checker->trainer, chunk.input));
         for (int64_t s = 0; s < e->samples; s++)
             take_sample(e, voxels, s, crd_trainer_decoded(checker->trainer, s, checker->probability));
         CRD_PASS(crd_advance(checker->monitor, "calibrating", "chunks", i - begin + 1, end - begin, NULL));

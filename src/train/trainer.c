@@ -24,7 +24,8 @@ struct crd_trainer {
     int64_t drawn;              /* samples, the last time */
     crd_predictor *predictor;   /* of them, where the learner has none of its own */
     int64_t predicts, members;  /* its samples, and whose they are: the pool's members, 0: the own network's */
-    const float *probabilities; /* of the chunk encoded last, from the predictor */
+    int64_t sent;               /* chunks that it has, not received yet */
+    const float *probabilities; /* of the chunk received last, from the predictor */
     void *memory;               /* one block behind all arrays */
     char path[32];
 };
@@ -283,11 +284,12 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
                                      .first_sample = first_sample};
     const crd_backend *backend = trainer->backend;
     CRD_PASS(crd_trainer_fetch(trainer, false));
-    if (trainer->predictor != NULL && backend->predictor_renew != NULL && trainer->predicts == plan.samples &&
-        trainer->members == plan.members) {
+    if (trainer->predictor != NULL && backend->predictor_renew != NULL && trainer->sent == 0 &&
+        trainer->predicts == plan.samples && trainer->members == plan.members) {
         return backend->predictor_renew(trainer->predictor);
     }
     backend->predictor_free(&trainer->predictor);
+    trainer->sent = 0;
     trainer->predicts = plan.samples;
     trainer->members = plan.members;
     return backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
@@ -303,17 +305,36 @@ crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count)
     return CRD_OK;
 }
 
-crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
+bool crd_trainer_takes_ahead(const crd_trainer *trainer)
 {
-    crd_chunk_result result;
+    return trainer->predictor != NULL && trainer->backend->overlaps;
+}
+
+crd_status crd_trainer_send(crd_trainer *trainer, const float *input)
+{
     if (trainer->predictor == NULL) {
         trainer->backend->learner_encode(trainer->learner, input);
         return CRD_OK;
     }
     CRD_PASS(trainer->backend->predictor_submit(trainer->predictor, 0, input, NULL, 0));
+    trainer->sent++;
+    return CRD_OK;
+}
+
+crd_status crd_trainer_receive(crd_trainer *trainer)
+{
+    crd_chunk_result result;
+    if (trainer->predictor == NULL) return CRD_OK;
+    trainer->sent--;
     CRD_PASS(trainer->backend->predictor_collect(trainer->predictor, &result));
     trainer->probabilities = result.samples;
     return CRD_OK;
+}
+
+crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
+{
+    CRD_PASS(crd_trainer_send(trainer, input));
+    return crd_trainer_receive(trainer);
 }
 
 const float *crd_trainer_decoded(crd_trainer *trainer, int64_t sample, float *room)

@@ -114,8 +114,13 @@ void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks
  * probability: [crd_trainer_planes][voxels]. */
 crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count);
 crd_status crd_trainer_encode(crd_trainer *trainer, const float *input);
+/* Its two halves. Where the trainer takes chunks ahead, the next may be sent before this one is received; its input is
+ * free again. */
+bool crd_trainer_takes_ahead(const crd_trainer *trainer);
+crd_status crd_trainer_send(crd_trainer *trainer, const float *input);
+crd_status crd_trainer_receive(crd_trainer *trainer);
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
-/* The same where they lie: in `room`, or with the device until the next chunk. */
+/* The same where they lie: in `room`, or with the device until the next chunk is received. */
 const float *crd_trainer_decoded(crd_trainer *trainer, int64_t sample, float *room);
 
 #endif

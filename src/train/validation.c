@@ -9,32 +9,63 @@
 #include "base/portable_math.h"
 #include "train/shared_step.h"
 
-enum { BLOCK = 1 << 14 }; /* values that a thread takes at a time */
+enum { BLOCK = 1 << 14 /* values that a thread takes at a time */, KEPT_BYTES = 1 << 27 };
+
+static crd_status take_room(const crd_checker *checker, crd_checked_chunk *out)
+{
+    const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
+    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
+    return crd_alloc(voxels, 1, "a chunk to check on", &out->label);
+}
+
+static void drop_room(crd_checked_chunk *room)
+{
+    crd_free(&room->input);
+    crd_free(&room->label);
+}
 
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
                             crd_checker *out)
 {
-    const int64_t voxels = crd_trainer_chunk_voxels(trainer), planes = crd_trainer_planes(trainer);
+    const int64_t voxels = crd_trainer_chunk_voxels(trainer), planes = crd_trainer_planes(trainer),
+                  chunks = crd_dataset_count(dataset);
     *out = (crd_checker){.trainer = trainer, .dataset = dataset, .dist = dist, .monitor = monitor};
-    if (crd_dataset_count(dataset) == 0) return CRD_OK;
-    CRD_PASS(crd_alloc(voxels, sizeof(float), "a chunk to check on", &out->input));
+    if (chunks == 0) return CRD_OK;
+    CRD_PASS(crd_alloc(chunks, sizeof *out->kept, "the chunks to check on", &out->kept));
+    for (int i = 0; i < 2; i++) CRD_PASS(take_room(out, &out->room[i]));
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->probability));
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->mean));
     CRD_PASS(crd_alloc(voxels, sizeof(double), "a chunk to check on", &out->logs));
-    CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->label));
     CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->right));
     return crd_pool_create(crd_trainer_threads(trainer), &out->pool);
 }
 
 void crd_checker_close(crd_checker *checker)
 {
-    crd_free(&checker->input);
+    for (int64_t i = 0; checker->kept != NULL && i < crd_dataset_count(checker->dataset); i++)
+        drop_room(&checker->kept[i]);
+    crd_free(&checker->kept);
+    for (int i = 0; i < 2; i++) drop_room(&checker->room[i]);
     crd_free(&checker->probability);
     crd_free(&checker->mean);
     crd_free(&checker->logs);
-    crd_free(&checker->label);
     crd_free(&checker->right);
     crd_pool_free(&checker->pool);
+}
+
+crd_status crd_checker_chunk(crd_checker *checker, int64_t i, crd_checked_chunk *out)
+{
+    const int64_t bytes = crd_trainer_chunk_voxels(checker->trainer) * 5;
+    crd_checked_chunk *kept = &checker->kept[i];
+    int64_t labelled;
+    *out = kept->label != NULL ? *kept : checker->room[i % 2];
+    if (kept->label != NULL) return CRD_OK;
+    CRD_PASS(crd_dataset_read(checker->dataset, i, 0, out->input, out->label, &labelled));
+    if (checker->kept_bytes + bytes > KEPT_BYTES) return CRD_OK;
+    checker->kept_bytes += bytes;
+    *kept = *out; /* and new room for others */
+    checker->room[i % 2] = (crd_checked_chunk){NULL, NULL};
+    return take_room(checker, &checker->room[i % 2]);
 }
 
 /* The mean probability of the voxel's class, and whether it is the one that the network chose: the first of the largest
@@ -87,13 +118,14 @@ static void judge_block(void *context, int64_t item, int worker)
     }
 }
 
-static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_loss *loss)
+/* Of the chunk that the trainer has computed. */
+static crd_status judge_samples(crd_checker *checker, int64_t samples, const uint8_t *label, crd_loss *loss)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     const int64_t values = voxels * crd_trainer_planes(checker->trainer);
     share s = {.checker = checker, .samples = samples, .count = values};
+    checker->label = label;
     memset(checker->mean, 0, (size_t)values * sizeof *checker->mean);
-    CRD_PASS(crd_trainer_encode(checker->trainer, checker->input));
     for (int64_t sample = 0; sample < samples; sample++) {
         s.probability = crd_trainer_decoded(checker->trainer, sample, checker->probability);
         crd_pool_run(checker->pool, (values + BLOCK - 1) / BLOCK, add_block, &s);
@@ -101,7 +133,7 @@ static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_
     s.count = voxels;
     crd_pool_run(checker->pool, (voxels + BLOCK - 1) / BLOCK, judge_block, &s);
     for (int64_t v = 0; v < voxels; v++) { /* in one order */
-        if (checker->label[v] == CRD_LABEL_NONE) continue;
+        if (label[v] == CRD_LABEL_NONE) continue;
         loss->bce_sum -= checker->logs[v];
         loss->correct += checker->right[v];
         loss->labelled++;
@@ -109,22 +141,39 @@ static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_
     return CRD_OK;
 }
 
-static crd_status start_part(crd_checker *checker, int64_t samples, crd_loss *losses)
+static crd_status say_chunk(const crd_checker *checker, int64_t number, int64_t count)
 {
-    const int64_t chunks = crd_dataset_count(checker->dataset);
-    int64_t begin, end;
-    crd_dist_part(chunks, crd_dist_size(checker->dist), crd_dist_rank(checker->dist), &begin, &end);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t labelled;
-        char note[64];
-        snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, i - begin + 1, end - begin);
-        CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
-        CRD_PASS(crd_dist_check(checker->dist));
-        if (samples > 0 || !crd_trainer_keeps(checker->trainer, i)) {
-            CRD_PASS(crd_dataset_read(checker->dataset, i, 0, checker->input, checker->label, &labelled));
+    char note[64];
+    snprintf(note, sizeof note, "checking, chunk %" PRId64 " of %" PRId64, number, count);
+    CRD_PASS(crd_advance(checker->monitor, "training", "steps", checker->done, checker->total, note));
+    return crd_dist_check(checker->dist);
+}
+
+/* Where the device computes beside this thread, the next chunk is with it while this one is judged. */
+static crd_status check_with_samples(crd_checker *checker, int64_t begin, int64_t end, int64_t samples,
+                                     crd_loss *losses)
+{
+    const int64_t ahead = crd_trainer_takes_ahead(checker->trainer) ? 1 : 0;
+    crd_checked_chunk chunks[2];
+    for (int64_t i = begin, sent = begin; i < end; i++) {
+        CRD_PASS(say_chunk(checker, i - begin + 1, end - begin));
+        for (; sent < end && sent <= i + ahead; sent++) {
+            CRD_PASS(crd_checker_chunk(checker, sent, &chunks[sent % 2]));
+            CRD_PASS(crd_trainer_send(checker->trainer, chunks[sent % 2].input));
         }
-        CRD_PASS(samples > 0 ? check_with_samples(checker, samples, &losses[i])
-                             : crd_trainer_check(checker->trainer, i, checker->input, checker->label, &losses[i]));
+        CRD_PASS(crd_trainer_receive(checker->trainer));
+        CRD_PASS(judge_samples(checker, samples, chunks[i % 2].label, &losses[i]));
+    }
+    return CRD_OK;
+}
+
+static crd_status check_with_means(crd_checker *checker, int64_t begin, int64_t end, crd_loss *losses)
+{
+    for (int64_t i = begin; i < end; i++) {
+        crd_checked_chunk chunk = {NULL, NULL};
+        CRD_PASS(say_chunk(checker, i - begin + 1, end - begin));
+        if (!crd_trainer_keeps(checker->trainer, i)) CRD_PASS(crd_checker_chunk(checker, i, &chunk));
+        CRD_PASS(crd_trainer_check(checker->trainer, i, chunk.input, chunk.label, &losses[i]));
     }
     return CRD_OK;
 }
@@ -133,7 +182,11 @@ static crd_status start_part(crd_checker *checker, int64_t samples, crd_loss *lo
  * What was begun is waited for in any case: its losses are the caller's. */
 static crd_status check_part(crd_checker *checker, int64_t samples, crd_loss *losses)
 {
-    const crd_status status = start_part(checker, samples, losses);
+    int64_t begin, end;
+    crd_dist_part(crd_dataset_count(checker->dataset), crd_dist_size(checker->dist), crd_dist_rank(checker->dist),
+                  &begin, &end);
+    const crd_status status = samples > 0 ? check_with_samples(checker, begin, end, samples, losses)
+                                          : check_with_means(checker, begin, end, losses);
     const crd_status waited = crd_trainer_checked(checker->trainer);
     return status != CRD_OK ? status : waited;
 }
