@@ -34,9 +34,8 @@ static const crd_setting rows[] = {
      .offset = offsetof(convert_options, format),
      .check = cli_check_as_predict,
      .argument = "NAME",
-     .help =
-         "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, "
-         "or a suffix of theirs"},
+     .help = "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage, zarr "
+             "(OME-Zarr 0.4) or zarr3 (0.5, many chunks in a file), or a suffix of theirs"},
     {.name = "compress",
      .kind = CRD_SETTING_INT,
      .offset = offsetof(convert_options, compress),
@@ -285,6 +284,7 @@ const cli_command cli_convert = {
                 "credence convert 'slices/*.tif' scan.npy --spacing 0.65,0.65,0.65,um\n"
                 "credence convert scan.tif scan.nii.gz\n"
                 "credence convert scan.tif scan.zarr --compress 5\n"
+                "credence convert scan.tif scan.zarr --format zarr3 --compress 5\n"
                 "# raw data, 512 slices of 1024 x 1024\n"
                 "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
                 "credence convert label.tif label_8bit.tif --dtype u8\n"

@@ -27,6 +27,7 @@ MODES = {
     "step 2, raw": {"mode": "overlap", "step": "2", "no-calibration": "true"},
     "step 3": {"mode": "overlap", "step": "3"},
     "training": {"mode": "seamless", "norms": "training"},
+    "tiles": {"mode": "seamless", "norms": "training", "tile": "48,64,64"},  # so small that the certificate has borders to look at
     "scan": {"mode": "seamless", "norms": "scan"},
 }
 KINDS = ("bcnn", "mcdn")
@@ -126,10 +127,11 @@ def serve(path):
     """Predicts what lines of JSON on standard input ask for, by libcredence.so: a GPU is got ready once, not for each."""
     lib = ctypes.CDLL(path)
     lib.crd_last_error.restype = ctypes.c_void_p
-    table = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(lib, "crd_predict_settings")))
+    entry = (ctypes.c_size_t * 6).in_dll(lib, "crd_predict_settings")  # struct crd_settings, whose last member is the options' size
+    table, size = ctypes.c_void_p(ctypes.addressof(entry)), ctypes.c_size_t(entry[5])
     for line in sys.stdin:
-        options = ctypes.create_string_buffer(1 << 14)  # more than any struct of options takes
-        status = lib.crd_settings_default(table, options)
+        options = ctypes.create_string_buffer(entry[5])
+        status = lib.crd_settings_begin(table, options, size)
         for name, value in json.loads(line).items():
             status = status or lib.crd_settings_set(table, options, name.encode(), value.encode())
         status = status or lib.crd_predict(options, None, None)

@@ -158,12 +158,19 @@ class Study:
             write_npy(paths[-1], shape, bytes(p > least for p in probability))
         return {name: p["values"] for name, p in self.measure(family, 1, *paths).items()}
 
-    def one(self, family, kind, number):
-        if self.late() or any((r["family"], r["kind"], r["phantom"]) == (family, kind, str(number)) for r in self.rows):
-            return
-        name, training = f"{family}-{kind}-{number}", number % self.trainings + 1
+    def judge(self, family, kind, number):
+        """Makes the phantom, unless it has been measured, and says what it is called."""
+        name = f"{family}-{kind}-{number}"
         settings = other_scan(family, number) if kind == "unlike" else dict(TRAINED[family], seed=500 + number)
-        self.phantom(family, name, self.shape, settings)
+        if not self.late() and not any((r["family"], r["kind"], r["phantom"]) == (family, kind, str(number)) for r in self.rows):
+            self.phantom(family, name, self.shape, settings)
+            return name
+        return None
+
+    def one(self, family, kind, number):
+        name, training = self.judge(family, kind, number), number % self.trainings + 1
+        if name is None:
+            return
         run = self.data(f"run-{name}")
         with self.device:
             self.credence("predict", "--model", self.model(family, training), "--scan", self.data(name, "scan.npy"), "--samples", self.samples,
@@ -200,10 +207,13 @@ class Study:
 
     def run(self):
         self.side_by_side(len(TRAINED), self.phantom, [(f, f"{f}-train", self.train_shape, dict(TRAINED[f], seed=1)) for f in TRAINED])
-        self.side_by_side(self.options.trainers, self.train, [(f, t + 1) for t in range(self.trainings) for f in TRAINED])
-        print(f"trained after {time.monotonic() - self.begin:.0f} s", file=sys.stderr)
-        self.side_by_side(self.options.workers, self.one,
-                          [(f, k, i) for i in range(max(self.count)) for f in TRAINED for k, n in zip(KINDS, self.count) if i < n])
+        jobs = [(f, k, i) for i in range(max(self.count)) for f in TRAINED for k, n in zip(KINDS, self.count) if i < n]
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:  # phantoms are made while a GPU trains
+            made = beside.submit(self.side_by_side, max(1, self.options.workers // 2), self.judge, jobs)
+            self.side_by_side(self.options.trainers, self.train, [(f, t + 1) for t in range(self.trainings) for f in TRAINED])
+            print(f"trained after {time.monotonic() - self.begin:.0f} s", file=sys.stderr)
+            made.result()
+        self.side_by_side(self.options.workers, self.one, jobs)
         print(f"all after {time.monotonic() - self.begin:.0f} s", file=sys.stderr)
 
 

@@ -66,7 +66,7 @@ typedef struct crd_volume_info {
     char unit[16];     /* "um", "mm", ...; "" where the file doesn't say. micron, \u00b5m and micrometer become "um" */
     int64_t origin[3]; /* of this volume inside a larger one, in voxels; 0 unless the file says */
     double scale;      /* stored value * scale = the quantity (1/255 for probabilities kept in u8); 1 if not said */
-    char format[16];   /* "tiff", "hdf5", "npy", "raw", "nifti", "nrrd", "metaimage", "zarr" */
+    char format[16];   /* "tiff", "hdf5", "npy", "raw", "nifti", "nrrd", "metaimage", "zarr", "zarr3" */
 } crd_volume_info;
 
 typedef struct crd_volume crd_volume;

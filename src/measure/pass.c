@@ -217,6 +217,7 @@ static crd_status begin_part(crd_pass *pass, crd_pass_part *part, int threads)
                              own ? plan->blocks : (const int64_t[3]){0}, &pass->rooms));
     if (runs) {
         CRD_PASS(crd_components_begin(&part->components, &part->field, plan->neighbours,
+                                      (plan->counted & CRD_COUNT_COMPONENTS) != 0,
                                       (plan->counted & CRD_COUNT_CHORDS) != 0, pass->slices));
     }
     if ((plan->counted & CRD_COUNT_CHORDS) != 0) CRD_PASS(crd_chords_begin(&part->chords, &part->field, threads));

@@ -16,6 +16,7 @@
 #include "train/schedule.h"
 
 static const double SAVE_SECONDS = 5; /* at least between the ends of epochs that save */
+enum { LINES_MOST = 50 };             /* about epochs of a training */
 
 crd_model crd_member_model(const crd_member *m)
 {
@@ -155,21 +156,42 @@ static crd_status check(crd_member *m, int64_t epoch, crd_log_epoch *line)
     CRD_PASS(crd_check_samples(&m->checker, crd_train_check_samples(m->run->options), &v));
     line->sample_bce = v.bce;
     line->sample_accuracy = v.accuracy;
+    line->sample_dice = v.dice;
     return CRD_OK;
 }
 
+/* "2:05 left", as long as the steps so far took. Of members that follow each other it is this one's. */
+static void time_left(const crd_member *m, char *text, size_t bytes)
+{
+    const crd_train_progress *p = &m->progress;
+    const double taken = (double)(p->steps - m->resumed_at), more = (double)(m->run->end_step - p->steps);
+    const int64_t left = taken > 0.0 ? (int64_t)((crd_seconds() - m->begin) / taken * more + 0.5) : 0;
+    text[0] = '\0';
+    if (more == 0.0) return;
+    if (left >= 3600) {
+        snprintf(text, bytes, ", %" PRId64 ":%02" PRId64 ":%02" PRId64 " left", left / 3600, left / 60 % 60, left % 60);
+    } else {
+        snprintf(text, bytes, ", %" PRId64 ":%02" PRId64 " left", left / 60, left % 60);
+    }
+}
+
+/* For people, who want to know how good it is by now, and how long it takes; the log has the rest. Of many epochs most
+ * go without a line. */
 static void say_epoch(const crd_member *m, int64_t epoch, double bce, const crd_log_epoch *line)
 {
-    char checked[96] = "", weights[96] = "";
-    if (!isnan(line->valid_bce)) {
-        snprintf(checked, sizeof checked, ", validation bce %.4f, accuracy %.4f", line->valid_bce,
-                 line->valid_accuracy);
+    const int64_t epochs = crd_train_epoch(m->run, m->run->end_step - 1),
+                  every = (epochs + LINES_MOST - 1) / LINES_MOST;
+    const char *where = m->run->options->valid_scan.count > 0 ? "validation" : "held-back";
+    char checked[96] = "", left[32];
+    if (epoch > 1 && epoch < epochs && epoch % every != 0) return;
+    if (!isnan(line->sample_dice)) {
+        snprintf(checked, sizeof checked, "%s Dice %.3f, ", where, line->sample_dice);
+    } else if (!isnan(line->valid_accuracy)) {
+        snprintf(checked, sizeof checked, "%s labels %.1f %% right, ", where, 100.0 * line->valid_accuracy);
     }
-    if (!isnan(line->mean_sigma)) {
-        snprintf(weights, sizeof weights, ", mean sigma %.4f, %.1f %% of weights certain", line->mean_sigma,
-                 100.0 * line->certain_share);
-    }
-    crd_info(&m->monitor, "epoch %" PRId64 ": bce %.4f%s%s", epoch, bce, checked, weights);
+    time_left(m, left, sizeof left);
+    crd_info(&m->monitor, "epoch %" PRId64 " of %" PRId64 ": %scross entropy %.4f%s", epoch, epochs, checked, bce,
+             left);
 }
 
 /* While its weight still grows, the KL term has not done its work: such a state is sharper than it should be. */
@@ -231,13 +253,13 @@ static crd_status finish_epoch(crd_member *m)
     const int64_t epoch = crd_train_epoch(m->run, p->steps - 1);
     const double bce = p->epoch_bce / (double)p->epoch_steps;
     crd_log_epoch line = {rate_of(m, epoch), (double)NAN, (double)NAN, (double)NAN,
-                          (double)NAN,       (double)NAN, (double)NAN};
+                          (double)NAN,       (double)NAN, (double)NAN, (double)NAN};
     CRD_PASS(measure_weights(m, &line));
     CRD_PASS(check(m, epoch, &line));
-    say_epoch(m, epoch, bce, &line);
     crd_diagnose_epoch(p, epoch, bce, &line, isnan(line.valid_bce) ? m->run->classes : m->run->check_classes,
                        &m->monitor);
     CRD_PASS(keep_best(m, epoch, &line));
+    say_epoch(m, epoch, bce, &line);
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
@@ -280,11 +302,12 @@ static crd_status end_epoch_if_over(crd_member *m)
 static crd_status take_steps(crd_member *m)
 {
     crd_train_progress *p = &m->progress;
+    m->begin = crd_seconds();
     CRD_PASS(end_epoch_if_over(m)); /* resumed between an epoch's last step and its end */
     while (p->steps < m->run->end_step) {
         char note[64];
         CRD_PASS(take_step(m));
-        snprintf(note, sizeof note, "epoch %" PRId64 ", bce %.4f", crd_train_epoch(m->run, p->steps - 1),
+        snprintf(note, sizeof note, "epoch %" PRId64 ", cross entropy %.4f", crd_train_epoch(m->run, p->steps - 1),
                  p->epoch_bce / (double)p->epoch_steps);
         const bool over = epoch_is_over(m);
         if (!over) CRD_PASS(log_step(m, NULL));

@@ -44,7 +44,7 @@ typedef struct crd_member {
     bool kept_best; /* the best state was kept, not the last */
     double mean_sigma, certain_share;
     double waited_seconds, reading_seconds;
-    double saved_at; /* on the clock: the last checkpoint */
+    double begin, saved_at; /* on the clock: its first step here, the last checkpoint */
 } crd_member;
 
 /* Of a member whose run, number and paths are set: trainer and reader, new or as its checkpoint says. Close it also

@@ -1,6 +1,7 @@
 #include "train/validation.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->probability));
     CRD_PASS(crd_alloc(planes * voxels, sizeof(float), "a chunk to check on", &out->mean));
     CRD_PASS(crd_alloc(voxels, sizeof(double), "a chunk to check on", &out->logs));
-    CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->right));
+    CRD_PASS(crd_alloc(voxels, 1, "a chunk to check on", &out->chosen));
     return crd_pool_create(crd_trainer_threads(trainer), &out->pool);
 }
 
@@ -49,7 +50,7 @@ void crd_checker_close(crd_checker *checker)
     crd_free(&checker->probability);
     crd_free(&checker->mean);
     crd_free(&checker->logs);
-    crd_free(&checker->right);
+    crd_free(&checker->chosen);
     crd_pool_free(&checker->pool);
 }
 
@@ -68,22 +69,22 @@ crd_status crd_checker_chunk(crd_checker *checker, int64_t i, crd_checked_chunk 
     return take_room(checker, &checker->room[i % 2]);
 }
 
-/* The mean probability of the voxel's class, and whether it is the one that the network chose: the first of the largest
- * of several, or of two the foreground above one half. */
-static double answer(const crd_checker *checker, int64_t v, int64_t samples, bool *right)
+/* The mean probability of the voxel's class, and the one that the network chose: the first of the largest of several,
+ * or of two the foreground above one half. */
+static double answer(const crd_checker *checker, int64_t v, int64_t samples, int *chosen)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     const int planes = crd_trainer_planes(checker->trainer), class = checker->label[v];
     const float *mean = checker->mean + v;
     if (planes == 1) {
         const double p = crd_clipped((double)*mean / (double)samples);
-        *right = (p > 0.5) == (class == 1);
+        *chosen = p > 0.5;
         return class == 1 ? p : 1.0 - p;
     }
     int best = 0;
     for (int c = 1; c < planes; c++)
         if (mean[c * voxels] > mean[best * voxels]) best = c;
-    *right = best == class;
+    *chosen = best;
     return crd_clipped((double)mean[class * voxels] / (double)samples);
 }
 
@@ -111,10 +112,10 @@ static void judge_block(void *context, int64_t item, int worker)
     const share *s = context;
     const crd_checker *checker = s->checker;
     for (int64_t v = item * BLOCK; v < end_of_block(s, item); v++) {
-        bool right;
+        int chosen;
         if (checker->label[v] == CRD_LABEL_NONE) continue;
-        checker->logs[v] = crd_log(answer(checker, v, s->samples, &right));
-        checker->right[v] = right;
+        checker->logs[v] = crd_log(answer(checker, v, s->samples, &chosen));
+        checker->chosen[v] = (uint8_t)chosen;
     }
 }
 
@@ -134,9 +135,13 @@ static crd_status judge_samples(crd_checker *checker, int64_t samples, const uin
     crd_pool_run(checker->pool, (voxels + BLOCK - 1) / BLOCK, judge_block, &s);
     for (int64_t v = 0; v < voxels; v++) { /* in one order */
         if (label[v] == CRD_LABEL_NONE) continue;
+        const int class = label[v], chosen = checker->chosen[v];
         loss->bce_sum -= checker->logs[v];
-        loss->correct += checker->right[v];
+        loss->correct += chosen == class;
         loss->labelled++;
+        checker->classes[class].labelled++;
+        checker->classes[chosen].chosen++;
+        checker->classes[class].both += chosen == class;
     }
     return CRD_OK;
 }
@@ -209,12 +214,40 @@ static crd_status check_all(crd_checker *checker, int64_t samples, crd_check_res
         total.labelled += losses[i].labelled;
         total.correct += losses[i].correct;
     }
-    *out = (crd_check_result){.labelled = total.labelled};
+    *out = (crd_check_result){.labelled = total.labelled, .dice = (double)NAN};
     if (total.labelled == 0) goto done;
     out->bce = total.bce_sum / (double)total.labelled;
     out->accuracy = (double)total.correct / (double)total.labelled;
 done:
     crd_free(&losses);
+    return status;
+}
+
+/* Of what all processes counted: the foreground's, or the mean over more classes. A class that nobody labelled or chose
+ * has none. */
+static crd_status dice_of(const crd_checker *checker, double *dice)
+{
+    crd_status status = CRD_OK;
+    const int planes = crd_trainer_planes(checker->trainer), first = planes == 1 ? 1 : 0;
+    const int end = planes == 1 ? 2 : planes, size = crd_dist_size(checker->dist);
+    int there = 0;
+    double sum = 0.0;
+    crd_class_counts(*all)[CRD_CLASSES_MAX] = NULL;
+    CRD_TRY(crd_alloc(size, sizeof *all, "the counts", &all));
+    CRD_TRY(crd_dist_share(checker->dist, checker->classes, (int64_t)sizeof checker->classes, all));
+    for (int c = first; c < end; c++) {
+        int64_t both = 0, either = 0;
+        for (int rank = 0; rank < size; rank++) {
+            both += all[rank][c].both;
+            either += all[rank][c].labelled + all[rank][c].chosen;
+        }
+        if (either == 0) continue;
+        sum += 2.0 * (double)both / (double)either;
+        there++;
+    }
+    if (there > 0) *dice = sum / there;
+done:
+    crd_free(&all);
     return status;
 }
 
@@ -225,6 +258,8 @@ crd_status crd_check_mean(crd_checker *checker, crd_check_result *out)
 
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_result *out)
 {
+    memset(checker->classes, 0, sizeof checker->classes);
     CRD_PASS(crd_trainer_draw_samples(checker->trainer, samples));
-    return check_all(checker, samples, out);
+    CRD_PASS(check_all(checker, samples, out));
+    return dice_of(checker, &out->dice);
 }

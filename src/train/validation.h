@@ -17,8 +17,14 @@ static inline double crd_clipped(double p)
 
 typedef struct crd_check_result {
     double bce, accuracy;
+    double dice; /* of the foreground, or the mean over more classes; NaN where it wasn't measured: without samples */
     int64_t labelled;
 } crd_check_result;
+
+/* Of a class: voxels that are of it, that were taken for it, and both. */
+typedef struct crd_class_counts {
+    int64_t labelled, chosen, both;
+} crd_class_counts;
 
 typedef struct crd_checked_chunk {
     float *input;
@@ -37,9 +43,10 @@ typedef struct crd_checker {
     int64_t kept_bytes;
     const uint8_t *label; /* of the chunk at work */
     float *probability, *mean;
-    double *logs; /* of the mean probability of each voxel's class */
-    uint8_t *right;
-    crd_pool *pool; /* voxels are independent of each other */
+    double *logs;                              /* of the mean probability of each voxel's class */
+    uint8_t *chosen;                           /* the class that the network chose */
+    crd_pool *pool;                            /* voxels are independent of each other */
+    crd_class_counts classes[CRD_CLASSES_MAX]; /* of the chunks of this process that were checked with samples */
 } crd_checker;
 
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,

@@ -72,7 +72,7 @@ void crd_api_jobs(crd_view *view, crd_reader *reader, const crd_request *request
     (void)reader;
     if (what == NULL) {
         crd_response_error(response, 400, "malformed",
-                           "The body must be {\"do\":\"train\",\"options\":{...}}, or \"predict\".");
+                           "The body must be {\"do\":\"train\",\"options\":{...}}, or \"predict\" or \"score\".");
     } else if (crd_wishes_read(what, cJSON_GetObjectItem(body, "options"), &wishes) != CRD_OK ||
                crd_jobs_start(view, &wishes, &number) != CRD_OK) {
         refuse(response);
@@ -166,8 +166,10 @@ void crd_api_iterations(crd_view *view, crd_reader *reader, const crd_request *r
 {
     crd_text text = {0};
     (void)reader, (void)request;
-    crd_text_add(&text, "{\"iterations\":");
-    crd_jobs_iterations(view, &text);
-    crd_text_add(&text, "}\n");
+    if (crd_jobs_iterations(view, &text) != CRD_OK) {
+        crd_text_free(&text);
+        crd_response_failed(response);
+        return;
+    }
     crd_response_json(response, 200, &text);
 }

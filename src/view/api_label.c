@@ -46,7 +46,7 @@ void crd_api_add_labels(crd_text *text, crd_view *view)
                    facts.made ? "true" : "false");
 }
 
-static cJSON *body_of(const crd_request *request)
+cJSON *crd_api_body(const crd_request *request)
 {
     return request->body != NULL ? cJSON_ParseWithLength(request->body, (size_t)request->body_bytes) : NULL;
 }
@@ -63,7 +63,7 @@ static void refuse(crd_response *response)
     }
 }
 
-static bool may_write(const crd_view *view, crd_response *response)
+bool crd_api_may_write(const crd_view *view, crd_response *response)
 {
     if (!crd_project_read_only(view->project)) return true;
     crd_response_error(response, 403, "read_only", "This viewer only looks (--read-only).");
@@ -133,8 +133,8 @@ void crd_api_label(crd_view *view, crd_reader *reader, const crd_request *reques
     crd_label_change change = {.places = NULL};
     int64_t revision = -1;
     bool held_out = false;
-    if (!may_write(view, response)) return;
-    cJSON *body = body_of(request);
+    if (!crd_api_may_write(view, response)) return;
+    cJSON *body = crd_api_body(request);
     const bool good = cJSON_IsObject(body) && read_revision(body, &revision);
     const crd_status read = good ? crd_operation_read(body, view->layers.items[0].info.shape, &op) : CRD_OK;
     cJSON_Delete(body);
@@ -163,8 +163,8 @@ static void turn(crd_view *view, const crd_request *request, crd_response *respo
     crd_label_change change = {.places = NULL};
     int64_t revision = -1;
     char id[CRD_PAINT_ID] = "";
-    if (!may_write(view, response)) return;
-    cJSON *body = body_of(request);
+    if (!crd_api_may_write(view, response)) return;
+    cJSON *body = crd_api_body(request);
     const bool good = (request->body_bytes == 0 || cJSON_IsObject(body)) && read_revision(body, &revision) &&
                       crd_operation_id(body, id);
     cJSON_Delete(body);
@@ -218,8 +218,8 @@ void crd_api_export(crd_view *view, crd_reader *reader, const crd_request *reque
     crd_text text = {0};
     crd_box box;
     (void)reader;
-    if (!may_write(view, response)) return;
-    cJSON *body = body_of(request);
+    if (!crd_api_may_write(view, response)) return;
+    cJSON *body = crd_api_body(request);
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "name"));
     const cJSON *part = cJSON_GetObjectItemCaseSensitive(body, "box");
     const bool boxed = part != NULL && !cJSON_IsNull(part);
@@ -240,9 +240,9 @@ void crd_api_export(crd_view *view, crd_reader *reader, const crd_request *reque
     cJSON_Delete(body);
 }
 
-/* ---- classes and boxes ---- */
+/* ---- classes ---- */
 
-static void tell_classes(crd_view *view)
+void crd_view_tell_classes(crd_view *view)
 {
     crd_events_add(view->events, "classes", "{}");
     if (view->server != NULL) view->http->wake(view->server);
@@ -252,8 +252,8 @@ void crd_api_classes(crd_view *view, crd_reader *reader, const crd_request *requ
 {
     crd_text text = {0};
     (void)reader;
-    if (!may_write(view, response)) return;
-    cJSON *body = body_of(request);
+    if (!crd_api_may_write(view, response)) return;
+    cJSON *body = crd_api_body(request);
     if (crd_classes_check(body) != CRD_OK) {
         crd_response_error(response, 400, "malformed", "%s.", crd_last_error()->message);
         cJSON_Delete(body);
@@ -263,7 +263,7 @@ void crd_api_classes(crd_view *view, crd_reader *reader, const crd_request *requ
         refuse(response);
         return;
     }
-    tell_classes(view);
+    crd_view_tell_classes(view);
     if (crd_classes_write(view->project, &text) != CRD_OK) {
         crd_text_free(&text);
         crd_response_failed(response);
@@ -271,47 +271,4 @@ void crd_api_classes(crd_view *view, crd_reader *reader, const crd_request *requ
     }
     crd_text_add(&text, "\n");
     crd_response_json(response, 200, &text);
-}
-
-void crd_api_add_box(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
-{
-    crd_text text = {0};
-    crd_box box;
-    int64_t number;
-    (void)reader;
-    if (!may_write(view, response)) return;
-    cJSON *body = body_of(request);
-    const char *role = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "role"));
-    const char *words = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "box"));
-    if (role == NULL || !crd_request_box(words, view->layers.items[0].info.shape, &box)) {
-        crd_response_error(response, 400, "malformed",
-                           "The body must be {\"role\":\"train\",\"box\":\"z0:z1,y0:y1,x0:x1\"}, inside the scan.");
-    } else if (crd_boxes_add(view->project, role, &box, &number) != CRD_OK) {
-        refuse(response);
-        if (crd_last_error()->status == CRD_ERR_ARGUMENT) response->status = 400;
-    } else {
-        crd_text_print(&text, "{\"number\":%lld}\n", (long long)number);
-        crd_response_json(response, 201, &text);
-        tell_classes(view);
-    }
-    cJSON_Delete(body);
-}
-
-void crd_api_remove_box(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
-{
-    crd_text text = {0};
-    int64_t number = -1;
-    bool there = false;
-    (void)reader;
-    if (!may_write(view, response)) return;
-    (void)crd_request_int(request->parts[3], 1, INT64_MAX, &number);
-    if (number > 0 && crd_boxes_remove(view->project, number, &there) != CRD_OK) {
-        refuse(response);
-    } else if (!there) {
-        crd_response_error(response, 404, "not_found", "There is no box of that number.");
-    } else {
-        crd_text_print(&text, "{\"number\":%lld}\n", (long long)number);
-        crd_response_json(response, 200, &text);
-        tell_classes(view);
-    }
 }

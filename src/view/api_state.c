@@ -111,6 +111,7 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     for (int i = 0, count = view->layers.count; i < count; i++) add_layer(&text, view, i);
     crd_text_add(&text, "]");
     crd_api_add_labels(&text, view);
+    crd_api_add_loop(&text, view);
     crd_text_add(&text, ",\"job\":");
     crd_jobs_describe(view, 0, &text);
     crd_text_print(&text, ",\"trainable\":%s,\"model\":%s}\n",

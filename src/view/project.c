@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "run/lock.h"
 
-enum { FILE_BYTES = 16 << 20, BOX_WORDS = 160 };
+enum { FILE_BYTES = 16 << 20 };
 
 /* view.json: {"version": 1, "looked": [{"run": "run", "box": "0:16,0:64,0:64"}, ...]}. What a later version adds is
  * kept as it is. */
@@ -23,9 +23,9 @@ struct crd_project {
     crd_lock *held; /* from the first time that something is written */
 };
 
-static void box_words(const crd_box *box, char words[BOX_WORDS])
+void crd_box_words(const crd_box *box, char words[CRD_BOX_WORDS])
 {
-    snprintf(words, BOX_WORDS, "%lld:%lld,%lld:%lld,%lld:%lld", (long long)box->origin[0],
+    snprintf(words, CRD_BOX_WORDS, "%lld:%lld,%lld:%lld,%lld:%lld", (long long)box->origin[0],
              (long long)(box->origin[0] + box->size[0]), (long long)box->origin[1],
              (long long)(box->origin[1] + box->size[1]), (long long)box->origin[2],
              (long long)(box->origin[2] + box->size[2]));
@@ -116,8 +116,8 @@ static int find(const cJSON *list, const char *run, const char *words)
 
 bool crd_project_looked(crd_project *project, const char *run, const crd_box *box)
 {
-    char words[BOX_WORDS];
-    box_words(box, words);
+    char words[CRD_BOX_WORDS];
+    crd_box_words(box, words);
     pthread_mutex_lock(&project->lock);
     const bool looked = find(cJSON_GetObjectItem(project->document, "looked"), run, words) >= 0;
     pthread_mutex_unlock(&project->lock);
@@ -183,6 +183,25 @@ crd_status crd_project_get(crd_project *project, const char *name, cJSON **out)
     return crd_fail(CRD_ERR_MEMORY, "there is no memory for the project");
 }
 
+crd_status crd_project_write(crd_project *project, const char *name, const char *otherwise, crd_text *out)
+{
+    crd_status status = CRD_OK;
+    cJSON *list = NULL;
+    char *words = NULL;
+    CRD_TRY(crd_project_get(project, name, &list));
+    if (!cJSON_IsArray(list)) {
+        crd_text_add(out, otherwise);
+        goto done;
+    }
+    CRD_TRY(crd_json_print(list, true, &words));
+    for (size_t length = strlen(words); length > 0 && words[length - 1] == '\n';) words[--length] = '\0';
+    crd_text_add(out, words);
+done:
+    cJSON_Delete(list);
+    crd_free(&words);
+    return status;
+}
+
 crd_status crd_project_set(crd_project *project, const char *name, cJSON *value)
 {
     if (value == NULL) return crd_fail(CRD_ERR_MEMORY, "there is no memory for the project");
@@ -225,8 +244,8 @@ static crd_status tick(cJSON *list, const char *run, const char *words)
 crd_status crd_project_look(crd_project *project, const char *run, const crd_box *box, bool looked)
 {
     crd_status status = CRD_OK;
-    char words[BOX_WORDS];
-    box_words(box, words);
+    char words[CRD_BOX_WORDS];
+    crd_box_words(box, words);
     pthread_mutex_lock(&project->lock);
     if (!project->read_only) CRD_TRY(claim(project));
     cJSON *list = cJSON_GetObjectItem(project->document, "looked");

@@ -5,9 +5,14 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "credence/volume.h"
 
 typedef struct crd_project crd_project;
+
+/* "z0:z1,y0:y1,x0:x1" */
+enum { CRD_BOX_WORDS = 160 };
+void crd_box_words(const crd_box *box, char words[CRD_BOX_WORDS]);
 
 /* Reads what is there; a folder that isn't is fine. With `read_only` nothing is ever written. */
 crd_status crd_project_open(const char *folder, bool read_only, crd_project **out);
@@ -20,6 +25,8 @@ bool crd_project_read_only(const crd_project *project);
 crd_status crd_project_claim(crd_project *project);
 /* A copy of what view.json holds under a name, for cJSON_Delete; NULL: nothing. */
 crd_status crd_project_get(crd_project *project, const char *name, cJSON **out);
+/* Such a list as JSON, or `otherwise` where there is none. */
+crd_status crd_project_write(crd_project *project, const char *name, const char *otherwise, crd_text *out);
 /* Replaces it, on the disk as well. Takes the value, whatever comes of it. */
 crd_status crd_project_set(crd_project *project, const char *name, cJSON *value);
 

@@ -307,6 +307,9 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(open_labels(view, memory, monitor));
     CRD_TRY(crd_runs_open(&view->runs));
     CRD_TRY(crd_runs_follow_first(view, options->run != NULL ? options->run : options->input));
+    const bool scan = view->layers.items[0].kind == CRD_LAYER_SCAN;
+    CRD_TRY(crd_loop_open(view->project, &view->layers.items[0].info, scan ? view->mask : NULL, &view->loop));
+    CRD_TRY(crd_scout_open(&view->scout));
     CRD_TRY(crd_jobs_open(view));
     CRD_TRY(crd_looker_open(&view->layers, &looker));
     atomic_store(&view->looker, looker);
@@ -366,23 +369,25 @@ crd_status crd_view_wait(crd_view *view, const crd_monitor *monitor)
 
 const char *crd_view_job(crd_view *view)
 {
+    static const char *const names[] = {
+        [CRD_JOB_TRAIN] = "training", [CRD_JOB_PREDICT] = "prediction", [CRD_JOB_SCORE] = "exam"};
     int64_t process;
-    bool train;
-    if (crd_jobs_running(view->jobs, &process, &train) == 0) return NULL;
+    crd_job_kind kind;
+    if (crd_jobs_running(view->jobs, &process, &kind) == 0) return NULL;
     snprintf(view->job_words, sizeof view->job_words,
-             "the %s goes on without the viewer (process %lld); start credence view again to see it",
-             train ? "training" : "prediction", (long long)process);
+             "the %s goes on without the viewer (process %lld); start credence view again to see it", names[kind],
+             (long long)process);
     return view->job_words;
 }
 
 crd_status crd_view_end_job(crd_view *view)
 {
     int64_t process;
-    bool train;
-    const int64_t number = crd_jobs_running(view->jobs, &process, &train);
+    crd_job_kind kind;
+    const int64_t number = crd_jobs_running(view->jobs, &process, &kind);
     if (number == 0) return CRD_OK;
     CRD_PASS(crd_jobs_cancel(view, number));
-    for (int i = 0; i < 10 * (CRD_JOB_PATIENCE + 5) && crd_jobs_running(view->jobs, &process, &train) != 0; i++) {
+    for (int i = 0; i < 10 * (CRD_JOB_PATIENCE + 5) && crd_jobs_running(view->jobs, &process, &kind) != 0; i++) {
         const struct timespec time = {.tv_sec = 0, .tv_nsec = 100000000L};
         (void)nanosleep(&time, NULL);
     }
@@ -412,6 +417,8 @@ void crd_view_stop(crd_view **view)
     for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
     crd_jobs_close(&v->jobs);
     crd_runs_close(&v->runs);
+    crd_scout_close(&v->scout);
+    crd_loop_close(&v->loop);
     crd_project_close(&v->project);
     crd_tile_cache_free(&v->tiles);
     crd_cache_folder_close(&v->cache);

@@ -13,6 +13,8 @@
 #include "view/labels/exporter.h"
 #include "view/labels/painter.h"
 #include "view/looker.h"
+#include "view/loop/loop.h"
+#include "view/loop/scout.h"
 #include "view/project.h"
 #include "view/runs.h"
 #include "view/tiles/cache_folder.h"
@@ -53,6 +55,8 @@ struct crd_view {
     int first_layers;                /* those that were there at the start */
     size_t layer_cache;              /* bytes of the cache of decoded blocks that are a layer's */
     crd_runs *runs;
+    crd_loop *loop;
+    crd_scout *scout;
     crd_jobs *jobs;
     char *model, *mask; /* for jobs; NULL: none was given */
     bool run_given;
@@ -76,8 +80,15 @@ struct crd_view {
 /* Answers one request with a worker's own reader; needs no socket. */
 void crd_view_answer(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 
-/* What of /state is about labels. */
+/* What of /state is about labels, and about the loop. */
 void crd_api_add_labels(crd_text *text, crd_view *view);
+void crd_api_add_loop(crd_text *text, crd_view *view);
+/* The JSON of a body, for cJSON_Delete; NULL: it is none. */
+cJSON *crd_api_body(const crd_request *request);
+/* False, and answered, where the viewer only looks. */
+bool crd_api_may_write(const crd_view *view, crd_response *response);
+/* Classes or boxes have changed. */
+void crd_view_tell_classes(crd_view *view);
 /* Labels have changed: their layer, and whoever listens. */
 void crd_view_tell_labels(crd_view *view);
 
@@ -88,12 +99,15 @@ void crd_view_complain(crd_view *view);
 typedef void crd_view_handler(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response);
 crd_view_handler crd_api_page, crd_api_state, crd_api_tile, crd_api_voxel, crd_api_box, crd_api_histogram,
     crd_api_events, crd_api_regions, crd_api_look, crd_api_thumbnail, crd_api_label, crd_api_export, crd_api_undo,
-    crd_api_redo, crd_api_history, crd_api_classes, crd_api_add_box, crd_api_remove_box, crd_api_plan, crd_api_jobs,
-    crd_api_job, crd_api_job_log, crd_api_job_cancel, crd_api_job_resume, crd_api_job_show, crd_api_iterations;
+    crd_api_redo, crd_api_history, crd_api_classes, crd_api_boxes, crd_api_add_box, crd_api_remove_box, crd_api_loop,
+    crd_api_anew, crd_api_proposals, crd_api_plan, crd_api_jobs, crd_api_job, crd_api_job_log, crd_api_job_cancel,
+    crd_api_job_resume, crd_api_job_show, crd_api_iterations;
 
 /* The thread that fills the stores (view/tiles/builder.c): they are opened before anybody may look for them. */
 crd_status crd_builder_open(crd_view *view, size_t cache_bytes, const crd_monitor *monitor);
 crd_status crd_builder_start(crd_view *view);
 void crd_builder_stop(crd_view *view);
+/* Lets whoever waits for a tile go first; false: the viewer ends. */
+bool crd_builder_pause(void *view);
 
 #endif

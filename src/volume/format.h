@@ -159,7 +159,7 @@ void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD
 bool crd_format_is_kind(const crd_format *format, const char *suffix);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw, crd_format_nrrd,
-    crd_format_metaimage, crd_format_nifti, crd_format_zarr;
+    crd_format_metaimage, crd_format_nifti, crd_format_zarr, crd_format_zarr3;
 
 /* Written only: a file for each slice. Not in the list; crd_choose_writer chooses it by the name. */
 extern const crd_format crd_format_tiff_slices;

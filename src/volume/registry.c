@@ -43,9 +43,8 @@ const crd_format crd_format_nifti = {.name = "nifti",
 
 /* Raw comes first: it claims only a file whose own description lies beside it, whatever its first bytes look like. */
 const crd_format *const crd_formats[] = {
-    &crd_format_raw,       &crd_format_zarr,  &crd_format_tiff,
-    &crd_format_hdf5,      &crd_format_npy,   &crd_format_nrrd,
-    &crd_format_metaimage, &crd_format_nifti, NULL,
+    &crd_format_raw, &crd_format_zarr, &crd_format_zarr3,     &crd_format_tiff,  &crd_format_hdf5,
+    &crd_format_npy, &crd_format_nrrd, &crd_format_metaimage, &crd_format_nifti, NULL,
 };
 
 bool crd_path_ends_in(const char *path, const char *suffix)

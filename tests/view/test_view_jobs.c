@@ -41,7 +41,7 @@ static void test_wishes(void)
                          "{\"max-steps\":600,\"lr\":0.001,\"no-intervals\":true,\"preset\":\"small\",\"iteration\":3}",
                          &wishes));
     CHECK(strcmp(joined(&wishes.words), "--max-steps 600 --lr 0.001 --no-intervals --preset small") == 0);
-    CHECK(wishes.train && wishes.iteration == 3);
+    CHECK(wishes.kind == CRD_JOB_TRAIN && wishes.iteration == 3);
     crd_wishes_free(&wishes);
     CHECK_OK(read_wishes("predict", "{\"preview\":false,\"bbox\":\"0:4,0:5,0:6\"}", &wishes));
     CHECK(strcmp(joined(&wishes.words), "--bbox 0:4,0:5,0:6") == 0 && wishes.iteration == -1);
@@ -199,7 +199,7 @@ static void write_text(const char *path, const char *text)
 
 static void test_records(void)
 {
-    crd_job job = {.number = 7, .iteration = 3, .train = true, .state = CRD_JOB_RUNNING, .began = 1.7e9 + 0.25};
+    crd_job job = {.number = 7, .iteration = 3, .kind = CRD_JOB_TRAIN, .state = CRD_JOB_RUNNING, .began = 1.7e9 + 0.25};
     crd_job again;
     bool progressed;
     char project[512], folder[600], log[700], result[700], record[700];
@@ -216,7 +216,7 @@ static void test_records(void)
     CHECK_OK(crd_make_folders(folder));
     CHECK_OK(crd_job_write(project, &job));
     CHECK_OK(crd_job_read(project, "iterations/003", &again));
-    CHECK(again.number == 7 && again.iteration == 3 && again.train && again.state == CRD_JOB_RUNNING);
+    CHECK(again.number == 7 && again.iteration == 3 && again.kind == CRD_JOB_TRAIN && again.state == CRD_JOB_RUNNING);
     CHECK(again.process.number == 4711 && again.process.began == 123456789 && strcmp(again.process.boot, "abc") == 0);
     CHECK(again.began == job.began && again.words.count == 2 && again.wishes.count == 1 && again.kill_at == 0.0);
 

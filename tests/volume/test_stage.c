@@ -161,20 +161,20 @@ static void test_boxes(void)
     }
 }
 
-static void test_zarr(void)
+static void stage_zarr(const char *format)
 {
     static float voxels[VOXELS], read[VOXELS];
-    const kind k = {"zarr", ".zarr", NULL};
+    const kind k = {format, ".zarr", NULL};
     const crd_volume_info info = info_of(CRD_F32);
     const char *path = scratch("grown.zarr"), *staged = scratch("staged.zarr");
     crd_volume *volume = NULL;
     bool there;
-    CHECK(crd_format_stages("zarr", ".zarr"));
+    CHECK(crd_format_stages(format, ".zarr"));
     tools_fill(CRD_F32, VOXELS, 5, voxels);
-    CHECK_OK(crd_volume_restage(path, staged, "zarr", &there));
+    CHECK_OK(crd_volume_restage(path, staged, format, &there));
     CHECK(!there);
     CHECK_OK(write_parts(path, staged, &k, &info, 0, voxels));
-    CHECK_OK(crd_volume_restage(path, staged, "zarr", &there));
+    CHECK_OK(crd_volume_restage(path, staged, format, &there));
     CHECK(there && access(staged, F_OK) != 0); /* it grows under its own name */
     CHECK_OK(write_parts(path, staged, &k, &info, 1, voxels));
     CHECK_OK(commit(path, staged, &k, &info, voxels));
@@ -183,6 +183,12 @@ static void test_zarr(void)
     crd_volume_close(&volume);
     CHECK(memcmp(voxels, read, sizeof voxels) == 0);
     CHECK_OK(crd_zarr_remove(path));
+}
+
+static void test_zarr(void)
+{
+    stage_zarr("zarr");
+    stage_zarr("zarr3");
 }
 
 /* What is packed in one piece, or written by a library that loses the file where it is killed. */

@@ -20,12 +20,14 @@ enum crd_purpose {
     CRD_PURPOSE_INIT_KERNEL = 8, /* Glorot uniform of plain convolutions */
     CRD_PURPOSE_SHUFFLE = 9,     /* order of chunks in an epoch */
     CRD_PURPOSE_AUGMENT = 10,
-    CRD_PURPOSE_PROBE = 11,       /* voxels kept for convergence plots */
-    CRD_PURPOSE_PHANTOM = 12,     /* phantoms; `layer` numbers the ingredient */
-    CRD_PURPOSE_PIECES = 13,      /* places of the pieces that frozen norms are measured in; `layer` is the axis */
-    CRD_PURPOSE_CERTIFICATE = 14, /* places on the borders of tiles; `layer` is the question */
-    CRD_PURPOSE_HELD_BACK = 18,   /* blocks of labels that a training holds back; `layer` is the axis */
-    CRD_PURPOSE_MEMBER = 24       /* seeds of an ensemble's members */
+    CRD_PURPOSE_PROBE = 11,        /* voxels kept for convergence plots */
+    CRD_PURPOSE_PHANTOM = 12,      /* phantoms; `layer` numbers the ingredient */
+    CRD_PURPOSE_PIECES = 13,       /* places of the pieces that frozen norms are measured in; `layer` is the axis */
+    CRD_PURPOSE_CERTIFICATE = 14,  /* places on the borders of tiles; `layer` is the question */
+    CRD_PURPOSE_HELD_BACK = 18,    /* blocks of labels that a training holds back; `layer` is the axis */
+    CRD_PURPOSE_MEMBER = 24,       /* seeds of an ensemble's members */
+    CRD_PURPOSE_HELD_OUT_BOX = 25, /* places of held-out boxes in the viewer; `layer` is the axis, `step` the loop */
+    CRD_PURPOSE_PROPOSAL = 26      /* order of boxes that are proposed at random; `step` is the loop */
 };
 
 typedef struct crd_stream { /* one sequence of random numbers, addressed by element */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "measure/counts/chord_step.h"
 
 enum { BAND = 8 }; /* rows of a task along z */
 
@@ -67,42 +68,6 @@ void crd_chords_end(crd_chords *c)
     crd_free(&c->cut);
 }
 
-/* One step along an axis: from row `before` to row `here`, which is number `at` of it. Behind the last (`at` = length
- * of the axis) `here` is NULL. Masks are NULL where all voxels count. */
-typedef struct step {
-    const uint64_t *before, *here;
-    const uint8_t *counted_before, *counted;
-    int64_t at, length, width;
-    int axis, bits;
-    uint64_t mine;
-} step;
-
-static void take_step(const step *s, uint16_t *begun, uint64_t *cut, crd_chord_room *room)
-{
-    uint32_t *whole = room->whole[s->axis];
-    int64_t *cuts = room->cuts[s->axis];
-    for (int64_t x = 0; x < s->width; x++) {
-        const uint64_t old = s->at > 0 ? s->before[x] : 0, new = s->here != NULL ? s->here[x] : 0;
-        const uint64_t changed = (old ^ new) & s->mine;
-        if (changed == 0) continue;
-        /* does the neighbour that a chord ends before, or begins behind, lie in the window? */
-        const bool ends = s->here != NULL && (s->counted == NULL || s->counted[x] != 0);
-        const bool begins = s->at > 0 && (s->counted_before == NULL || s->counted_before[x] != 0);
-        uint16_t *line = begun + x * s->bits;
-        for (uint64_t ended = changed & old; ended != 0; ended &= ended - 1) {
-            const int b = __builtin_ctzll(ended);
-            if (ends && (cut[x] >> b & 1) == 0) {
-                whole[b * (s->length + 1) + s->at - line[b]]++;
-            } else {
-                cuts[b]++;
-            }
-        }
-        const uint64_t fresh = changed & new;
-        cut[x] = (cut[x] & ~fresh) | (begins ? 0 : fresh);
-        for (uint64_t rest = fresh; rest != 0; rest &= rest - 1) line[__builtin_ctzll(rest)] = (uint16_t)s->at;
-    }
-}
-
 typedef struct task {
     crd_chords *c;
     int64_t first, end;
@@ -119,21 +84,25 @@ static void along_y(void *context, int64_t item, int worker)
     const task *t = context;
     const crd_field *f = t->c->field;
     const crd_frame *w = f->window;
+    crd_chord_loop *take_step = crd_chord_fastest();
     crd_chord_room *room = &t->c->rooms[worker];
     const int64_t z = t->first + item;
     for (int64_t y = 0; y <= w->shape[1]; y++) {
         const bool last = y == w->shape[1];
-        const step s = {.before = crd_field_row(f, z, y - 1),
-                        .here = last ? NULL : crd_field_row(f, z, y),
-                        .counted_before = counted(w, z, y - 1),
-                        .counted = counted(w, z, y),
-                        .at = y,
-                        .length = w->shape[1],
-                        .width = w->shape[2],
-                        .axis = 1,
-                        .bits = f->bits,
-                        .mine = t->c->mine};
-        take_step(&s, room->begun, room->cut, room);
+        const crd_chord_step s = {.before = crd_field_row(f, z, y - 1),
+                                  .here = last ? NULL : crd_field_row(f, z, y),
+                                  .counted_before = counted(w, z, y - 1),
+                                  .counted = counted(w, z, y),
+                                  .at = y,
+                                  .length = w->shape[1],
+                                  .width = w->shape[2],
+                                  .whole = room->whole[1],
+                                  .cuts = room->cuts[1],
+                                  .bits = f->bits,
+                                  .mine = t->c->mine,
+                                  .begun = room->begun,
+                                  .cut = room->cut};
+        take_step(&s);
     }
 }
 
@@ -144,21 +113,25 @@ static void along_z(void *context, int64_t item, int worker)
     crd_chords *c = t->c;
     const crd_field *f = c->field;
     const crd_frame *w = f->window;
+    crd_chord_loop *take_step = crd_chord_fastest();
     const int64_t y1 = (item + 1) * BAND < w->shape[1] ? (item + 1) * BAND : w->shape[1];
     const int64_t end = t->end == w->shape[0] ? t->end + 1 : t->end;
     for (int64_t z = t->first; z < end; z++) {
         for (int64_t y = item * BAND; y < y1; y++) {
-            const step s = {.before = crd_field_row(f, z - 1, y),
-                            .here = z == w->shape[0] ? NULL : crd_field_row(f, z, y),
-                            .counted_before = counted(w, z - 1, y),
-                            .counted = counted(w, z, y),
-                            .at = z,
-                            .length = w->shape[0],
-                            .width = w->shape[2],
-                            .axis = 0,
-                            .bits = f->bits,
-                            .mine = c->mine};
-            take_step(&s, c->begun + y * w->shape[2] * f->bits, c->cut + y * w->shape[2], &c->rooms[worker]);
+            const crd_chord_step s = {.before = crd_field_row(f, z - 1, y),
+                                      .here = z == w->shape[0] ? NULL : crd_field_row(f, z, y),
+                                      .counted_before = counted(w, z - 1, y),
+                                      .counted = counted(w, z, y),
+                                      .at = z,
+                                      .length = w->shape[0],
+                                      .width = w->shape[2],
+                                      .whole = c->rooms[worker].whole[0],
+                                      .cuts = c->rooms[worker].cuts[0],
+                                      .bits = f->bits,
+                                      .mine = c->mine,
+                                      .begun = c->begun + y * w->shape[2] * f->bits,
+                                      .cut = c->cut + y * w->shape[2]};
+            take_step(&s);
         }
     }
 }

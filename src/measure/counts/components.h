@@ -4,6 +4,7 @@
 #define CRD_MEASURE_COMPONENTS_H
 
 #include "base/parallel.h"
+#include "measure/counts/runs.h"
 #include "measure/field.h"
 
 enum { CRD_SIZE_BINS = 48 }; /* components of 2^k to below 2^(k + 1) voxels */
@@ -29,12 +30,15 @@ typedef struct crd_chord_counts {
 typedef struct crd_components {
     const crd_field *field;
     int neighbours; /* 6 or 26 */
+    bool joined;    /* components are wanted, not only chords */
     bool chords;
-    uint64_t mine;                      /* realisations that are counted here; another process counts the others */
-    int64_t words;                      /* of 64 voxels in a row */
-    int64_t most;                       /* slices of a call */
-    uint64_t *rows;                     /* [realisation][slice][y]: the rows' bits, one a voxel */
-    uint64_t *mask;                     /* [slice][y] of the window, where some voxels don't count */
+    uint64_t mine; /* realisations that are counted here; another process counts the others */
+    int64_t words; /* of 64 voxels in a row */
+    int64_t pitch; /* words from a realisation's rows to the next one's */
+    int64_t most;  /* slices of a call */
+    const crd_runs_path *path;
+    uint64_t *rows; /* [realisation][slice][y]: the rows' bits, one a voxel; from the slice before on */
+    uint64_t *mask; /* [slice][y] of the window, where some voxels don't count */
     struct crd_component_state *states; /* one a realisation */
     crd_component_counts *counts;
     crd_chord_counts *chord;
@@ -42,7 +46,8 @@ typedef struct crd_components {
 
 /* Bytes, as far as they are known beforehand: runs come on top. */
 int64_t crd_components_bytes(const crd_frame *window, int bits, int64_t most);
-crd_status crd_components_begin(crd_components *c, const crd_field *field, int neighbours, bool chords, int64_t most);
+crd_status crd_components_begin(crd_components *c, const crd_field *field, int neighbours, bool joined, bool chords,
+                                int64_t most);
 void crd_components_end(crd_components *c);
 /* Slices from `first` to before `end`, at most `most`, are new in the ring. */
 crd_status crd_components_slices(crd_components *c, crd_pool *pool, int64_t first, int64_t end);

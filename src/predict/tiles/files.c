@@ -12,6 +12,7 @@
 #include "run/paths.h"
 #include "volume/array/flat.h"
 #include "volume/zarr/array.h"
+#include "volume/zarr/zarr.h"
 
 /* A volume that grows in its own format, or its voxels until the end. */
 typedef struct target {
@@ -132,7 +133,7 @@ static int64_t wide_outputs(const crd_request *request)
 
 int64_t crd_tile_files_bytes(const crd_request *request)
 {
-    if (strcmp(request->format, crd_format_zarr.name) != 0) return 0;
+    if (crd_zarr_version(request->format) == 0) return 0;
     return (request->output_count + wide_outputs(request)) * 2 * CRD_ZARR_DEPTH * CRD_ZARR_EDGE * CRD_ZARR_EDGE *
            (int64_t)sizeof(float);
 }

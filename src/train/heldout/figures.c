@@ -3,11 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/portable_math.h"
-
-/* The 95th percentile of Student's t for 1, 2, ... degrees of freedom. */
-static const double student[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812, 1.796, 1.782,
-                                 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725, 1.721, 1.717, 1.714};
+#include "train/heldout/jackknife.h"
 
 typedef struct pooled {
     crd_confusion network, threshold;
@@ -80,52 +76,21 @@ static double get_nll(const pooled *p, int classes)
     return p->nll / (double)p->voxels;
 }
 
-/* A share, or a positive number, on a scale without ends. Half a voxel keeps it from them. */
-static double stretched(double value, bool share, double voxels)
-{
-    const double least = 0.5 / voxels;
-    value = value < least ? least : value;
-    if (!share) return crd_log(value);
-    value = value > 1.0 - least ? 1.0 - least : value;
-    return crd_log(value / (1.0 - value));
-}
-
-static double back(double value, bool share)
-{
-    return share ? crd_sigmoid(value) : crd_exp(value);
-}
-
 static void interval(const crd_block_answers *blocks, int64_t count, int classes, figure *get, bool share,
                      double out[2])
 {
-    enum { TABLE = sizeof student / sizeof student[0] };
-    double sum = 0.0, squares = 0.0;
+    crd_jackknife jackknife;
     int64_t used = 0;
     pooled p;
-    out[0] = out[1] = (double)NAN;
     for (int64_t i = 0; i < count; i++) used += voxels_of(&blocks[i], classes) > 0;
-    if (used < 2) return;
-    pooled whole;
-    pool(blocks, count, classes, -1, &whole);
-    const double voxels = (double)whole.voxels, all = stretched(get(&whole, classes), share, voxels);
-    for (int64_t i = 0; i < count; i++) {
+    pool(blocks, count, classes, -1, &p);
+    crd_jackknife_begin(&jackknife, used >= 2 ? get(&p, classes) : (double)NAN, used, (double)p.voxels, share);
+    for (int64_t i = 0; i < count && used >= 2; i++) {
         if (voxels_of(&blocks[i], classes) == 0) continue;
         pool(blocks, count, classes, i, &p);
-        const double rest = stretched(get(&p, classes), share, voxels);
-        if (!isfinite(rest)) return;
-        const double value = (double)used * all - (double)(used - 1) * rest;
-        sum += value;
-        squares += value * value;
+        crd_jackknife_without(&jackknife, get(&p, classes));
     }
-    const double mean = sum / (double)used;
-    const double variance = fmax(0.0, squares / (double)used - mean * mean) / (double)(used - 1);
-    const double half = student[used - 2 < TABLE ? used - 2 : TABLE - 1] * sqrt(variance);
-    out[0] = back(all - half, share);
-    out[1] = back(all + half, share);
-    if (!share) return;
-    /* Stretched, a share of 0 or 1 is half a voxel off; the interval holds the figure itself all the same. */
-    out[0] = fmin(out[0], get(&whole, classes));
-    out[1] = fmax(out[1], get(&whole, classes));
+    crd_jackknife_interval(&jackknife, out);
 }
 
 void crd_heldout_figures(const crd_block_answers *blocks, int64_t count, int classes, int majority, crd_heldout *out)

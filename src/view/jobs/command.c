@@ -16,18 +16,6 @@ crd_label_source crd_label_source_of(crd_view *view)
     return CRD_LABEL_NONE;
 }
 
-crd_status crd_command_labels(crd_view *view, const crd_job *job, const char *folder)
-{
-    crd_status status = CRD_OK;
-    char *path = NULL;
-    if (!job->train || crd_label_source_of(view) != CRD_LABEL_PAINTED) return CRD_OK;
-    CRD_TRY(crd_join_path(folder, "label.zarr", "", &path));
-    CRD_TRY(crd_labels_snapshot(view->labels, path));
-done:
-    crd_free(&path);
-    return status;
-}
-
 static crd_status add_pair(crd_text_list *words, const char *flag, const char *value)
 {
     CRD_PASS(crd_words_add(words, flag));
@@ -67,12 +55,9 @@ static crd_status add_scan(const crd_view *view, crd_text_list *words)
     return strcmp(mask, "cylinder") == 0 ? add_pair(words, "--mask", mask) : add_file(words, "--mask", mask);
 }
 
-static crd_status add_chosen(const crd_wishes *wishes, crd_job *job)
+static crd_status add_chosen(crd_job *job)
 {
-    for (int64_t i = 0; i < wishes->words.count; i++) {
-        CRD_PASS(crd_words_add(&job->words, wishes->words.items[i]));
-        CRD_PASS(crd_words_add(&job->wishes, wishes->words.items[i]));
-    }
+    for (int64_t i = 0; i < job->wishes.count; i++) CRD_PASS(crd_words_add(&job->words, job->wishes.items[i]));
     return CRD_OK;
 }
 
@@ -84,9 +69,9 @@ static crd_status add_own(crd_job *job, const char *flag, const char *name)
     return add_pair(&job->words, flag, word);
 }
 
-static crd_status add_model(crd_job *job, const char *flag, const char *model)
+static crd_status add_model(const crd_view *view, crd_job *job, const char *flag)
 {
-    return model[0] == '@' ? add_pair(&job->words, flag, model) : add_file(&job->words, flag, model);
+    return job->model[0] != '\0' ? add_pair(&job->words, flag, job->model) : add_file(&job->words, flag, view->model);
 }
 
 static crd_status begin(const char *command, crd_job *job)
@@ -122,29 +107,54 @@ static crd_status add_label(const crd_view *view, crd_job *job)
     return crd_fail(CRD_ERR_ARGUMENT, "there are no labels to learn from yet");
 }
 
-crd_status crd_command_train(crd_view *view, const crd_wishes *wishes, const char *init, crd_job *job)
+crd_status crd_command_train(crd_view *view, crd_job *job)
 {
     CRD_PASS(begin("train", job));
     CRD_PASS(add_scan(view, &job->words));
     if (crd_label_source_of(view) == CRD_LABEL_PAINTED) {
         CRD_PASS(add_own(job, "--label", "label.zarr"));
         CRD_PASS(add_pair(&job->words, "--ignore", "255"));
+        if (job->check) {
+            CRD_PASS(add_file(&job->words, "--valid-scan", crd_volume_path(view->layers.items[0].source)));
+            CRD_PASS(add_own(job, "--valid-label", "check.zarr"));
+        }
     } else {
         CRD_PASS(add_label(view, job));
     }
-    if (init != NULL) CRD_PASS(add_model(job, "--init", init));
-    CRD_PASS(add_chosen(wishes, job));
+    if (job->warm) CRD_PASS(add_model(view, job, "--init"));
+    CRD_PASS(add_chosen(job));
     CRD_PASS(add_own(job, "--output", "model.h5"));
     return end(job);
 }
 
-crd_status crd_command_predict(crd_view *view, const crd_wishes *wishes, const char *model, crd_job *job)
+crd_status crd_command_predict(crd_view *view, crd_job *job)
 {
     CRD_PASS(begin("predict", job));
-    CRD_PASS(add_model(job, "--model", model));
+    CRD_PASS(add_model(view, job, "--model"));
     CRD_PASS(add_scan(view, &job->words));
-    CRD_PASS(add_chosen(wishes, job));
+    CRD_PASS(add_chosen(job));
     CRD_PASS(add_pair(&job->words, "--format", "zarr"));
     CRD_PASS(add_own(job, "--output", "run"));
+    return end(job);
+}
+
+crd_status crd_command_exam(crd_view *view, crd_job *job, const char *box, const char *run)
+{
+    CRD_PASS(begin("predict", job));
+    CRD_PASS(add_model(view, job, "--model"));
+    CRD_PASS(add_scan(view, &job->words));
+    CRD_PASS(add_chosen(job));
+    CRD_PASS(add_pair(&job->words, "--bbox", box));
+    CRD_PASS(add_pair(&job->words, "--format", "npy"));
+    CRD_PASS(add_own(job, "--output", run));
+    return end(job);
+}
+
+crd_status crd_command_validate(crd_job *job, const char *run)
+{
+    CRD_PASS(begin("validate", job));
+    CRD_PASS(add_own(job, "--run", run));
+    CRD_PASS(add_own(job, "--label", "exam.zarr"));
+    CRD_PASS(add_pair(&job->words, "--ignore", "255"));
     return end(job);
 }

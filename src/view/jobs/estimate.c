@@ -54,7 +54,7 @@ double crd_estimate_training(const char *project, const crd_job *const *jobs, in
     for (int i = count - 1; i >= 0; i--) {
         char *path = NULL, *text = NULL;
         double seconds = NAN;
-        if (!jobs[i]->train || jobs[i]->state != CRD_JOB_DONE) continue;
+        if (jobs[i]->kind != CRD_JOB_TRAIN || jobs[i]->state != CRD_JOB_DONE) continue;
         if (crd_job_path(project, jobs[i], "result.json", &path) == CRD_OK && access(path, F_OK) == 0 &&
             crd_read_file(path, RESULT_BYTES, &text, NULL) == CRD_OK) {
             cJSON *result = cJSON_Parse(text);

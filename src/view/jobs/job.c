@@ -25,6 +25,7 @@ void crd_job_free(crd_job *job)
 {
     crd_words_free(&job->words);
     crd_words_free(&job->wishes);
+    crd_words_free(&job->parts);
 }
 
 crd_status crd_job_path(const char *project, const crd_job *job, const char *name, char **out)
@@ -62,7 +63,7 @@ crd_status crd_job_write(const char *project, const crd_job *job)
     char *path = NULL, *text = NULL;
     cJSON *document = cJSON_CreateObject(), *process = cJSON_AddObjectToObject(document, "process");
     const bool fine = cJSON_AddNumberToObject(document, "number", (double)job->number) != NULL &&
-                      cJSON_AddStringToObject(document, "do", job->train ? "train" : "predict") != NULL &&
+                      cJSON_AddStringToObject(document, "do", crd_job_kinds[job->kind]) != NULL &&
                       cJSON_AddNumberToObject(document, "iteration", (double)job->iteration) != NULL &&
                       cJSON_AddStringToObject(document, "state", states[job->state]) != NULL &&
                       cJSON_AddNumberToObject(document, "began", job->began) != NULL &&
@@ -73,7 +74,15 @@ crd_status crd_job_write(const char *project, const crd_job *job)
                       cJSON_AddNumberToObject(process, "number", (double)job->process.number) != NULL &&
                       cJSON_AddNumberToObject(process, "began", (double)job->process.began) != NULL &&
                       cJSON_AddStringToObject(process, "boot", job->process.boot) != NULL &&
-                      add_words(document, "words", &job->words) && add_words(document, "wishes", &job->wishes);
+                      add_words(document, "words", &job->words) && add_words(document, "wishes", &job->wishes) &&
+                      add_words(document, "parts", &job->parts) &&
+                      cJSON_AddNumberToObject(document, "step", (double)job->step) != NULL &&
+                      cJSON_AddStringToObject(document, "model", job->model) != NULL &&
+                      cJSON_AddBoolToObject(document, "warm", job->warm) != NULL &&
+                      cJSON_AddNumberToObject(document, "from", (double)job->from) != NULL &&
+                      cJSON_AddNumberToObject(document, "loop", (double)job->loop) != NULL &&
+                      cJSON_AddNumberToObject(document, "learnt", (double)job->learnt) != NULL &&
+                      cJSON_AddNumberToObject(document, "boxes", (double)job->boxes) != NULL;
     if (!fine) CRD_FAIL(CRD_ERR_MEMORY, "there is no memory for the job");
     CRD_TRY(crd_json_print(document, false, &text));
     CRD_TRY(crd_job_path(project, job, "job.json", &path));
@@ -135,7 +144,14 @@ crd_status crd_job_read(const char *project, const char *folder, crd_job *out)
     copy_text(document, "error", out->error, sizeof out->error);
     copy_text(document, "state", state, sizeof state);
     copy_text(document, "do", what, sizeof what);
-    out->train = strcmp(what, "train") == 0;
+    out->kind = crd_job_kind_of(what);
+    copy_text(document, "model", out->model, sizeof out->model);
+    out->warm = cJSON_IsTrue(cJSON_GetObjectItem(document, "warm"));
+    out->from = count_of(document, "from");
+    out->loop = count_of(document, "loop");
+    out->learnt = count_of(document, "learnt");
+    out->boxes = count_of(document, "boxes");
+    out->step = count_of(document, "step");
     out->log_from = out->seen = count_of(document, "log_from");
     if (cJSON_IsTrue(cJSON_GetObjectItem(document, "cancelling"))) out->kill_at = crd_seconds() + CRD_JOB_PATIENCE;
     out->state = CRD_JOB_INTERRUPTED;
@@ -144,7 +160,9 @@ crd_status crd_job_read(const char *project, const char *folder, crd_job *out)
     }
     CRD_TRY(read_words(document, "words", &out->words));
     CRD_TRY(read_words(document, "wishes", &out->wishes));
-    if (out->number < 1 || out->words.count < 2) CRD_FAIL(CRD_ERR_FORMAT, "%s isn't a job of credence view", path);
+    CRD_TRY(read_words(document, "parts", &out->parts));
+    if (out->number < 1 || out->kind == CRD_JOB_KINDS || out->words.count < 2)
+        CRD_FAIL(CRD_ERR_FORMAT, "%s isn't a job of credence view", path);
 done:
     if (status != CRD_OK) crd_job_free(out);
     cJSON_Delete(document);
@@ -178,7 +196,8 @@ crd_status crd_job_words(const char *project, const crd_job *job, bool resume, c
     CRD_TRY(crd_process_program(&program));
     CRD_TRY(crd_words_add(out, program));
     for (int64_t i = 1; i < job->words.count; i++) CRD_TRY(add_started(project, job->words.items[i], out));
-    if (resume) CRD_TRY(crd_words_add(out, "--resume"));
+    const bool again = strcmp(job->words.items[1], "validate") == 0; /* which is done anew */
+    if (resume && !again) CRD_TRY(crd_words_add(out, "--resume"));
 done:
     crd_free(&program);
     if (status != CRD_OK) crd_words_free(out);
@@ -369,13 +388,15 @@ void crd_job_describe(const char *project, const crd_job *job, crd_text *text)
     char *words = NULL, *result_text = NULL;
     crd_words_shell(project, &job->words, &command);
     cJSON *result = job->state == CRD_JOB_DONE ? read_result(project, job) : NULL;
-    crd_text_print(
-        text, "{\"number\":%lld,\"do\":\"%s\",\"iteration\":%lld,\"state\":\"%s\",\"folder\":", (long long)job->number,
-        job->train ? "train" : "predict", (long long)job->iteration, states[job->state]);
+    crd_text_print(text, "{\"number\":%lld,\"do\":\"%s\",\"iteration\":%lld,\"state\":\"%s\",\"folder\":",
+                   (long long)job->number, crd_job_kinds[job->kind], (long long)job->iteration, states[job->state]);
     crd_text_json(text, job->folder);
     crd_text_add(text, ",\"command\":");
     if (crd_text_finish(&command, &words) == CRD_OK) crd_text_json(text, words);
     if (words == NULL) crd_text_add(text, "null");
+    const int64_t parts = job->parts.count; /* a step for a person is a box: predicted and validated */
+    if (parts > 0)
+        crd_text_print(text, ",\"step\":%lld,\"steps\":%lld", (long long)(job->step / 2 + 1), (long long)parts);
     crd_text_print(text, ",\"process\":%lld,\"began\":", (long long)job->process.number);
     crd_text_real(text, job->began);
     crd_text_add(text, ",\"ended\":");

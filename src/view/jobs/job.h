@@ -1,5 +1,5 @@
-/* One job of a project: a training or a prediction, its command, its process, and how far it is. Kept in job.json in
- * the job's folder, beside what it prints (result.json) and says (log.txt, a JSON object a line). */
+/* One job of a project: a training, a prediction or an exam, its command, its process, and how far it is. Kept in
+ * job.json in the job's folder, beside what it prints (result.json) and says (log.txt, a JSON object a line). */
 #ifndef CRD_VIEW_JOB_H
 #define CRD_VIEW_JOB_H
 
@@ -19,11 +19,19 @@ typedef enum crd_job_state {
 
 typedef struct crd_job {
     int64_t number, iteration;
-    bool train;
+    crd_job_kind kind;
     crd_job_state state;
     char folder[CRD_JOB_FOLDER]; /* in the project: "iterations/003/runs/1" */
     crd_text_list words;  /* the command; what begins with @/ lies in the project, so that the project can be moved */
     crd_text_list wishes; /* what the user chose of it */
+    char
+        model[CRD_JOB_FOLDER]; /* where it begins, as a word; "": the file that was given, or a training from scratch */
+    bool warm;                 /* of a training: not from scratch, */
+    int64_t from, loop;        /* but from that iteration; and the loop that it belongs to */
+    int64_t learnt, boxes;     /* voxels that it learns from, and boxes to train on that have a label */
+    bool check;                /* it has labels of its own to check on */
+    crd_text_list parts;       /* of a score: the boxes, */
+    int64_t step;              /* and which step of theirs it is at */
     crd_process process;
     double began, ended; /* seconds since 1970; ended 0: it runs */
     char error[CRD_JOB_WORDS];

@@ -1,5 +1,6 @@
 /* The jobs of a project: one runs at a time, all are kept in iterations/NNN. A training makes an iteration; a
- * prediction belongs to that of its model (000: the model that the viewer was given), as iterations/NNN/runs/N. */
+ * prediction belongs to that of its model (000: the model that the viewer was given), as iterations/NNN/runs/N, and so
+ * does an exam, as iterations/NNN/exam/N. */
 #ifndef CRD_VIEW_JOBS_H
 #define CRD_VIEW_JOBS_H
 
@@ -30,11 +31,11 @@ void crd_jobs_look(crd_view *view);
 bool crd_jobs_known(crd_jobs *jobs, int64_t number);
 /* As JSON; number 0: the latest, or null. */
 void crd_jobs_describe(crd_view *view, int64_t number, crd_text *text);
-/* All iterations, as a list of JSON. */
-void crd_jobs_iterations(crd_view *view, crd_text *text);
+/* All iterations, as a list of JSON; the loop that goes on now, and whether a training from scratch is due. */
+crd_status crd_jobs_iterations(crd_view *view, crd_text *text);
 /* The log from a byte on, `most` bytes of it at most; *out to be freed with crd_free. */
 crd_status crd_jobs_log(crd_view *view, int64_t number, int64_t from, int64_t most, char **out, int64_t *count);
 /* The number of the one that runs, its process and what it does; 0: none does. */
-int64_t crd_jobs_running(crd_jobs *jobs, int64_t *process, bool *train);
+int64_t crd_jobs_running(crd_jobs *jobs, int64_t *process, crd_job_kind *kind);
 
 #endif

@@ -12,6 +12,7 @@
 static const char *const train_rows[] = {"preset", "kind",    "members", "max-steps", "epochs",       "batch",
                                          "lr",     "chunk",   "filters", "estimator", "augment",      "keep",
                                          "seed",   "threads", "device",  "precision", "no-intervals", "valid-fraction"};
+static const char *const score_rows[] = {"samples", "seed", "device", "precision", "max-memory", "threads"};
 static const char *const predict_rows[] = {"samples", "seed",    "mode",   "preview",   "bbox",       "intervals",
                                            "dtype",   "entropy", "device", "precision", "max-memory", "threads",
                                            "chunk",   "step",    "tile",   "norms"};
@@ -46,13 +47,29 @@ void crd_words_free(crd_text_list *words)
     words->count = 0;
 }
 
-static bool is_listed(const char *name, bool train)
+static const struct {
+    const char *const *rows;
+    size_t count;
+} lists[CRD_JOB_KINDS] = {
+    [CRD_JOB_TRAIN] = {train_rows, sizeof train_rows / sizeof train_rows[0]},
+    [CRD_JOB_PREDICT] = {predict_rows, sizeof predict_rows / sizeof predict_rows[0]},
+    [CRD_JOB_SCORE] = {score_rows, sizeof score_rows / sizeof score_rows[0]},
+};
+
+const char *const crd_job_kinds[CRD_JOB_KINDS] = {
+    [CRD_JOB_TRAIN] = "train", [CRD_JOB_PREDICT] = "predict", [CRD_JOB_SCORE] = "score"};
+
+crd_job_kind crd_job_kind_of(const char *word)
 {
-    const char *const *rows = train ? train_rows : predict_rows;
-    const size_t count =
-        train ? sizeof train_rows / sizeof train_rows[0] : sizeof predict_rows / sizeof predict_rows[0];
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(rows[i], name) == 0) return true;
+    int kind = 0;
+    while (kind < CRD_JOB_KINDS && (word == NULL || strcmp(word, crd_job_kinds[kind]) != 0)) kind++;
+    return (crd_job_kind)kind;
+}
+
+static bool is_listed(const char *name, crd_job_kind kind)
+{
+    for (size_t i = 0; i < lists[kind].count; i++) {
+        if (strcmp(lists[kind].rows[i], name) == 0) return true;
     }
     return false;
 }
@@ -90,7 +107,7 @@ static crd_status read_option(const cJSON *option, const crd_settings *table, vo
         out->iteration = (int64_t)option->valuedouble;
         return CRD_OK;
     }
-    const crd_setting *row = is_listed(name, out->train) ? crd_settings_find(table, name) : NULL;
+    const crd_setting *row = is_listed(name, out->kind) ? crd_settings_find(table, name) : NULL;
     if (row == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "%.60s is no option that the page may set; a terminal has all of them", name);
     }
@@ -105,16 +122,15 @@ crd_status crd_wishes_read(const char *what, const cJSON *options, crd_wishes *o
     crd_predict_options prediction;
     memset(out, 0, sizeof *out);
     out->iteration = -1;
-    out->train = strcmp(what, "train") == 0;
-    if (!out->train && strcmp(what, "predict") != 0) {
-        return crd_fail(CRD_ERR_ARGUMENT, "do must be train or predict");
-    }
+    out->kind = crd_job_kind_of(what);
+    if (out->kind == CRD_JOB_KINDS) return crd_fail(CRD_ERR_ARGUMENT, "do must be train, predict or score");
     if (options != NULL && !cJSON_IsObject(options)) {
         return crd_fail(CRD_ERR_ARGUMENT, "options must be an object of options by their names");
     }
-    const crd_settings *table = out->train ? &crd_train_settings : &crd_predict_settings;
-    void *checked = out->train ? (void *)&training : (void *)&prediction;
-    CRD_PASS(crd_settings_begin(table, checked, out->train ? sizeof training : sizeof prediction));
+    const bool train = out->kind == CRD_JOB_TRAIN;
+    const crd_settings *table = train ? &crd_train_settings : &crd_predict_settings;
+    void *checked = train ? (void *)&training : (void *)&prediction;
+    CRD_PASS(crd_settings_begin(table, checked, train ? sizeof training : sizeof prediction));
     for (const cJSON *option = options != NULL ? options->child : NULL; option != NULL; option = option->next) {
         CRD_TRY(read_option(option, table, checked, out));
     }

@@ -5,13 +5,18 @@
 #include "base/json.h"
 #include "credence/settings.h"
 
+typedef enum crd_job_kind { CRD_JOB_TRAIN, CRD_JOB_PREDICT, CRD_JOB_SCORE, CRD_JOB_KINDS } crd_job_kind;
+extern const char *const crd_job_kinds[CRD_JOB_KINDS]; /* "train", "predict", "score" */
+/* CRD_JOB_KINDS: none of them. */
+crd_job_kind crd_job_kind_of(const char *word);
+
 typedef struct crd_wishes {
-    bool train;          /* else predict */
-    int64_t iteration;   /* train: to start from the weights of that one; predict: its model. -1: none, the latest */
+    crd_job_kind kind;
+    int64_t iteration;   /* train: to start from the weights of that one; else whose model. -1: none, the latest */
     crd_text_list words; /* "--max-steps", "600", ... checked; owned */
 } crd_wishes;
 
-/* `what` is "train" or "predict", `options` an object of numbers, texts and booleans, or NULL. Wrong ones are
+/* `what` is "train", "predict" or "score", `options` an object of numbers, texts and booleans, or NULL. Wrong ones are
  * CRD_ERR_ARGUMENT with a sentence that begins with the option's name. */
 crd_status crd_wishes_read(const char *what, const cJSON *options, crd_wishes *out);
 void crd_wishes_free(crd_wishes *wishes);

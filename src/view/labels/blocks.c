@@ -258,6 +258,33 @@ crd_status crd_label_blocks_get(crd_label_blocks *b, int64_t number, uint8_t *vo
     return status;
 }
 
+static bool is_unlabelled(const uint8_t *voxels)
+{
+    return voxels[0] == CRD_UNLABELLED && memcmp(voxels, voxels + 1, CRD_BLOCK_VOXELS - 1) == 0;
+}
+
+crd_status crd_label_blocks_visit(crd_label_blocks *b,
+                                  crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
+                                  void *context)
+{
+    crd_status status = CRD_OK;
+    uint8_t *voxels = NULL;
+    CRD_TRY(crd_alloc(CRD_BLOCK_VOXELS, 1, "labels", &voxels));
+    for (int64_t number = 0; number < b->total; number++) {
+        int64_t index[3];
+        pthread_mutex_lock(&b->lock);
+        const bool missing = b->table[number] == NULL && b->missing[number];
+        pthread_mutex_unlock(&b->lock);
+        if (missing) continue;
+        CRD_TRY(crd_label_blocks_get(b, number, voxels));
+        crd_label_blocks_index(b, number, index);
+        if (!is_unlabelled(voxels)) CRD_TRY(visit(context, index, voxels));
+    }
+done:
+    crd_free(&voxels);
+    return status;
+}
+
 /* ---- changing ---- */
 
 crd_status crd_label_blocks_put(crd_label_blocks *b, int64_t number, const uint8_t *voxels)
@@ -330,11 +357,6 @@ static bool next_wanted(crd_label_blocks *b, int64_t *number, int64_t *left)
     }
     pthread_mutex_unlock(&b->lock);
     return found != NULL;
-}
-
-static bool is_unlabelled(const uint8_t *voxels)
-{
-    return voxels[0] == CRD_UNLABELLED && memcmp(voxels, voxels + 1, CRD_BLOCK_VOXELS - 1) == 0;
 }
 
 crd_status crd_label_blocks_store(crd_label_blocks *b, int64_t most, int64_t *left)

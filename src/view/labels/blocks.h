@@ -30,6 +30,10 @@ void crd_label_blocks_index(const crd_label_blocks *blocks, int64_t number, int6
 crd_status crd_label_blocks_read(crd_label_blocks *blocks, const crd_box *box, uint8_t *voxels);
 /* All 64^3 of a block; what lies outside the shape is CRD_UNLABELLED. */
 crd_status crd_label_blocks_get(crd_label_blocks *blocks, int64_t number, uint8_t *voxels);
+/* All blocks that have a label in them, one after the other. */
+crd_status crd_label_blocks_visit(crd_label_blocks *blocks,
+                                  crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
+                                  void *context);
 /* Replaces them, in memory: crd_label_blocks_store brings them onto the disk. */
 crd_status crd_label_blocks_put(crd_label_blocks *blocks, int64_t number, const uint8_t *voxels);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ crd_status crd_image_check(const char *folder, const crd_volume_info *info, bool
     *there = access(path, F_OK) == 0;
     if (!*there) goto done;
     CRD_TRY(crd_read_file(path, 1 << 16, &text, &bytes));
-    CRD_TRY(crd_zarr_layout_parse(folder, text, bytes, &layout));
+    CRD_TRY(crd_zarr_layout_parse(folder, 2, text, bytes, &layout));
     bool ours = layout.rank == 3 && layout.stored == (int)CRD_U8 && layout.codec == CRD_ZARR_RAW &&
                 layout.separator == '.' && layout.fill == (double)CRD_UNLABELLED;
     for (int i = 0; i < 3; i++) ours = ours && layout.chunk[i] == CRD_BLOCK_EDGE;
@@ -78,7 +79,7 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
     crd_text group = {0}, attributes = {0}, array = {0};
     char *chunks = NULL;
     crd_volume_info labels = *info;
-    crd_zarr_layout layout = {.rank = 3, .stored = CRD_U8, .separator = '.', .fill = CRD_UNLABELLED};
+    crd_zarr_layout layout = {.version = 2, .rank = 3, .stored = CRD_U8, .separator = '.', .fill = CRD_UNLABELLED};
     labels.type = CRD_U8;
     labels.scale = 1.0;
     for (int i = 0; i < 3; i++) {
@@ -89,7 +90,7 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
     CRD_TRY(crd_make_folders(chunks));
     crd_text_add(&group, "{\n    \"zarr_format\": 2\n}\n");
     CRD_TRY(write_text(folder, ".zgroup", &group));
-    crd_zarr_attributes_write(&labels, "labels", 1, one, true, &attributes);
+    crd_zarr_attributes_write(2, &labels, "labels", 1, one, true, &attributes);
     CRD_TRY(write_text(folder, ".zattrs", &attributes));
     crd_zarr_layout_write(&layout, &array);
     CRD_TRY(write_text(chunks, ".zarray", &array));
@@ -183,35 +184,70 @@ static crd_status link_file(const char *from, const char *to)
     return crd_fail_errno("can't link %s to %s", from, to);
 }
 
-static bool is_chunk(const char *name)
+/* "z.y.x" and nothing else. */
+static bool read_name(const char *name, int64_t index[3])
 {
-    return strspn(name, "0123456789.") == strlen(name) && name[0] != '.';
+    for (int i = 0; i < 3; i++) {
+        const size_t digits = strspn(name, "0123456789");
+        if (digits == 0 || digits > 12 || name[digits] != (i < 2 ? '.' : '\0')) return false;
+        index[i] = strtoll(name, NULL, 10);
+        name += digits + (i < 2);
+    }
+    return true;
+}
+
+crd_status crd_image_chunks(const char *folder, int64_t (**out)[3], int64_t *count)
+{
+    crd_status status = CRD_OK;
+    char *source = NULL;
+    DIR *opened = NULL;
+    int64_t room = 0, (*list)[3] = NULL, index[3];
+    *out = NULL;
+    *count = 0;
+    CRD_TRY(path_of(folder, "0", &source));
+    opened = opendir(source);
+    if (opened == NULL) {
+        status = crd_fail_errno("can't open %s", source);
+        goto done;
+    }
+    for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
+        if (!read_name(entry->d_name, index)) continue;
+        if (*count == room) {
+            int64_t(*larger)[3] = NULL;
+            room = 2 * room + 64;
+            CRD_TRY(crd_alloc(room, sizeof *larger, "the list of labels", &larger));
+            if (list != NULL) memcpy(larger, list, (size_t)*count * sizeof *list);
+            crd_free(&list);
+            list = larger;
+        }
+        memcpy(list[(*count)++], index, sizeof index);
+    }
+    *out = list;
+    list = NULL;
+done:
+    if (opened != NULL) (void)closedir(opened);
+    crd_free(&source);
+    crd_free(&list);
+    return status;
 }
 
 crd_status crd_image_link_chunks(const char *from, const char *to)
 {
     crd_status status = CRD_OK;
-    char *source = NULL, *target = NULL, *one = NULL, *other = NULL;
-    DIR *folder = NULL;
-    CRD_TRY(path_of(from, "0", &source));
-    CRD_TRY(path_of(to, "0", &target));
-    folder = opendir(source);
-    if (folder == NULL) {
-        status = crd_fail_errno("can't open %s", source);
-        goto done;
-    }
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (!is_chunk(entry->d_name)) continue;
+    char *one = NULL, *other = NULL;
+    int64_t(*places)[3] = NULL, count = 0;
+    CRD_TRY(crd_image_chunks(from, &places, &count));
+    for (int64_t i = 0; i < count; i++) {
+        char name[NAME];
+        name_chunk(places[i], "", name);
         crd_free(&one);
         crd_free(&other);
-        CRD_TRY(path_of(source, entry->d_name, &one));
-        CRD_TRY(path_of(target, entry->d_name, &other));
+        CRD_TRY(path_of(from, name, &one));
+        CRD_TRY(path_of(to, name, &other));
         CRD_TRY(link_file(one, other));
     }
 done:
-    if (folder != NULL) (void)closedir(folder);
-    crd_free(&source);
-    crd_free(&target);
+    crd_free(&places);
     crd_free(&one);
     crd_free(&other);
     return status;

@@ -18,6 +18,8 @@ crd_status crd_image_read_chunk(const char *folder, const int64_t index[3], uint
 crd_status crd_image_write_chunk(const char *folder, const int64_t index[3], const uint8_t *voxels);
 /* The names, too. */
 crd_status crd_image_sync(const char *folder);
+/* Which chunks there are: *out is freed with crd_free. */
+crd_status crd_image_chunks(const char *folder, int64_t (**out)[3], int64_t *count);
 /* All chunks of one in another one, which has none: links, or copies where links can't be. */
 crd_status crd_image_link_chunks(const char *from, const char *to);
 

@@ -260,6 +260,10 @@ crd_status crd_label_journal_forget(crd_label_journal *j, int64_t offset, int64_
         CRD_TRY(crd_read_at(j->fd, j->path, at, portion, some));
         CRD_TRY(crd_write_at(fd, temporary, HEAD + at - offset, portion, some));
     }
+    if (fsync(fd) != 0) {
+        status = crd_fail_errno("%s can't be brought onto the disk", temporary);
+        goto done;
+    }
     CRD_TRY(crd_replace_file(temporary, j->path));
     (void)close(j->fd);
     j->fd = fd;

@@ -547,6 +547,13 @@ crd_status crd_labels_read(crd_labels *l, const crd_box *box, uint8_t *voxels)
     return crd_label_blocks_read(l->blocks, box, voxels);
 }
 
+crd_status crd_labels_visit(crd_labels *l,
+                            crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
+                            void *context)
+{
+    return crd_label_blocks_visit(l->blocks, visit, context);
+}
+
 static crd_status add_step(crd_labels *l, int64_t number, bool undone, crd_text *out)
 {
     const crd_step *step = crd_steps_by_number(&l->steps, number);

@@ -55,6 +55,10 @@ int64_t crd_labels_revision(crd_labels *labels);
 void crd_labels_counts(crd_labels *labels, int64_t counts[CRD_PAINT_CLASSES]);
 bool crd_labels_empty(crd_labels *labels);
 crd_status crd_labels_read(crd_labels *labels, const crd_box *box, uint8_t *voxels);
+/* All blocks with a label in them (view/labels/blocks.h). */
+crd_status crd_labels_visit(crd_labels *labels,
+                            crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
+                            void *context);
 /* Operations as a JSON list, the newest first: `most` of them from the one that is number `from` on in that order. */
 crd_status crd_labels_history(crd_labels *labels, int64_t from, int64_t most, crd_text *out);
 /* All that is confirmed as an OME-Zarr at `folder`, where nothing must be. Its files are links, so it costs little. */

@@ -24,7 +24,7 @@ static void sleep_milliseconds(int milliseconds)
 }
 
 /* For a while at most: who pans without end shall see sharp planes some day, too. */
-static bool pause_for_tiles(void *context)
+bool crd_builder_pause(void *context)
 {
     crd_view *view = context;
     for (int i = 0; i < 50 && atomic_load(&view->busy) > 0 && !atomic_load(&view->stop); i++) sleep_milliseconds(2);
@@ -50,11 +50,11 @@ static void build(crd_view *view, int number)
     bool began = more;
     crd_status status = more ? crd_volume_open_again(layer->source, &source) : CRD_OK;
     if (status == CRD_OK && more && layer->preview != NULL) {
-        status = crd_preview_fill(layer->preview, layer, source, pause_for_tiles, view);
+        status = crd_preview_fill(layer->preview, layer, source, crd_builder_pause, view);
         if (!atomic_load(&view->stop)) tell(view, number, "cache", crd_levels_share(store));
     }
     while (status == CRD_OK && more && !atomic_load(&view->stop)) {
-        status = crd_levels_advance(store, layer, source, pause_for_tiles, view, &more);
+        status = crd_levels_advance(store, layer, source, crd_builder_pause, view, &more);
         if (crd_seconds() - told >= 0.25 || !more) {
             told = crd_seconds();
             tell(view, number, "cache", crd_levels_share(store));
@@ -75,7 +75,7 @@ static bool pause_in_survey(void *context, double share)
 {
     crd_view *view = context;
     atomic_store(&view->surveyed->share, (int)(1000.0 * share));
-    return pause_for_tiles(view);
+    return crd_builder_pause(view);
 }
 
 static void tell_regions(crd_view *view)
@@ -168,6 +168,7 @@ static void *body(void *context)
                 crd_looker_close(&next);
             }
         }
+        crd_scout_advance(view);
         sleep_milliseconds(100);
     }
     return NULL;

@@ -11,6 +11,7 @@
 #include "view/tiles/growth.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers_inside.h"
+#include "volume/zarr/zarr.h"
 
 static void name_classes(crd_layer *layer, const crd_manifest *run)
 {
@@ -141,7 +142,7 @@ crd_run_stage crd_run_look(const char *folder)
         crd_free(&path);
         if (crd_join_path(folder, run.outputs[i].file, "", &path) != CRD_OK ||
             crd_volume_open(path, NULL, NULL, &volume) != CRD_OK ||
-            strcmp(crd_volume_describe(volume)->format, "zarr") != 0) {
+            crd_zarr_version(crd_volume_describe(volume)->format) == 0) {
             stage = CRD_RUN_NOTHING;
         }
         crd_volume_close(&volume);

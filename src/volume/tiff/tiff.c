@@ -214,7 +214,6 @@ static crd_status settle_slices(crd_tiff_reader *reader, const crd_tiff_metadata
 static void say_what_is_special(const crd_volume *volume, const crd_tiff_reader *reader, const crd_monitor *monitor)
 {
     const crd_tiff_image *image = &reader->image;
-    const crd_tiff_page *page = &reader->pages[0];
     if (image->photometric == PHOTOMETRIC_MINISWHITE) {
         crd_warn(monitor, "%s is marked as an inverted image (0 is white): values are read as stored", volume->path);
     }
@@ -226,14 +225,6 @@ static void say_what_is_special(const crd_volume *volume, const crd_tiff_reader 
                  volume->path, (unsigned long long)image->orientation);
     }
     if (image->bits == 1) crd_info(monitor, "%s has one bit per pixel: read as 0 and 1", volume->path);
-    if (page->compression != COMPRESSION_NONE) {
-        const crd_volume_info *info = &volume->info;
-        const double whole = (double)info->shape[0] * (double)info->shape[1] * (double)info->shape[2] *
-                             (double)crd_type_size(info->type);
-        const double kept = whole < (double)volume->cache_bytes ? whole : (double)volume->cache_bytes;
-        crd_info(monitor, "%s is compressed (%s): up to %.0f MiB of decoded data are kept in memory", volume->path,
-                 crd_tiff_compression_name(page->compression), ceil(kept / 1048576.0));
-    }
 }
 
 /* ---- the format ---- */

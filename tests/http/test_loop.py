@@ -1,0 +1,278 @@
+"""The loop of `credence view`: held-out boxes, what trainings get, exams, proposals, beginning anew."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+from viewing import PROGRAM, Server, check, finish, np
+
+TRAIN = {"max-steps": 6, "chunk": "16,16,16", "batch": 2, "filters": 4, "no-intervals": True, "threads": 1}
+SHAPE = (48, 64, 72)
+
+
+def start(*words):
+    return Server("scan.npy", "--cache", "none", "--project", "loop", *words, wait=False)
+
+
+def wait_for(server, number, state="done", seconds=180):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        job = server.json(f"jobs/{number}")
+        if job["state"] != "running":
+            break
+        time.sleep(0.05)
+    log = server.ask(f"/api/1/jobs/{number}/log").data.decode()
+    check(job["state"] == state, f"job {number} is {job['state']}, not {state}: {job['error']}: {log[-600:]}")
+    return job
+
+
+def begin(server, what, options):
+    status, job = server.send("POST", "jobs", {"do": what, "options": options})
+    check(status == 201, f"{what}: {status} {job}")
+    return job
+
+
+def slices_of(box):
+    return tuple(slice(*map(int, part.split(":"))) for part in box.split(","))
+
+
+def grown(box, shape, by):
+    return tuple(slice(max(0, part.start - by), min(n, part.stop + by)) for part, n in zip(slices_of(box), shape))
+
+
+def volume(path):
+    subprocess.run([PROGRAM, "convert", path, "volume.npy", "--quiet"], check=True)
+    return np.load("volume.npy")
+
+
+def paint(server, truth):
+    """All of it, as the truth has it: in each slice the rest, and one rectangle of what is looked for."""
+    for z in range(SHAPE[0]):
+        rows, columns = np.nonzero(truth[z])
+        for value, y0, y1, x0, x1 in ((0, 0, SHAPE[1], 0, SHAPE[2]), (1, rows.min(), rows.max() + 1, columns.min(), columns.max() + 1)):
+            points = [int(8 * v) for point in ((y0, x0), (y0, x1), (y1, x1), (y1, x0)) for v in point]
+            status, answer = server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": z, "points": points, "value": value})
+            check(status == 200, f"paint: {status} {answer}")
+
+
+def test_boxes():
+    server = start()
+    loop = server.json("state")["loop"]
+    check(loop == {"number": 1, "seed": 0, "size": [8, 16, 16], "exam": 0, "check": 0, "next": "exam"}, f"a quarter of a small scan: {loop}")
+    check(server.json("boxes") == {"boxes": []}, "no boxes")
+    proposals = server.json("proposals")
+    check(proposals["ready"] and proposals["order"] == "random" and proposals["run"] is None and len(proposals["proposals"]) == 8, f"without a run at random: {proposals}")
+    check(not os.path.exists("loop"), "asking makes no folder")
+    for body, code in (({"size": [8, 16]}, 400), ({"size": [8, 16, 1.5]}, 400), ({}, 400), ({"size": [4, 16, 16]}, 422), ({"size": [8, 16, 73]}, 422), ({"size": [8, 8, 8]}, 200)):
+        status, answer = server.send("PUT", "loop", body)
+        check(status == code, f"{body}: {status} {answer}")
+    check(answer["loop"]["size"] == [8, 8, 8], f"the new size: {answer}")
+    roles = []
+    for number in range(1, 6):
+        status, box = server.send("POST", "boxes", {"held_out": True})
+        check(status == 201 and box["number"] == number, f"a held-out box: {status} {box}")
+        roles.append(box["role"])
+        check([part.stop - part.start for part in slices_of(box["box"])] == [8, 8, 8], f"its size: {box}")
+    check(roles == ["exam", "check", "exam", "check", "exam"], f"in turn: {roles}")
+    boxes = server.json("boxes")["boxes"]
+    check(all(box["labelled"] == 0 and box["voxels"] == 512 and not box["used"] for box in boxes), f"boxes: {boxes}")
+    check(server.send("PUT", "loop", {"size": [8, 16, 16]})[0] == 422, "the size stays while boxes are held out")
+    status, answer = server.send("POST", "boxes", {"role": "train", "box": boxes[0]["box"]})
+    check(status == 422 and "can't be trained on" in answer["error"]["message"], f"a box to train on there: {status} {answer}")
+    check(server.send("POST", "boxes", {"role": "exam", "box": boxes[1]["box"]})[0] == 422, "held out twice")
+    for body, code in (({"held_out": False}, 400), ({"role": "exam"}, 400), ({"role": "judge", "box": "0:8,0:8,0:8"}, 400), ([], 400), ({"role": "train", "box": "0:8,0:8,0:73"}, 400)):
+        check(server.send("POST", "boxes", body)[0] == code, f"a box {body}")
+    for method, path, code in (("PUT", "boxes", 405), ("POST", "proposals", 405), ("GET", "loop", 405), ("GET", "loop/anew", 405), ("GET", "proposals?order=best", 400), ("GET", "proposals?count=9", 400), ("GET", "proposals?count=0", 400)):
+        check(server.ask("/api/1/" + path, method, {"Content-Type": "application/json"}, None if method == "GET" else "{}").status == code, f"{method} {path}")
+    again = server.json("boxes")
+    check(server.stop() == 0, f"stops: {server.errors}")
+    server = start()
+    check(server.json("boxes") == again, "boxes are found again")
+    status, answer = server.send("POST", "jobs", {"do": "score", "options": {}})
+    check(status == 422 and "no model" in answer["error"]["message"], f"an exam without a model: {status} {answer}")
+    server.stop()
+    server = start("--read-only")
+    check(server.send("POST", "boxes", {"held_out": True})[0] == 403 and server.send("PUT", "loop", {"size": [8, 8, 8]})[0] == 403 and server.send("POST", "loop/anew", {})[0] == 403, "--read-only")
+    check(server.json("boxes") == again, "and they are seen")
+    server.stop()
+
+
+def test_training(truth):
+    """What a training gets has nothing of held-out boxes, nor of what lies within 8 voxels of them."""
+    server = start()
+    boxes = server.json("boxes")["boxes"]
+    status, answer = server.send("POST", "jobs", {"do": "train", "options": TRAIN})
+    check(status == 422 and not os.path.exists("loop/iterations/001"), f"nothing to learn from: {status} {answer}")
+    paint(server, truth)
+    check(all(box["labelled"] == 512 for box in server.json("boxes")["boxes"]), "boxes are labelled")
+    check(server.send("POST", "boxes", {"role": "train", "box": free_box(boxes)})[0] == 201, "a box to train on")
+    job = begin(server, "train", TRAIN)
+    check(re.search(r"--valid-scan \S+scan.npy --valid-label \S*iterations/001/check.zarr", job["command"]), f"checks: {job['command']}")
+    wait_for(server, job["number"])
+    label = volume("loop/iterations/001/label.zarr")
+    wanted, least = truth.copy(), truth.copy()
+    kept = np.full(SHAPE, 255, np.uint8)
+    for box in boxes:
+        wanted[grown(box["box"], SHAPE, 8)] = 255
+        least[grown(box["box"], SHAPE, 15)] = 255
+        if box["role"] == "check":
+            kept[slices_of(box["box"])] = truth[slices_of(box["box"])]
+    check((label[wanted == 255] == 255).all(), "held-out voxels, or such near them, are learnt from")
+    check((label[least != 255] == truth[least != 255]).all(), "labels far from them are missing")
+    check(np.array_equal(volume("loop/iterations/001/check.zarr"), kept), "what is checked on")
+    (one,) = server.json("iterations")["iterations"]
+    check(one["labels"] == {"voxels": int((label != 255).sum()), "boxes": 1} and one["loop"] == 1 and not one["warm"] and one["from"] is None and one["model"] and one["score"] is None, f"facts: {one}")
+    check([box["used"] for box in server.json("boxes")["boxes"]] == [True] * 5 + [False], "held-out boxes are used now")
+    status, answer = server.send("POST", "boxes", {"role": "exam", "box": free_box(boxes)})
+    check(status == 422 and "learnt" in answer["error"]["message"], f"what was learnt from can't be held out: {status} {answer}")
+    check(server.send("POST", "boxes", {"held_out": True})[0] == 422, "all is learnt from")
+    server.send("DELETE", "boxes/1", {})
+    check(server.send("POST", "boxes", {"role": "train", "box": boxes[0]["box"]})[0] == 422, "its place stays held out without it")
+    check(server.send("POST", "boxes", {"role": "exam", "box": boxes[0]["box"]})[0] == 422, "nor is it held out twice")
+    server.stop()
+
+
+def free_box(boxes):
+    """A box far from all of them."""
+    for z in range(0, SHAPE[0] - 8, 4):
+        for y in range(0, SHAPE[1] - 8, 4):
+            for x in range(0, SHAPE[2] - 8, 4):
+                near = [all(part.start - 16 < at + 8 and at < part.stop + 16 for part, at in zip(slices_of(box["box"]), (z, y, x))) for box in boxes]
+                if not any(near):
+                    return f"{z}:{z + 8},{y}:{y + 8},{x}:{x + 8}"
+    raise RuntimeError("no free box in the test's scan")
+
+
+def test_exam(truth):
+    server = start()
+    exams = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]
+    job = begin(server, "score", {"samples": 2})
+    check(job["do"] == "score" and job["folder"] == "iterations/001/exam/1" and job["step"] == 1 and job["steps"] == 2, f"an exam: {job}")
+    check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")
+    job = wait_for(server, job["number"])
+    check(job["step"] == 2, f"its last step: {job}")
+    first = server.json("iterations")
+    score = first["iterations"][0]["score"]
+    check(score["boxes"] == 2 and score["voxels"] == 1024 and not score["enough"] and not first["scratch"], f"the score: {score}")
+    job = begin(server, "predict", {"samples": 2})
+    wait_for(server, job["number"])
+    run = "loop/iterations/001/runs/1/run"
+    segmentation, probability = volume(f"{run}/scan_seg.zarr") > 0, volume(f"{run}/scan_prob.zarr")
+    wrong = sum(int((segmentation[slices_of(box)] != truth[slices_of(box)]).sum()) for box in exams)
+    check(abs(score["error"] - wrong / 1024) < 1e-12, f"the same voxels as in a run of all: {score['error']} and {wrong / 1024}")
+    for number, box in enumerate(exams, 1):
+        part = np.load(f"loop/iterations/001/exam/1/box-{number}/scan_prob.npy")
+        check(np.array_equal(part, probability[slices_of(box)]), f"box {number}: other bytes than in a run of all")
+    check(score["error_interval"][0] <= score["error"] <= score["error_interval"][1], f"its interval: {score}")
+    return server
+
+
+def test_proposals(server):
+    for _ in range(200):
+        proposals = server.json("proposals")
+        if proposals["ready"] and proposals["run"]:
+            break
+        time.sleep(0.1)
+    check(proposals["order"] == "excess" and proposals["run"] == "iterations/001/runs/1" and proposals["proposals"] == [], f"all is labelled, nothing to propose: {proposals}")
+    server.send("POST", "labels", {"do": "clear", "box": f"0:{SHAPE[0]},0:{SHAPE[1]},0:{SHAPE[2]}"})
+    orders = {order: server.json(f"proposals?order={order}")["proposals"] for order in ("excess", "mean", "random")}
+    held = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] != "train"]
+    for order, proposals in orders.items():
+        check(len(proposals) > 0, f"{order}: {proposals}")
+        for one in proposals:
+            near = [all(a.start - 8 < b.stop and b.start < a.stop + 8 for a, b in zip(slices_of(box), slices_of(one["box"]))) for box in held]
+            check(not any(near), f"{order} proposes {one['box']} beside {held}")
+            check(one["low"] == [part.start for part in slices_of(one["box"])] and one["high"] == [part.stop for part in slices_of(one["box"])], f"its ends: {one}")
+    unc = volume("loop/iterations/001/runs/1/run/scan_unc.zarr").astype(float)
+    scale = next(layer["scale"] for layer in server.json("state")["layers"] if layer["id"] == "uncertainty")
+    best = orders["mean"][0]
+    check(abs(unc[slices_of(best["box"])].mean() * scale - best["mean"]) < 1e-6, f"its mean: {best}")
+    check(orders["mean"][0]["mean"] >= max(one["mean"] for one in orders["excess"]), "the highest mean comes first")
+    check(server.json("proposals?count=2&order=mean")["proposals"] == orders["mean"][:2], "count")
+    check(server.send("POST", "boxes", {"role": "train", "box": orders["excess"][0]["box"]})[0] == 201, "a proposal is taken")
+    server.stop()
+    server = start()
+    for _ in range(200):
+        if server.json("proposals?order=mean")["proposals"] == orders["mean"]:
+            break
+        time.sleep(0.1)
+    else:
+        check(False, "the next server proposes others")
+    return server
+
+
+def test_warm_and_anew(server, truth):
+    paint(server, truth)
+    job = begin(server, "train", {**TRAIN, "iteration": 1})
+    check(job["iteration"] == 2 and "--init" in job["command"], f"a warm start: {job['command']}")
+    wait_for(server, job["number"])
+    iterations = server.json("iterations")["iterations"]
+    check(iterations[1]["warm"] and iterations[1]["from"] == 1, f"facts: {iterations[1]}")
+    status, answer = server.send("POST", "loop/anew", {})
+    check(status == 200 and answer["loop"]["number"] == 2 and answer["loop"]["exam"] == 0, f"anew: {status} {answer}")
+    check([box["role"] for box in server.json("boxes")["boxes"]] == ["train", "train"], "boxes to train on stay")
+    status, answer = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "iteration": 2}})
+    check(status == 422 and "earlier loop" in answer["error"]["message"], f"no model of before goes on: {status} {answer}")
+    status, box = server.send("POST", "boxes", {"held_out": True})
+    check(status == 201 and box["role"] == "exam", f"what was learnt from can be held out again: {status} {box}")
+    status, answer = server.send("POST", "jobs", {"do": "score", "options": {"iteration": 2}})
+    check(status == 422, f"nor is one judged on it: {status} {answer}")
+    check(server.json("iterations")["loop"] == 2, "the loop's number")
+    job = begin(server, "train", TRAIN)
+    wait_for(server, job["number"])
+    check(server.json("iterations")["iterations"][2]["loop"] == 2, "from scratch it begins")
+
+
+def test_killed_exam(server):
+    """The next server goes on with an exam from the step that it was at."""
+    server.send("POST", "loop/anew", {})
+    for _ in range(3):
+        server.send("POST", "boxes", {"held_out": True})
+    job = begin(server, "train", TRAIN)
+    wait_for(server, job["number"])
+    job = begin(server, "score", {"samples": 2})
+    server.stop(signal.SIGKILL)
+    time.sleep(0.5)
+    server = start()
+    job = wait_for(server, job["number"])
+    wanted = [entry for entry in server.json("iterations")["iterations"] if entry["number"] == job["iteration"]][0]["score"]
+    check(job["step"] == job["steps"] and wanted["boxes"] == job["steps"], f"all boxes were judged: {job} {wanted}")
+    job = begin(server, "score", {"samples": 24})
+    status, answer = server.send("POST", f"jobs/{job['number']}/cancel", {})
+    job = wait_for(server, job["number"], "cancelled")
+    status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
+    check(status == 200, f"resumed: {status} {answer}")
+    wait_for(server, job["number"])
+    server.stop()
+
+
+def test_mask():
+    """Boxes lie inside the mask; trainings and exams go by it."""
+    server = Server("scan.npy", "--cache", "none", "--project", "masked", "--mask", "cylinder", wait=False)
+    server.send("PUT", "loop", {"size": [8, 8, 8]})
+    circle = (2 * np.arange(SHAPE[1])[:, None] + 1 - SHAPE[1]) ** 2 + (2 * np.arange(SHAPE[2]) + 1 - SHAPE[2]) ** 2 <= min(SHAPE[1:]) ** 2
+    for _ in range(8):
+        status, box = server.send("POST", "boxes", {"held_out": True})
+        check(status == 201 and circle[slices_of(box["box"])[1:]].mean() >= 0.9, f"inside the mask: {box}")
+    for one in server.json("proposals?order=random")["proposals"]:
+        check(circle[slices_of(one["box"])[1:]].mean() >= 0.9, f"a proposal outside the mask: {one}")
+    server.stop()
+    refused = subprocess.run([PROGRAM, "view", "scan.npy", "--mask", "small.npy", "--no-browser"], capture_output=True, text=True)
+    check(refused.returncode != 0 and "small.npy" in refused.stderr, f"a mask of another shape: {refused.stderr}")
+
+
+random = np.random.default_rng(3)
+truth = np.zeros(SHAPE, np.uint8)
+for z in range(SHAPE[0]):
+    truth[z, 8 + z // 4:40 + z // 4, 20:60] = 1
+np.save("scan.npy", (100 + 60 * truth + random.normal(0, 12, SHAPE)).astype(np.uint8))
+np.save("small.npy", np.ones((4, 4, 4), np.uint8))
+test_boxes()
+test_training(truth)
+server = test_exam(truth)
+server = test_proposals(server)
+test_warm_and_anew(server, truth)
+test_killed_exam(server)
+test_mask()
+finish()
