@@ -71,6 +71,19 @@ done:
     return status;
 }
 
+/* The folder's own name onto the disk: what its files say doesn't matter where nobody finds it. */
+static crd_status sync_above(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *above = NULL;
+    CRD_TRY(crd_folder_of(folder, &above));
+    const int fd = open(above, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    status = fd >= 0 ? crd_sync_and_close(fd, above) : crd_fail_errno("can't open %s", above);
+done:
+    crd_free(&above);
+    return status;
+}
+
 /* .zarray comes last: what has one is complete. */
 crd_status crd_image_make(const char *folder, const crd_volume_info *info)
 {
@@ -88,6 +101,7 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
     }
     CRD_TRY(path_of(folder, "0", &chunks));
     CRD_TRY(crd_make_folders(chunks));
+    CRD_TRY(sync_above(folder));
     crd_text_add(&group, "{\n    \"zarr_format\": 2\n}\n");
     CRD_TRY(write_text(folder, ".zgroup", &group));
     crd_zarr_attributes_write(2, &labels, "labels", 1, one, true, &attributes);
