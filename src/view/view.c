@@ -272,6 +272,7 @@ static crd_status check_inputs(const crd_view_options *options)
 static crd_status open_labels(crd_view *view, int64_t memory, const crd_monitor *monitor)
 {
     CRD_PASS(crd_labels_open(view->project, &view->layers.items[0].info, (size_t)(memory / 8), monitor, &view->labels));
+    CRD_PASS(crd_labels_seed_from(view->labels, &view->layers, &view->seed));
     CRD_PASS(crd_labels_show(view->labels, &view->layers, &view->label_layer));
     atomic_store(&view->label_base, (int64_t)time(NULL) << 10);
     view->label_told = atomic_load(&view->label_base) + crd_labels_revision(view->labels);
@@ -413,6 +414,7 @@ void crd_view_stop(crd_view **view)
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
     crd_layers_close(&v->layers);
     crd_labels_close(&v->labels);
+    crd_volume_close(&v->seed.volume);
     crd_looker *lookers[] = {atomic_load(&v->looker), atomic_load(&v->next_looker)};
     for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
     crd_jobs_close(&v->jobs);

@@ -44,6 +44,7 @@ struct crd_view {
 
     crd_project *project;
     crd_labels *labels;
+    crd_seed_source seed;
     crd_painter *painter;
     crd_exporter *exporter;
     int label_layer;                 /* number of the layer that shows them; */

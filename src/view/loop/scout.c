@@ -99,7 +99,7 @@ done:
 
 static void tell(crd_view *view)
 {
-    crd_events_add(view->events, "regions", "{\"ready\":true}");
+    crd_events_add(view->events, "proposals", "{}");
     view->http->wake(view->server);
 }
 
