@@ -40,7 +40,8 @@ static const struct {
 /* Properties between phases, whose names end with them: "interface_area_0-2". */
 static const struct {
     const char *begin, *words;
-} between[] = {{"interface_area_", "interface"}, {"triple_line_", "triple line"}};
+} between[] = {
+    {"interface_area_", "interface"}, {"triple_line_", "triple line"}, {"active_triple_line_", "active line"}};
 
 /* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */
 static const char *words_of(const crd_property *p, char *out, size_t size)
@@ -58,7 +59,9 @@ static const char *words_of(const crd_property *p, char *out, size_t size)
     for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
         const size_t begin = strlen(between[i].begin);
         if (strncmp(between[i].begin, p->name, begin) != 0) continue;
-        snprintf(out, size, "%s %s", between[i].words, p->name + begin);
+        snprintf(out, size, "%s %.*s", between[i].words, (int)(length - begin), p->name + begin);
+        const size_t used = strlen(out);
+        if (p->axis != '\0') snprintf(out + used, size - used, " along %c", p->axis);
         return out;
     }
     return NULL;
@@ -227,8 +230,10 @@ static int print(const cli_context *context, const crd_measurement *m)
 
 static void print_plan(const crd_measure_plan *plan)
 {
-    static const char *const names[][2] = {
-        {"first", "all properties of one pass"}, {"thickness", "local thickness"}, {"transport", "transport"}};
+    static const char *const names[][2] = {{"first", "all properties of one pass"},
+                                           {"thickness", "local thickness"},
+                                           {"transport", "transport"},
+                                           {"active", "active triple lines"}};
     printf("%" PRId64 " x %" PRId64 " x %" PRId64 " voxels (z, y, x), %" PRId64 " realisations, %" PRId64 " phase%s; "
            "%.1f GiB may be used\n",
            plan->shape[0], plan->shape[1], plan->shape[2], plan->samples, plan->phases, plan->phases > 1 ? "s" : "",

@@ -88,6 +88,7 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "path", path);
     cli_json_text(json, "format", "credence-model");
+    if (info->checkpoint_step > 0) cli_json_int(json, "checkpoint_step", info->checkpoint_step);
     cli_json_text(json, "kind", crd_kind_name(info->kind));
     cli_json_int(json, "filters", info->filters);
     cli_json_int(json, "groups", info->groups);
@@ -169,7 +170,9 @@ static void print_model(const char *path, const crd_model_info *info)
 {
     const crd_training_record *t = &info->training;
     printf("%s\n", path);
-    printf("  format     credence model\n");
+    printf("  format     credence model");
+    if (info->checkpoint_step > 0) printf(", in a checkpoint after step %" PRId64, info->checkpoint_step);
+    printf("\n");
     printf("  kind       %s (%s)\n", crd_kind_name(info->kind),
            info->kind == CRD_BCNN ? "Bayesian network" : "Monte Carlo dropout network");
     printf("  size       %d filters, %d groups, %" PRId64 " parameters\n", info->filters, info->groups,

@@ -253,6 +253,18 @@ static int set_option(cli_options *options, const crd_setting *row, const char *
     return CLI_DONE;
 }
 
+/* Of a command that takes no words of its own, those behind an option that is repeatable are more of it: --scan a.tif
+ * b.tif. */
+static int set_more(cli_options *options, const crd_setting *row, int count, char **words, int *at)
+{
+    int code = CLI_DONE;
+    if (row->kind != CRD_SETTING_LIST || options->command->most != 0) return CLI_DONE;
+    while (code == CLI_DONE && *at + 1 < count && words[*at + 1][0] != '-') {
+        code = set_option(options, row, words[++*at]);
+    }
+    return code;
+}
+
 /* Reads the option at words[*at], and its value from the same word or the next. */
 static int parse_option(cli_options *options, int count, char **words, int *at)
 {
@@ -274,7 +286,8 @@ static int parse_option(cli_options *options, int count, char **words, int *at)
         }
         value = words[++*at];
     }
-    return set_option(options, row, value);
+    const int code = set_option(options, row, value);
+    return code == CLI_DONE ? set_more(options, row, count, words, at) : code;
 }
 
 static int parse_words(cli_options *options, int count, char **words)

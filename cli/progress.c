@@ -16,7 +16,9 @@
 static const double bar_interval = 0.1, line_interval = 3, line_patience = 60;
 static const double line_share = 0.05;
 static const double json_interval = 0.2;
-enum { WIDEST = 200, BAR_CELLS = 24 };
+/* How much the bar's line says, from all of it to what always stays. */
+typedef enum talk { TALK_ALL, TALK_NO_RATE, TALK_NO_NOTE, TALK_LEVELS } talk;
+enum { WIDEST = 200, BAR_CELLS = 24, BAR_LEAST = 8 };
 
 static struct {
     bool quiet, mute, json, terminal, colour;
@@ -25,6 +27,7 @@ static struct {
     double started, drawn; /* when the stage began, when something of it was last shown */
     int64_t first;         /* what was done already when it began: a resumed run */
     double shown_share;
+    int cells, level; /* of the bar, which becomes narrower and says less within a stage, never more again */
 } state;
 
 static double now(void)
@@ -183,13 +186,16 @@ static void format_time(double seconds, char *text, size_t bytes)
 }
 
 /* "12/96 slices, 3.1 slices/s, 0:27 left, loss 0.231" */
-static void format_state(const crd_progress *progress, double elapsed, char *text, size_t bytes)
+static void format_state(const crd_progress *progress, double elapsed, talk level, char *text, size_t bytes)
 {
+    const char *note = level < TALK_NO_NOTE ? progress->note : NULL;
     char rate[64] = "", left[48] = "", clock[24];
     const double moved = (double)(progress->done - state.first);
     if (moved > 0 && elapsed > 0) {
         const double per_second = moved / elapsed;
-        if (per_second >= 1) {
+        if (level >= TALK_NO_RATE) {
+            rate[0] = '\0';
+        } else if (per_second >= 1) {
             snprintf(rate, sizeof rate, ", %.3g %s/s", per_second, progress->unit);
         } else {
             snprintf(rate, sizeof rate, ", %.3g s each", 1 / per_second);
@@ -204,7 +210,7 @@ static void format_state(const crd_progress *progress, double elapsed, char *tex
         snprintf(left, sizeof left, ", took %s", clock);
     }
     snprintf(text, bytes, "%" PRId64 "/%" PRId64 " %s%s%s%s%s", progress->done, progress->total, progress->unit, rate,
-             left, progress->note != NULL ? ", " : "", progress->note != NULL ? progress->note : "");
+             left, note != NULL ? ", " : "", note != NULL ? note : "");
 }
 
 static size_t terminal_width(void)
@@ -214,18 +220,36 @@ static size_t terminal_width(void)
     return size.ws_col < WIDEST ? size.ws_col : WIDEST;
 }
 
+/* The whole line at the widest that fits into `room` columns; at the narrowest it may be longer. */
+static int format_bar(const crd_progress *progress, double share, double elapsed, size_t room, char *line, size_t bytes)
+{
+    for (;;) {
+        char cells[BAR_CELLS + 1], about[WIDEST];
+        const int filled = (int)(share * state.cells + 1e-9);
+        for (int i = 0; i < state.cells; i++) cells[i] = i < filled ? '#' : '.';
+        cells[state.cells] = '\0';
+        format_state(progress, elapsed, (talk)state.level, about, sizeof about);
+        const int used =
+            snprintf(line, bytes, "%s [%s] %3d %%  %s", progress->stage, cells, (int)(share * 100 + 1e-9), about);
+        if (used < 0 || (size_t)used <= room) return used;
+        if (state.cells > BAR_LEAST) {
+            state.cells -= BAR_LEAST;
+        } else if (state.level + 1 < TALK_LEVELS) {
+            state.level++;
+            state.cells = BAR_CELLS;
+        } else {
+            return used;
+        }
+    }
+}
+
 static void draw_bar(const crd_progress *progress, double share, double elapsed)
 {
-    char line[WIDEST + 1], cells[BAR_CELLS + 1], about[WIDEST];
-    const int filled = (int)(share * BAR_CELLS + 1e-9);
-    for (int i = 0; i < BAR_CELLS; i++) cells[i] = i < filled ? '#' : '.';
-    cells[BAR_CELLS] = '\0';
-    format_state(progress, elapsed, about, sizeof about);
-    int used =
-        snprintf(line, sizeof line, "%s [%s] %3d %%  %s", progress->stage, cells, (int)(share * 100 + 1e-9), about);
+    char line[WIDEST + 1];
     /* One column stays free: a full line would wrap, and the next bar would not cover it. */
-    const size_t width = terminal_width();
-    if (used > 0 && (size_t)used >= width) line[width - 1] = '\0';
+    const size_t room = terminal_width() - 1;
+    const int used = format_bar(progress, share, elapsed, room, line, sizeof line);
+    if (used > 0 && (size_t)used > room) line[room] = '\0';
     fprintf(stderr, "\r%s\033[K", line);
     state.bar_drawn = true;
     if (progress->done >= progress->total) cli_progress_finish();
@@ -235,7 +259,7 @@ static void draw_bar(const crd_progress *progress, double share, double elapsed)
 static void write_line(const crd_progress *progress, double share, double elapsed)
 {
     char about[WIDEST];
-    format_state(progress, elapsed, about, sizeof about);
+    format_state(progress, elapsed, TALK_ALL, about, sizeof about);
     fprintf(stderr, "%s: %d %%, %s\n", progress->stage, (int)(share * 100 + 1e-9), about);
 }
 
@@ -254,6 +278,8 @@ static void begin_stage(const crd_progress *progress, double time)
     state.drawn = state.terminal ? time - bar_interval : time;
     state.first = progress->done;
     state.shown_share = 0;
+    state.cells = BAR_CELLS;
+    state.level = TALK_ALL;
 }
 
 static bool on_progress(void *context, const crd_progress *progress)

@@ -313,7 +313,6 @@ class Page {
     });
     this.events.on('classes', () => {
       this.paint.reload();
-      this.boxes.count();
       this.proposals.load();
     });
     this.events.on('proposals', () => this.proposals.load());

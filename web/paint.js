@@ -47,6 +47,7 @@ export class Paint extends EventTarget {
     this.view.state.project = state.project;
     this.view.grown(this.layer, state.layers[this.state.layer]);
     this.take(state.labels);
+    this.page.boxes.take(state.loop);
   }
 
   async reload() {

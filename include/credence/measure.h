@@ -49,7 +49,7 @@ typedef struct crd_measure_options {
     int64_t lags;         /* 0: the usual ones; else 0 to this many */
     char *interval;       /* "5-95" */
 
-    char *axis;           /* "zyx": along which transport is computed */
+    char *axis;           /* "zyx": along which transport and active triple lines are computed */
     double tolerance;     /* of its solver */
     char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
     bool rev;             /* blocks of 32, 64, 128 ... voxels: how much a piece of that size says, */
@@ -73,6 +73,7 @@ typedef struct crd_measure_options {
     char
         *conductivity; /* "1=1,2=0.3": what phases conduct, of which transport is computed together; NULL: each alone */
     crd_real_list foreground; /* values of the label that mean the second of two phases; none: the larger of two */
+    bool active;              /* also triple lines of what joins both end faces along `axis` */
 } crd_measure_options;
 
 CRD_API extern const crd_settings crd_measure_settings;
@@ -162,7 +163,7 @@ typedef struct crd_measurement {
 CRD_API crd_status crd_measure(const crd_measure_options *options, const crd_monitor *monitor, crd_measurement **out);
 /* What a measurement would take: the first pass, and those that follow for each realisation. */
 typedef struct crd_measure_pass {
-    const char *name; /* "first", "thickness", "transport" */
+    const char *name; /* "first", "thickness", "transport", "active" */
     int64_t realisations;
     int64_t memory_bytes;
     double seconds; /* about, by what a core was seen to do */
@@ -170,7 +171,7 @@ typedef struct crd_measure_pass {
 typedef struct crd_measure_plan {
     int64_t shape[3], samples, phases;
     int64_t limit_bytes;
-    crd_measure_pass passes[3];
+    crd_measure_pass passes[4];
     int64_t pass_count;
     bool coarse; /* transport on cells of 2x2x2 voxels */
 } crd_measure_plan;

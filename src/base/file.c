@@ -132,7 +132,6 @@ crd_status crd_replace_file(const char *temporary, const char *path)
     if (stat(path, &target) == 0 && !S_ISREG(target.st_mode) && !S_ISDIR(target.st_mode)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s can't be written: it is neither a file nor a folder", path);
     }
-    CRD_PASS(sync_path(temporary));
     if (rename(temporary, path) != 0) return crd_fail_errno("can't rename %s to %s", temporary, path);
     return sync_folder_of(path);
 }

@@ -21,7 +21,7 @@ crd_status crd_sync_and_close(int fd, const char *path);
 /* Everything in a folder up to now onto the disk: one call for what may be thousands of files. */
 crd_status crd_sync_tree(const char *folder, const char *shown);
 
-/* fsync of the file, rename over `path`, fsync of its folder. */
+/* A file or folder that is on the disk already (crd_sync_and_close): rename over `path`, fsync of its folder. */
 crd_status crd_replace_file(const char *temporary, const char *path);
 
 /* Before long work whose result goes to `path`: its folder must be there, and the name not be a folder's. */

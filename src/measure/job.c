@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/settings/row.h"
 #include "dist/agree.h"
+#include "measure/active.h"
 #include "measure/settings.h"
 #include "volume/box.h"
 
@@ -174,6 +175,7 @@ crd_status crd_job_open(crd_measure_job *j)
     CRD_PASS(crd_dist_threads(j->dist, j->options->threads, &threads));
     CRD_PASS(crd_pool_create((int)threads, &j->pool));
     CRD_PASS(open_input(j));
+    if (j->options->active) CRD_PASS(crd_active_check(j->info, j->options->connectivity, j->memory_bytes));
     return read_conductivity(j);
 }
 

@@ -10,6 +10,7 @@
 #include "base/settings/whole.h"
 #include "base/text.h"
 #include "dist/agree.h"
+#include "measure/active.h"
 #include "measure/curves.h"
 #include "measure/interfaces.h"
 #include "measure/job.h"
@@ -111,13 +112,12 @@ static crd_status slow_passes(const crd_measure_job *j, crd_measurement *m)
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_thickness(&plan, m));
     }
-    if ((j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
     CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", plan.axes));
-    for (int64_t i = 0; i < (j->conducts ? 1 : j->phase_count); i++) {
+    for (int64_t i = 0; i < (j->conducts ? 1 : j->phase_count) && (j->wanted & CRD_WANT_TRANSPORT) != 0; i++) {
         plan.phase = j->phases[i];
         CRD_PASS(crd_slow_transport(&plan, m));
     }
-    return CRD_OK;
+    return j->options->active ? crd_active_add(&plan, m) : CRD_OK;
 }
 
 /* ---- what else is asked for ---- */

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "base/settings/whole.h"
+#include "measure/active.h"
 #include "measure/job.h"
 #include "measure/settings.h"
 
 /* Nanoseconds a voxel of one core, measured once on an AMD Zen 4: a guide, not a promise. */
-static const double READING = 3.0, CELLS = 10.0, RUNS = 35.0, PAIRS = 0.4, THICKNESS = 60.0, TRANSPORT = 160.0;
+static const double READING = 3.0, CELLS = 10.0, RUNS = 35.0, PAIRS = 0.4, THICKNESS = 60.0, TRANSPORT = 160.0,
+                    ACTIVE = 8.0;
 
 static double first_seconds(const crd_measure_job *j, const crd_pass_plan *plan, int64_t sets)
 {
@@ -49,6 +51,10 @@ static crd_status plan_passes(crd_measure_job *j, crd_measure_plan *out)
         add_pass(out, "transport", slow.samples, crd_slow_transport_bytes(info, cell, several),
                  1e-9 * TRANSPORT / (cell == 2 ? 7.0 : 1.0) * voxels * solutions / threads);
         out->coarse = cell == 2;
+    }
+    if (j->options->active) {
+        add_pass(out, "active", slow.samples, crd_active_bytes(info),
+                 1e-9 * ACTIVE * voxels * times / (double)j->phase_count * (double)info->phases / threads);
     }
     return CRD_OK;
 }

@@ -46,6 +46,9 @@ static inline bool crd_model_chunk_known(const crd_model_info *info)
 void crd_model_take_pieces(crd_model *model, crd_pieces *pieces);
 crd_status crd_model_set_config(crd_model *model, const char *json); /* copied; NULL: none */
 
+/* Where a checkpoint keeps how far it is: the first number is the step. */
+#define CRD_CHECKPOINT_PLACE "state/place"
+
 /* More content of the same file, written after the model or read after it: a checkpoint's moments and place. The store
  * is open, at its root. */
 typedef crd_status crd_model_extra(void *context, crd_store *store);

@@ -334,6 +334,19 @@ static crd_status read_members(crd_store *store, crd_model_info *info)
 }
 
 /* Everything but the parameters. *config is the caller's to free. */
+/* What a checkpoint has beside the model, whose first number is the step. */
+static crd_status read_checkpoint_step(crd_store *store, int64_t *step)
+{
+    enum { MOST = 64 };
+    int64_t count, numbers[MOST];
+    if (!crd_store_has(store, "optimizer") || !crd_store_has(store, CRD_CHECKPOINT_PLACE)) return CRD_OK;
+    CRD_PASS(crd_store_get_shape(store, CRD_CHECKPOINT_PLACE, 1, &count));
+    if (count < 1 || count > MOST) return CRD_OK;
+    CRD_PASS(crd_store_get_integers(store, CRD_CHECKPOINT_PLACE, count, "a checkpoint", numbers));
+    *step = numbers[0];
+    return CRD_OK;
+}
+
 static crd_status read_info(crd_store *store, crd_model_info *info, char **config)
 {
     memset(info, 0, sizeof *info);
@@ -355,6 +368,7 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
     CRD_PASS(crd_heldout_read(store, &info->heldout));
+    CRD_PASS(read_checkpoint_step(store, &info->checkpoint_step));
     CRD_PASS(crd_systematic_read(store, info->classes == 0 ? 2 : info->classes, &info->systematic));
     return crd_store_has(store, "training") ? read_training(store, &info->training) : CRD_OK;
 }

@@ -162,6 +162,15 @@ static void name_classes(crd_request *request)
 
 static void warn_of_method(const crd_request *request, const crd_monitor *monitor)
 {
+    const int64_t step = request->model->info.checkpoint_step;
+    if (step > 0) {
+        crd_warn(
+            monitor,
+            "%s is a training's checkpoint, after step %" PRId64
+            ": the last state, not the best, and neither calibrated nor examined; the model that the training ends "
+            "with stands beside it",
+            request->options->model != NULL ? request->options->model : "the model", step);
+    }
     if (request->options->unc_by_class && request->planes == 1) {
         crd_warn(monitor, "of two classes both have the uncertainty of _unc: --unc-by-class writes nothing more");
     }
@@ -220,7 +229,6 @@ static crd_status make(const crd_predict_options *options, const crd_monitor *mo
                                       .local_rank = crd_dist_place(crd_dist_current())->local_rank,
                                       .max_gpu_memory = options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
-    if (out->device.fallback[0] != '\0') crd_info(monitor, "%s: the CPU computes", out->device.fallback);
     CRD_PASS(open_inputs(out, monitor));
     if (crd_backend_settle(out->backend, out->model->info.filters, false, &out->device)) {
         crd_info(monitor, "a network of %d filters runs in f32 on the GPU", out->model->info.filters);

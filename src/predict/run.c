@@ -17,6 +17,8 @@
 #include "predict/training_match.h"
 #include "run/paths.h"
 
+static const double GPU_SECONDS = 60; /* from here on it matters to people that there is no GPU */
+
 static crd_status find_units(crd_predict_run *r)
 {
     const int64_t units = r->request.chunks / crd_predict_per_unit(r);
@@ -186,6 +188,9 @@ static void tell_plan(crd_predict_run *r, double seconds)
                             : "hours",
              (double)r->memory.memory_bytes / 0x1p30, (double)r->memory.disk_bytes / 0x1p30,
              r->memory.scratch_bytes > 0 ? ", of which a part as scratch" : "");
+    if (eta >= GPU_SECONDS && r->request.device.fallback[0] != '\0') {
+        crd_info(r->log.outer, "the CPU computes: %s", r->request.device.fallback);
+    }
     snprintf(fields, sizeof fields, "\"chunks\": %" PRId64, chunks);
     snprintf(times, sizeof times, "\"expected_seconds\": %s", crd_short_number(eta, 4, number));
     crd_run_log_event(&r->log, "plan", fields, times);

@@ -37,7 +37,7 @@ static crd_status put(void *context, crd_store *store)
     const int64_t data = (int64_t)c->identity->data;
     CRD_PASS(crd_store_put_layout(store, "optimizer/m", &c->net->model, c->state->m));
     CRD_PASS(crd_store_put_layout(store, "optimizer/v", &c->net->model, c->state->v));
-    CRD_PASS(crd_store_put_integers(store, "state/place", COUNTERS, counters));
+    CRD_PASS(crd_store_put_integers(store, CRD_CHECKPOINT_PLACE, COUNTERS, counters));
     CRD_PASS(crd_store_put_reals(store, GROUP, "values", VALUES, values));
     CRD_PASS(crd_store_put_numbers(store, GROUP, "data", 1, &data));
     CRD_PASS(crd_store_put_text(store, GROUP, "isa", c->identity->isa));
@@ -145,7 +145,7 @@ static crd_status get(void *context, crd_store *store)
     if (!crd_store_has(store, "optimizer") || !crd_store_has(store, GROUP)) {
         return crd_fail(CRD_ERR_FORMAT, "%s is a model but not a checkpoint: it has no optimizer state", c->path);
     }
-    CRD_PASS(crd_store_get_integers(store, "state/place", COUNTERS, "a checkpoint", counters));
+    CRD_PASS(crd_store_get_integers(store, CRD_CHECKPOINT_PLACE, COUNTERS, "a checkpoint", counters));
     if (c->isa != NULL) {
         c->progress->steps = counters[0];
         return crd_store_get_text(store, GROUP, "isa", c->isa);

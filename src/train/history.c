@@ -15,6 +15,7 @@ static void add_epoch(crd_history *h, const crd_log_step *step, const crd_log_ep
                                                      .bce = h->sum / (double)h->count,
                                                      .valid_bce = epoch->valid_bce,
                                                      .valid_accuracy = epoch->valid_accuracy,
+                                                     .sample_dice = epoch->sample_dice,
                                                      .kl_weight = step->kl_weight,
                                                      .mean_sigma = epoch->mean_sigma};
 }

@@ -9,7 +9,7 @@ enum { CRD_HISTORY_POINTS = 2048 };
 typedef struct crd_history_epoch {
     int64_t step;
     double bce; /* mean over the epoch's steps */
-    double valid_bce, valid_accuracy, kl_weight, mean_sigma;
+    double valid_bce, valid_accuracy, sample_dice, kl_weight, mean_sigma;
 } crd_history_epoch;
 
 /* Steps are kept as means over `per_bin` of them; when the room is full, neighbours join. Of epochs every `every`-th is

@@ -45,10 +45,10 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
                                number(line, "kl_weight"),
                                number(line, "loss"),
                                number(line, "seconds")};
-        *epoch = (crd_log_epoch){
-            number(line, "lr"),           number(line, "valid_bce"),       number(line, "valid_accuracy"),
-            number(line, "sample_bce"),   number(line, "sample_accuracy"), number(line, "mean_sigma"),
-            number(line, "certain_share")};
+        *epoch =
+            (crd_log_epoch){number(line, "lr"),         number(line, "valid_bce"),       number(line, "valid_accuracy"),
+                            number(line, "sample_bce"), number(line, "sample_accuracy"), number(line, "sample_dice"),
+                            number(line, "mean_sigma"), number(line, "certain_share")};
     }
     cJSON_Delete(line);
     return at >= 1.0 && at < 1e15;
@@ -152,6 +152,7 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
                   {"valid_accuracy", epoch != NULL ? epoch->valid_accuracy : 0.0},
                   {"sample_bce", epoch != NULL ? epoch->sample_bce : 0.0},
                   {"sample_accuracy", epoch != NULL ? epoch->sample_accuracy : 0.0},
+                  {"sample_dice", epoch != NULL ? epoch->sample_dice : 0.0},
                   {"mean_sigma", epoch != NULL ? epoch->mean_sigma : 0.0},
                   {"certain_share", epoch != NULL ? epoch->certain_share : 0.0}};
     const size_t count = epoch != NULL ? sizeof fields / sizeof fields[0] : 4;

@@ -18,6 +18,7 @@ typedef struct crd_log_step {
 typedef struct crd_log_epoch {
     double lr;
     double valid_bce, valid_accuracy, sample_bce, sample_accuracy; /* NaN where not measured */
+    double sample_dice;                                            /* likewise */
     double mean_sigma, certain_share;                              /* NaN without Bayesian weights */
 } crd_log_epoch;
 

@@ -16,6 +16,7 @@
 #include "train/schedule.h"
 
 static const double SAVE_SECONDS = 5; /* at least between the ends of epochs that save */
+enum { LINES_MOST = 50 };             /* about epochs of a training */
 
 crd_model crd_member_model(const crd_member *m)
 {
@@ -32,10 +33,10 @@ static crd_status fetch(crd_member *m, bool moments)
     return crd_trainer_fetch(m->trainer, moments);
 }
 
-static crd_status copy_parameters(crd_member *m, bool moments)
+static crd_status copy_parameters(crd_member *m)
 {
     const crd_trainer_state *state = crd_trainer_state_of(m->trainer);
-    CRD_PASS(fetch(m, moments));
+    CRD_PASS(fetch(m, false));
     memcpy(crd_model_member(m->run->model, m->number), state->parameters, (size_t)state->count * sizeof(float));
     return CRD_OK;
 }
@@ -43,11 +44,15 @@ static crd_status copy_parameters(crd_member *m, bool moments)
 static crd_status save_checkpoint(crd_member *m)
 {
     m->saved_at = crd_seconds();
-    CRD_PASS(copy_parameters(m, true));
-    if (!crd_train_first(m->run)) return CRD_OK;
-    CRD_PASS(crd_log_flush(m->run->log));
-    const crd_model own = crd_member_model(m);
-    return crd_checkpoint_save(m->checkpoint_path, &own, crd_trainer_state_of(m->trainer), &m->progress, &m->identity);
+    CRD_PASS(fetch(m, true));
+    if (m->saver == NULL) return CRD_OK;
+    return crd_saver_checkpoint(m->saver, crd_trainer_state_of(m->trainer), &m->progress);
+}
+
+/* What was saved is on the disk. */
+static crd_status finish_saving(crd_member *m)
+{
+    return m->saver != NULL ? crd_saver_wait(m->saver) : CRD_OK;
 }
 
 static double weight_of(const crd_member *m, int64_t epoch)
@@ -151,21 +156,42 @@ static crd_status check(crd_member *m, int64_t epoch, crd_log_epoch *line)
     CRD_PASS(crd_check_samples(&m->checker, crd_train_check_samples(m->run->options), &v));
     line->sample_bce = v.bce;
     line->sample_accuracy = v.accuracy;
+    line->sample_dice = v.dice;
     return CRD_OK;
 }
 
+/* "2:05 left", as long as the steps so far took. Of members that follow each other it is this one's. */
+static void time_left(const crd_member *m, char *text, size_t bytes)
+{
+    const crd_train_progress *p = &m->progress;
+    const double taken = (double)(p->steps - m->resumed_at), more = (double)(m->run->end_step - p->steps);
+    const int64_t left = taken > 0.0 ? (int64_t)((crd_seconds() - m->begin) / taken * more + 0.5) : 0;
+    text[0] = '\0';
+    if (more == 0.0) return;
+    if (left >= 3600) {
+        snprintf(text, bytes, ", %" PRId64 ":%02" PRId64 ":%02" PRId64 " left", left / 3600, left / 60 % 60, left % 60);
+    } else {
+        snprintf(text, bytes, ", %" PRId64 ":%02" PRId64 " left", left / 60, left % 60);
+    }
+}
+
+/* For people, who want to know how good it is by now, and how long it takes; the log has the rest. Of many epochs most
+ * go without a line. */
 static void say_epoch(const crd_member *m, int64_t epoch, double bce, const crd_log_epoch *line)
 {
-    char checked[96] = "", weights[96] = "";
-    if (!isnan(line->valid_bce)) {
-        snprintf(checked, sizeof checked, ", validation bce %.4f, accuracy %.4f", line->valid_bce,
-                 line->valid_accuracy);
+    const int64_t epochs = crd_train_epoch(m->run, m->run->end_step - 1),
+                  every = (epochs + LINES_MOST - 1) / LINES_MOST;
+    const char *where = m->run->options->valid_scan.count > 0 ? "validation" : "held-back";
+    char checked[96] = "", left[32];
+    if (epoch > 1 && epoch < epochs && epoch % every != 0) return;
+    if (!isnan(line->sample_dice)) {
+        snprintf(checked, sizeof checked, "%s Dice %.3f, ", where, line->sample_dice);
+    } else if (!isnan(line->valid_accuracy)) {
+        snprintf(checked, sizeof checked, "%s labels %.1f %% right, ", where, 100.0 * line->valid_accuracy);
     }
-    if (!isnan(line->mean_sigma)) {
-        snprintf(weights, sizeof weights, ", mean sigma %.4f, %.1f %% of weights certain", line->mean_sigma,
-                 100.0 * line->certain_share);
-    }
-    crd_info(&m->monitor, "epoch %" PRId64 ": bce %.4f%s%s", epoch, bce, checked, weights);
+    time_left(m, left, sizeof left);
+    crd_info(&m->monitor, "epoch %" PRId64 " of %" PRId64 ": %scross entropy %.4f%s", epoch, epochs, checked, bce,
+             left);
 }
 
 /* While its weight still grows, the KL term has not done its work: such a state is sharper than it should be. */
@@ -197,17 +223,15 @@ static crd_status keep_best(crd_member *m, int64_t epoch, const crd_log_epoch *l
     if (loss >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = loss;
     p->best_epoch = epoch;
-    CRD_PASS(copy_parameters(m, false));
-    if (!crd_train_first(m->run)) return CRD_OK;
-    const crd_model own = crd_member_model(m);
-    return crd_model_save(&own, m->best_path);
+    CRD_PASS(fetch(m, false));
+    return m->saver != NULL ? crd_saver_best(m->saver, crd_trainer_state_of(m->trainer)->parameters) : CRD_OK;
 }
 
 static crd_status measure_weights(crd_member *m, crd_log_epoch *line)
 {
     crd_posterior_summary summary;
     if (m->run->model->net.kind != CRD_BCNN) return CRD_OK;
-    CRD_PASS(fetch(m, false));
+    if (m->shared != NULL) CRD_PASS(crd_shared_step_collect(m->shared, false));
     CRD_PASS(crd_trainer_summarise(m->trainer, &summary));
     line->mean_sigma = summary.mean_sigma;
     line->certain_share = summary.certain_share;
@@ -229,13 +253,13 @@ static crd_status finish_epoch(crd_member *m)
     const int64_t epoch = crd_train_epoch(m->run, p->steps - 1);
     const double bce = p->epoch_bce / (double)p->epoch_steps;
     crd_log_epoch line = {rate_of(m, epoch), (double)NAN, (double)NAN, (double)NAN,
-                          (double)NAN,       (double)NAN, (double)NAN};
+                          (double)NAN,       (double)NAN, (double)NAN, (double)NAN};
     CRD_PASS(measure_weights(m, &line));
     CRD_PASS(check(m, epoch, &line));
-    say_epoch(m, epoch, bce, &line);
     crd_diagnose_epoch(p, epoch, bce, &line, isnan(line.valid_bce) ? m->run->classes : m->run->check_classes,
                        &m->monitor);
     CRD_PASS(keep_best(m, epoch, &line));
+    say_epoch(m, epoch, bce, &line);
     p->epoch_bce = 0.0;
     p->epoch_steps = 0;
     p->last_bce = bce;
@@ -256,8 +280,11 @@ static bool epoch_is_over(const crd_member *m)
     return p->epoch_steps > 0 && (p->steps % m->run->batches == 0 || p->steps == m->run->end_step);
 }
 
-static crd_status stopped(const crd_member *m)
+/* A request to stop leaves a checkpoint behind. */
+static crd_status stop(crd_member *m)
 {
+    CRD_PASS(save_checkpoint(m));
+    CRD_PASS(finish_saving(m));
     return crd_fail(CRD_ERR_CANCELLED,
                     "stopped after step %" PRId64 " of %" PRId64 "; the same command with --resume goes on from %s",
                     m->progress.steps, m->run->end_step, m->checkpoint_path);
@@ -268,28 +295,28 @@ static crd_status end_epoch_if_over(crd_member *m)
 {
     if (!epoch_is_over(m)) return CRD_OK;
     const crd_status status = finish_epoch(m);
-    if (status != CRD_ERR_CANCELLED) return status;
-    CRD_PASS(save_checkpoint(m));
-    return stopped(m);
+    return status == CRD_ERR_CANCELLED ? stop(m) : status;
 }
 
-/* Steps until the end; a request to stop leaves a checkpoint behind. */
+/* Steps until the end. */
 static crd_status take_steps(crd_member *m)
 {
     crd_train_progress *p = &m->progress;
+    m->begin = crd_seconds();
     CRD_PASS(end_epoch_if_over(m)); /* resumed between an epoch's last step and its end */
     while (p->steps < m->run->end_step) {
         char note[64];
         CRD_PASS(take_step(m));
-        snprintf(note, sizeof note, "epoch %" PRId64 ", bce %.4f", crd_train_epoch(m->run, p->steps - 1),
+        snprintf(note, sizeof note, "epoch %" PRId64 ", cross entropy %.4f", crd_train_epoch(m->run, p->steps - 1),
                  p->epoch_bce / (double)p->epoch_steps);
         const bool over = epoch_is_over(m);
         if (!over) CRD_PASS(log_step(m, NULL));
         CRD_PASS(end_epoch_if_over(m));
         bool asked = crd_advance(&m->monitor, "training", "steps", p->steps, m->run->end_step, note) != CRD_OK;
         CRD_PASS(crd_dist_any(m->run->dist, asked, &asked));
-        if (!over && (asked || p->steps % m->run->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(m));
-        if (asked) return stopped(m);
+        if (asked) return stop(m);
+        if (!over && p->steps % m->run->options->checkpoint_every == 0) CRD_PASS(save_checkpoint(m));
+        if (m->saver != NULL) CRD_PASS(crd_saver_look(m->saver));
     }
     return CRD_OK;
 }
@@ -308,7 +335,7 @@ crd_status crd_member_load_best(crd_member *m)
     }
     CRD_TRY(crd_dist_broadcast(m->run->dist, state->parameters, state->count * (int64_t)sizeof(float)));
     CRD_TRY(crd_trainer_parameters_changed(m->trainer));
-    CRD_TRY(copy_parameters(m, false));
+    CRD_TRY(copy_parameters(m));
 done:
     crd_model_free(&best);
     return status;
@@ -342,8 +369,9 @@ crd_status crd_member_train(crd_member *m)
 {
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
     CRD_PASS(take_steps(m));
+    CRD_PASS(finish_saving(m));
     CRD_PASS(choose_state(m));
-    CRD_PASS(m->kept_best ? crd_member_load_best(m) : copy_parameters(m, false));
+    CRD_PASS(m->kept_best ? crd_member_load_best(m) : copy_parameters(m));
     CRD_PASS(measure_weights(m, &line));
     m->mean_sigma = line.mean_sigma;
     m->certain_share = line.certain_share;

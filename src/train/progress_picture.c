@@ -8,12 +8,14 @@
 #include "draw/plot.h"
 
 /* In units of which one is SCALE pixels: sharp on any screen. */
-enum { WIDTH = 1000, ROW = 340, EDGE = 16, SCALE = 2, PANELS = 4, DOTS_MAX = 50 };
+enum { WIDTH = 1000, ROW = 340, EDGE = 16, SCALE = 2, PANELS = 5, DOTS_MAX = 50 };
 
 /* The history as series need it. */
 typedef struct curves {
     double bin_step[CRD_HISTORY_POINTS], bin_bce[CRD_HISTORY_POINTS];
     double step[CRD_HISTORY_POINTS], bce[CRD_HISTORY_POINTS], valid_bce[CRD_HISTORY_POINTS];
+    double dice_step[CRD_HISTORY_POINTS], dice[CRD_HISTORY_POINTS]; /* of the epochs in which it was measured */
+    int64_t dice_count;
     double accuracy[CRD_HISTORY_POINTS], kl_weight[CRD_HISTORY_POINTS], sigma[CRD_HISTORY_POINTS];
 } curves;
 
@@ -32,6 +34,9 @@ static void unfold(const crd_history *h, curves *c)
         c->accuracy[i] = e->valid_accuracy;
         c->kl_weight[i] = e->kl_weight;
         c->sigma[i] = e->mean_sigma;
+        if (!isfinite(e->sample_dice)) continue;
+        c->dice_step[c->dice_count] = (double)e->step;
+        c->dice[c->dice_count++] = e->sample_dice;
     }
 }
 
@@ -101,20 +106,26 @@ crd_status crd_progress_picture(const char *path, const crd_history *h)
     const crd_series losses[] = {
         {.x = c->bin_step, .y = c->bin_bce, .count = crd_history_bins(h), .faint = true},
         {.kind = kind, .x = c->step, .y = c->bce, .count = n, .name = "training"},
-        {.kind = kind, .x = c->step, .y = c->valid_bce, .count = n, .colour = 1, .name = "validation"}};
+        {.kind = kind, .x = c->step, .y = c->valid_bce, .count = n, .colour = 1, .name = "what isn't learnt from"}};
     crd_plot plots[PANELS] = {{.title = "Cross entropy",
                                .x = steps,
                                .y = {.zero = true},
                                .series = losses,
                                .count = any(c->valid_bce, n) ? 3 : 2}};
-    static const char *const titles[] = {"Validation accuracy", "KL weight", "Mean \xcf\x83 of the weights"};
-    const double *const values[] = {c->accuracy, c->kl_weight, c->sigma};
-    crd_series others[3];
+    const struct {
+        const char *title;
+        const double *x, *y;
+        int64_t count;
+    } moving[] = {{"Dice where it doesn't learn", c->dice_step, c->dice, c->dice_count},
+                  {"Share of voxels right where it doesn't learn", c->step, c->accuracy, n},
+                  {"KL weight", c->step, c->kl_weight, n},
+                  {"Mean \xcf\x83 of the weights", c->step, c->sigma, n}};
+    crd_series others[PANELS - 1];
     int count = 1;
-    for (int i = 0; i < 3; i++) {
-        if (!moves(values[i], n)) continue;
-        others[i] = (crd_series){.kind = kind, .x = c->step, .y = values[i], .count = n};
-        plots[count++] = (crd_plot){.title = titles[i], .x = steps, .series = &others[i], .count = 1};
+    for (int i = 0; i < PANELS - 1; i++) {
+        if (!moves(moving[i].y, moving[i].count)) continue;
+        others[i] = (crd_series){.kind = kind, .x = moving[i].x, .y = moving[i].y, .count = moving[i].count};
+        plots[count++] = (crd_plot){.title = moving[i].title, .x = steps, .series = &others[i], .count = 1};
     }
     CRD_TRY(paint(plots, count, path));
 done:

@@ -29,6 +29,7 @@ typedef struct crd_train_run {
     crd_dist *dist;             /* rank 0 talks and writes; all ranks hold the same state */
     int64_t threads;
     crd_lock *lock;
+    bool made_folder;      /* for the model */
     crd_model *model;      /* with the members' parameters */
     crd_member *members;   /* [model->info.members] */
     crd_trainer_plan plan; /* of every member's trainer, but for its seed */

@@ -23,7 +23,7 @@ static const crd_setting rows[] = {
      AT(scan),
      .argument = "FILE",
      .group = "Data",
-     .help = "a scan to learn from; repeat for several"},
+     .help = "scans to learn from: one or several, each with its label"},
     {.name = "label",
      .kind = CRD_SETTING_LIST,
      .scope = CRD_SCOPE_INPUT,

@@ -119,11 +119,34 @@ static crd_status spare_inputs(const crd_train_run *r, const crd_text_list *inpu
     return CRD_OK;
 }
 
+/* Where the model goes, a folder is made that isn't there. */
+static crd_status make_folder(crd_train_run *r)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    CRD_TRY(crd_folder_of(r->options->output, &folder));
+    r->made_folder = access(folder, F_OK) != 0;
+    if (r->made_folder) CRD_TRY(crd_make_folders(folder));
+done:
+    crd_free(&folder);
+    return status;
+}
+
+/* One that was made for a training that came to nothing. */
+static void remove_empty_folder(const crd_train_run *r)
+{
+    char *folder = NULL;
+    if (!r->made_folder || crd_folder_of(r->options->output, &folder) != CRD_OK) return;
+    (void)rmdir(folder); /* fails, as it should, where something was written */
+    crd_free(&folder);
+}
+
 /* A long training must not end without a place for its result, nor in the place of somebody's file. */
-static crd_status check_places(const crd_train_run *r)
+static crd_status check_places(crd_train_run *r)
 {
     const crd_train_options *o = r->options;
     struct stat about;
+    CRD_PASS(make_folder(r));
     CRD_PASS(crd_check_target(o->output));
     CRD_PASS(crd_check_target(r->log_path));
     CRD_PASS(spare_inputs(r, &o->scan));
@@ -472,6 +495,7 @@ void crd_train_run_close(crd_train_run *r)
     crd_dataset_close(&r->training);
     crd_model_free(&r->model);
     crd_lock_release(&r->lock);
+    remove_empty_folder(r);
     crd_free(&r->log_path);
     crd_free(&r->lock_path);
     crd_free(&r->settings);

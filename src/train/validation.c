@@ -1,6 +1,7 @@
 #include "train/validation.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,22 +44,22 @@ void crd_checker_close(crd_checker *checker)
     crd_free(&checker->label);
 }
 
-/* The mean probability of the voxel's class, and whether it is the one that the network chose: the first of the largest
- * of several, or of two the foreground above one half. */
-static double answer(const crd_checker *checker, int64_t v, int64_t samples, bool *right)
+/* The mean probability of the voxel's class, and the one that the network chose: the first of the largest of several,
+ * or of two the foreground above one half. */
+static double answer(const crd_checker *checker, int64_t v, int64_t samples, int *chosen)
 {
     const int64_t voxels = crd_trainer_chunk_voxels(checker->trainer);
     const int planes = crd_trainer_planes(checker->trainer), class = checker->label[v];
     const float *mean = checker->mean + v;
     if (planes == 1) {
         const double p = clipped((double)*mean / (double)samples);
-        *right = (p > 0.5) == (class == 1);
+        *chosen = p > 0.5;
         return class == 1 ? p : 1.0 - p;
     }
     int best = 0;
     for (int c = 1; c < planes; c++)
         if (mean[c * voxels] > mean[best * voxels]) best = c;
-    *right = best == class;
+    *chosen = best;
     return clipped((double)mean[class * voxels] / (double)samples);
 }
 
@@ -74,10 +75,14 @@ static crd_status check_with_samples(crd_checker *checker, int64_t samples, crd_
     }
     for (int64_t v = 0; v < voxels; v++) {
         if (checker->label[v] == CRD_LABEL_NONE) continue;
-        bool right;
-        loss->bce_sum -= crd_log(answer(checker, v, samples, &right));
-        loss->correct += right;
+        int chosen;
+        const int class = checker->label[v];
+        loss->bce_sum -= crd_log(answer(checker, v, samples, &chosen));
+        loss->correct += chosen == class;
         loss->labelled++;
+        checker->classes[class].labelled++;
+        checker->classes[chosen].chosen++;
+        checker->classes[class].both += chosen == class;
     }
     return CRD_OK;
 }
@@ -129,12 +134,40 @@ static crd_status check_all(crd_checker *checker, int64_t samples, crd_check_res
         total.labelled += losses[i].labelled;
         total.correct += losses[i].correct;
     }
-    *out = (crd_check_result){.labelled = total.labelled};
+    *out = (crd_check_result){.labelled = total.labelled, .dice = (double)NAN};
     if (total.labelled == 0) goto done;
     out->bce = total.bce_sum / (double)total.labelled;
     out->accuracy = (double)total.correct / (double)total.labelled;
 done:
     crd_free(&losses);
+    return status;
+}
+
+/* Of what all processes counted: the foreground's, or the mean over more classes. A class that nobody labelled or chose
+ * has none. */
+static crd_status dice_of(const crd_checker *checker, double *dice)
+{
+    crd_status status = CRD_OK;
+    const int planes = crd_trainer_planes(checker->trainer), first = planes == 1 ? 1 : 0;
+    const int end = planes == 1 ? 2 : planes, size = crd_dist_size(checker->dist);
+    int there = 0;
+    double sum = 0.0;
+    crd_class_counts(*all)[CRD_CLASSES_MAX] = NULL;
+    CRD_TRY(crd_alloc(size, sizeof *all, "the counts", &all));
+    CRD_TRY(crd_dist_share(checker->dist, checker->classes, (int64_t)sizeof checker->classes, all));
+    for (int c = first; c < end; c++) {
+        int64_t both = 0, either = 0;
+        for (int rank = 0; rank < size; rank++) {
+            both += all[rank][c].both;
+            either += all[rank][c].labelled + all[rank][c].chosen;
+        }
+        if (either == 0) continue;
+        sum += 2.0 * (double)both / (double)either;
+        there++;
+    }
+    if (there > 0) *dice = sum / there;
+done:
+    crd_free(&all);
     return status;
 }
 
@@ -145,8 +178,10 @@ crd_status crd_check_mean(crd_checker *checker, crd_check_result *out)
 
 crd_status crd_check_samples(crd_checker *checker, int64_t samples, crd_check_result *out)
 {
+    memset(checker->classes, 0, sizeof checker->classes);
     CRD_PASS(crd_trainer_draw_samples(checker->trainer, samples));
-    return check_all(checker, samples, out);
+    CRD_PASS(check_all(checker, samples, out));
+    return dice_of(checker, &out->dice);
 }
 
 typedef struct evidence { /* logits of every sample at some voxels, and the voxels' classes */

@@ -9,8 +9,14 @@
 
 typedef struct crd_check_result {
     double bce, accuracy;
+    double dice; /* of the foreground, or the mean over more classes; NaN where it wasn't measured: without samples */
     int64_t labelled;
 } crd_check_result;
+
+/* Of a class: voxels that are of it, that were taken for it, and both. */
+typedef struct crd_class_counts {
+    int64_t labelled, chosen, both;
+} crd_class_counts;
 
 /* Where the work is done: room for one chunk each, taken once. */
 typedef struct crd_checker {
@@ -21,6 +27,7 @@ typedef struct crd_checker {
     int64_t done, total; /* steps of the training, whose bar goes on while checking */
     float *input, *probability, *mean;
     uint8_t *label;
+    crd_class_counts classes[CRD_CLASSES_MAX]; /* of the chunks of this process that were checked with samples */
 } crd_checker;
 
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,

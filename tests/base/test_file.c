@@ -7,9 +7,19 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/credence-file-XXXXXX";
+
+static int syncs;
+
+/* In the C library's place. */
+int fsync(int fd)
+{
+    syncs++;
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static char *inside(const char *name)
 {
@@ -108,6 +118,14 @@ static void test_whole_files(void)
 }
 
 /* Its other end may never come. */
+static void test_each_thing_is_synced_once(void)
+{
+    syncs = 0;
+    CHECK_OK(crd_write_file(inside("synced"), "x", 1));
+    CHECK(syncs == 2); /* the file and its folder */
+    CHECK(remove(inside("synced")) == 0);
+}
+
 static void test_a_pipe_is_not_waited_for(void)
 {
     const char *path = inside("pipe");
@@ -249,8 +267,8 @@ static void test_the_folder_is_empty_again(void)
 }
 
 TEST_MAIN(TEST(test_the_folder_is_made), TEST(test_reads_and_writes_at_an_offset), TEST(test_a_full_disk_is_said),
-          TEST(test_a_failed_write_leaves_the_old_file), TEST(test_whole_files), TEST(test_a_pipe_is_not_waited_for),
-          TEST(test_folders_of_names), TEST(test_names_that_hold_anywhere), TEST(test_temporary_names),
-          TEST(test_devices_are_not_replaced), TEST(test_places_for_results), TEST(test_names_of_one_file),
-          TEST(test_what_a_file_begins_with), TEST(test_a_folder_can_be_replaced_into_place),
-          TEST(test_the_folder_is_empty_again))
+          TEST(test_a_failed_write_leaves_the_old_file), TEST(test_whole_files), TEST(test_each_thing_is_synced_once),
+          TEST(test_a_pipe_is_not_waited_for), TEST(test_folders_of_names), TEST(test_names_that_hold_anywhere),
+          TEST(test_temporary_names), TEST(test_devices_are_not_replaced), TEST(test_places_for_results),
+          TEST(test_names_of_one_file), TEST(test_what_a_file_begins_with),
+          TEST(test_a_folder_can_be_replaced_into_place), TEST(test_the_folder_is_empty_again))

@@ -21,10 +21,13 @@ run "${train[@]}" --scan p1/scan.tif -o m.h5 --log p1/label.tif; expect 1; err '
 run "${train[@]}" --scan p1/scan.tif -o notes.txt; expect 1; err 'notes.txt is there already and is no model of credence; give -o another name'
 run "${train[@]}" --scan p1/scan.tif -o m.h5 --log notes.txt; expect 1; err 'notes.txt is there already and is no log'
 run "${train[@]}" --scan p1/scan.tif -o p2; expect 1; err 'p2 is a folder; give the name of a file to write'
-run "${train[@]}" --scan p1/scan.tif -o nowhere/m.h5; expect 1; err 'nowhere/m.h5 can.t be written: there is no folder nowhere; make it first'
+run "${train[@]}" --scan p1/scan.tif -o m.h5 --log no/where; expect 1; err 'no/where can.t be written: there is no folder no; make it first'
+run "${train[@]}" --scan p1/none.tif -o nowhere/at/m.h5; expect 1; err 'none.tif'; [ ! -e nowhere/at ] || complain "an empty folder was left"
+rm -rf nowhere
 run "${train[@]}" --scan p1/scan.tif -o m.h5 --init p1/scan.tif; expect 1; err 'p1/scan.tif is no model of credence'
 [ ! -e m.h5 ] && [ ! -e nowhere ] || complain "something was written"
 run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0
+run "${train[@]}" --scan p1/scan.tif -o made/for/it/m.h5; expect 0; [ -e made/for/it/m.h5 ] || complain "no model in a folder that had to be made"
 run "${train[@]}" --scan p1/scan.tif -o m.h5; expect 0 # a model of our own may be replaced
 cp m.h5 kept.h5
 run "${train[@]}" --scan p1/scan.tif -o m.h5 --init m.h5; expect 1; err 'm.h5 is to be read, and writing m.h5 would replace it'

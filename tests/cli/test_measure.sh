@@ -95,6 +95,22 @@ cmp <(sort "$folder/labels.csv") "$folder/bits.csv" || complain "bits of classes
 run measure "$folder/classes" -q --json --phase 128 --samples 60-69 --properties surface
 expect 0; same "$(json 'd["phase"], d["samples"], d["first_sample"]')" "128 10 60"
 run measure "$folder/classes" --phase 5; expect 1; err 'no phase 5'
+
+# triple lines of what joins both faces: no longer than all of them, kept while unfinished, refused where there are none
+active() { sed 's/"times".*//' "$folder/classes/measure.json"; }
+run measure "$folder/classes" -q --json --properties interfaces --active --axis zx --slow-samples 9
+expect 0; active > "$folder/active.json"
+same "$(json '[(p["name"], p["axis"], p["unit"], len(p["values"]), p["note"]) for p in d["properties"] if p["name"][:6] == "active"]')" "[('active_triple_line_7-0-128_z', 'z', '1/um^2', 9, 'of 9 realisations'), ('active_triple_line_7-0-128_x', 'x', '1/um^2', 9, 'of 9 realisations')]"
+same "$(json 'all(a <= b for p in d["properties"] if p["name"][:6] == "active" for q in d["properties"] if q["name"][:6] == "triple" for a, b in zip(p["values"], q["values"]))')" True
+run measure "$folder/classes" -q --properties interfaces --active --axis zx --slow-samples 9 --csv /dev/full; expect 1
+[ -e "$folder/classes/.measure/active-101-8" ] || complain "no active triple line of an unfinished measurement is kept"
+rm "$folder/classes/.measure/active-101-3"
+run measure "$folder/classes" -q --properties interfaces --active --axis zx --slow-samples 9 --resume
+expect 0; diff -q <(active) "$folder/active.json" || complain "a resumed measurement has other active triple lines"
+run measure "$folder/classes" -q --active --axis y; expect 0; out 'active line 7-0-128 along y .* 1/um\^2'
+run measure "$folder/classes" --active --dry-run; expect 0; out 'active triple lines +[0-9]+ MiB'
+run measure "$folder/bits" --active; expect 1; err 'active: triple lines are measured where there are 3 to 6 phases, and .*bits has 2'
+run measure "$folder/classes" --active --connectivity 26; expect 1; err 'leave out --connectivity 26'
 mv "$folder/classes/s_samples_64_b1.npy" "$folder/kept.npy"
 run measure "$folder/classes"; expect 1; err 's_samples_64_b1.npy of the run'
 mv "$folder/kept.npy" "$folder/classes/s_samples_64_b1.npy"

@@ -82,7 +82,7 @@ np.save("label.npy", label.astype("u1"))
 for run, words in (("two", ["--properties", "all", "--axis", "zx", "--slow-samples", "5"]),
                    ("two", ["--properties", "all", "--axis", "y", "--slow-samples", "3", "--transport", "fast", "--max-memory", "7M"]),
                    ("two", ["--mask", "cylinder", "--label", "label.npy", "--ignore", "9", "--lags", "9", "--connectivity", "26"]),
-                   ("three", ["--properties", "fast", "--bbox", "1:13,0:20,2:27"])):
+                   ("three", ["--properties", "fast", "--bbox", "1:13,0:20,2:27", "--active", "--axis", "zx", "--slow-samples", "8"])):
     code, out, err = measure(1, [run, *words])
     check(code == 0, f"one process: {err}")
     alone = files(run)

@@ -8,16 +8,17 @@ large=(info "$folder/zeros.raw" --shape 24576,1024,1024 --type u8)
 truncate -s 64M "$folder/few.raw"
 small=(info "$folder/few.raw" --shape 64,1024,1024 --type u8)
 
-# on_terminal BARS NAME=VALUE... WORDS...: as `run`, with stderr on a terminal of 100 columns. SIGINT stops it after so
+# on_terminal BARS NAME=VALUE... WORDS...: as `run`, with stderr on a terminal of $columns columns. SIGINT stops it after so
 # many bars; 0: after 2 s. $folder/out gets the number of bars a second.
+columns=100
 on_terminal() {
     last=("${@:2}")
     code=0
-    /usr/bin/python3 - "$folder/err" "$1" env "${@:2}" >"$folder/out" 2>&1 <<'PYTHON' || code=$?
+    /usr/bin/python3 - "$folder/err" "$1" $columns env "${@:2}" >"$folder/out" 2>&1 <<'PYTHON' || code=$?
 import fcntl, os, pty, select, signal, struct, subprocess, sys, termios, time
 master, slave = pty.openpty()
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 100, 0, 0))
-child = subprocess.Popen(sys.argv[3:], stderr=slave, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, int(sys.argv[3]), 0, 0))
+child = subprocess.Popen(sys.argv[4:], stderr=slave, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 os.close(slave)
 wanted, start, times, stopped = int(sys.argv[2]), time.monotonic(), [], False
 with open(sys.argv[1], "wb") as seen:
@@ -49,6 +50,15 @@ err $'\033\\[31m' # the error in red
 [ "$(bars)" -ge 8 ] || complain "only $(bars) bars"
 awk '$1 > 11 {exit 1}' "$folder/out" || complain "more than 10 bars a second"
 tr '\r' '\n' <"$folder/err" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | awk 'length > 100 {exit 1}' || complain "a bar is wider than the terminal"
+
+# On a narrow one: the bar shrinks and says less, but what it says is whole.
+for columns in 80 60; do
+    on_terminal 8 TERM=xterm "$CREDENCE_PROGRAM" "${large[@]}"; expect 1
+    tr '\r' '\n' <"$folder/err" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep '\[[#.]*\]' >"$folder/drawn"
+    awk -v most=$columns 'length >= most {exit 1}' "$folder/drawn" || complain "a bar is wider than $columns columns"
+    [ "$(tail -n +2 "$folder/drawn" | grep -vcE '[0-9]+/24576 slices(, [0-9.e+]+ slices/s)?, [0-9:]+ left$')" = 0 ] || complain "a bar cut at $columns columns: $(tail -1 "$folder/drawn")"
+done
+columns=100
 
 on_terminal 2 TERM=xterm NO_COLOR=1 "$CREDENCE_PROGRAM" "${large[@]}"
 expect 1; err '\[#*\.+\]'

@@ -39,6 +39,9 @@ run train --scan scan.npy --label label.npy -o m.h5 $small; expect 0
 out '^Trained m\.h5: '; out 'where it never learnt'; out 'm\.progress\.png'
 out '^ +credence predict --model m\.h5 --scan scan\.npy -o prediction$'
 err 'foreground is 1'; err 'chunks of 8,16,16 \(z,y,x\) to learn from'
+err '^epoch 2 of 2: held-back (Dice 0\.[0-9]{3}|labels [0-9.]+ % right), cross entropy 0\.[0-9]{4}$'; err '^epoch 1 of 2: .*, [0-9]+:[0-9]{2} left$'
+! grep -qE 'GPU|sigma|bce' "$folder/err" || complain "what is for the log, or a GPU that isn't there"
+grep -q '"sample_dice":0\.' m.log.jsonl || complain "no Dice in the log"
 names m. | grep -qE '^m\.best\.h5 m\.ckpt\.h5 m\.h5 m\.log\.jsonl (m\.progress\.png )?$' || complain "files: $(names m.)"
 [ ! -e m.progress.png ] || [ "$(head -c 4 m.progress.png | tail -c 3)" = PNG ] || complain "the picture is no PNG"
 # shellcheck disable=SC2086
@@ -65,6 +68,15 @@ same "$(json 'd["model"], d["epochs"], d["valid_accuracy"] > 0.5, d["steps"] > 3
 run info m.h5; expect 0; out 'kind +bcnn'; out 'chunk +z 8, y 16, x 16'; out 'settings .*lr '
 run info --json m.h5 scan.npy; expect 0
 same "$(json 'd[0]["format"], d[0]["kind"], d[0]["filters"], d[0]["config"]["batch"], d[1]["format"]')" "credence-model bcnn 4 4 npy"
+
+# Several scans behind one option, as by several.
+# shellcheck disable=SC2086
+run train --scan scan.npy scan.npy --label label.npy part.npy --ignore 255 -o two.h5 --quiet $small; expect 0
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy --scan scan.npy --label part.npy --ignore 255 -o one.h5 --quiet $small; expect 0
+cmp -s two.h5 one.h5 || complain "two scans behind one option are others than by two"
+# shellcheck disable=SC2086
+run train --scan scan.npy scan.npy --label label.npy -o none.h5 $small; expect 2; err 'scans there are 2, labels 1'
 
 # raw files, a config with the paper's keys, a mask
 # shellcheck disable=SC2086

@@ -157,6 +157,7 @@ VARYING = [(re.compile(pattern, re.M), what) for pattern, what in (
     (r", [0-9.]+ s$", ", # s"),
     (r"steps in [0-9.]+ (s|min|h)\b", "steps in # s"),
     (r"about [^,\n]+, [0-9.]+ GiB of memory", "about # s, # GiB of memory"),
+    (r", [0-9:]+ left$", ", # left"),
     (r"^(memory|time)  .*", r"\1 #"),
     (r"^[a-z ]+: [0-9]+ %, [0-9]+/.*\n", ""),  # progress, where something takes long
     (r": (yes|no)( \(.*\))?$", ": #"),

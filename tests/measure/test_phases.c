@@ -9,6 +9,7 @@ enum { MOST = 64 * 64 * 64, PHASES = 5 };
 static const double PI = 3.14159265358979323846;
 static uint8_t voxels[MOST], inside[MOST];
 static const uint8_t values[PHASES] = {0, 3, 4, 90, 255};
+static bool active; /* triple lines of what joins both faces, too */
 
 static crd_status save(const char *path, const int64_t shape[3], const uint8_t *what)
 {
@@ -34,6 +35,7 @@ static crd_status measure(const int64_t shape[3], const char *spacing, bool mask
                 {"max-memory", memory},
                 {"mask", masked ? mask : NULL},
                 {"properties", properties},
+                {"active", active ? "true" : NULL},
                 {"phase", "all"}};
     crd_status status = save(path, shape, voxels);
     *out = NULL;
@@ -171,6 +173,98 @@ static void test_every_pair_and_face(void)
     }
 }
 
+/* Leaves of a phase only what joins both faces normal to an axis; the rest becomes `other`. */
+static void keep_joining(const int64_t shape[3], int axis, uint8_t phase, uint8_t other)
+{
+    enum { FIRST = 1, LAST = 2 };
+    static uint8_t touched[MOST], seen[MOST];
+    static int32_t stack[MOST];
+    const int64_t n = shape[0] * shape[1] * shape[2], steps[3] = {shape[1] * shape[2], shape[2], 1};
+    memset(touched, 0, sizeof touched);
+    for (int face = FIRST; face <= LAST; face++) {
+        int64_t depth = 0;
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = i / steps[axis] % shape[axis];
+            if (at != (face == FIRST ? 0 : shape[axis] - 1) || voxels[i] != phase || inside[i] == 0) continue;
+            seen[i] = 1;
+            stack[depth++] = (int32_t)i;
+        }
+        while (depth > 0) {
+            const int64_t i = stack[--depth];
+            touched[i] |= (uint8_t)face;
+            for (int a = 0; a < 3; a++) {
+                const int64_t at = i / steps[a] % shape[a];
+                for (int side = -1; side <= 1; side += 2) {
+                    const int64_t next = i + side * steps[a];
+                    if (at + side < 0 || at + side >= shape[a] || seen[next]) continue;
+                    if (voxels[next] != phase || inside[next] == 0) continue;
+                    seen[next] = 1;
+                    stack[depth++] = (int32_t)next;
+                }
+            }
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (voxels[i] == phase && touched[i] != (FIRST | LAST)) voxels[i] = other;
+    }
+}
+
+/* Every axis and three phases, of blobs that join the faces in part. */
+static void check_active(int phases, bool masked)
+{
+    const int64_t shape[3] = {9, 20, 67};
+    const double spacing[3] = {0.5, 0.7, 0.9};
+    static uint8_t whole[MOST];
+    crd_measurement *m = NULL;
+    char name[CRD_PROPERTY_NAME];
+    int64_t lines = 0, fewer = 0;
+    make_blobs(shape, phases, masked, (uint64_t)phases + 3);
+    for (int64_t i = 0; i < 9 * 20 * 67; i++) { /* columns along z that reach through, and some that are cut */
+        const int64_t x = i % 67, y = i / 67 % 20, z = i / 67 / 20;
+        if (x % 9 < 6 && y % 7 < 5 && (z != 4 || x > 30)) voxels[i] = values[(x / 3 + y / 7) % phases];
+    }
+    memcpy(whole, voxels, sizeof whole);
+    active = true;
+    CHECK_OK(measure(shape, "0.5,0.7,0.9,um", masked, "1G", "interfaces", &m));
+    active = false;
+    for (int axis = 0; axis < 3 && m != NULL; axis++) {
+        memcpy(voxels, whole, sizeof whole);
+        for (int p = 0; p < phases; p++) keep_joining(shape, axis, values[p], 77);
+        for (int a = 0; a < phases; a++) {
+            for (int b = a + 1; b < phases; b++) {
+                for (int c = b + 1; c < phases; c++) {
+                    const uint8_t of[3] = {values[a], values[b], values[c]};
+                    double area, length;
+                    count_plainly(shape, spacing, of, &area, &length);
+                    snprintf(name, sizeof name, "active_triple_line_%d-%d-%d_%c", of[0], of[1], of[2], "zyx"[axis]);
+                    CHECK_NEAR(between(m, name), length, 1e-14 * length);
+                    lines += length > 0.0;
+                    snprintf(name, sizeof name, "triple_line_%d-%d-%d", of[0], of[1], of[2]);
+                    fewer += length < between(m, name);
+                }
+            }
+        }
+    }
+    CHECK(lines > 0 && fewer > 0);
+    crd_measurement_free(&m);
+}
+
+static void test_active_lines(void)
+{
+    const int64_t shape[3] = {8, 9, 10};
+    crd_measurement *m = NULL;
+    for (int phases = 3; phases <= PHASES; phases++) {
+        check_active(phases, false);
+        check_active(phases, true);
+    }
+    for (int64_t i = 0; i < 720; i++) voxels[i] = (uint8_t)(i / 10 % 2);
+    active = true;
+    CHECK(measure(shape, "1,1,1,um", false, "1G", "interfaces", &m) == CRD_ERR_ARGUMENT);
+    CHECK(strstr(crd_last_error()->message, "3 to 6 phases") != NULL);
+    active = false;
+}
+
 /* A ball between two half spaces: its rim, a tilted circle, is where three phases meet. Known to be a few percent too
  * long, where the staircase is more than half too long. */
 static void test_circles(void)
@@ -239,4 +333,5 @@ static void test_many_phases(void)
     crd_measurement_free(&m);
 }
 
-TEST_MAIN(TEST(test_every_pair_and_face), TEST(test_circles), TEST(test_layers), TEST(test_many_phases))
+TEST_MAIN(TEST(test_every_pair_and_face), TEST(test_active_lines), TEST(test_circles), TEST(test_layers),
+          TEST(test_many_phases))

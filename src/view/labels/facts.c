@@ -11,7 +11,7 @@ void crd_labels_describe(crd_labels *l, crd_labels_facts *out)
                               .undo = crd_steps_undo_count(&l->steps),
                               .redo = crd_steps_redo_count(&l->steps),
                               .writable = l->ours || !crd_project_read_only(l->project),
-                              .made = l->revision > 0};
+                              .made = l->revision > 0 || l->kept};
     memcpy(out->counts, l->counts, sizeof out->counts);
     pthread_mutex_unlock(&l->lock);
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -40,20 +41,13 @@ static void put_number(uint8_t bytes[8], int64_t value)
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)value >> 8 * i);
 }
 
-static int64_t get_number(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
-    return (int64_t)value;
-}
-
 /* A mark's bytes: voxels of each class. */
 static void take_mark(crd_labels *l, const crd_record *record)
 {
     const int64_t voxels = l->info.shape[0] * l->info.shape[1] * l->info.shape[2];
     if (record->count != 8 * 256) return;
     for (int k = 0; k < 256; k++) {
-        const int64_t count = get_number(record->bytes + 8 * k);
+        const int64_t count = (int64_t)crd_little_endian(record->bytes + 8 * k, 8);
         l->counts[k] = count >= -voxels && count <= voxels ? count : 0;
     }
     l->marked = record->number;
@@ -80,7 +74,7 @@ static crd_status take_record(void *context, const crd_record *record)
                         "undo",
                         l->file, (long long)record->offset, l->folder);
     }
-    if (turned) step.target = get_number(record->bytes);
+    if (turned) step.target = (int64_t)crd_little_endian(record->bytes, 8);
     cJSON *words = cJSON_Parse(record->words);
     const bool good = crd_operation_id(words, step.id);
     cJSON_Delete(words);
@@ -118,6 +112,12 @@ static crd_status replay(crd_labels *l)
     return CRD_OK;
 }
 
+static bool is_there(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0;
+}
+
 static void forget(crd_labels *l)
 {
     crd_label_journal_close(&l->journal);
@@ -136,7 +136,8 @@ static crd_status load(crd_labels *l, bool ours, const crd_monitor *monitor)
     if (cut > 0 && ours) {
         crd_info(monitor, "the last %lld bytes of %s were never confirmed, and are left out", (long long)cut, l->file);
     }
-    CRD_PASS(replay(l));
+    l->kept = l->revision == 0 && is_there(l->folder);
+    CRD_PASS(l->kept ? crd_label_blocks_count(l->blocks, l->counts) : replay(l));
     l->ours = ours;
     return CRD_OK;
 }
@@ -145,12 +146,6 @@ static crd_status load(crd_labels *l, bool ours, const crd_monitor *monitor)
 static void take_back(crd_labels *l)
 {
     if (load(l, true, NULL) != CRD_OK) l->ours = false;
-}
-
-static bool is_there(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0;
 }
 
 crd_status crd_labels_open(crd_project *project, const crd_volume_info *info, size_t memory, const crd_monitor *monitor,
@@ -209,6 +204,8 @@ static crd_status take_in(crd_labels *l)
     CRD_PASS(crd_label_seed_wanted(l->project, l->seed, l->folder, &wanted));
     crd_label_blocks_forget(l->blocks);
     if (!wanted) return CRD_OK;
+    memset(l->counts, 0, sizeof l->counts);
+    l->kept = false;
     CRD_PASS(crd_label_seed_begin(l->project));
     CRD_PASS(crd_label_seed_take(l->seed, l->blocks, l->counts));
     memcpy(l->storing_counts, l->counts, sizeof l->counts);
@@ -431,12 +428,22 @@ crd_status crd_labels_sync(crd_labels *l)
     return status;
 }
 
+/* The least number that a replay asks for: an undo that isn't in the chunks yet may be about an operation that is. */
+static int64_t first_replayed(const crd_labels *l)
+{
+    int64_t number = l->marked + 1;
+    for (int64_t i = l->steps.count - 1; i >= 0 && l->steps.items[i].number > l->marked; i--) {
+        if (l->steps.items[i].target < number) number = l->steps.items[i].target;
+    }
+    return number;
+}
+
 /* The first step that is kept when older ones are forgotten: all of those are in the chunks. */
 static int64_t first_kept(const crd_labels *l)
 {
-    const int64_t bytes = crd_label_journal_bytes(l->journal);
+    const int64_t bytes = crd_label_journal_bytes(l->journal), replayed = first_replayed(l);
     int64_t first = 0;
-    while (first < l->steps.count && l->steps.items[first].number <= l->marked &&
+    while (first < l->steps.count && l->steps.items[first].number < replayed &&
            (bytes - l->steps.items[first].offset > l->kept_bytes || l->steps.count - first > KEPT_STEPS)) {
         first++;
     }

@@ -17,6 +17,7 @@ struct crd_labels {
     crd_label_journal *journal;
     crd_steps steps;
     bool ours; /* the project's lock is held, and what is here is what lies there */
+    bool kept; /* there are labels of which no journal tells */
     int64_t revision, marked, kept_bytes;
     int64_t counts[256];
     bool storing; /* a round of it has begun, at that revision and with those counts */

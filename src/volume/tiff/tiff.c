@@ -68,7 +68,7 @@ static crd_status check_alike(crd_tiff_reader *reader, const crd_tiff_image *ima
         return CRD_OK;
     }
     if (image->width == first->width && image->height == first->height && image->bits == first->bits &&
-        image->type == first->type) {
+        image->type == first->type && image->samples == first->samples) {
         return CRD_OK;
     }
     if (reader->name_count == 1) snprintf(place, sizeof place, "page %lld of ", (long long)number);
@@ -113,7 +113,7 @@ static crd_status index_file(crd_tiff_reader *reader, const crd_monitor *monitor
                 "if it is the volume",
                 file->path);
         }
-        CRD_PASS(crd_tiff_check_page(file, number, &directory, &image, &page));
+        CRD_PASS(crd_tiff_check_page(file, number, &directory, reader->grey, &image, &page));
         CRD_PASS(check_alike(reader, &image, number));
         if (reader->page_count == 0) *first = directory;
         CRD_PASS(append_page(reader, &page));
@@ -214,7 +214,6 @@ static crd_status settle_slices(crd_tiff_reader *reader, const crd_tiff_metadata
 static void say_what_is_special(const crd_volume *volume, const crd_tiff_reader *reader, const crd_monitor *monitor)
 {
     const crd_tiff_image *image = &reader->image;
-    const crd_tiff_page *page = &reader->pages[0];
     if (image->photometric == PHOTOMETRIC_MINISWHITE) {
         crd_warn(monitor, "%s is marked as an inverted image (0 is white): values are read as stored", volume->path);
     }
@@ -226,14 +225,6 @@ static void say_what_is_special(const crd_volume *volume, const crd_tiff_reader 
                  volume->path, (unsigned long long)image->orientation);
     }
     if (image->bits == 1) crd_info(monitor, "%s has one bit per pixel: read as 0 and 1", volume->path);
-    if (page->compression != COMPRESSION_NONE) {
-        const crd_volume_info *info = &volume->info;
-        const double whole = (double)info->shape[0] * (double)info->shape[1] * (double)info->shape[2] *
-                             (double)crd_type_size(info->type);
-        const double kept = whole < (double)volume->cache_bytes ? whole : (double)volume->cache_bytes;
-        crd_info(monitor, "%s is compressed (%s): up to %.0f MiB of decoded data are kept in memory", volume->path,
-                 crd_tiff_compression_name(page->compression), ceil(kept / 1048576.0));
-    }
 }
 
 /* ---- the format ---- */
@@ -279,6 +270,7 @@ static crd_status open_reader(crd_volume *volume, const crd_monitor *monitor, cr
     CRD_TRY(crd_alloc(1, sizeof *reader, "a TIFF volume", &reader));
     reader->file.fd = -1;
     reader->blocks_of = -1;
+    reader->grey = volume->grey;
     CRD_TRY(crd_alloc(CRD_TIFF_SCRATCH, 1, "a TIFF volume", &reader->scratch));
     CRD_TRY(crd_tiff_decoder_create(&reader->decoder));
     CRD_TRY(crd_block_cache_open(volume->cache_bytes, &volume->cache, &reader->cache));

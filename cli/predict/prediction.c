@@ -1,0 +1,81 @@
+#include "prediction.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void cli_json_prediction(cli_json *json, const crd_predict_options *options, const crd_predict_result *r)
+{
+    cli_json_text(json, "path", options->output);
+    cli_json_int(json, "chunks", r->chunks);
+    cli_json_int(json, "computed", r->computed);
+    cli_json_int(json, "samples", r->samples);
+    if (r->class_count == 0) {
+        cli_json_real(json, "volume_fraction", r->volume_fraction);
+        cli_json_reals(json, "volume_fraction_interval", (double[]){r->fraction_low, r->fraction_high}, 2);
+        cli_json_real(json, "volume_fraction_mean", r->fraction_mean);
+        cli_json_reals(json, "interval90", r->fraction_interval90, 2);
+        cli_json_real(json, "interval_systematic", r->fraction_systematic);
+    } else {
+        cli_json_open(json, "classes", '[');
+        for (int i = 0; i < r->class_count; i++) {
+            const crd_class_result *class = &r->classes[i];
+            cli_json_open(json, NULL, '{');
+            cli_json_text(json, "name", class->name);
+            cli_json_real(json, "volume_fraction", class->volume_fraction);
+            cli_json_reals(json, "volume_fraction_interval", (double[]){class->fraction_low, class->fraction_high}, 2);
+            cli_json_real(json, "volume_fraction_mean", class->fraction_mean);
+            cli_json_reals(json, "interval90", class->fraction_interval90, 2);
+            cli_json_real(json, "interval_systematic", class->fraction_systematic);
+            cli_json_close(json);
+        }
+        cli_json_close(json);
+    }
+    cli_json_real(json, "mean_uncertainty", r->mean_uncertainty);
+    cli_json_real(json, "seconds", r->seconds);
+}
+
+/* "run: volume fractions pore 40.1 % (90 % interval 39.6 to 40.7), ysz ...", or what is known without such an interval:
+ * "run: volume fractions of the segmentation pore 0.4012 (percentiles 33-67 of the samples 0.3998 to 0.4023), ..." */
+static void print_classes(const crd_predict_options *options, const crd_predict_result *r)
+{
+    const bool widened = !isnan(r->classes[0].fraction_systematic);
+    printf("%s: volume fractions%s", options->output, widened ? "" : " of the segmentation");
+    for (int i = 0; i < r->class_count; i++) {
+        const crd_class_result *class = &r->classes[i];
+        if (widened) {
+            printf("%s %s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", class->name, 100.0 * class->fraction_mean,
+                   i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
+                   100.0 * class->fraction_interval90[1]);
+            continue;
+        }
+        printf("%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
+        if (isnan(class->fraction_low) || options->intervals.count == 0) continue;
+        printf(" (");
+        if (i == 0) {
+            printf("percentiles %g-%g of the samples ", options->intervals.items[0].low,
+                   options->intervals.items[0].high);
+        }
+        printf("%.4f to %.4f)", class->fraction_low, class->fraction_high);
+    }
+    printf("; mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+}
+
+void cli_print_prediction(const crd_predict_options *options, const crd_predict_result *r)
+{
+    if (r->class_count > 0) {
+        print_classes(options, r);
+        return;
+    }
+    if (!isnan(r->fraction_systematic)) {
+        printf("%s: volume fraction %.1f %% (90 %% interval %.1f to %.1f)", options->output, 100.0 * r->fraction_mean,
+               100.0 * r->fraction_interval90[0], 100.0 * r->fraction_interval90[1]);
+        printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+        return;
+    }
+    printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
+    if (!isnan(r->fraction_low) && options->intervals.count > 0) {
+        printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,
+               options->intervals.items[0].high, r->fraction_low, r->fraction_high);
+    }
+    printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+}
