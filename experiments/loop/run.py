@@ -239,7 +239,7 @@ class Study:
 
     def run(self):
         begin = time.monotonic()
-        for name in list(PHANTOMS)[:self.phantoms]:
+        for name in self.options.only or list(PHANTOMS)[:self.phantoms]:
             if time.monotonic() - begin < self.options.seconds and not any(row["phantom"] == name for row in self.rows):
                 self.study(name)
 
@@ -273,6 +273,7 @@ def main():
     parser.add_argument("--out", default="build/loop-study")
     parser.add_argument("--scale", choices=SCALES, default="cores")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no further phantom is begun after so long; the same command goes on")
+    parser.add_argument("--only", choices=PHANTOMS, action="append", help="these phantoms alone; may be repeated")
     parser.add_argument("--credence", default=os.environ.get("CREDENCE", "build/credence"))
     options = parser.parse_args()
     options.credence = os.path.abspath(options.credence)
