@@ -344,6 +344,19 @@ def test_odd_volumes():
         check(server.stop() == 0, f"{name}: stops")
 
 
+def test_part_of_a_part():
+    """A run of a scan that is a part of another one, and says so: it lies on its scan."""
+    for name in ("scan.npy", *(f"run/{name}" for name in os.listdir("run") if name.endswith(".npy"))):
+        place = os.path.join("part", name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        shutil.copy(name, place)
+        with open(place + ".json", "w") as file:
+            json.dump({"origin": [5, 6, 7]}, file)
+    server = Server("part/scan.npy", "--run", "part/run", "--cache", "none", "--project", "part/project", wait=False)
+    check(all(layer["origin"] == [0, 0, 0] for layer in server.json("state")["layers"]), "all lie on each other")
+    server.stop()
+
+
 def test_cache():
     shutil.rmtree("cache", ignore_errors=True)
     inputs = sorted(os.listdir("."))
@@ -378,7 +391,7 @@ def main():
     for test in (test_looking, test_regions, test_revisions, test_errors, test_page, test_strangers, test_slow_lines, test_many_at_once):
         test(server)
     check(server.stop() == 0, f"stops: {server.errors}")
-    for test in (test_projects, test_events, test_scan_changes, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_cache):
+    for test in (test_projects, test_events, test_scan_changes, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_part_of_a_part, test_cache):
         test()
     shutil.rmtree(FOLDER)
     print(f"{len(failures)} failed")

@@ -80,6 +80,7 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
 {
     crd_status status = CRD_OK;
     char *path = NULL;
+    int64_t origin[3];
     if (output == NULL) return CRD_OK;
     const crd_layer_kind kind = output->role == CRD_OUTPUT_SEGMENTATION ? CRD_LAYER_CLASSES : CRD_LAYER_MAP;
     crd_layer *layer = crd_layer_begin(a->layers, id, name, kind);
@@ -99,7 +100,8 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
         CRD_TRY(crd_labels_learnt(a->folder, layer));
     }
     CRD_TRY(crd_layer_find_high(layer));
-    CRD_TRY(crd_layer_place(a->layers, layer, crd_manifest_boxed(a->run) ? a->run->plan.origin : info->origin, path));
+    CRD_TRY(crd_manifest_place(a->run, origin) ? crd_layer_place(a->layers, layer, origin, path)
+                                               : crd_layer_place_by_file(a->layers, layer, path));
 done:
     crd_free(&path);
     return status;
