@@ -26,8 +26,13 @@ struct crd_tile_files {
     target *targets; /* by output */
 };
 
+/* HDF5 grows unpacked, and planes of bits are worth packing: they shrink to a fraction. */
 static bool staged(const crd_request *request)
 {
+    const bool hdf5 = strcmp(request->format, crd_format_hdf5.name) == 0;
+    for (int64_t i = 0; hdf5 && i < request->output_count; i++) {
+        if (request->outputs[i].role == CRD_OUTPUT_SAMPLE_BITS) return false;
+    }
     return crd_format_stages(request->format, request->suffix);
 }
 
