@@ -17,6 +17,7 @@ typedef struct convert_options {
     char *factor;
     char *new_spacing;
     char *by;
+    bool grey;
     cli_reading reading;
 } convert_options;
 
@@ -34,9 +35,8 @@ static const crd_setting rows[] = {
      .offset = offsetof(convert_options, format),
      .check = cli_check_as_predict,
      .argument = "NAME",
-     .help =
-         "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, "
-         "or a suffix of theirs"},
+     .help = "format of OUT, where its own suffix doesn't say it: tiff, hdf5, npy, raw, nifti, nrrd, metaimage, zarr "
+             "(OME-Zarr 0.4) or zarr3 (0.5, many chunks in a file), or a suffix of theirs"},
     {.name = "compress",
      .kind = CRD_SETTING_INT,
      .offset = offsetof(convert_options, compress),
@@ -81,6 +81,10 @@ static const crd_setting rows[] = {
      .help = "what a voxel of another size is: the mean of what lies under it (between voxels: linear), the class of "
              "the majority, or the nearest voxel; auto: majority where whole numbers have 16 values at most, else "
              "the mean"},
+    {.name = "grey",
+     .kind = CRD_SETTING_FLAG,
+     .offset = offsetof(convert_options, grey),
+     .help = "TIFF, PNG or JPEG of colours: their grey values, .299 red + .587 green + .114 blue"},
     CLI_READING_ROWS(convert_options, reading),
 };
 static const crd_settings settings = {.title = "convert", .rows = rows, .count = sizeof rows / sizeof rows[0]};
@@ -258,7 +262,9 @@ static int run(cli_context *context)
     if (options->dtype != NULL && crd_type_parse(options->dtype, &type, NULL) != CRD_OK) {
         return cli_usage(context->command, "--dtype: %s", crd_last_error()->message);
     }
-    if (crd_volume_open(context->arguments[0], &reading, context->monitor, &in) != CRD_OK) return cli_library_failed();
+    const crd_status opened = (options->grey ? crd_volume_open_grey : crd_volume_open)(context->arguments[0], &reading,
+                                                                                       context->monitor, &in);
+    if (opened != CRD_OK) return cli_library_failed();
     code = convert_part(context, in);
     crd_volume_close(&in);
     return code;
@@ -274,8 +280,9 @@ const cli_command cli_convert = {
     .options_size = sizeof(convert_options),
     .uses = CLI_USES_JSON,
     .details =
-        "IN is a file, a folder of slices, a quoted pattern such as 'slices/*.tif', file.h5:/path/to/dataset, or an "
-        "OME-Zarr folder or one of its levels (scan.zarr/2). The format of OUT follows its suffix: .tif, .ome.tif, .h5 "
+        "IN is a file, a folder of slices (TIFF, PNG or JPEG), a quoted pattern such as 'slices/*.tif', "
+        "file.h5:/path/to/dataset, or an OME-Zarr folder or one of its levels (scan.zarr/2). The format of OUT follows "
+        "its suffix: .tif, .ome.tif, .h5 "
         "(OUT.h5:/path names the dataset), .npy, .raw, .nii, .nii.gz, .nrrd, .nhdr, .mha, .mhd or .zarr. A name that "
         "ends in / or has a * (out/slice_*.tif) means a TIFF file for each slice, in a folder that is made. OUT "
         "appears "
@@ -283,8 +290,10 @@ const cli_command cli_convert = {
         "For raw input --type is the type of IN; for all other formats it means the same as --dtype.",
     .examples = "credence convert scan.tif scan.h5:/raw --compress 4\n"
                 "credence convert 'slices/*.tif' scan.npy --spacing 0.65,0.65,0.65,um\n"
+                "credence convert photos/ scan.tif --grey\n"
                 "credence convert scan.tif scan.nii.gz\n"
                 "credence convert scan.tif scan.zarr --compress 5\n"
+                "credence convert scan.tif scan.zarr --format zarr3 --compress 5\n"
                 "# raw data, 512 slices of 1024 x 1024\n"
                 "credence convert scan.raw scan.tif --shape 512,1024,1024 --type u16le\n"
                 "credence convert label.tif label_8bit.tif --dtype u8\n"

@@ -34,13 +34,14 @@ KINDS = ("bcnn", "mcdn")
 PARTS = {"last": "chunk"}  # last_part.py's names of arms that have another one here
 LISTED = 40  # checkpoints of a training of which means are taken
 
-# Units, the phantom to learn from, phantoms to be tested on (each as options of `credence phantom graphite`), the modes of a unit, and when its
-# turn comes: the smaller, the sooner.
-Plan = collections.namedtuple("Plan", "units training tests modes turn")
+# Units, the scan to learn from, scans to be tested on, the modes of a unit, when its turn comes (the smaller, the sooner), and options that
+# say what the label means. A scan is a dictionary: options of `credence phantom graphite`, or of the `family` it names. With `truth` (a label volume)
+# it is that geometry imaged by the phantoms' camera; with `scan` and `label` it is a real scan. Such files are parts (`bbox`) of those in --real.
+Plan = collections.namedtuple("Plan", "units training tests modes turn label", defaults=[()])
 
 
 def unit(study, grey, augment, chunk, batch, steps, kind, seed, lr="0.003", arm="chunk", more=""):
-    """`more` are other options of `credence train`; a first word "old" is for another program (--old)."""
+    """`more` are other options of `credence train`; a first word without a dash names another program (--other)."""
     return dict(zip(KEYS, (study, grey, augment, chunk, str(batch), str(steps), lr, arm, kind, str(seed), more)))
 
 
@@ -234,26 +235,38 @@ class Study:
     def data(self, name):
         return os.path.join(self.o.scratch, "data", name)
 
-    def phantom(self, name, settings):
-        if os.path.exists(self.data(name) + "/phantom.json"):
+    def part(self, name, source, box, target):
+        """A part of a real file."""
+        os.makedirs(self.data(name), exist_ok=True)
+        self.predictions.call([self.o.credence, "convert", os.path.join(self.o.real, source), f"{self.data(name)}/{target}.npy", "--bbox",
+                               box, "--quiet"], self.log("phantoms"))
+        return f"{self.data(name)}/{target}.npy"
+
+    def make_scan(self, name, settings):
+        if os.path.exists(self.data(name) + "/made"):
             return
-        options = [word for key, value in settings.items() for word in ("--" + key, str(value))]
-        self.predictions.call([self.o.credence, "phantom", "graphite", *options, "--format", "npy", "--quiet", "-o",
-                               self.data(name)], self.log("phantoms"))
+        settings = dict(settings)
+        family, box = settings.pop("family", "graphite"), settings.pop("bbox", None)
+        if "scan" in settings:
+            self.part(name, settings["scan"], box, "scan")
+            shutil.copy(self.part(name, settings["label"], box, "label"), self.data(name) + "/truth.npy")
+        else:
+            if "truth" in settings:
+                family, settings["truth"] = "image", self.part(name, settings["truth"], box, "geometry")
+            options = [word for key, value in settings.items() for word in ("--" + key, str(value))]
+            self.predictions.call([self.o.credence, "phantom", family, *options, "--format", "npy", "--quiet", "-o", self.data(name)],
+                                  self.log("phantoms"))
+        open(self.data(name) + "/made", "w").close()
 
     def train_command(self, u, model, *more):
         data, words = self.data(self.plans[u["study"]].training), u["more"].replace("DATA", self.o.scratch + "/data").split()
         program = self.o.credence
-        if words[:1] == ["old"]:
-            program, words = self.o.old, words[1:]
-            while not os.path.exists(program):  # it may still be built
-                time.sleep(1)
-                if time.time() > self.trainings.deadline:
-                    raise RuntimeError("there is no old program")
+        if words and words[0][0] != "-":
+            program, words = dict(pair.split("=", 1) for pair in self.o.other)[words[0]], words[1:]
         return [program, "train", "--scan", data + "/scan.npy", "--label", data + "/label.npy", "--norm", u["grey"], "--augment",
                 u["augment"], "--kind", u["kind"], "--seed", u["seed"], "--chunk", u["chunk"], "--batch", u["batch"], "--device",
-                self.o.device, "--threads", "2", "--readers", "1" if u["chunk"] < "32" else "2", "--quiet", *words, "-o", model,
-                *more]
+                self.o.device, "--threads", "2", "--readers", "1" if u["chunk"] < "32" else "2", "--quiet",
+                *self.plans[u["study"]].label, *words, "-o", model, *more]
 
     def train(self, u, arms):
         """Gives the models of the arms."""
@@ -272,7 +285,7 @@ class Study:
             path, raw = f"{folder}/{arm}.h5", f"{folder}/{arm}-raw.h5"
             count = averages.write(model, share, raw)
             # One step that leads nowhere, for a calibration of its own.
-            again = {**u, "more": " ".join(w for w in u["more"].split() if w != "old")}
+            again = {**u, "more": " ".join(w for w in u["more"].split() if not w.isalpha())}
             self.trainings.call([*self.train_command(again, path, "--max-steps", "1", "--lr", "1e-12", "--keep", "last"), "--init",
                                  raw], self.log("train"))
             self.say("averaged", name_of(u), arm, count)
@@ -319,7 +332,7 @@ class Study:
             self.predictions.call([self.o.credence, "predict", *words, "--quiet"], self.log("predict"))
         predicted = time.time()
         out = self.predictions.call([self.o.credence, "validate", folder, "--label", self.data(test) + "/truth.npy",
-                                     "--threads", "2", "--quiet", "--json"], self.log("validate"))
+                                     *self.plans[u["study"]].label, "--threads", "2", "--quiet", "--json"], self.log("validate"))
         self.say("predicted", name_of(u), test, mode, f"{predicted - began:.1f} + {time.time() - predicted:.1f} s")
         figures = json.loads(out)
         with open(folder + "/manifest.json") as file:
@@ -356,14 +369,14 @@ class Study:
         for name in self.o.studies:
             plan = self.plans[name]
             shapes.update(plan.tests)
-            shapes.update({plan.training: PHANTOMS[plan.training]})
-            shapes.update({other: PHANTOMS[other] for other in plan.tests if other in PHANTOMS})
+            shapes[plan.training] = PHANTOMS[plan.training]
         shapes.update({name: PHANTOMS[name] for name in self.o.also.split(",") if name})
         for name, settings in shapes.items():
-            settings = {"shape": "96,128,128", **settings}
-            if self.o.scale == "tiny":
-                settings["shape"] = "32,64,64"
-            self.predictions.put(0, self.phantom, name, settings)
+            if "bbox" not in settings:
+                settings = {"shape": "96,128,128", **settings}
+                if self.o.scale == "tiny":
+                    settings["shape"] = "32,64,64"
+            self.predictions.put(0, self.make_scan, name, settings)
         while not self.predictions.finished() and time.time() < self.predictions.deadline:
             time.sleep(.1)
         self.say("phantoms are there")
@@ -418,7 +431,8 @@ def main(plans, about, name):
     parser.add_argument("--out", default=f"{root}/build/experiments/{name}", help="figures and logs")
     parser.add_argument("--scratch", help="phantoms, models, volumes; OUT/scratch")
     parser.add_argument("--credence", default=root + "/build/credence")
-    parser.add_argument("--old", default="", help="another credence program, for the units that name one")
+    parser.add_argument("--other", action="append", default=[], metavar="NAME=PROGRAM", help="another credence program, for the units that name one")
+    parser.add_argument("--real", default="", metavar="DIR", help="folder of the real scans, for the studies that name some")
     parser.add_argument("--library", help="libcredence.so, to predict by few processes that last")
     parser.add_argument("--python", default=sys.executable, help="of last_part.py: one that has PyTorch")
     parser.add_argument("--device", default="cuda")

@@ -7,6 +7,8 @@
     run.py near         rate, temperature of the KL term, length and members around the chosen one
     run.py arms         the chosen one, going on with norms that run or are frozen; needs PyTorch
     run.py demo         trainings of a minute
+    run.py changes      the chosen one, its grey values changed in other ways; needs programs built with those (--other)
+    run.py fresh        the chosen one, the one before and flips alone, on phantoms that decided nothing
 
 Several studies run together, as far as they come in --seconds; ../study.py says more."""
 import itertools
@@ -99,6 +101,23 @@ def demo(seeds):
             yield unit("demo", "levels", augment, chunk, 1, steps, kind, seed)
 
 
+# Programs whose `--augment full` differs: half of the pieces as they are, ranges two thirds as wide, both.
+CHANGES = ("half", "narrow", "both")
+
+
+def changes(seeds):
+    for seed, kind, name in itertools.product(seeds, KINDS, CHANGES):
+        yield unit("changes", *CHOSEN, kind, seed, more=name)
+
+
+def fresh(seeds):
+    for seed, kind in itertools.product(seeds, KINDS):
+        yield unit("fresh", *CHOSEN, kind, seed)
+        yield unit("fresh", "levels", "flips", *CHOSEN[2:], kind, seed)
+        yield unit("fresh", *BEFORE, kind, seed)
+
+
+FRESH = {"new-" + name: {**settings, "seed": settings["seed"] + 100} for name, settings in TESTS.items()}
 SHORT = {"new": {"shape": "48,96,96", "seed": 2024}, "dim": {"shape": "48,96,96", "seed": 2025, "contrast": .15, "noise": .035},
          "like": TESTS["like"]}
 PLANS = {
@@ -107,6 +126,8 @@ PLANS = {
     "chosen": Plan(chosen, "small", TESTS, modes_of_chosen, .6),
     "near": Plan(near, "small", SIX, lambda u: ("training",), 1),
     "arms": Plan(arms, "small", SIX, lambda u: ("training",), .3),
+    "changes": Plan(changes, "small", TESTS, lambda u: ("training",), .6),
+    "fresh": Plan(fresh, "small", FRESH, lambda u: ("step 3",) if u["chunk"] == BEFORE[2] else ("training",), .6),
     "demo": Plan(demo, "small", SHORT, lambda u: ("training", "step 2"), .9),
 }
 

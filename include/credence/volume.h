@@ -66,7 +66,7 @@ typedef struct crd_volume_info {
     char unit[16];     /* "um", "mm", ...; "" where the file doesn't say. micron, \u00b5m and micrometer become "um" */
     int64_t origin[3]; /* of this volume inside a larger one, in voxels; 0 unless the file says */
     double scale;      /* stored value * scale = the quantity (1/255 for probabilities kept in u8); 1 if not said */
-    char format[16];   /* "tiff", "hdf5", "npy", "raw", "nifti", "nrrd", "metaimage", "zarr" */
+    char format[16];   /* "tiff", "hdf5", "npy", "raw", "nifti", "nrrd", "metaimage", "zarr", "zarr3", "png", "jpeg" */
 } crd_volume_info;
 
 typedef struct crd_volume crd_volume;
@@ -89,6 +89,12 @@ typedef struct crd_volume_options {
  * `options` and `monitor` may be NULL. */
 CRD_API crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                                    crd_volume **out);
+
+/* The same, for files of TIFF, PNG or JPEG whose pixels may have colours, which crd_volume_open refuses: each becomes
+ * its grey value, .299 R + .587 G + .114 B, which is all three where they are equal. Grey files are read as they are.
+ */
+CRD_API crd_status crd_volume_open_grey(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                                        crd_volume **out);
 
 /* Volumes that are no files. Whatever takes the name of a file takes such a volume by its name,
  * crd_volume_path(volume), as long as it is open: a scan, a label or a mask of the options, a segmentation to measure,

@@ -4,15 +4,10 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/sanitizers.h"
 
 /* A sanitizer sees what is written beyond a piece, as it would with pieces of their own. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) && !defined __SANITIZE_ADDRESS__
-#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
-#endif
-#endif
 #ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
 enum { ALIGNMENT = 64, GAP = 64 };
 #else
 #define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))

@@ -1,4 +1,4 @@
-/* Pixels, and PNG files of them; the only place that knows libpng. */
+/* Pixels, and PNG files of them; the only place that writes such. */
 #ifndef CRD_DRAW_PICTURE_H
 #define CRD_DRAW_PICTURE_H
 

@@ -2,13 +2,22 @@
 
 #include <string.h>
 
+#include "base/sanitizers.h"
+
+#define CRD_INNER static inline CRD_UNCHECKED __attribute__((always_inline))
+
 enum { VOXELS = 4 }; /* output voxels that share a load of weights */
+
+/* From the first float of the first of `count` runs of `length` floats, `step` apart, to the last of the last. */
+static size_t bytes_of(int64_t count, int64_t step, int64_t length)
+{
+    return (size_t)((count - 1) * step + length) * sizeof(float);
+}
 
 /* VOXELS voxels x `width` output channels, or one voxel when `voxels` is 1. Both are constants where this is called,
  * so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void gather_block(const crd_tap *taps, int tap_count, int64_t first,
-                                                               int64_t channels_out, float *y, int64_t y_step,
-                                                               int voxels, int width)
+CRD_INNER void gather_block(const crd_tap *taps, int tap_count, int64_t first, int64_t channels_out, float *y,
+                            int64_t y_step, int voxels, int width)
 {
     float sum[VOXELS][8] = {{0}};
     for (int t = 0; t < tap_count; t++) {
@@ -23,9 +32,8 @@ static inline __attribute__((always_inline)) void gather_block(const crd_tap *ta
         for (int o = 0; o < width; o++) y[v * y_step + o] = sum[v][o];
 }
 
-static inline __attribute__((always_inline)) void gather_width(const crd_tap *taps, int tap_count, int64_t voxels,
-                                                               int64_t channels_out, float *y, int64_t y_step,
-                                                               int width)
+CRD_INNER void gather_width(const crd_tap *taps, int tap_count, int64_t voxels, int64_t channels_out, float *y,
+                            int64_t y_step, int width)
 {
     int64_t v = 0;
     for (; v + VOXELS <= voxels; v += VOXELS)
@@ -34,7 +42,7 @@ static inline __attribute__((always_inline)) void gather_width(const crd_tap *ta
 }
 
 /* One output channel: eight lanes over the input channels, added up at the end. */
-static void gather_single(const crd_tap *taps, int tap_count, int64_t voxels, float *y, int64_t y_step)
+static CRD_UNCHECKED void gather_single(const crd_tap *taps, int tap_count, int64_t voxels, float *y, int64_t y_step)
 {
     for (int64_t v = 0; v < voxels; v++) {
         float lane[8] = {0}, rest = 0;
@@ -53,7 +61,8 @@ static void gather_single(const crd_tap *taps, int tap_count, int64_t voxels, fl
 
 enum { TAPS_MAX = 54 };
 
-void crd_gather_row(const crd_tap *taps, int tap_count, int64_t voxels, int64_t channels_out, float *y, int64_t y_step)
+static CRD_UNCHECKED void gather_all(const crd_tap *taps, int tap_count, int64_t voxels, int64_t channels_out, float *y,
+                                     int64_t y_step)
 {
     if (channels_out == 1) {
         gather_single(taps, tap_count, voxels, y, y_step);
@@ -74,6 +83,16 @@ void crd_gather_row(const crd_tap *taps, int tap_count, int64_t voxels, int64_t 
         for (int t = 0; t < tap_count; t++) here[t].weights += width;
         channel += width;
     }
+}
+
+void crd_gather_row(const crd_tap *taps, int tap_count, int64_t voxels, int64_t channels_out, float *y, int64_t y_step)
+{
+    for (int t = 0; t < tap_count; t++) {
+        crd_check_read(taps[t].x, bytes_of(voxels, taps[t].step, taps[t].channels));
+        crd_check_read(taps[t].weights, bytes_of(taps[t].channels, channels_out, channels_out));
+    }
+    crd_check_write(y, bytes_of(voxels, y_step, channels_out));
+    gather_all(taps, tap_count, voxels, channels_out, y, y_step);
 }
 
 void crd_finish_row(const crd_tensor *tensor, int64_t z, int64_t y, const float *bias, bool relu, double *sums)
@@ -107,9 +126,8 @@ void crd_add_row_sums(const double *row_sums, int64_t rows, int64_t channels, do
         for (int64_t c = 0; c < 2 * channels; c++) total[c] += row_sums[r * 2 * channels + c];
 }
 
-static inline __attribute__((always_inline)) void outer_block(const float *a, int64_t a_step, const float *b,
-                                                              int64_t b_step, int64_t voxels, float *out,
-                                                              int64_t out_step, int a_count, int b_count)
+CRD_INNER void outer_block(const float *a, int64_t a_step, const float *b, int64_t b_step, int64_t voxels, float *out,
+                           int64_t out_step, int a_count, int b_count)
 {
     float sum[4][8] = {{0}};
     for (int64_t v = 0; v < voxels; v++)
@@ -119,9 +137,8 @@ static inline __attribute__((always_inline)) void outer_block(const float *a, in
         for (int j = 0; j < b_count; j++) out[i * out_step + j] += sum[i][j];
 }
 
-static inline __attribute__((always_inline)) void outer_width(const float *a, int64_t a_step, int64_t a_count,
-                                                              const float *b, int64_t b_step, int64_t voxels,
-                                                              float *out, int64_t out_step, int width)
+CRD_INNER void outer_width(const float *a, int64_t a_step, int64_t a_count, const float *b, int64_t b_step,
+                           int64_t voxels, float *out, int64_t out_step, int width)
 {
     int64_t i = 0;
     for (; i + 4 <= a_count; i += 4)
@@ -129,13 +146,22 @@ static inline __attribute__((always_inline)) void outer_width(const float *a, in
     for (; i < a_count; i++) outer_block(a + i, a_step, b, b_step, voxels, out + i * out_step, out_step, 1, width);
 }
 
-void crd_outer_row(const float *a, int64_t a_step, int64_t a_count, const float *b, int64_t b_step, int64_t b_count,
-                   int64_t voxels, float *out, int64_t out_step)
+static CRD_UNCHECKED void outer_all(const float *a, int64_t a_step, int64_t a_count, const float *b, int64_t b_step,
+                                    int64_t b_count, int64_t voxels, float *out, int64_t out_step)
 {
     int64_t j = 0;
     for (; j + 8 <= b_count; j += 8) outer_width(a, a_step, a_count, b + j, b_step, voxels, out + j, out_step, 8);
     for (; j + 4 <= b_count; j += 4) outer_width(a, a_step, a_count, b + j, b_step, voxels, out + j, out_step, 4);
     for (; j < b_count; j++) outer_width(a, a_step, a_count, b + j, b_step, voxels, out + j, out_step, 1);
+}
+
+void crd_outer_row(const float *a, int64_t a_step, int64_t a_count, const float *b, int64_t b_step, int64_t b_count,
+                   int64_t voxels, float *out, int64_t out_step)
+{
+    crd_check_read(a, bytes_of(voxels, a_step, a_count));
+    crd_check_read(b, bytes_of(voxels, b_step, b_count));
+    crd_check_write(out, bytes_of(a_count, out_step, b_count));
+    outer_all(a, a_step, a_count, b, b_step, b_count, voxels, out, out_step);
 }
 
 int64_t crd_portable_slabs(int64_t rows, int64_t kernel_floats)

@@ -64,8 +64,8 @@
          .initial = "tiff",                                                                                            \
          .check = crd_check_format,                                                                                    \
          .argument = "NAME",                                                                                           \
-         .help = "format of the three volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, or a suffix "     \
-                 "such as nii.gz, mhd or ome.tif",                                                                     \
+         .help = "format of the three volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage, zarr or zarr3, or a "     \
+                 "suffix such as nii.gz, mhd or ome.tif",                                                              \
          .group = "Files"},                                                                                            \
         {.name = "type",                                                                                               \
          .kind = CRD_SETTING_CHOICE,                                                                                   \

@@ -12,8 +12,6 @@
 #include "predict/finished/volumes.h"
 #include "run/paths.h"
 
-enum { FILE_LIMIT = 1 << 28 };
-
 struct crd_outlet {
     const crd_request *request;
     crd_sink sink;
@@ -155,7 +153,7 @@ static crd_status hand_out(const crd_outlet *outlet, const char *folder, crd_run
     size_t count;
     CRD_TRY(crd_run_path(folder, file, &path));
     if (access(path, F_OK) != 0) goto done;
-    CRD_TRY(crd_read_file(path, FILE_LIMIT, &content, &count));
+    CRD_TRY(crd_read_file(path, SIZE_MAX / 4, &content, &count));
     forget_error();
     status = file == CRD_RUN_MANIFEST
                  ? outlet->sink.end(outlet->sink.context, content)

@@ -244,9 +244,9 @@ static const crd_setting rows[] = {
      .offset = AT(format),
      .check = crd_check_format,
      .argument = "NAME",
-     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage or zarr, or a suffix such as nii.gz, "
-             "mhd or ome.tif. Without it: the scan's, but TIFF for raw and HDF5. zarr (OME-Zarr) can be looked at "
-             "while it grows"},
+     .help = "format of the volumes: tiff, hdf5, npy, raw, nifti, nrrd, metaimage, zarr or zarr3, or a suffix such as "
+             "nii.gz, mhd or ome.tif. Without it: the scan's, but TIFF for raw and HDF5. zarr (OME-Zarr 0.4) and zarr3 "
+             "(0.5) can be looked at while they grow"},
     {.name = "dtype",
      .kind = CRD_SETTING_CHOICE,
      .offset = AT(dtype),

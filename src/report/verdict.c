@@ -117,12 +117,26 @@ static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
     crd_text_add(page, ".");
 }
 
+/* Leaves what is inside the masks of both runs. */
+static crd_status read_inside(crd_reported_run *runs, crd_box slice, uint8_t *room, uint8_t *inside)
+{
+    const int64_t area = slice.size[1] * slice.size[2];
+    for (int axis = 0; axis < 3; axis++) slice.origin[axis] += runs[0].in_scan.origin[axis];
+    memset(inside, 1, (size_t)area);
+    for (int k = 0; k < 2; k++) {
+        if (runs[k].mask == NULL) continue;
+        CRD_PASS(crd_volume_read(runs[k].mask, &slice, CRD_U8, room));
+        for (int64_t i = 0; i < area; i++) inside[i] &= room[i] != 0;
+    }
+    return CRD_OK;
+}
+
 /* The share of the voxels in which two runs have the same class; NaN where they can't be compared. */
 static crd_status find_agreement(crd_reported_run *runs, double *share)
 {
     crd_status status = CRD_OK;
     float *values[2] = {NULL, NULL};
-    uint8_t *inside = NULL;
+    uint8_t *inside = NULL, *room = NULL;
     const int64_t *shape = runs[0].whole.size, area = shape[1] * shape[2];
     double same = 0.0, all = 0.0;
     *share = (double)NAN;
@@ -133,21 +147,21 @@ static crd_status find_agreement(crd_reported_run *runs, double *share)
     }
     for (int i = 0; i < 2; i++) CRD_TRY(crd_alloc(area, sizeof *values[i], "a comparison", &values[i]));
     CRD_TRY(crd_alloc(area, 1, "a comparison", &inside));
-    memset(inside, 1, (size_t)area);
+    CRD_TRY(crd_alloc(area, 1, "a comparison", &room));
     for (int64_t z = 0; z < shape[0]; z++) {
-        crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
+        const crd_box slice = {{z, 0, 0}, {1, shape[1], shape[2]}};
         for (int i = 0; i < 2; i++) CRD_TRY(crd_volume_read(runs[i].seg, &slice, CRD_F32, values[i]));
-        for (int axis = 0; axis < 3; axis++) slice.origin[axis] += runs[0].in_scan.origin[axis];
-        if (runs[0].mask != NULL) CRD_TRY(crd_volume_read(runs[0].mask, &slice, CRD_U8, inside));
+        CRD_TRY(read_inside(runs, slice, room, inside));
         for (int64_t i = 0; i < area; i++) {
             all += inside[i];
             same += inside[i] && values[0][i] == values[1][i];
         }
     }
-    *share = same / all;
+    *share = all > 0.0 ? same / all : (double)NAN;
 done:
     for (int i = 0; i < 2; i++) crd_free(&values[i]);
     crd_free(&inside);
+    crd_free(&room);
     return status;
 }
 

@@ -33,10 +33,10 @@ static crd_status fetch(crd_member *m, bool moments)
     return crd_trainer_fetch(m->trainer, moments);
 }
 
-static crd_status copy_parameters(crd_member *m, bool moments)
+static crd_status copy_parameters(crd_member *m)
 {
     const crd_trainer_state *state = crd_trainer_state_of(m->trainer);
-    CRD_PASS(fetch(m, moments));
+    CRD_PASS(fetch(m, false));
     memcpy(crd_model_member(m->run->model, m->number), state->parameters, (size_t)state->count * sizeof(float));
     return CRD_OK;
 }
@@ -44,11 +44,15 @@ static crd_status copy_parameters(crd_member *m, bool moments)
 static crd_status save_checkpoint(crd_member *m)
 {
     m->saved_at = crd_seconds();
-    CRD_PASS(copy_parameters(m, true));
-    if (!crd_train_first(m->run)) return CRD_OK;
-    CRD_PASS(crd_log_flush(m->run->log));
-    const crd_model own = crd_member_model(m);
-    return crd_checkpoint_save(m->checkpoint_path, &own, crd_trainer_state_of(m->trainer), &m->progress, &m->identity);
+    CRD_PASS(fetch(m, true));
+    if (m->saver == NULL) return CRD_OK;
+    return crd_saver_checkpoint(m->saver, crd_trainer_state_of(m->trainer), &m->progress);
+}
+
+/* What was saved is on the disk. */
+static crd_status finish_saving(crd_member *m)
+{
+    return m->saver != NULL ? crd_saver_wait(m->saver) : CRD_OK;
 }
 
 static double weight_of(const crd_member *m, int64_t epoch)
@@ -219,17 +223,15 @@ static crd_status keep_best(crd_member *m, int64_t epoch, const crd_log_epoch *l
     if (loss >= p->best_valid_bce) return CRD_OK; /* false where there is none yet */
     p->best_valid_bce = loss;
     p->best_epoch = epoch;
-    CRD_PASS(copy_parameters(m, false));
-    if (!crd_train_first(m->run)) return CRD_OK;
-    const crd_model own = crd_member_model(m);
-    return crd_model_save(&own, m->best_path);
+    CRD_PASS(fetch(m, false));
+    return m->saver != NULL ? crd_saver_best(m->saver, crd_trainer_state_of(m->trainer)->parameters) : CRD_OK;
 }
 
 static crd_status measure_weights(crd_member *m, crd_log_epoch *line)
 {
     crd_posterior_summary summary;
     if (m->run->model->net.kind != CRD_BCNN) return CRD_OK;
-    CRD_PASS(fetch(m, false));
+    if (m->shared != NULL) CRD_PASS(crd_shared_step_collect(m->shared, false));
     CRD_PASS(crd_trainer_summarise(m->trainer, &summary));
     line->mean_sigma = summary.mean_sigma;
     line->certain_share = summary.certain_share;
@@ -278,8 +280,11 @@ static bool epoch_is_over(const crd_member *m)
     return p->epoch_steps > 0 && (p->steps % m->run->batches == 0 || p->steps == m->run->end_step);
 }
 
-static crd_status stopped(const crd_member *m)
+/* A request to stop leaves a checkpoint behind. */
+static crd_status stop(crd_member *m)
 {
+    CRD_PASS(save_checkpoint(m));
+    CRD_PASS(finish_saving(m));
     return crd_fail(CRD_ERR_CANCELLED,
                     "stopped after step %" PRId64 " of %" PRId64 "; the same command with --resume goes on from %s",
                     m->progress.steps, m->run->end_step, m->checkpoint_path);
@@ -290,12 +295,10 @@ static crd_status end_epoch_if_over(crd_member *m)
 {
     if (!epoch_is_over(m)) return CRD_OK;
     const crd_status status = finish_epoch(m);
-    if (status != CRD_ERR_CANCELLED) return status;
-    CRD_PASS(save_checkpoint(m));
-    return stopped(m);
+    return status == CRD_ERR_CANCELLED ? stop(m) : status;
 }
 
-/* Steps until the end; a request to stop leaves a checkpoint behind. */
+/* Steps until the end. */
 static crd_status take_steps(crd_member *m)
 {
     crd_train_progress *p = &m->progress;
@@ -311,8 +314,9 @@ static crd_status take_steps(crd_member *m)
         CRD_PASS(end_epoch_if_over(m));
         bool asked = crd_advance(&m->monitor, "training", "steps", p->steps, m->run->end_step, note) != CRD_OK;
         CRD_PASS(crd_dist_any(m->run->dist, asked, &asked));
-        if (!over && (asked || p->steps % m->run->options->checkpoint_every == 0)) CRD_PASS(save_checkpoint(m));
-        if (asked) return stopped(m);
+        if (asked) return stop(m);
+        if (!over && p->steps % m->run->options->checkpoint_every == 0) CRD_PASS(save_checkpoint(m));
+        if (m->saver != NULL) CRD_PASS(crd_saver_look(m->saver));
     }
     return CRD_OK;
 }
@@ -331,7 +335,7 @@ crd_status crd_member_load_best(crd_member *m)
     }
     CRD_TRY(crd_dist_broadcast(m->run->dist, state->parameters, state->count * (int64_t)sizeof(float)));
     CRD_TRY(crd_trainer_parameters_changed(m->trainer));
-    CRD_TRY(copy_parameters(m, false));
+    CRD_TRY(copy_parameters(m));
 done:
     crd_model_free(&best);
     return status;
@@ -365,8 +369,9 @@ crd_status crd_member_train(crd_member *m)
 {
     crd_log_epoch line = {.mean_sigma = (double)NAN, .certain_share = (double)NAN};
     CRD_PASS(take_steps(m));
+    CRD_PASS(finish_saving(m));
     CRD_PASS(choose_state(m));
-    CRD_PASS(m->kept_best ? crd_member_load_best(m) : copy_parameters(m, false));
+    CRD_PASS(m->kept_best ? crd_member_load_best(m) : copy_parameters(m));
     CRD_PASS(measure_weights(m, &line));
     m->mean_sigma = line.mean_sigma;
     m->certain_share = line.certain_share;

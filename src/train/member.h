@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/data/feeder.h"
 #include "train/history.h"
+#include "train/saver.h"
 #include "train/shared_step.h"
 #include "train/validation.h"
 
@@ -37,6 +38,8 @@ typedef struct crd_member {
     crd_history *history;
     crd_train_progress progress;
     crd_train_identity identity;
+    crd_model own;    /* the run's model as this member's: but for the parameters, what is saved */
+    crd_saver *saver; /* NULL where another process saves */
 
     bool kept_best; /* the best state was kept, not the last */
     double mean_sigma, certain_share;

@@ -83,6 +83,17 @@ static crd_status start_feeder(crd_member *m)
     return crd_feeder_start(&plan, &m->feeder);
 }
 
+static crd_status open_saver(crd_member *m)
+{
+    m->own = crd_member_model(m);
+    const crd_saver_plan plan = {.model = &m->own,
+                                 .best_path = m->best_path,
+                                 .checkpoint_path = m->checkpoint_path,
+                                 .identity = &m->identity,
+                                 .log = m->run->log};
+    return crd_train_first(m->run) ? crd_saver_open(&plan, &m->saver) : CRD_OK;
+}
+
 crd_status crd_member_open(crd_member *m)
 {
     CRD_PASS(make_trainer(m));
@@ -92,11 +103,13 @@ crd_status crd_member_open(crd_member *m)
                                        .last_valid_accuracy = (double)NAN};
     if (m->go_on) CRD_PASS(resume(m));
     CRD_PASS(crd_trainer_parameters_changed(m->trainer));
+    CRD_PASS(open_saver(m));
     return start_feeder(m);
 }
 
 void crd_member_close(crd_member *m)
 {
+    crd_saver_close(&m->saver);
     crd_feeder_stop(&m->feeder);
     crd_checker_close(&m->checker);
     crd_shared_step_free(&m->shared);

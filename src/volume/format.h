@@ -20,6 +20,7 @@ struct crd_volume {
     char *write_path;       /* temporary file or folder while writing, NULL while reading */
     size_t cache_bytes;     /* limit for decoded data, always > 0 */
     crd_block_cache *cache; /* of that data, where there is any; crd_volume_open_again shares it */
+    bool grey;              /* colours become grey values */
     bool again;             /* opened so: there are others of this file, and they share */
     int64_t layer;          /* slices that are best read or written together, such as a chunk's depth; 0: any number */
     bool z_fastest;         /* the file's own order is x, y, z with z fastest: slices are slow, see reverse_axes */
@@ -159,7 +160,7 @@ void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD
 bool crd_format_is_kind(const crd_format *format, const char *suffix);
 
 extern const crd_format crd_format_tiff, crd_format_hdf5, crd_format_npy, crd_format_raw, crd_format_nrrd,
-    crd_format_metaimage, crd_format_nifti, crd_format_zarr;
+    crd_format_metaimage, crd_format_nifti, crd_format_zarr, crd_format_zarr3, crd_format_png, crd_format_jpeg;
 
 /* Written only: a file for each slice. Not in the list; crd_choose_writer chooses it by the name. */
 extern const crd_format crd_format_tiff_slices;

@@ -41,11 +41,35 @@ const crd_format crd_format_nifti = {.name = "nifti",
                                      .sniff = looks_like_nifti};
 #endif
 
+#if !CRD_HAVE_PNG
+static bool looks_like_png(const char *path, const unsigned char *head, size_t count)
+{
+    (void)path;
+    return count >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+const crd_format crd_format_png = {
+    .name = "png", .suffixes = ".png", .only_read = ".png", .library = "libpng", .sniff = looks_like_png};
+#endif
+
+#if !CRD_HAVE_JPEG
+static bool looks_like_jpeg(const char *path, const unsigned char *head, size_t count)
+{
+    (void)path;
+    return count >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0;
+}
+
+const crd_format crd_format_jpeg = {.name = "jpeg",
+                                    .suffixes = ".jpg .jpeg",
+                                    .only_read = ".jpg .jpeg",
+                                    .library = "libjpeg",
+                                    .sniff = looks_like_jpeg};
+#endif
+
 /* Raw comes first: it claims only a file whose own description lies beside it, whatever its first bytes look like. */
 const crd_format *const crd_formats[] = {
-    &crd_format_raw,       &crd_format_zarr,  &crd_format_tiff,
-    &crd_format_hdf5,      &crd_format_npy,   &crd_format_nrrd,
-    &crd_format_metaimage, &crd_format_nifti, NULL,
+    &crd_format_raw,  &crd_format_zarr,      &crd_format_zarr3, &crd_format_tiff, &crd_format_hdf5, &crd_format_npy,
+    &crd_format_nrrd, &crd_format_metaimage, &crd_format_nifti, &crd_format_png,  &crd_format_jpeg, NULL,
 };
 
 bool crd_path_ends_in(const char *path, const char *suffix)
@@ -127,18 +151,27 @@ crd_status crd_format_to_write(const char *text, const crd_format **out, char su
     return CRD_OK;
 }
 
+/* None of its files is ever written. */
+static bool only_read(const crd_format *format)
+{
+    char first[CRD_SUFFIX_BYTES];
+    crd_format_suffix(format, first);
+    return lists(format->only_read, first);
+}
+
 crd_status crd_check_format(const char *name, const char *text)
 {
     char suffix[CRD_SUFFIX_BYTES], first[CRD_SUFFIX_BYTES], known[256] = "";
     const crd_format *format = crd_format_meant(text, suffix);
     if (format != NULL) {
         if (!lists(format->only_read, suffix)) return CRD_OK;
-        crd_format_suffix(format, first);
+        crd_format_suffix(only_read(format) ? &crd_format_tiff : format, first);
         return crd_fail(CRD_ERR_ARGUMENT, "%s can't be %s: credence reads %s files and doesn't write them; choose %s",
                         name, suffix, suffix, first);
     }
     for (size_t i = 0; crd_formats[i] != NULL; i++) {
         const size_t used = strlen(known);
+        if (only_read(crd_formats[i])) continue;
         snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", crd_formats[i]->name);
     }
     return crd_fail(CRD_ERR_ARGUMENT,

@@ -100,7 +100,7 @@ static crd_status settle_info(crd_volume *volume, const crd_volume_options *opti
     return CRD_OK;
 }
 
-static crd_status open_volume(const char *path, const crd_volume_options *options, const crd_volume *other,
+static crd_status open_volume(const char *path, const crd_volume_options *options, bool grey, const crd_volume *other,
                               const crd_monitor *monitor, crd_volume **out)
 {
     crd_status status = CRD_OK;
@@ -115,6 +115,7 @@ static crd_status open_volume(const char *path, const crd_volume_options *option
     }
     CRD_TRY(volume_new(path, false, options, &volume));
     CRD_TRY(keep_options(volume, options));
+    volume->grey = grey;
     if (other != NULL) {
         volume->cache = crd_block_cache_share(other->cache);
         volume->again = true;
@@ -132,13 +133,19 @@ done:
 crd_status crd_volume_open(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
                            crd_volume **out)
 {
-    return open_volume(path, options, NULL, monitor, out);
+    return open_volume(path, options, false, NULL, monitor, out);
+}
+
+crd_status crd_volume_open_grey(const char *path, const crd_volume_options *options, const crd_monitor *monitor,
+                                crd_volume **out)
+{
+    return open_volume(path, options, true, NULL, monitor, out);
 }
 
 crd_status crd_volume_open_again(const crd_volume *volume, crd_volume **out)
 {
     if (volume->format->open_again != NULL) return volume->format->open_again(volume, out);
-    return open_volume(volume->path, &volume->options, volume, NULL, out);
+    return open_volume(volume->path, &volume->options, volume->grey, volume, NULL, out);
 }
 
 static crd_status name_temporary(crd_volume *volume)

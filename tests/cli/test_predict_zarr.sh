@@ -78,4 +78,29 @@ run "${base[@]}" -o grown --format npy --overwrite; expect 1; err 'holds more th
 rm grown/scan_seg.zarr/notes
 run "${base[@]}" -o grown --format npy --resume; expect 0; no_err
 same "$(cat grown/*.npy | sha256sum)" "$(cat plain/*.npy | sha256sum)"
+
+# OME-Zarr 0.5: stopped amid the run, resumed as it is and in the other version; a scan of that kind gives volumes of it.
+"$CREDENCE_PROGRAM" "${base[@]}" -o third --format zarr3 >"$folder/out" 2>"$folder/err" &
+for ((i = 0; i < 3000; i++)); do
+    [ ! -e third/scan_unc.zarr/0/c/0/0/0 ] || break
+    sleep 0.02
+done
+kill -TERM $! 2>/dev/null; wait $!; code=$?
+last=("${base[@]}" -o third --format zarr3); expect 1
+run info --json third/scan_prob.zarr; expect 0; err "isn't complete"
+same "$(json 'd["format"], d["shape"]')" "zarr3 [136, 24, 24]"
+cp -r third second
+run "${base[@]}" -o third --format zarr3 --resume; expect 0; no_err
+run "${base[@]}" -o second --format zarr --resume; expect 0; no_err
+[ ! -e second/scan_seg.zarr/zarr.json ] && [ ! -e third/scan_seg.zarr/.zattrs ] || complain "a volume of both versions"
+for name in prob seg unc; do
+    for way in second third; do
+        rm -f back_$name.npy*
+        run convert $way/scan_$name.zarr back_$name.npy; expect 0; no_err
+        cmp -s back_$name.npy plain/scan_$name.npy || complain "$way: $name is another one"
+    done
+done
+run convert scan.npy scan3.zarr --format zarr3 --compress 5; expect 0
+run predict --model model.h5 --scan scan3.zarr --samples 4 --step 4 --quiet --bbox 0:30,0:24,0:24 -o fromzarr3; expect 0
+run info --json fromzarr3/scan3_seg.zarr; expect 0; same "$(json 'd["format"]')" "zarr3"
 finish

@@ -13,6 +13,11 @@ np.save("scan.npy", (3000 + 900 * wave + rng.normal(0, 150, z.shape)).astype(np.
 np.save("label.npy", (wave > 0).astype(np.uint8))
 np.save("mask.npy", (x + y > 40).astype(np.uint8))
 np.save("flat.npy", (3000 + 900 * wave[:5, :13, :]).astype(np.float32))
+np.save("constant.npy", np.full((16, 24, 24), 7000, np.uint16))
+np.save("binary.npy", (wave[:16, :24, :24] > 0).astype(np.uint8))
+lone = np.load("scan.npy").astype(np.float32)
+lone[20, 30, 40], lone[3, 3, 3] = 1e30, -1e30
+np.save("lone.npy", lone)
 PYTHON
 for kind in bcnn mcdn; do
     run train --scan scan.npy --label label.npy -o $kind.h5 --kind $kind --filters 8 --chunk 24,32,32 --batch 2 --max-steps 12 \
@@ -72,6 +77,16 @@ run predict --model bare.h5 --scan scan.npy -o scan_norms --samples 3 --mode sea
 same "$(manifest scan_norms 'd["norms"]')" scan
 run predict --model bcnn.h5 --scan flat.npy -o flat --samples 3 --mode seamless --quiet; expect 0
 run info --json flat/flat_prob.npy; expect 0; same "$(json 'd["shape"], d["nonfinite"]')" "[5, 13, 70] 0"
+# Scans of one grey value and of two, and a few that can't be: every voxel has a probability, and those far from outliers theirs.
+for name in constant binary lone; do
+    run predict --model bcnn.h5 --scan $name.npy -o of_$name --samples 3 --mode seamless --tile 24,32,32 --halo 24 --quiet; expect 0
+    run info --json of_$name/${name}_prob.npy; expect 0; same "$(json 'd["nonfinite"]')" 0
+done
+/usr/bin/python3 - <<'PYTHON' || complain "outliers moved what is far from them"
+import sys, numpy as np
+apart = np.abs(np.load("of_lone/lone_prob.npy") - np.load("bcnn/scan_prob.npy"))
+sys.exit(not np.median(apart) < 0.002)
+PYTHON
 run predict --model bcnn.h5 --scan scan.npy -o none --mode seamless --dry-run --json; expect 0
 same "$(json 'len(d["chunks"]), d["mode"], d["halo"]')" "1 seamless 40"
 [ ! -e none ] || complain "a dry run wrote something"
@@ -116,8 +131,11 @@ grep -qE 'Tiles (are invisible|can be seen</strong>): at [1-9][0-9]* places? on 
 run report stepped -o stepped.html --quiet; expect 0
 grep -q 'Every voxel is the mean of 1 to ' stepped.html || complain "the report doesn't say that chunks overlap"
 
-# A halo that is far too small is noticed.
-run "${base[@]}" -o no_halo --halo 0; expect 0; err 'warning: tiles can be seen: where their borders were looked at \(places: [1-9][0-9]*\), the probability changes by up to 0\.[0-9]{3}'
+# A halo that is far too small is noticed, in networks of both kinds.
+for kind in bcnn mcdn; do
+    run predict --model $kind.h5 --scan scan.npy --samples 3 --mode seamless --tile 24,32,32 --halo 0 --quiet -o no_halo_$kind; expect 0
+    err 'warning: tiles can be seen: where their borders were looked at \(places: [1-9][0-9]*\), the probability changes by up to 0\.[0-9]{3}'
+done
 
 # What doesn't go together, or can't be.
 refused() { run predict --model "$1" --scan scan.npy -o refused "${@:3}"; expect "${refusal:-1}"; err "$2"; [ ! -e refused ] || complain "a refused run left its folder"; }

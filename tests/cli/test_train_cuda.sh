@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # credence train on a GPU: the same bytes twice and after an interruption; checkpoints that change between GPU and CPU.
 . "$(dirname "$0")/common.sh"
+tests=$(cd "$(dirname "$0")" && pwd)
 cd "$folder" || exit 1
 
 needs_gpu
@@ -44,4 +45,6 @@ run "${usual[@]}" --isa sm80 --max-steps 20 -o f.h5 --quiet; expect 0 # a GPU's 
 cmp -s a.h5 f.h5 || complain "naming the path changed the model"
 run "${usual[@]}" --device cuda --filters 8 --precision fp16 --max-steps 2 -o g.h5 --quiet; expect 0 # too narrow: f32
 run "${usual[@]}" --device cuda --precision f32 --max-steps 2 -o h.h5 --quiet; expect 0
+"$python" "$tests/test_heldout.py" cuda # says so where NumPy or h5py is missing
+case $? in 0 | 77) ;; *) complain "held-back labels were learnt from" ;; esac
 finish

@@ -1,4 +1,5 @@
 """Jobs of `credence view`: planned, started, followed, found again by the next server, cancelled, resumed."""
+import io
 import json
 import os
 import shutil
@@ -133,6 +134,36 @@ def test_painted():
     kept = np.load("snapshot.npy")
     check([int((kept == k).sum()) for k in range(2)] == before[:2], "as it was when the training began")
     server.stop()
+
+
+def box_of(server, layer, words):
+    return np.load(io.BytesIO(server.ask(f"/api/1/box/{layer}?box={words}").data))
+
+
+def test_accept_by_value():
+    """The classes of a run are painted as what their model learnt them from, also where not every class was painted."""
+    for name, painted in (("pair", (0, 2)), ("gap", (1, 3, 5))):
+        server = Server("scan.npy", "--cache", "none", "--project", name, wait=False)
+        for place, value in enumerate(painted):
+            status, answer = server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 20, "points": [40 + 80 * place, 8, 40 + 80 * place, 240], "radius": 36, "value": value})
+            check(status == 200 and answer["voxels"] > 0, f"a stroke: {status} {answer}")
+        wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 2})["number"])
+        job = begin(server, "predict", {"samples": 2})
+        wait_for(server, job["number"])
+        for _ in range(100):
+            layers = [layer for layer in server.json("state")["layers"] if layer.get("run") == job["folder"] and "finished" not in layer]
+            if layers:
+                break
+            time.sleep(0.1)
+        layer = next(layer for layer in layers if layer["id"] == "segmentation")
+        part = "22:40,0:32,0:32"  # no stroke is there
+        found = box_of(server, layer["number"], part)
+        server.send("POST", "labels", {"do": "accept", "box": part})
+        kept = box_of(server, server.json("state")["labels"]["layer"], part)
+        values = [item["value"] for item in layer["classes"]]
+        wanted = np.select([found == value for value in values], painted, 255)
+        check((kept == wanted).all(), f"{name}: painted {np.unique(kept)}, and not {np.unique(wanted)}")
+        server.stop()
 
 
 def test_wrong_wishes():
@@ -298,7 +329,7 @@ def main():
     label = (field > np.median(field)).astype(np.uint8)
     np.save("scan.npy", (100 * label + noise.normal(0, 20, SHAPE)).astype(np.float32))
     np.save("label.npy", label)
-    for test in (test_nothing_written, test_train_and_predict, test_painted, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_other_process,
+    for test in (test_nothing_written, test_train_and_predict, test_painted, test_accept_by_value, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_other_process,
                  test_failed_and_stubborn, test_ctrl_c):
         began = time.monotonic()
         test()

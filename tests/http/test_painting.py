@@ -173,6 +173,18 @@ def test_export(server):
     check(not os.path.exists("scan.view/.export.zarr"), "what it was made from is gone")
 
 
+def test_export_beside_the_scan():
+    """A project in the scan's own folder: the scan isn't written over."""
+    before = open("scan.npy", "rb").read()
+    server = Server("scan.npy", "--cache", "none", "--project", ".", wait=False)
+    server.send("POST", "labels", stroke())
+    status, answer = server.send("POST", "labels/export", {"name": "scan.npy"})
+    check(status == 422 and "another name" in answer["error"]["message"], f"export over the scan: {status} {answer}")
+    time.sleep(0.3)
+    check(open("scan.npy", "rb").read() == before, "the scan is as it was")
+    server.stop()
+
+
 def test_errors(server):
     revision = server.json("state")["labels"]["revision"]
     good = {**stroke(), "revision": revision}
@@ -305,6 +317,7 @@ test_errors(server)
 last, port = labels_of(server), server.port
 check(server.stop() == 0, f"the server stops: {server.errors}")
 test_restart_and_training(last, port)
+test_export_beside_the_scan()
 test_killed(100 if os.environ.get("CREDENCE_LONG") else 8)
 test_full_disk()
 finish()

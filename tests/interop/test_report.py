@@ -220,6 +220,21 @@ check("The two runs in words" in both.text and " ".join(spoken[-1].split()) in b
 check(text.count('class="plot"') == 2 * text.count('class="pair"') > 10, "plots don't stand in pairs")
 for anchor in re.findall(r'href="#([^"]*)"', text):
     check(f'id="{anchor}"' in text, f"nothing is called {anchor}")
+# What one run's mask leaves out counts in no agreement, whichever of the two has it.
+seg_of = {name: next(file for file in sorted(os.listdir(path(name))) if "_seg." in file) for name in "ab"}
+segs = [np.load(os.path.join(path(name), seg_of[name])) for name in "ab"]
+shutil.copytree(path("b"), path("masked"))
+inside = np.zeros(segs[0].shape, np.uint8)
+inside[:, : inside.shape[1] // 3] = 1
+np.save(path("inside.npy"), inside)
+manifest = json.load(open(path("masked/manifest.json")))
+manifest["settings"]["mask"] = path("inside.npy")
+json.dump(manifest, open(path("masked/manifest.json"), "w"))
+np.save(os.path.join(path("masked"), seg_of["b"]), segs[1] * inside)
+for i, runs in enumerate(((path("a"), path("masked")), (path("masked"), path("a")))):
+    agreed = f"They agree in {100 * (segs[0] == segs[1])[inside == 1].mean():.1f} % of the voxels"
+    said = report(f"agreed_{i}.html", *runs).text
+    check(agreed in said, f"{runs}: not {agreed}: {re.findall('They agree in.{9}', said)}")
 # A volume fraction beyond what the samples say is explained.
 manifest = json.load(open(path("b/manifest.json")))
 check(("lies outside the range" in both.text) == (not manifest["volume_fraction"]["intervals"]["33-67"][0] <=

@@ -111,7 +111,7 @@ def refused_by_credence(folder):
     cases = {
         "hyperstack": (volume("uint8", (2, 3, 20, 30)), {"imagej": True, "metadata": {"axes": "ZCYX"}}, "channels"),
         "time series": (volume("uint8", (7, 20, 30)), {"imagej": True, "metadata": {"axes": "TYX"}}, "frames"),
-        "colours": (volume("uint8", (4, 20, 30, 3)), {"photometric": "rgb"}, "values per pixel"),
+        "colours": (volume("uint8", (4, 20, 30, 3)), {"photometric": "rgb"}, "has colours"),
         "four axes": (volume("uint8", (2, 4, 20, 30)), {"photometric": "minisblack"}, "4 axes"),
         "OME channels": (volume("uint8", (2, 3, 20, 30)), {"ome": True, "metadata": {"axes": "CZYX"}}, "2 channels"),
         "complex": (volume("float32", (2, 9, 9)).astype("complex64"), {}, "complex"),

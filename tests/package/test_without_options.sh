@@ -11,7 +11,7 @@ cmake -S "$CREDENCE_SOURCE" -B "$folder/build" -G "$(cached CMAKE_GENERATOR)" -D
 cmake --build "$folder/build" -j 2 --target credence_program >"$folder/log" 2>&1 || fail "$(cat "$folder/log")"
 
 ldd "$folder/build/libcredence.so" >"$folder/linked"
-if grep -E 'libtiff|libpng|libnifti|libblosc' "$folder/linked"; then fail "linked to a library that was switched off"; fi
+if grep -E 'libtiff|libpng|libjpeg|libnifti|libblosc' "$folder/linked"; then fail "linked to a library that was switched off"; fi
 [ "$(grep -oF 'no (switched off' "$folder/build/generated/build_config.h" | wc -l)" = "$(wc -w <<<"$options")" ] ||
     fail "the description does not name every part that was switched off"
 "$folder/build/credence" --version | grep -q '^credence [0-9]'

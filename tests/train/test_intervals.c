@@ -8,6 +8,7 @@
 #include "net/store/systematic.h"
 #include "train/intervals/shifts.h"
 #include "train/intervals/tries.h"
+#include "train/intervals/windows.h"
 #include "volume_tools.h"
 
 enum { VOXELS = 500, SAMPLES = 70, PLANES = 3, WORDS = 2 };
@@ -127,6 +128,20 @@ static void test_shifts(void)
         CHECK(b.noise == 2.0 * a.noise && b.drift[1].height == 2.0 * a.drift[1].height && b.bend == a.bend);
         CHECK(a.gain == 1.0 && a.offset == 0.0); /* normalisation would take them away again */
     }
+}
+
+static void test_outside(void)
+{
+    float voxels[16], changed[8];
+    uint8_t inside[16];
+    for (int i = 0; i < 16; i++) {
+        voxels[i] = (float)i;
+        inside[i] = i % 3 != 0;
+        changed[i % 8] = 100.0f;
+    }
+    const crd_try_windows w = {.count = 2, .size = {2, 2, 2}, .voxels = voxels, .inside = inside};
+    crd_try_window_keep_outside(&w, 1, changed);
+    for (int i = 0; i < 8; i++) CHECK((double)changed[i] == ((8 + i) % 3 != 0 ? 100.0 : 8.0 + i));
 }
 
 static void fill(int classes, crd_systematic *s)
@@ -315,5 +330,5 @@ static void test_same_as_prediction(void)
     crd_dataset_close(&data);
 }
 
-TEST_MAIN(TEST(test_same_as_prediction), TEST(test_offsets), TEST(test_certain), TEST(test_shifts), TEST(test_medians),
-          TEST(test_through_a_file))
+TEST_MAIN(TEST(test_same_as_prediction), TEST(test_offsets), TEST(test_certain), TEST(test_shifts), TEST(test_outside),
+          TEST(test_medians), TEST(test_through_a_file))

@@ -1,4 +1,6 @@
 /* Labels on the disk: nothing that is confirmed is lost, wherever the power goes; all of it can be taken back. */
+#include <fcntl.h>
+
 #include "base/file.h"
 #include "base/memory.h"
 #include "label_tools.h"
@@ -220,6 +222,83 @@ static void test_cut_anywhere(void)
     for (int i = 0; i <= STEPS; i++) crd_free(&states[i]);
 }
 
+static const char dot[] = "{\"do\":\"stroke\",\"axis\":0,\"slice\":%d,\"points\":[200,%d],\"radius\":20,\"value\":%d}";
+
+static void paint_dot(crd_labels *labels, int slice, int place, int value)
+{
+    char words[256];
+    crd_label_change change;
+    snprintf(words, sizeof words, dot, slice, place, value);
+    CHECK_OK(paint_words(labels, words, -1, &change));
+    CHECK(change.voxels > 0);
+    crd_label_change_free(&change);
+    CHECK_OK(crd_labels_sync(labels));
+}
+
+/* Damage before a mark is no end that was never confirmed: to cut there and do the rest again would bring back labels
+ * that were painted over since. Without the journal the labels are there as they were stored, and counted. */
+static void test_damaged_inside(void)
+{
+    opened it = {NULL, NULL};
+    crd_labels_facts before, after;
+    struct stat about;
+    bool unfinished;
+    CHECK_OK(open_at("damaged", &it));
+    paint_dot(it.labels, 10, 100, 1);
+    CHECK(stat(label_path("damaged/labels.journal"), &about) == 0);
+    paint_dot(it.labels, 10, 100, 2);
+    paint_dot(it.labels, 60, 300, 3);
+    CHECK_OK(crd_labels_store(it.labels, 100, &unfinished));
+    CHECK(!unfinished);
+    crd_labels_describe(it.labels, &before);
+    close_at(&it);
+    const int fd = open(label_path("damaged/labels.journal"), O_RDWR);
+    CHECK(fd >= 0 && pwrite(fd, "?", 1, about.st_size + 20) == 1);
+    CHECK(close(fd) == 0);
+    CHECK_OK(crd_project_open(label_path("damaged"), false, &it.project));
+    CHECK_FAILS(crd_labels_open(it.project, &info, 1 << 20, NULL, &it.labels), CRD_ERR_FORMAT, "is damaged at byte");
+    close_at(&it);
+    CHECK(unlink(label_path("damaged/labels.journal")) == 0);
+    CHECK_OK(open_at("damaged", &it));
+    crd_labels_describe(it.labels, &after);
+    CHECK(after.made && after.undo == 0 && memcmp(before.counts, after.counts, sizeof after.counts) == 0);
+    CHECK(!crd_labels_empty(it.labels));
+    paint_dot(it.labels, 30, 300, 3);
+    close_at(&it);
+    CHECK_OK(open_at("damaged", &it));
+    crd_labels_describe(it.labels, &after);
+    CHECK(after.undo == 1 && after.counts[2] == before.counts[2] && after.counts[3] > before.counts[3]);
+    close_at(&it);
+}
+
+/* An undo of what a round of storing had already taken in isn't in its mark: what it is about must not be forgotten. */
+static void test_forgetting_before_an_undo(void)
+{
+    opened it = {NULL, NULL}, again = {NULL, NULL};
+    crd_label_change change;
+    bool unfinished;
+    char command[1200];
+    CHECK_OK(open_at("undone", &it));
+    crd_labels_keep(it.labels, 1); /* nothing, if it may be */
+    paint_dot(it.labels, 10, 100, 1);
+    paint_dot(it.labels, 66, 700, 2); /* another block */
+    CHECK_OK(crd_labels_store(it.labels, 1, &unfinished));
+    CHECK(unfinished);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(crd_labels_undo(it.labels, "", -1, &change));
+        crd_label_change_free(&change);
+    }
+    CHECK_OK(crd_labels_store(it.labels, 1, &unfinished));
+    CHECK(!unfinished); /* the mark of the round, which knows nothing of the undoing */
+    snprintf(command, sizeof command, "cp -a '%s' '%s' && rm -f '%s'", label_path("undone"), label_path("stopped"),
+             label_path("stopped/lock"));
+    CHECK(system(command) == 0);
+    CHECK_OK(open_at("stopped", &again));
+    CHECK(again.labels != NULL && crd_labels_revision(again.labels) == 4 && crd_labels_empty(again.labels));
+    close_at(&again);
+    close_at(&it);
+}
+
 /* Chunks as they were at some earlier time, or newer than the mark: the journal makes up for it. */
 static void test_replay(void)
 {
@@ -383,4 +462,5 @@ static void test_other_scan(void)
 }
 
 TEST_MAIN(TEST(test_nothing_before_the_first), TEST(test_volume), TEST(test_undo), TEST(test_cut_anywhere),
-          TEST(test_replay), TEST(test_same_id), TEST(test_forgetting), TEST(test_two_servers), TEST(test_other_scan))
+          TEST(test_damaged_inside), TEST(test_forgetting_before_an_undo), TEST(test_replay), TEST(test_same_id),
+          TEST(test_forgetting), TEST(test_two_servers), TEST(test_other_scan))

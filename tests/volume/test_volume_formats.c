@@ -192,6 +192,12 @@ static void test_zarr_packed_round_trips(void)
     all_round_trips(".zarr", &(crd_volume_options){.compress = 3, .levels = 2});
 }
 
+static void test_zarr3_round_trips(void)
+{
+    all_round_trips(".zarr", &(crd_volume_options){.format = "zarr3"});
+    if (!harness_failed) all_round_trips(".zarr", &(crd_volume_options){.format = "zarr3", .compress = 3, .levels = 2});
+}
+
 static void test_ome_tiff_round_trips(void)
 {
 #if CRD_HAVE_TIFF
@@ -206,4 +212,4 @@ TEST_MAIN(TEST(test_raw_round_trips), TEST(test_raw_big_endian_round_trip), TEST
           TEST(test_hdf5_round_trips), TEST(test_hdf5_compressed_round_trips), TEST(test_nrrd_round_trips),
           TEST(test_nrrd_packed_round_trips), TEST(test_metaimage_round_trips), TEST(test_metaimage_packed_round_trips),
           TEST(test_nifti_round_trips), TEST(test_zarr_round_trips), TEST(test_zarr_packed_round_trips),
-          TEST(test_ome_tiff_round_trips))
+          TEST(test_zarr3_round_trips), TEST(test_ome_tiff_round_trips))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,6 +18,7 @@
 struct crd_hdf5_sink {
     int fd;
     int failure; /* errno of the first write that failed, 0 before */
+    bool over;   /* what the file held before stays */
     char *shown;
     hid_t file;
 };
@@ -100,12 +102,13 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_
 static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing)
 {
     driver_file *file = (driver_file *)base;
+    struct stat about;
     (void)transfer, (void)closing;
     if (file->end == file->allocated) return 0;
     file->end = file->allocated;
-    if (file->sink->failure == 0 && ftruncate(file->sink->fd, (off_t)file->allocated) != 0) {
-        file->sink->failure = errno;
-    }
+    if (file->sink->failure != 0) return 0;
+    if (file->sink->over && fstat(file->sink->fd, &about) == 0 && (haddr_t)about.st_size >= file->allocated) return 0;
+    if (ftruncate(file->sink->fd, (off_t)file->allocated) != 0) file->sink->failure = errno;
     return 0;
 }
 
@@ -142,8 +145,8 @@ static hid_t access_properties(crd_hdf5_sink *sink)
     return H5I_INVALID_HID;
 }
 
-crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_format, crd_hdf5_sink **out,
-                                hid_t *file)
+static crd_status create(const char *path, const char *shown, bool fixed_format, bool over, crd_hdf5_sink **out,
+                         hid_t *file)
 {
     crd_status status = CRD_OK;
     crd_hdf5_sink *sink = NULL;
@@ -152,7 +155,8 @@ crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_
     sink->fd = -1;
     sink->file = H5I_INVALID_HID;
     CRD_TRY(crd_strdup(shown, &sink->shown));
-    sink->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    sink->over = over;
+    sink->fd = open(path, O_RDWR | O_CREAT | (over ? 0 : O_EXCL) | O_CLOEXEC, 0666);
     if (sink->fd < 0) {
         status = crd_fail_errno("%s can't be created", shown);
         goto done;
@@ -173,6 +177,17 @@ done:
     if (access >= 0) (void)H5Pclose(access);
     crd_hdf5_sink_close(&sink);
     return status;
+}
+
+crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_format, crd_hdf5_sink **out,
+                                hid_t *file)
+{
+    return create(path, shown, fixed_format, false, out, file);
+}
+
+crd_status crd_hdf5_sink_over(const char *path, const char *shown, crd_hdf5_sink **out, hid_t *file)
+{
+    return create(path, shown, false, true, out, file);
 }
 
 crd_status crd_hdf5_sink_check(const crd_hdf5_sink *sink, herr_t result)

@@ -20,6 +20,10 @@ typedef struct crd_hdf5_sink crd_hdf5_sink;
 crd_status crd_hdf5_sink_create(const char *path, const char *shown, bool fixed_format, crd_hdf5_sink **out,
                                 hid_t *file);
 
+/* The same over a file that may be there already, made by the same calls: their bytes are written once more, and what
+ * else the file holds stays. */
+crd_status crd_hdf5_sink_over(const char *path, const char *shown, crd_hdf5_sink **out, hid_t *file);
+
 /* To be called with the result of each libhdf5 call that may write: has writing failed, or has libhdf5? */
 crd_status crd_hdf5_sink_check(const crd_hdf5_sink *sink, herr_t result);
 

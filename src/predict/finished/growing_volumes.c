@@ -24,7 +24,7 @@ struct crd_growing_volumes {
 
 bool crd_growing_volumes_wanted(const crd_request *request)
 {
-    return strcmp(request->format, "zarr") == 0;
+    return crd_zarr_version(request->format) != 0;
 }
 
 int64_t crd_growing_volumes_bytes(const crd_request *request)
@@ -38,14 +38,15 @@ static crd_status begin_volumes(crd_growing_volumes *growing, const char *folder
 {
     crd_status status = CRD_OK;
     const crd_request *request = growing->request;
+    const int version = crd_zarr_version(request->format);
     char *path = NULL;
     for (int64_t i = 0; i < request->output_count; i++) {
         crd_volume_info info;
         crd_free(&path);
         CRD_TRY(crd_join_path(folder, request->outputs[i].file, "", &path));
         crd_output_info(request, &request->outputs[i], &info);
-        if (!resume) CRD_TRY(crd_zarr_remove(path));
-        CRD_TRY(crd_zarr_grow(path, &info, &growing->volumes[i]));
+        CRD_TRY(resume ? crd_zarr_make_room(path, version) : crd_zarr_remove(path));
+        CRD_TRY(crd_zarr_grow(path, version, &info, &growing->volumes[i]));
     }
 done:
     crd_free(&path);

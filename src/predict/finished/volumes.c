@@ -10,6 +10,7 @@
 #include "base/monitor.h"
 #include "base/parallel.h"
 #include "base/queue.h"
+#include "volume/zarr/zarr.h"
 
 enum {
     BATCH_VOXELS = 4 << 20, /* read and written at once */
@@ -180,7 +181,7 @@ done:
 
 static bool packs(const char *format)
 {
-    return strcmp(format, crd_format_hdf5.name) == 0 || strcmp(format, crd_format_zarr.name) == 0;
+    return strcmp(format, crd_format_hdf5.name) == 0 || crd_zarr_version(format) != 0;
 }
 
 static crd_status write_volume(writing *w, const crd_output *output)

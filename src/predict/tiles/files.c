@@ -12,6 +12,7 @@
 #include "run/paths.h"
 #include "volume/array/flat.h"
 #include "volume/zarr/array.h"
+#include "volume/zarr/zarr.h"
 
 /* A volume that grows in its own format, or its voxels until the end. */
 typedef struct target {
@@ -25,8 +26,13 @@ struct crd_tile_files {
     target *targets; /* by output */
 };
 
+/* HDF5 grows unpacked, and planes of bits are worth packing: they shrink to a fraction. */
 static bool staged(const crd_request *request)
 {
+    const bool hdf5 = strcmp(request->format, crd_format_hdf5.name) == 0;
+    for (int64_t i = 0; hdf5 && i < request->output_count; i++) {
+        if (request->outputs[i].role == CRD_OUTPUT_SAMPLE_BITS) return false;
+    }
     return crd_format_stages(request->format, request->suffix);
 }
 
@@ -132,7 +138,7 @@ static int64_t wide_outputs(const crd_request *request)
 
 int64_t crd_tile_files_bytes(const crd_request *request)
 {
-    if (strcmp(request->format, crd_format_zarr.name) != 0) return 0;
+    if (crd_zarr_version(request->format) == 0) return 0;
     return (request->output_count + wide_outputs(request)) * 2 * CRD_ZARR_DEPTH * CRD_ZARR_EDGE * CRD_ZARR_EDGE *
            (int64_t)sizeof(float);
 }

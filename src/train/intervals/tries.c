@@ -133,6 +133,7 @@ static void change_window(const session *s, int shift, int64_t number)
     const crd_grey_change change = crd_shift_of(shift, number, w->size, deviation);
     memcpy(changed, w->voxels + number * voxels, (size_t)voxels * sizeof *changed);
     crd_grey_apply(&change, s->plan->seed, FIRST_EPOCH + shift, number, w->size, changed, s->room);
+    crd_try_window_keep_outside(w, number, changed);
 }
 
 /* The first window behind those of the same scan as window `first`. */

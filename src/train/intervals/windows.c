@@ -118,6 +118,14 @@ done:
     return status;
 }
 
+void crd_try_window_keep_outside(const crd_try_windows *w, int64_t number, float *changed)
+{
+    const int64_t voxels = crd_try_window_voxels(w);
+    const float *before = w->voxels + number * voxels;
+    const uint8_t *inside = w->inside + number * voxels;
+    for (int64_t v = 0; v < voxels; v++) changed[v] = inside[v] ? changed[v] : before[v];
+}
+
 void crd_try_windows_free(crd_try_windows *w)
 {
     crd_free(&w->windows);

@@ -24,6 +24,8 @@ typedef struct crd_try_windows {
 /* As many as may hold `voxels` voxels together. `request` says how a prediction would go about such scans. */
 crd_status crd_try_windows_read(const crd_dataset *data, const crd_request *request, double voxels,
                                 crd_try_windows *out);
+/* Outside the mask a changed window is as it was: a prediction has the same there, whatever the scan is like. */
+void crd_try_window_keep_outside(const crd_try_windows *windows, int64_t number, float *changed);
 void crd_try_windows_free(crd_try_windows *windows);
 
 static inline int64_t crd_try_window_voxels(const crd_try_windows *windows)

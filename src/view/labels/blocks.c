@@ -285,6 +285,23 @@ done:
     return status;
 }
 
+static crd_status count_block(void *context, const int64_t index[3], const uint8_t *voxels)
+{
+    int64_t *counts = context;
+    (void)index;
+    for (int i = 0; i < CRD_BLOCK_VOXELS; i++) {
+        if (voxels[i] == CRD_UNLABELLED) continue;
+        counts[voxels[i]]++;
+        counts[CRD_UNLABELLED]--;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_label_blocks_count(crd_label_blocks *b, int64_t counts[256])
+{
+    return crd_label_blocks_visit(b, count_block, counts);
+}
+
 /* ---- changing ---- */
 
 crd_status crd_label_blocks_put(crd_label_blocks *b, int64_t number, const uint8_t *voxels)

@@ -34,6 +34,8 @@ crd_status crd_label_blocks_get(crd_label_blocks *blocks, int64_t number, uint8_
 crd_status crd_label_blocks_visit(crd_label_blocks *blocks,
                                   crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
                                   void *context);
+/* Adds how many voxels of each class there are; of CRD_UNLABELLED, how many fewer than if none was labelled. */
+crd_status crd_label_blocks_count(crd_label_blocks *blocks, int64_t counts[256]);
 /* Replaces them, in memory: crd_label_blocks_store brings them onto the disk. */
 crd_status crd_label_blocks_put(crd_label_blocks *blocks, int64_t number, const uint8_t *voxels);
 

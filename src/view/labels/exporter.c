@@ -108,6 +108,18 @@ bool crd_exporter_may_write(const char *name)
     return true;
 }
 
+/* A project may lie where its scan does: nothing that is looked at or worked with is written over. */
+static crd_status check_own(const crd_view *view, const char *path)
+{
+    bool own = (view->model != NULL && crd_same_file(path, view->model)) ||
+               (view->mask != NULL && crd_same_file(path, view->mask));
+    for (int i = 0, count = view->layers.count; i < count && !own; i++) {
+        own = crd_same_file(path, view->layers.items[i].source->file);
+    }
+    return own ? crd_fail(CRD_ERR_ARGUMENT, "%s is what the viewer shows or works with; choose another name", path)
+               : CRD_OK;
+}
+
 crd_status crd_exporter_begin(crd_exporter *e, const char *name, const crd_box *box)
 {
     crd_status status = CRD_OK;
@@ -123,6 +135,7 @@ crd_status crd_exporter_begin(crd_exporter *e, const char *name, const crd_box *
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s: say by its end what to write, such as label.tif", name);
     }
     CRD_TRY(crd_join_path(folder, name, "", &e->path));
+    CRD_TRY(check_own(e->view, e->path));
     CRD_TRY(crd_join_path(folder, ".export.zarr", "", &e->snapshot));
     CRD_TRY(crd_zarr_remove(e->snapshot));
     CRD_TRY(crd_labels_snapshot(e->view->labels, e->snapshot));

@@ -36,7 +36,7 @@ crd_status crd_image_check(const char *folder, const crd_volume_info *info, bool
     *there = access(path, F_OK) == 0;
     if (!*there) goto done;
     CRD_TRY(crd_read_file(path, 1 << 16, &text, &bytes));
-    CRD_TRY(crd_zarr_layout_parse(folder, text, bytes, &layout));
+    CRD_TRY(crd_zarr_layout_parse(folder, 2, text, bytes, &layout));
     bool ours = layout.rank == 3 && layout.stored == (int)CRD_U8 && layout.codec == CRD_ZARR_RAW &&
                 layout.separator == '.' && layout.fill == (double)CRD_UNLABELLED;
     for (int i = 0; i < 3; i++) ours = ours && layout.chunk[i] == CRD_BLOCK_EDGE;
@@ -71,6 +71,19 @@ done:
     return status;
 }
 
+/* The folder's own name onto the disk: what its files say doesn't matter where nobody finds it. */
+static crd_status sync_above(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *above = NULL;
+    CRD_TRY(crd_folder_of(folder, &above));
+    const int fd = open(above, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    status = fd >= 0 ? crd_sync_and_close(fd, above) : crd_fail_errno("can't open %s", above);
+done:
+    crd_free(&above);
+    return status;
+}
+
 /* .zarray comes last: what has one is complete. */
 crd_status crd_image_make(const char *folder, const crd_volume_info *info)
 {
@@ -79,7 +92,7 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
     crd_text group = {0}, attributes = {0}, array = {0};
     char *chunks = NULL;
     crd_volume_info labels = *info;
-    crd_zarr_layout layout = {.rank = 3, .stored = CRD_U8, .separator = '.', .fill = CRD_UNLABELLED};
+    crd_zarr_layout layout = {.version = 2, .rank = 3, .stored = CRD_U8, .separator = '.', .fill = CRD_UNLABELLED};
     labels.type = CRD_U8;
     labels.scale = 1.0;
     for (int i = 0; i < 3; i++) {
@@ -88,9 +101,10 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
     }
     CRD_TRY(path_of(folder, "0", &chunks));
     CRD_TRY(crd_make_folders(chunks));
+    CRD_TRY(sync_above(folder));
     crd_text_add(&group, "{\n    \"zarr_format\": 2\n}\n");
     CRD_TRY(write_text(folder, ".zgroup", &group));
-    crd_zarr_attributes_write(&labels, "labels", 1, one, true, &attributes);
+    crd_zarr_attributes_write(2, &labels, "labels", 1, one, true, &attributes);
     CRD_TRY(write_text(folder, ".zattrs", &attributes));
     crd_zarr_layout_write(&layout, &array);
     CRD_TRY(write_text(chunks, ".zarray", &array));

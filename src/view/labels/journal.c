@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { HEAD = 32, FRONT = 8, FIXED = 13, MOST = 80 << 20, PORTION = 1 << 20 };
+enum { HEAD = 32, FRONT = 8, FIXED = 13, KIND = 8, MOST = 80 << 20, PORTION = 1 << 20 };
 
 #define MOST_NUMBER INT64_C(9007199254740991) /* what JSON can say */
 
@@ -117,6 +117,54 @@ static crd_status cut_to(crd_label_journal *j, int64_t bytes)
     return refused == 0 ? CRD_OK : crd_fail_errno("can't cut %s", j->path);
 }
 
+/* What is read is confirmed from here on, also what a process that was killed had not brought onto the disk. */
+static crd_status bring_onto_disk(const crd_label_journal *j)
+{
+    int refused;
+    do refused = fdatasync(j->fd);
+    while (refused != 0 && errno == EINTR);
+    return refused == 0 ? CRD_OK : crd_fail_errno("can't bring %s onto the disk", j->path);
+}
+
+/* Is there a whole mark in what can't be read? All that lies before a mark was on the disk when it was made: then this
+ * is no end that was never confirmed, but damage. */
+static crd_status find_mark_behind(const crd_label_journal *j, int64_t end, bool *found)
+{
+    crd_status status = CRD_OK;
+    uint8_t *portion = NULL, *room = NULL;
+    int64_t had = 0;
+    crd_record record;
+    *found = false;
+    CRD_TRY(crd_alloc(PORTION, 1, "the journal", &portion));
+    for (int64_t at = j->bytes + 1; at < end && !*found; at += PORTION) {
+        const int64_t some = end - at < PORTION ? end - at : PORTION;
+        CRD_TRY(crd_read_at(j->fd, j->path, at, portion, (size_t)some));
+        for (int64_t i = 0; i < some && !*found; i++) {
+            const int64_t offset = at + i - FRONT - KIND;
+            bool whole = false;
+            if (portion[i] != CRD_RECORD_MARK || offset <= j->bytes) continue;
+            CRD_TRY(take(j, offset, end, &room, &had, &record, &whole));
+            *found = whole && record.kind == CRD_RECORD_MARK;
+        }
+    }
+done:
+    crd_free(&portion);
+    crd_free(&room);
+    return status;
+}
+
+/* What remains behind the last whole record is cut off, unless it is more than an end. */
+static crd_status check_end(crd_label_journal *j, int64_t end)
+{
+    bool damaged = false;
+    if (end > j->bytes) CRD_PASS(find_mark_behind(j, end, &damaged));
+    if (!damaged) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT,
+                    "%s is damaged at byte %lld; move it away to go on with the labels as they were stored last, "
+                    "without undo",
+                    j->path, (long long)j->bytes);
+}
+
 /* A new file begins under a passing name, so that its head is whole. */
 static crd_status begin_file(crd_label_journal *j)
 {
@@ -151,10 +199,12 @@ crd_status crd_label_journal_open(const char *path, const int64_t shape[3], bool
     if (j->fd >= 0) CRD_TRY(check_head(j, about.st_size, &there));
     if (there) {
         CRD_TRY(read_all(j, about.st_size, each, context));
+        CRD_TRY(check_end(j, about.st_size));
         *cut = about.st_size - j->bytes;
     }
     if (change && !there) CRD_TRY(begin_file(j));
     if (change && *cut > 0) CRD_TRY(cut_to(j, j->bytes));
+    if (change) CRD_TRY(bring_onto_disk(j));
     j->synced = j->bytes;
     *out = j;
     j = NULL;
@@ -212,15 +262,11 @@ crd_status crd_label_journal_drop(crd_label_journal *j, int64_t offset)
 
 crd_status crd_label_journal_sync(crd_label_journal *j)
 {
-    int refused;
     if (j->bytes == j->synced) return CRD_OK;
-    do refused = fdatasync(j->fd);
-    while (refused != 0 && errno == EINTR);
-    if (refused == 0) {
+    if (bring_onto_disk(j) == CRD_OK) {
         j->synced = j->bytes;
         return CRD_OK;
     }
-    (void)crd_fail_errno("can't bring %s onto the disk", j->path);
     const crd_error error = *crd_last_error();
     if (cut_to(j, j->synced) == CRD_OK) j->bytes = j->synced;
     return crd_error_adopt(&error);
@@ -238,6 +284,12 @@ crd_status crd_label_journal_read(crd_label_journal *j, int64_t offset, int64_t 
     *room = NULL;
     CRD_PASS(take(j, offset, offset + length, room, &had, out, &whole));
     return whole ? CRD_OK : crd_fail(CRD_ERR_FORMAT, "%s is damaged at byte %lld", j->path, (long long)offset);
+}
+
+static bool lies_at(int fd, const char *path)
+{
+    struct stat own, there;
+    return fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
 crd_status crd_label_journal_forget(crd_label_journal *j, int64_t offset, int64_t *moved)
@@ -264,7 +316,9 @@ crd_status crd_label_journal_forget(crd_label_journal *j, int64_t offset, int64_
         status = crd_fail_errno("%s can't be brought onto the disk", temporary);
         goto done;
     }
-    CRD_TRY(crd_replace_file(temporary, j->path));
+    status = crd_replace_file(temporary, j->path);
+    if (status != CRD_OK && !lies_at(fd, j->path)) goto done;
+    status = CRD_OK; /* it is in place, whatever failed behind: the old one would be written on for nobody */
     (void)close(j->fd);
     j->fd = fd;
     fd = -1;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -25,6 +26,7 @@ struct crd_labels {
     crd_label_journal *journal;
     crd_steps steps;
     bool ours; /* the project's lock is held, and what is here is what lies there */
+    bool kept; /* there are labels of which no journal tells */
     int64_t revision, marked, kept_bytes;
     int64_t counts[256];
     bool storing; /* a round of it has begun, at that revision and with those counts */
@@ -57,20 +59,13 @@ static void put_number(uint8_t bytes[8], int64_t value)
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)value >> 8 * i);
 }
 
-static int64_t get_number(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
-    return (int64_t)value;
-}
-
 /* A mark's bytes: voxels of each class. */
 static void take_mark(crd_labels *l, const crd_record *record)
 {
     const int64_t voxels = l->info.shape[0] * l->info.shape[1] * l->info.shape[2];
     if (record->count != 8 * 256) return;
     for (int k = 0; k < 256; k++) {
-        const int64_t count = get_number(record->bytes + 8 * k);
+        const int64_t count = (int64_t)crd_little_endian(record->bytes + 8 * k, 8);
         l->counts[k] = count >= -voxels && count <= voxels ? count : 0;
     }
     l->marked = record->number;
@@ -97,7 +92,7 @@ static crd_status take_record(void *context, const crd_record *record)
                         "undo",
                         l->file, (long long)record->offset, l->folder);
     }
-    if (turned) step.target = get_number(record->bytes);
+    if (turned) step.target = (int64_t)crd_little_endian(record->bytes, 8);
     cJSON *words = cJSON_Parse(record->words);
     const bool good = crd_operation_id(words, step.id);
     cJSON_Delete(words);
@@ -135,6 +130,12 @@ static crd_status replay(crd_labels *l)
     return CRD_OK;
 }
 
+static bool is_there(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0;
+}
+
 static void forget(crd_labels *l)
 {
     crd_label_journal_close(&l->journal);
@@ -153,7 +154,8 @@ static crd_status load(crd_labels *l, bool ours, const crd_monitor *monitor)
     if (cut > 0 && ours) {
         crd_info(monitor, "the last %lld bytes of %s were never confirmed, and are left out", (long long)cut, l->file);
     }
-    CRD_PASS(replay(l));
+    l->kept = l->revision == 0 && is_there(l->folder);
+    CRD_PASS(l->kept ? crd_label_blocks_count(l->blocks, l->counts) : replay(l));
     l->ours = ours;
     return CRD_OK;
 }
@@ -162,12 +164,6 @@ static crd_status load(crd_labels *l, bool ours, const crd_monitor *monitor)
 static void take_back(crd_labels *l)
 {
     if (load(l, true, NULL) != CRD_OK) l->ours = false;
-}
-
-static bool is_there(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0;
 }
 
 crd_status crd_labels_open(crd_project *project, const crd_volume_info *info, size_t memory, const crd_monitor *monitor,
@@ -408,12 +404,22 @@ crd_status crd_labels_sync(crd_labels *l)
     return status;
 }
 
+/* The least number that a replay asks for: an undo that isn't in the chunks yet may be about an operation that is. */
+static int64_t first_replayed(const crd_labels *l)
+{
+    int64_t number = l->marked + 1;
+    for (int64_t i = l->steps.count - 1; i >= 0 && l->steps.items[i].number > l->marked; i--) {
+        if (l->steps.items[i].target < number) number = l->steps.items[i].target;
+    }
+    return number;
+}
+
 /* The first step that is kept when older ones are forgotten: all of those are in the chunks. */
 static int64_t first_kept(const crd_labels *l)
 {
-    const int64_t bytes = crd_label_journal_bytes(l->journal);
+    const int64_t bytes = crd_label_journal_bytes(l->journal), replayed = first_replayed(l);
     int64_t first = 0;
-    while (first < l->steps.count && l->steps.items[first].number <= l->marked &&
+    while (first < l->steps.count && l->steps.items[first].number < replayed &&
            (bytes - l->steps.items[first].offset > l->kept_bytes || l->steps.count - first > KEPT_STEPS)) {
         first++;
     }
@@ -515,7 +521,7 @@ void crd_labels_describe(crd_labels *l, crd_labels_facts *out)
                               .undo = crd_steps_undo_count(&l->steps),
                               .redo = crd_steps_redo_count(&l->steps),
                               .writable = l->ours || !crd_project_read_only(l->project),
-                              .made = l->revision > 0};
+                              .made = l->revision > 0 || l->kept};
     memcpy(out->counts, l->counts, sizeof out->counts);
     pthread_mutex_unlock(&l->lock);
 }

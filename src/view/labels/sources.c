@@ -65,13 +65,14 @@ static crd_status read_classes(void *context, const crd_box *box, uint8_t *class
     crd_status status = CRD_OK;
     crd_reader *reader = context;
     const int number = find_layer(reader->layers, "segmentation");
+    const crd_layer *layer = &reader->layers->items[number];
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     double *values = NULL;
     CRD_TRY(crd_alloc(count, sizeof *values, "classes", &values));
     CRD_TRY(read_layer(reader, number, box, values));
     for (int64_t i = 0; i < count; i++) {
-        const int class = isnan(values[i]) ? CRD_NO_CLASS : crd_layer_class(&reader->layers->items[number], values[i]);
-        classes[i] = class < CRD_PAINT_CLASSES ? (uint8_t) class : CRD_UNLABELLED;
+        const int class = isnan(values[i]) ? CRD_NO_CLASS : crd_layer_class(layer, values[i]);
+        classes[i] = class < layer->class_count ? layer->class_labels[class] : CRD_UNLABELLED;
     }
 done:
     crd_free(&values);

@@ -16,6 +16,7 @@
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
 #include "volume/types.h"
+#include "volume/zarr/zarr.h"
 
 crd_layer *crd_layer_begin(crd_layers *layers, const char *id, const char *name, crd_layer_kind kind)
 {
@@ -50,7 +51,7 @@ static crd_status open_pyramid(crd_layer *layer)
 {
     crd_status status = CRD_OK;
     char name[8], *path = NULL;
-    if (strcmp(layer->info.format, "zarr") != 0 || layer->kind == CRD_LAYER_CLASSES) return CRD_OK;
+    if (crd_zarr_version(layer->info.format) == 0 || layer->kind == CRD_LAYER_CLASSES) return CRD_OK;
     for (int n = 1; n < layer->levels; n++) {
         crd_volume *volume = NULL;
         struct stat about;

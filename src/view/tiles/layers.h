@@ -48,7 +48,8 @@ typedef struct crd_layer {
     crd_growth *growth;                   /* NULL: the volume was complete when it was opened */
     atomic_llong revision;
     int class_count;
-    double class_values[CRD_VIEW_CLASSES]; /* in the volume */
+    double class_values[CRD_VIEW_CLASSES];  /* in the volume */
+    uint8_t class_labels[CRD_VIEW_CLASSES]; /* what is painted where a run's class is accepted */
     char class_names[CRD_VIEW_CLASSES][32];
 } crd_layer;
 

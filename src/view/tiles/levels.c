@@ -146,7 +146,7 @@ static crd_status write_attributes(const crd_levels *l, const crd_volume_info *i
             for (int i = 0; i < 3; i++) factors[n][i] = (int64_t)1 << n;
         }
         CRD_TRY(crd_join_path(l->folder, ".zattrs", "", &path));
-        crd_zarr_attributes_write(info, "levels", l->count, (const int64_t(*)[3])factors, true, &text);
+        crd_zarr_attributes_write(2, info, "levels", l->count, (const int64_t(*)[3])factors, true, &text);
         CRD_TRY(crd_text_finish(&text, &words));
         CRD_TRY(crd_write_file(path, words, strlen(words)));
     }
@@ -167,7 +167,7 @@ static crd_status open_level(crd_levels *l, const crd_volume_info *info, int lev
     memcpy(of.shape, l->shapes[level], sizeof of.shape);
     of.type = l->type;
     CRD_TRY(crd_join_path(l->folder, name, "", &path));
-    CRD_TRY(crd_zarr_array_create(path, &of, 0, true, &l->writers[level]));
+    CRD_TRY(crd_zarr_array_create(path, &of, &(crd_zarr_form){.version = 2}, true, &l->writers[level]));
     CRD_TRY(crd_volume_open(path, &options, NULL, &l->volumes[level]));
 done:
     crd_free(&path);

@@ -8,9 +8,11 @@
 #include "base/memory.h"
 #include "run/paths.h"
 #include "run/read.h"
+#include "view/labels/learnt.h"
 #include "view/tiles/growth.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers_inside.h"
+#include "volume/zarr/zarr.h"
 
 static void name_classes(crd_layer *layer, const crd_manifest *run)
 {
@@ -92,7 +94,10 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
     layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;
     atomic_store(&layer->high, 1.0);
     layer->spread = output->role == CRD_OUTPUT_UNCERTAINTY;
-    if (kind == CRD_LAYER_CLASSES) name_classes(layer, a->run);
+    if (kind == CRD_LAYER_CLASSES) {
+        name_classes(layer, a->run);
+        CRD_TRY(crd_labels_learnt(a->folder, layer));
+    }
     CRD_TRY(crd_layer_find_high(layer));
     CRD_TRY(crd_layer_place(a->layers, layer, crd_manifest_boxed(a->run) ? a->run->plan.origin : info->origin, path));
 done:
@@ -141,7 +146,7 @@ crd_run_stage crd_run_look(const char *folder)
         crd_free(&path);
         if (crd_join_path(folder, run.outputs[i].file, "", &path) != CRD_OK ||
             crd_volume_open(path, NULL, NULL, &volume) != CRD_OK ||
-            strcmp(crd_volume_describe(volume)->format, "zarr") != 0) {
+            crd_zarr_version(crd_volume_describe(volume)->format) == 0) {
             stage = CRD_RUN_NOTHING;
         }
         crd_volume_close(&volume);

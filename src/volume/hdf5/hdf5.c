@@ -16,7 +16,7 @@ static const char default_dataset[] = "/data";
 typedef struct hdf5_state {
     hid_t file;          /* while writing it belongs to the sink */
     crd_hdf5_sink *sink; /* NULL while reading */
-    /* Ways past libhdf5 to the voxels; both NULL: through it. */
+    /* Ways past libhdf5 to the voxels; both NULL: through it. A staged volume has the first, and no sink. */
     crd_flat *flat;
     crd_hdf5_chunks *chunks;
     crd_hdf5_array array;
@@ -137,6 +137,8 @@ static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels
 
 static crd_status hdf5_write(crd_volume *volume, const crd_box *box, const void *voxels)
 {
+    const hdf5_state *state = volume->state;
+    if (state->flat != NULL) return crd_flat_write(state->flat, box, voxels);
     return transfer(volume, box, NULL, voxels);
 }
 
@@ -197,16 +199,6 @@ done:
     return status;
 }
 
-static crd_status hdf5_create(crd_volume *volume, const crd_volume_options *options)
-{
-    hdf5_state *state = NULL;
-    CRD_PASS(new_state(volume, &state));
-    crd_hdf5_lock();
-    const crd_status status = create_locked(volume, state, options->compress);
-    crd_hdf5_unlock();
-    return status;
-}
-
 static crd_status finish_locked(hdf5_state *state)
 {
     const herr_t closed = H5Dclose(state->array.dataset);
@@ -215,10 +207,60 @@ static crd_status finish_locked(hdf5_state *state)
     return crd_hdf5_sink_finish(state->sink);
 }
 
+/* Boxes in any order, by several processes and over interruptions, are no matter for libhdf5: it makes a file with room
+ * for one plain array, the same bytes each time, and the voxels go there past it. */
+static crd_status stage_locked(crd_volume *volume, hdf5_state *state, haddr_t *offset)
+{
+    crd_status status = CRD_OK;
+    hsize_t dims[3];
+    for (int i = 0; i < 3; i++) dims[i] = (hsize_t)volume->info.shape[i];
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dims, NULL);
+    const hid_t type = crd_hdf5_memory_type(volume->info.type);
+    CRD_TRY(crd_hdf5_sink_over(volume->write_path, volume->file, &state->sink, &state->file));
+    if (creation < 0 || space < 0 || H5Pset_obj_track_times(creation, false) < 0 ||
+        H5Pset_layout(creation, H5D_CONTIGUOUS) < 0 || H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY) < 0 ||
+        H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) < 0 ||
+        (state->array.dataset =
+             H5Dcreate2(state->file, default_dataset, type, space, H5P_DEFAULT, creation, H5P_DEFAULT)) < 0 ||
+        !crd_hdf5_write_about(state->array.dataset, &volume->info) ||
+        (*offset = H5Dget_offset(state->array.dataset)) == HADDR_UNDEF) {
+        status = crd_hdf5_sink_check(state->sink, -1);
+        goto done;
+    }
+    CRD_TRY(finish_locked(state));
+    crd_hdf5_sink_close(&state->sink);
+done:
+    if (creation >= 0) (void)H5Pclose(creation);
+    if (space >= 0) (void)H5Sclose(space);
+    return status;
+}
+
+static crd_status hdf5_create(crd_volume *volume, const crd_volume_options *options)
+{
+    hdf5_state *state = NULL;
+    haddr_t offset = 0;
+    CRD_PASS(new_state(volume, &state));
+    crd_hdf5_lock();
+    const crd_status status =
+        volume->staged ? stage_locked(volume, state, &offset) : create_locked(volume, state, options->compress);
+    crd_hdf5_unlock();
+    if (status != CRD_OK || !volume->staged) return status;
+    return crd_flat_create_at(volume->write_path, volume->file, &volume->info, (int64_t)offset, false, true,
+                              &state->flat);
+}
+
+static crd_status hdf5_sync(crd_volume *volume)
+{
+    const hdf5_state *state = volume->state;
+    return crd_flat_sync(state->flat);
+}
+
 static crd_status hdf5_finish(crd_volume *volume)
 {
+    hdf5_state *state = volume->state;
+    if (state->flat != NULL) return crd_flat_finish(state->flat);
     crd_hdf5_lock();
-    const crd_status status = finish_locked(volume->state);
+    const crd_status status = finish_locked(state);
     crd_hdf5_unlock();
     return status;
 }
@@ -247,6 +289,7 @@ const crd_format crd_format_hdf5 = {
     .read = hdf5_read,
     .create = hdf5_create,
     .write = hdf5_write,
+    .sync = hdf5_sync,
     .finish = hdf5_finish,
     .close = hdf5_close,
 };

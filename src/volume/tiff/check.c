@@ -93,8 +93,22 @@ static crd_status find_type(const crd_tiff_file *file, const crd_tiff_directory 
                     file->path, kind, (unsigned long long)d->bits);
 }
 
-static crd_status check_colour(const crd_tiff_file *file, const crd_tiff_directory *d)
+/* Red, green and blue side by side in every pixel, and what may stand behind them. */
+static bool is_rgb(const crd_tiff_directory *d)
 {
+    return d->photometric == PHOTOMETRIC_RGB && d->samples >= 3 && d->samples <= 16 &&
+           d->planar == PLANARCONFIG_CONTIG && (d->bits == 8 || d->bits == 16) &&
+           (d->sample_format == SAMPLEFORMAT_UINT || d->sample_format == SAMPLEFORMAT_VOID);
+}
+
+static crd_status check_colour(const crd_tiff_file *file, const crd_tiff_directory *d, bool grey)
+{
+    if (is_rgb(d)) {
+        if (grey) return CRD_OK;
+        return crd_fail(CRD_ERR_UNSUPPORTED,
+                        "%s has colours, and a scan has one value per pixel; credence convert --grey makes it grey",
+                        file->path);
+    }
     if (d->samples != 1) {
         return crd_fail(
             CRD_ERR_UNSUPPORTED,
@@ -114,7 +128,7 @@ static crd_status check_colour(const crd_tiff_file *file, const crd_tiff_directo
 
 int64_t crd_tiff_row_bytes(const crd_tiff_image *image, const crd_tiff_page *page)
 {
-    return ((int64_t)page->block_width * image->bits + 7) / 8;
+    return ((int64_t)page->block_width * image->bits * image->samples + 7) / 8;
 }
 
 int64_t crd_tiff_block_bytes(const crd_tiff_image *image, const crd_tiff_page *page, int64_t block)
@@ -155,7 +169,7 @@ static crd_status check_layout(const crd_tiff_file *file, int64_t number, const 
                             .counts = d->counts};
     int64_t bytes = 0;
     CRD_PASS(crd_product(page->block_height, crd_tiff_row_bytes(image, page), 1, &bytes));
-    CRD_PASS(crd_product(image->height, image->width, sizeof(double), &bytes));
+    CRD_PASS(crd_product(image->height, image->width, (int64_t)sizeof(double) * image->samples, &bytes));
     const int64_t blocks = crd_tiff_block_count(image, page);
     const bool raw = page->compression == COMPRESSION_NONE;
     if (page->offsets.count < blocks || (page->counts.count < blocks && !(raw && page->counts.count == 0))) {
@@ -169,7 +183,7 @@ static crd_status check_layout(const crd_tiff_file *file, int64_t number, const 
 }
 
 crd_status crd_tiff_check_page(const crd_tiff_file *file, int64_t number, const crd_tiff_directory *directory,
-                               crd_tiff_image *image, crd_tiff_page *page)
+                               bool grey, crd_tiff_image *image, crd_tiff_page *page)
 {
     const crd_tiff_directory *d = directory;
     if (d->width < 1 || d->height < 1 || d->width > INT32_MAX || d->height > INT32_MAX) {
@@ -179,9 +193,10 @@ crd_status crd_tiff_check_page(const crd_tiff_file *file, int64_t number, const 
     *image = (crd_tiff_image){.width = (int64_t)d->width,
                               .height = (int64_t)d->height,
                               .bits = (int64_t)d->bits,
+                              .samples = (int64_t)d->samples,
                               .photometric = d->photometric,
                               .orientation = d->orientation};
-    CRD_PASS(check_colour(file, d));
+    CRD_PASS(check_colour(file, d, grey));
     CRD_PASS(find_type(file, d, &image->type));
     CRD_PASS(check_compression(file, d->compression));
     return check_layout(file, number, d, image, page);

@@ -130,7 +130,7 @@ static bool agrees(TIFF *handle, const crd_tiff_image *image, const crd_tiff_pag
         !TIFFGetFieldDefaulted(handle, TIFFTAG_COMPRESSION, &compression)) {
         return false;
     }
-    if (width != image->width || height != image->height || bits != image->bits || samples != 1 ||
+    if (width != image->width || height != image->height || bits != image->bits || samples != image->samples ||
         compression != page->compression || (TIFFIsTiled(handle) != 0) != page->tiled) {
         return false;
     }

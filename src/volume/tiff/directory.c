@@ -205,7 +205,7 @@ static const struct tag_row {
     REMARK(TIFFTAG_YRESOLUTION, resolution_y),   NUMBER(TIFFTAG_RESOLUTIONUNIT, resolution_unit),
     NUMBER(TIFFTAG_TILEWIDTH, tile_width),       NUMBER(TIFFTAG_TILELENGTH, tile_height),
     ARRAY(TIFFTAG_TILEOFFSETS, offsets),         ARRAY(TIFFTAG_TILEBYTECOUNTS, counts),
-    NUMBER(TIFFTAG_SAMPLEFORMAT, sample_format),
+    NUMBER(TIFFTAG_SAMPLEFORMAT, sample_format), NUMBER(TIFFTAG_PLANARCONFIG, planar),
 #undef NUMBER
 #undef ARRAY
 #undef REMARK

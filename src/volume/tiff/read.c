@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "volume/grey.h"
 #include "volume/tiff/tiff.h"
 #include "volume/types.h"
 
@@ -22,7 +23,8 @@ crd_status crd_tiff_turn_to_file(crd_tiff_reader *reader, int64_t z)
 
 static bool is_plain(const crd_tiff_reader *reader, const crd_tiff_page *page)
 {
-    return page->compression == COMPRESSION_NONE && reader->image.bits >= 8 && !page->reversed;
+    return page->compression == COMPRESSION_NONE && reader->image.bits >= 8 && reader->image.samples == 1 &&
+           !page->reversed;
 }
 
 static crd_status check_block(const crd_tiff_reader *reader, int64_t z, int64_t block)
@@ -141,10 +143,14 @@ static crd_status read_rows(crd_tiff_reader *reader, int64_t data, const crd_box
     return CRD_OK;
 }
 
-/* `count` pixels of a decoded row from `first` on; single bits become bytes. */
+/* `count` pixels of a decoded row from `first` on; single bits become bytes, and colours grey values. */
 static void copy_pixels(const crd_tiff_image *image, const unsigned char *row, int64_t first, int64_t count,
                         unsigned char *out)
 {
+    if (image->samples > 1) {
+        crd_grey(image->type, row, image->samples, first, count, out);
+        return;
+    }
     if (image->bits >= 8) {
         const int64_t voxel = image->bits / 8;
         memcpy(out, row + first * voxel, (size_t)(count * voxel));

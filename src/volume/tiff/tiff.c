@@ -68,7 +68,7 @@ static crd_status check_alike(crd_tiff_reader *reader, const crd_tiff_image *ima
         return CRD_OK;
     }
     if (image->width == first->width && image->height == first->height && image->bits == first->bits &&
-        image->type == first->type) {
+        image->type == first->type && image->samples == first->samples) {
         return CRD_OK;
     }
     if (reader->name_count == 1) snprintf(place, sizeof place, "page %lld of ", (long long)number);
@@ -113,7 +113,7 @@ static crd_status index_file(crd_tiff_reader *reader, const crd_monitor *monitor
                 "if it is the volume",
                 file->path);
         }
-        CRD_PASS(crd_tiff_check_page(file, number, &directory, &image, &page));
+        CRD_PASS(crd_tiff_check_page(file, number, &directory, reader->grey, &image, &page));
         CRD_PASS(check_alike(reader, &image, number));
         if (reader->page_count == 0) *first = directory;
         CRD_PASS(append_page(reader, &page));
@@ -270,6 +270,7 @@ static crd_status open_reader(crd_volume *volume, const crd_monitor *monitor, cr
     CRD_TRY(crd_alloc(1, sizeof *reader, "a TIFF volume", &reader));
     reader->file.fd = -1;
     reader->blocks_of = -1;
+    reader->grey = volume->grey;
     CRD_TRY(crd_alloc(CRD_TIFF_SCRATCH, 1, "a TIFF volume", &reader->scratch));
     CRD_TRY(crd_tiff_decoder_create(&reader->decoder));
     CRD_TRY(crd_block_cache_open(volume->cache_bytes, &volume->cache, &reader->cache));

@@ -54,6 +54,7 @@ enum { CRD_TIFF_DATA_UNKNOWN = -1, CRD_TIFF_DATA_SCATTERED = -2 };
 /* A directory, as far as we want to know it; the standard's defaults where it says nothing. */
 typedef struct crd_tiff_directory {
     uint64_t subfile, width, height, bits, samples, sample_format, photometric, compression, fill_order, orientation;
+    uint64_t planar;
     uint64_t rows_per_strip, tile_width, tile_height, resolution_unit;
     crd_tiff_array offsets, counts; /* of strips or tiles */
     crd_tiff_array description, resolution_x, resolution_y;
@@ -80,14 +81,16 @@ crd_status crd_tiff_read_text(const crd_tiff_file *file, const crd_tiff_array *a
 
 typedef struct crd_tiff_image {
     int64_t width, height;
-    int64_t bits; /* as stored; 1 is unpacked to u8 */
+    int64_t bits;    /* of a value, as stored; 1 is unpacked to u8 */
+    int64_t samples; /* values of a pixel: 1, or 3 and more of which red, green and blue become grey */
     crd_type type;
     uint64_t photometric, orientation;
 } crd_tiff_image;
 
-/* Refuses a page that isn't one plain image of a type we have, with a sentence that says what to do. */
+/* Refuses a page that isn't one plain image of a type we have, with a sentence that says what to do. `grey`: colours
+ * are taken, too. */
 crd_status crd_tiff_check_page(const crd_tiff_file *file, int64_t number, const crd_tiff_directory *directory,
-                               crd_tiff_image *image, crd_tiff_page *page);
+                               bool grey, crd_tiff_image *image, crd_tiff_page *page);
 
 const char *crd_tiff_compression_name(uint16_t compression);
 /* The most that so many stored bytes can be decoded to. */
@@ -144,6 +147,7 @@ typedef struct crd_tiff_reader {
     int64_t name_count;
     crd_tiff_file file; /* the one that is open now */
     int64_t open_name;  /* its index */
+    bool grey;          /* colours become grey values */
     crd_tiff_image image;
     crd_tiff_page *pages;
     int64_t page_count, page_room;

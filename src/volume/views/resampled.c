@@ -13,6 +13,8 @@
 static const int64_t tile_bytes = INT64_C(96) << 20, voxel_bytes = INT64_C(512) << 20;
 /* Steps so near to a whole number, or to one over it, are meant to be that: 0.65 / 0.13. */
 static const double snap = 1e-9, end_slack = 1e-6;
+/* Shares that differ by less are equal: their parts of voxels are rounded, and added in any order. */
+static const double same = 1e-9;
 
 typedef struct resampled {
     crd_volume *of;
@@ -224,9 +226,12 @@ static const char *elect(const tile *t, int64_t z, int64_t y, int64_t x, votes *
             }
         }
     }
-    int64_t best = 0;
-    for (int64_t i = 1; i < v->count; i++) {
-        if (v->shares[i] > v->shares[best] || (v->shares[i] == v->shares[best] && v->keys[i] < v->keys[best])) best = i;
+    int64_t best = -1;
+    double most = 0.0;
+    for (int64_t i = 0; i < v->count; i++) most = fmax(most, v->shares[i]);
+    for (int64_t i = 0; i < v->count; i++) {
+        if (v->shares[i] < most * (1.0 - same)) continue;
+        if (best < 0 || v->keys[i] < v->keys[best]) best = i;
     }
     return v->at[best];
 }

@@ -7,11 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
+#include "base/hash/crc32c.h"
 #include "base/memory.h"
 #include "volume/types.h"
 #include "volume/zarr/file.h"
 #include "volume/zarr/json.h"
+
+enum { SUM = 4 }; /* bytes of a checksum */
 
 /* ---- common ---- */
 
@@ -37,7 +41,15 @@ crd_status crd_zarr_measure(crd_zarr_array *array)
     array->stored_size = crd_stored_size(l->stored);
     array->type = crd_stored_widened(l->stored);
     array->size = crd_type_size(array->type);
-    for (int i = 0; i < 3; i++) array->counts[i] = (l->shape[i] - 1) / l->chunk[i] + 1;
+    for (int i = 0; i < 3; i++) {
+        array->counts[i] = (l->shape[i] - 1) / l->chunk[i] + 1;
+        array->shards[i] = l->sharded ? (array->counts[i] - 1) / l->shard[i] + 1 : array->counts[i];
+    }
+    if (l->sharded && (crd_product(l->shard[0], l->shard[1], l->shard[2], &array->places) != CRD_OK ||
+                       crd_product(array->places, (int64_t)sizeof(crd_zarr_place), 1, &bytes) != CRD_OK)) {
+        return crd_fail(CRD_ERR_FORMAT, "%s can't have shards of %lld x %lld x %lld chunks", array->folder,
+                        (long long)l->shard[0], (long long)l->shard[1], (long long)l->shard[2]);
+    }
     if (crd_product(l->shape[0], l->shape[1], l->shape[2], &bytes) != CRD_OK ||
         crd_product(bytes, (int64_t)array->size, 1, &bytes) != CRD_OK ||
         crd_product(l->chunk[0], l->chunk[1], l->chunk[2], &array->voxels) != CRD_OK ||
@@ -50,13 +62,16 @@ crd_status crd_zarr_measure(crd_zarr_array *array)
 
 void crd_zarr_name_chunk(crd_zarr_array *array, const int64_t index[3])
 {
-    const char s = array->layout.separator;
+    const crd_zarr_layout *l = &array->layout;
+    const char s = l->separator;
+    long long n[3];
+    for (int i = 0; i < 3; i++) n[i] = (long long)(l->sharded ? index[i] / l->shard[i] : index[i]);
     int used = snprintf(array->path, array->path_room, "%s/", array->folder);
-    for (int i = 3; i < array->layout.rank; i++) {
+    if (l->prefixed) used += snprintf(array->path + used, array->path_room - (size_t)used, "c%c", s);
+    for (int i = 3; i < l->rank; i++) {
         used += snprintf(array->path + used, array->path_room - (size_t)used, "0%c", s);
     }
-    snprintf(array->path + used, array->path_room - (size_t)used, "%lld%c%lld%c%lld", (long long)index[0], s,
-             (long long)index[1], s, (long long)index[2]);
+    snprintf(array->path + used, array->path_room - (size_t)used, "%lld%c%lld%c%lld", n[0], s, n[1], s, n[2]);
 }
 
 /* The last one first: chunks of a layer come in their order. */
@@ -77,6 +92,9 @@ void crd_zarr_array_close(crd_zarr_array **array)
     crd_block_cache_free(&(*array)->cache);
     crd_free(&(*array)->packed);
     crd_free(&(*array)->plain);
+    crd_free(&(*array)->unsummed);
+    crd_free(&(*array)->index);
+    crd_free(&(*array)->ends);
     crd_free(&(*array)->path);
     crd_free(&(*array)->folder);
     crd_free(array);
@@ -139,9 +157,12 @@ static char guess_separator(const crd_zarr_array *array)
 /* A chunk as it is in its file, one unpacked, and with the rest of the limit those that are kept. */
 static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes, crd_block_cache **shared)
 {
-    const size_t bytes = (size_t)array->voxels * array->size, packed = crd_zarr_packed_bound(bytes);
-    if (bytes > cache_bytes || bytes + packed > cache_bytes) {
-        if (array->layout.codec == CRD_ZARR_RAW && !array->layout.fortran) return CRD_OK; /* row by row */
+    const crd_zarr_layout *l = &array->layout;
+    const size_t bytes = (size_t)array->voxels * array->size, inner = SUM * (size_t)l->inner_sums;
+    const size_t packed = crd_zarr_packed_bound(bytes + inner) + SUM * (size_t)l->outer_sums;
+    const size_t unsummed = inner > 0 ? bytes + inner : 0;
+    if (bytes > cache_bytes || bytes + packed + unsummed > cache_bytes) {
+        if (l->codec == CRD_ZARR_RAW && !l->turned && !l->sharded && l->outer_sums == 0) return CRD_OK; /* row by row */
         return crd_fail(
             CRD_ERR_UNSUPPORTED,
             "%s has packed chunks of %.0f MiB, and the %.0f MiB for decoded data must hold two; rechunk it, or "
@@ -151,7 +172,13 @@ static crd_status prepare_buffers(crd_zarr_array *array, size_t cache_bytes, crd
     array->packed_room = packed;
     CRD_PASS(crd_alloc((int64_t)packed, 1, "a packed chunk", &array->packed));
     CRD_PASS(crd_alloc((int64_t)bytes, 1, "a chunk", &array->plain));
-    return crd_block_cache_open(cache_bytes - bytes - packed, shared, &array->cache);
+    if (unsummed > 0) CRD_PASS(crd_alloc((int64_t)unsummed, 1, "a chunk", &array->unsummed));
+    CRD_PASS(crd_block_cache_open(cache_bytes - bytes - packed - unsummed, shared, &array->cache));
+    if (!l->sharded || crd_block_cache_fits(array->cache, crd_zarr_index_bytes(array))) return CRD_OK;
+    return crd_fail(CRD_ERR_UNSUPPORTED,
+                    "%s has shards of %lld chunks, whose index doesn't fit the %.0f MiB for decoded data; rechunk it, "
+                    "or allow more memory",
+                    array->folder, (long long)array->places, (double)cache_bytes / 0x1p20);
 }
 
 crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_block_cache **shared, crd_zarr_array **out)
@@ -162,8 +189,10 @@ crd_status crd_zarr_array_open(const char *folder, size_t cache_bytes, crd_block
     size_t bytes = 0;
     CRD_TRY(crd_zarr_new(folder, &array));
     snprintf(array->path, array->path_room, "%s/.zarray", folder);
+    const int version = access(array->path, F_OK) == 0 ? 2 : 3;
+    snprintf(array->path, array->path_room, "%s/%s", folder, crd_zarr_array_file(version));
     CRD_TRY(crd_read_file(array->path, CRD_ZARR_LAYOUT_LIMIT, &text, &bytes));
-    CRD_TRY(crd_zarr_layout_parse(folder, text, bytes, &array->layout));
+    CRD_TRY(crd_zarr_layout_parse(folder, version, text, bytes, &array->layout));
     CRD_TRY(crd_zarr_measure(array));
     if (array->layout.separator == 0) array->layout.separator = guess_separator(array);
     CRD_TRY(prepare_buffers(array, cache_bytes, shared));
@@ -175,14 +204,13 @@ done:
     return status;
 }
 
-/* Opens the chunk in array->path; -1 where there is none. */
-static crd_status open_chunk(crd_zarr_array *array, int *out, size_t *bytes)
+crd_status crd_zarr_open_file(crd_zarr_array *array, int *out, int64_t *bytes)
 {
     struct stat about;
     *out = open(array->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*out < 0 && errno == ENOENT) return CRD_OK;
     if (*out >= 0 && fstat(*out, &about) == 0 && S_ISREG(about.st_mode)) {
-        *bytes = (size_t)about.st_size;
+        *bytes = (int64_t)about.st_size;
         return CRD_OK;
     }
     const crd_status status = *out < 0 ? crd_fail_errno("%s can't be opened", array->path)
@@ -203,44 +231,86 @@ static void fill_chunk(const crd_zarr_array *array, char *out, int64_t count)
     for (int64_t i = 1; i < count; i++) memcpy(out + (size_t)i * array->size, out, array->size);
 }
 
-/* out[z][y][x] = in[x][y][z], each `size` bytes. */
-static void turn(const char *in, char *out, const int64_t chunk[3], size_t size)
+/* From the order of axes that the file has to z, y, x. */
+static void turn(const char *in, char *out, const crd_zarr_layout *l, size_t size)
 {
-    for (int64_t z = 0; z < chunk[0]; z++) {
-        for (int64_t y = 0; y < chunk[1]; y++) {
-            for (int64_t x = 0; x < chunk[2]; x++, out += size) {
-                memcpy(out, in + (size_t)((x * chunk[1] + y) * chunk[0] + z) * size, size);
+    int64_t step[3]; /* in the file, along each of our axes */
+    step[l->order[2]] = 1;
+    step[l->order[1]] = l->chunk[l->order[2]];
+    step[l->order[0]] = l->chunk[l->order[1]] * l->chunk[l->order[2]];
+    for (int64_t z = 0; z < l->chunk[0]; z++) {
+        for (int64_t y = 0; y < l->chunk[1]; y++) {
+            const char *from = in + (size_t)(z * step[0] + y * step[1]) * size;
+            for (int64_t x = 0; x < l->chunk[2]; x++, out += size) {
+                memcpy(out, from + (size_t)(x * step[2]) * size, size);
             }
         }
     }
 }
 
-crd_status crd_zarr_load_chunk(crd_zarr_array *array, char *out)
+crd_status crd_zarr_fetch(crd_zarr_array *array, const int64_t index[3], bool *there, size_t *bytes)
 {
     crd_status status = CRD_OK;
-    const size_t stored = (size_t)array->voxels * array->stored_size;
-    char *end = out + (size_t)array->voxels * (array->size - array->stored_size);
-    size_t bytes = 0;
+    crd_zarr_place place = {0};
+    int64_t length = 0;
     int fd = -1;
-    CRD_TRY(open_chunk(array, &fd, &bytes));
-    if (fd < 0) {
-        fill_chunk(array, out, array->voxels);
-        goto done;
+    *there = false;
+    CRD_TRY(crd_zarr_open_file(array, &fd, &length));
+    if (fd < 0) goto done;
+    place.bytes = (uint64_t)length;
+    if (array->layout.sharded) CRD_TRY(crd_zarr_find_in_shard(array, index, fd, length, &place));
+    if (place.bytes == CRD_ZARR_EMPTY) goto done;
+    if (place.bytes > array->packed_room) {
+        CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: %llu bytes can't be a chunk of %zu", array->path,
+                 (unsigned long long)place.bytes, (size_t)array->voxels * array->stored_size);
     }
-    if (bytes > array->packed_room) {
-        CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: %zu bytes can't be a chunk of %zu", array->path, bytes, stored);
-    }
-    CRD_TRY(crd_read_at(fd, array->path, 0, array->packed, bytes));
-    CRD_TRY(crd_zarr_unpack(array->layout.codec, array->path, array->packed, bytes, end, stored));
-    if (array->layout.fortran) {
-        memcpy(array->packed, end, stored);
-        turn(array->packed, end, array->layout.chunk, array->stored_size);
-    }
-    if (array->layout.swap) crd_swap_bytes(end, array->voxels, array->stored_size);
-    crd_shared_step(array->layout.stored, array->voxels, array->type, out);
+    *there = true;
+    *bytes = (size_t)place.bytes;
+    CRD_TRY(crd_read_at(fd, array->path, (int64_t)place.offset, array->packed, *bytes));
 done:
     if (fd >= 0) (void)close(fd);
     return status;
+}
+
+/* Takes `count` checksums off the end of `data`: each is that of all before it. */
+static crd_status check_sums(const crd_zarr_array *array, const char *data, int count, size_t *bytes)
+{
+    for (; count > 0; count--) {
+        if (*bytes < SUM) return crd_fail(CRD_ERR_FORMAT, "%s is damaged: a chunk lacks its checksum", array->path);
+        *bytes -= SUM;
+        if (crd_crc32c(0, data, *bytes) != crd_little_endian((const unsigned char *)data + *bytes, SUM)) {
+            return crd_fail(CRD_ERR_FORMAT, "%s is damaged: a chunk has another checksum (crc32c) than it should",
+                            array->path);
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crd_zarr_load_chunk(crd_zarr_array *array, const int64_t index[3], char *out)
+{
+    const crd_zarr_layout *l = &array->layout;
+    const size_t stored = (size_t)array->voxels * array->stored_size;
+    char *end = out + (size_t)array->voxels * (array->size - array->stored_size);
+    size_t bytes = 0, unpacked = stored + SUM * (size_t)l->inner_sums;
+    bool there;
+    CRD_PASS(crd_zarr_fetch(array, index, &there, &bytes));
+    if (!there) {
+        fill_chunk(array, out, array->voxels);
+        return CRD_OK;
+    }
+    CRD_PASS(check_sums(array, array->packed, l->outer_sums, &bytes));
+    char *target = l->inner_sums > 0 ? array->unsummed : end;
+    CRD_PASS(crd_zarr_unpack(l->codec, array->path, array->packed, bytes, target, unpacked));
+    CRD_PASS(check_sums(array, target, l->inner_sums, &unpacked));
+    if (l->turned) {
+        if (target == end) target = memcpy(array->packed, end, stored);
+        turn(target, end, l, array->stored_size);
+    } else if (target != end) {
+        memcpy(end, target, stored);
+    }
+    if (l->swap) crd_swap_bytes(end, array->voxels, array->stored_size);
+    crd_shared_step(l->stored, array->voxels, array->type, out);
+    return CRD_OK;
 }
 
 /* A chunk's voxels; where they lie in the cache, *held is to be released. */
@@ -257,9 +327,9 @@ static crd_status get_chunk(crd_zarr_array *array, const int64_t index[3], bool 
     }
     crd_zarr_name_chunk(array, index);
     *out = array->plain;
-    if (!keep || !crd_block_cache_fits(array->cache, bytes)) return crd_zarr_load_chunk(array, array->plain);
+    if (!keep || !crd_block_cache_fits(array->cache, bytes)) return crd_zarr_load_chunk(array, index, array->plain);
     CRD_TRY(crd_block_cache_add(array->cache, 0, key, bytes, &block));
-    CRD_TRY(crd_zarr_load_chunk(array, block->data));
+    CRD_TRY(crd_zarr_load_chunk(array, index, block->data));
     crd_block_cache_publish(array->cache, block);
     *out = block->data;
     *held = block;
@@ -275,12 +345,12 @@ static crd_status read_rows(crd_zarr_array *array, const crd_box *box, const crd
 {
     crd_status status = CRD_OK;
     const int64_t count = p->end[2] - p->first[2];
-    size_t bytes = 0;
+    int64_t bytes = 0;
     int fd = -1;
     crd_zarr_name_chunk(array, index);
-    CRD_TRY(open_chunk(array, &fd, &bytes));
-    if (fd >= 0 && bytes != (size_t)array->voxels * array->stored_size) {
-        CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: it has %zu bytes instead of %zu", array->path, bytes,
+    CRD_TRY(crd_zarr_open_file(array, &fd, &bytes));
+    if (fd >= 0 && bytes != array->voxels * (int64_t)array->stored_size) {
+        CRD_FAIL(CRD_ERR_FORMAT, "%s is damaged: it has %lld bytes instead of %zu", array->path, (long long)bytes,
                  (size_t)array->voxels * array->stored_size);
     }
     for (int64_t z = p->first[0]; z < p->end[0]; z++) {

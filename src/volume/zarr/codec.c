@@ -40,9 +40,11 @@ crd_status crd_zarr_codec_find(const char *shown, const char *id, crd_zarr_codec
                     lacks);
 }
 
-crd_zarr_codec crd_zarr_codec_preferred(void)
+crd_zarr_codec crd_zarr_codec_preferred(int version)
 {
-    return CRD_HAVE_BLOSC ? CRD_ZARR_BLOSC : CRD_ZARR_ZLIB;
+    if (CRD_HAVE_BLOSC) return CRD_ZARR_BLOSC;
+    if (version == 2) return CRD_ZARR_ZLIB;
+    return CRD_HAVE_ZSTD ? CRD_ZARR_ZSTD : CRD_ZARR_GZIP;
 }
 
 static bool inflate_exactly(const void *packed, size_t packed_bytes, void *out, size_t bytes)
@@ -102,6 +104,38 @@ size_t crd_zarr_packed_bound(size_t bytes)
     return bytes + bytes / 64 + 4096; /* more than any of the libraries' own bounds */
 }
 
+/* As zlib's stream, or as a gzip file without name and time. */
+static size_t deflate_all(bool gzip, int level, const void *data, size_t bytes, void *out, size_t room)
+{
+    z_stream z;
+    memset(&z, 0, sizeof z);
+    if (bytes > UINT32_MAX || room > UINT32_MAX ||
+        deflateInit2(&z, level, Z_DEFLATED, gzip ? 15 + 16 : 15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        return 0;
+    }
+    z.next_in = (z_const Bytef *)data;
+    z.avail_in = (uInt)bytes;
+    z.next_out = out;
+    z.avail_out = (uInt)room;
+    const size_t made = deflate(&z, Z_FINISH) == Z_STREAM_END ? z.total_out : 0;
+    (void)deflateEnd(&z);
+    return made;
+}
+
+#if CRD_HAVE_ZSTD
+static size_t zstd_all(int level, const void *data, size_t bytes, void *out, size_t room)
+{
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    size_t made = 0;
+    if (context != NULL && !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level)) &&
+        !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))) {
+        made = ZSTD_compress2(context, out, room, data, bytes);
+    }
+    ZSTD_freeCCtx(context);
+    return ZSTD_isError(made) ? 0 : made;
+}
+#endif
+
 crd_status crd_zarr_pack(crd_zarr_codec codec, const char *shown, int level, size_t value_bytes, const void *data,
                          size_t bytes, void *out, size_t room, size_t *packed_bytes)
 {
@@ -112,9 +146,11 @@ crd_status crd_zarr_pack(crd_zarr_codec codec, const char *shown, int level, siz
         if (made > 0) *packed_bytes = (size_t)made;
     }
 #endif
-    if (codec == CRD_ZARR_ZLIB) {
-        uLongf made = room;
-        if (compress2(out, &made, data, bytes, level) == Z_OK) *packed_bytes = made;
+#if CRD_HAVE_ZSTD
+    if (codec == CRD_ZARR_ZSTD) *packed_bytes = zstd_all(level, data, bytes, out, room);
+#endif
+    if (codec == CRD_ZARR_ZLIB || codec == CRD_ZARR_GZIP) {
+        *packed_bytes = deflate_all(codec == CRD_ZARR_GZIP, level, data, bytes, out, room);
     }
     (void)value_bytes;
     return *packed_bytes > 0 ? CRD_OK : crd_fail(CRD_ERR_INTERNAL, "%s: a chunk can't be packed", shown);

@@ -74,7 +74,7 @@ static crd_status join_chunk(joining *j, const crd_box *box, const int64_t from_
     return crd_zarr_array_write(j->to, box, j->voxels);
 }
 
-static crd_status join_level(const char *group, const crd_volume_info *info, int compress, int level,
+static crd_status join_level(const char *group, const crd_volume_info *info, const crd_zarr_form *form, int level,
                              const int64_t from_shape[3])
 {
     crd_status status = CRD_OK;
@@ -86,7 +86,7 @@ static crd_status join_level(const char *group, const crd_volume_info *info, int
     snprintf(folder, room, "%s/%d", group, level - 1);
     CRD_TRY(crd_zarr_array_open(folder, (size_t)64 << 20, NULL, &j.from));
     snprintf(folder, room, "%s/%d", group, level);
-    CRD_TRY(crd_zarr_array_create(folder, info, compress, false, &j.to));
+    CRD_TRY(crd_zarr_array_create(folder, info, form, false, &j.to));
     const int64_t *chunk = crd_zarr_array_layout(j.to)->chunk, *shape = info->shape;
     const int64_t voxels = chunk[0] * chunk[1] * chunk[2];
     CRD_TRY(crd_alloc(8 * voxels, crd_type_size(info->type), "a level of a pyramid", &j.voxels));
@@ -103,6 +103,7 @@ static crd_status join_level(const char *group, const crd_volume_info *info, int
             }
         }
     }
+    CRD_TRY(crd_zarr_array_finish(j.to));
 done:
     crd_zarr_array_close(&j.from);
     crd_zarr_array_close(&j.to);
@@ -113,13 +114,13 @@ done:
     return status;
 }
 
-crd_status crd_zarr_pyramid_build(const char *group, const crd_volume_info *info, int compress, int levels,
+crd_status crd_zarr_pyramid_build(const char *group, const crd_volume_info *info, const crd_zarr_form *form, int levels,
                                   const int64_t shapes[][3])
 {
     crd_volume_info smaller = *info;
     for (int level = 1; level < levels; level++) {
         memcpy(smaller.shape, shapes[level], sizeof smaller.shape);
-        CRD_PASS(join_level(group, &smaller, compress, level, shapes[level - 1]));
+        CRD_PASS(join_level(group, &smaller, form, level, shapes[level - 1]));
     }
     return CRD_OK;
 }

@@ -8,8 +8,8 @@
  * levels, or with 0 until one fits a chunk. Gives back how many. */
 int crd_zarr_pyramid_plan(const int64_t shape[3], int wanted, int64_t shapes[][3], int64_t factors[][3]);
 
-/* Levels 1 and up below the folder `group`, whose level 0 is there. */
-crd_status crd_zarr_pyramid_build(const char *group, const crd_volume_info *info, int compress, int levels,
+/* Levels 1 and up below the folder `group`, whose level 0 is there and finished. */
+crd_status crd_zarr_pyramid_build(const char *group, const crd_volume_info *info, const crd_zarr_form *form, int levels,
                                   const int64_t shapes[][3]);
 
 #endif

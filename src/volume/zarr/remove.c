@@ -11,10 +11,10 @@
 
 enum { DEEPEST = 16 };
 
-/* .zarray, .zattrs, ..., and chunks: numbers, with dots or a passing suffix. */
+/* .zarray, zarr.json, ..., and chunks: numbers, with dots or a passing suffix; those of version 3 in a folder "c". */
 static bool is_zarr_name(const char *name)
 {
-    static const char *const own[] = {".zarray", ".zattrs", ".zgroup", ".zmetadata"};
+    static const char *const own[] = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json", "c"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         const size_t length = strlen(own[i]);
         if (strcmp(name, own[i]) == 0) return true;

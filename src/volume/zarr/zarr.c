@@ -1,5 +1,5 @@
-/* OME-Zarr 0.4: a folder with the image's levels as zarr arrays (version 2). Any level can be opened by its own path;
- * so can an array without OME's attributes. */
+/* OME-Zarr 0.4 and 0.5: a folder with the image's levels as zarr arrays (of version 2 and 3). Any level can be opened
+ * by its own path; so can an array without OME's attributes. */
 #include "volume/zarr/zarr.h"
 
 #include <errno.h>
@@ -16,13 +16,11 @@
 #include "volume/types.h"
 #include "volume/zarr/pyramid.h"
 
-enum { ATTRIBUTES_LIMIT = 4 << 20 }; /* the tree that JSON becomes takes forty times as much */
-
 typedef struct zarr_state {
     crd_zarr_array *array;
     /* while writing */
-    int compress, levels;
-    bool pyramid;
+    crd_zarr_form form;
+    int levels;
     int64_t shapes[CRD_ZARR_LEVELS][3], factors[CRD_ZARR_LEVELS][3];
 } zarr_state;
 
@@ -34,12 +32,32 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-static bool zarr_sniff(const char *path, const unsigned char *head, size_t count)
+static bool is_folder(const char *path, size_t count)
 {
     struct stat about;
+    return count == 0 && stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool zarr2_sniff(const char *path, const unsigned char *head, size_t count)
+{
     (void)head;
-    if (count > 0 || stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return false;
-    return has(path, ".zarray") || has(path, ".zattrs") || has(path, ".zgroup") || has(path, "zarr.json");
+    return is_folder(path, count) && (has(path, ".zarray") || has(path, ".zattrs") || has(path, ".zgroup"));
+}
+
+static bool zarr3_sniff(const char *path, const unsigned char *head, size_t count)
+{
+    (void)head;
+    return is_folder(path, count) && has(path, "zarr.json");
+}
+
+int crd_zarr_version(const char *format)
+{
+    return strcmp(format, crd_format_zarr.name) == 0 ? 2 : strcmp(format, crd_format_zarr3.name) == 0 ? 3 : 0;
+}
+
+static int version_of(const crd_volume *volume)
+{
+    return crd_zarr_version(volume->format->name);
 }
 
 /* ---- reading ---- */
@@ -51,10 +69,11 @@ static crd_status read_attributes(const char *folder, const char *level, crd_zar
     char *path = NULL, *text = NULL;
     size_t bytes = 0;
     *out = (crd_zarr_attributes){.info = {.scale = 1.0}};
-    CRD_TRY(crd_join_path(folder, ".zattrs", "", &path));
+    const int version = !has(folder, ".zattrs") && has(folder, "zarr.json") ? 3 : 2;
+    CRD_TRY(crd_join_path(folder, crd_zarr_group_file(version), "", &path));
     if (access(path, F_OK) != 0) goto done;
-    CRD_TRY(crd_read_file(path, ATTRIBUTES_LIMIT, &text, &bytes));
-    CRD_TRY(crd_zarr_attributes_parse(folder, text, bytes, level, out));
+    CRD_TRY(crd_read_file(path, CRD_ZARR_GROUP_LIMIT, &text, &bytes));
+    CRD_TRY(crd_zarr_attributes_parse(folder, version, text, bytes, level, out));
 done:
     crd_free(&path);
     crd_free(&text);
@@ -92,16 +111,6 @@ static bool is_below(const char *path)
     return true;
 }
 
-static crd_status no_volume(const char *path)
-{
-    if (has(path, "zarr.json")) {
-        return crd_fail(CRD_ERR_UNSUPPORTED,
-                        "%s is zarr of version 3; credence reads version 2, which OME-Zarr 0.4 is made of", path);
-    }
-    return crd_fail(CRD_ERR_FORMAT,
-                    "%s is a zarr group without an OME-Zarr image; give the path of one of the arrays in it", path);
-}
-
 crd_status crd_zarr_missing_level(const char *path)
 {
     crd_status status = CRD_OK;
@@ -111,10 +120,11 @@ crd_status crd_zarr_missing_level(const char *path)
     for (size_t n = strlen(level); n > 1 && level[n - 1] == '/'; n--) level[n - 1] = '\0';
     CRD_TRY(crd_folder_of(level, &group));
     const char *slash = strrchr(level, '/'), *name = slash != NULL ? slash + 1 : level;
-    if (!has(group, ".zattrs")) goto done;
-    for (char layout[32]; levels < CRD_ZARR_LEVELS; levels++) {
-        (void)snprintf(layout, sizeof layout, "%d/.zarray", levels);
-        if (!has(group, layout)) break;
+    if (!has(group, ".zattrs") && !has(group, "zarr.json")) goto done;
+    for (char layout[2][32]; levels < CRD_ZARR_LEVELS; levels++) {
+        (void)snprintf(layout[0], sizeof layout[0], "%d/.zarray", levels);
+        (void)snprintf(layout[1], sizeof layout[1], "%d/zarr.json", levels);
+        if (!has(group, layout[0]) && !has(group, layout[1])) break;
     }
     if (levels == 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; 0 is its only one", group, name);
     if (levels > 1) status = crd_fail(CRD_ERR_ARGUMENT, "%s has no level %s; it has 0 to %d", group, name, levels - 1);
@@ -129,7 +139,9 @@ static crd_status find_array(const char *path, crd_zarr_attributes *about, char 
 {
     crd_status status = CRD_OK;
     char *series = NULL;
-    if (has(path, ".zarray")) {
+    crd_zarr_node node;
+    CRD_TRY(crd_zarr_look(path, &node));
+    if (node.array) {
         CRD_TRY(attributes_above(path, about));
         CRD_TRY(crd_strdup(path, out));
         goto done;
@@ -140,15 +152,16 @@ static crd_status find_array(const char *path, crd_zarr_attributes *about, char 
         CRD_TRY(read_attributes(series, NULL, about));
     }
     if (!about->multiscales) {
-        status = no_volume(path);
-        goto done;
+        CRD_FAIL(CRD_ERR_FORMAT,
+                 "%s is a zarr group without an OME-Zarr image; give the path of one of the arrays in it", path);
     }
     if (!about->found || !is_below(about->path)) {
-        CRD_FAIL(CRD_ERR_FORMAT, "%s has a broken .zattrs: its first level '%.80s' isn't a place below it", path,
-                 about->path);
+        CRD_FAIL(CRD_ERR_FORMAT, "%s has a broken %s: its first level '%.80s' isn't a place below it", path,
+                 crd_zarr_group_file(node.version), about->path);
     }
     CRD_TRY(crd_join_path(series != NULL ? series : path, about->path, "", out));
-    if (!has(*out, ".zarray")) CRD_FAIL(CRD_ERR_FORMAT, "%s lacks its level %s", path, about->path);
+    CRD_TRY(crd_zarr_look(*out, &node));
+    if (!node.array) CRD_FAIL(CRD_ERR_FORMAT, "%s lacks its level %s", path, about->path);
 done:
     crd_free(&series);
     return status;
@@ -215,9 +228,9 @@ static crd_status write_attributes(const crd_volume *volume, int levels, bool co
     CRD_TRY(crd_strdup(slash != NULL ? slash + 1 : volume->file, &name));
     char *dot = strrchr(name, '.');
     if (dot != NULL && dot != name) *dot = '\0';
-    crd_zarr_attributes_write(&volume->info, name, levels, state->factors, complete, &text);
+    crd_zarr_attributes_write(version_of(volume), &volume->info, name, levels, state->factors, complete, &text);
     CRD_TRY(crd_text_finish(&text, &words));
-    CRD_TRY(write_text(volume->write_path, ".zattrs", words));
+    CRD_TRY(write_text(volume->write_path, crd_zarr_group_file(version_of(volume)), words));
 done:
     crd_text_free(&text);
     crd_free(&words);
@@ -230,21 +243,26 @@ static crd_status sync_all(crd_volume *volume)
     return crd_sync_tree(volume->write_path, volume->file);
 }
 
-static crd_status begin(crd_volume *volume, int compress, int levels, bool pyramid, bool go_on)
+/* What grows has a file for each chunk, so that chunks appear at once. */
+static crd_status begin(crd_volume *volume, int compress, int levels, bool grows)
 {
     crd_status status = CRD_OK;
     zarr_state *state = NULL;
     char *folder = NULL;
     CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
     volume->state = state;
-    state->compress = compress;
-    state->pyramid = pyramid;
-    if (!pyramid || volume->info.type == CRD_U64) levels = 1; /* words of bits have no mean */
+    state->form.version = version_of(volume);
+    state->form.level = compress;
+    state->form.codec = compress > 0 ? crd_zarr_codec_preferred(state->form.version) : CRD_ZARR_RAW;
+    state->form.shards = !grows && state->form.version == 3;
+    if (grows || volume->info.type == CRD_U64) levels = 1; /* words of bits have no mean */
     state->levels = crd_zarr_pyramid_plan(volume->info.shape, levels, state->shapes, state->factors);
     CRD_TRY(crd_make_folders(volume->write_path));
-    CRD_TRY(write_text(volume->write_path, ".zgroup", "{\n    \"zarr_format\": 2\n}\n"));
     CRD_TRY(crd_join_path(volume->write_path, "0", "", &folder));
-    CRD_TRY(crd_zarr_array_create(folder, &volume->info, compress, go_on, &state->array));
+    CRD_TRY(crd_zarr_array_create(folder, &volume->info, &state->form, grows, &state->array));
+    if (state->form.version == 2) {
+        CRD_TRY(write_text(volume->write_path, ".zgroup", "{\n    \"zarr_format\": 2\n}\n"));
+    }
     CRD_TRY(write_attributes(volume, 1, false));
     volume->layer = crd_zarr_array_layout(state->array)->chunk[0];
 done:
@@ -254,8 +272,8 @@ done:
 
 static crd_status zarr_create(crd_volume *volume, const crd_volume_options *options)
 {
-    if (volume->staged) return begin(volume, 0, 1, false, true);
-    return begin(volume, options->compress, options->levels, true, false);
+    if (volume->staged) return begin(volume, 0, 1, true);
+    return begin(volume, options->compress, options->levels, false);
 }
 
 static crd_status zarr_write(crd_volume *volume, const crd_box *box, const void *voxels)
@@ -266,10 +284,8 @@ static crd_status zarr_write(crd_volume *volume, const crd_box *box, const void 
 static crd_status zarr_finish(crd_volume *volume)
 {
     zarr_state *state = volume->state;
-    if (state->levels > 1) {
-        CRD_PASS(
-            crd_zarr_pyramid_build(volume->write_path, &volume->info, state->compress, state->levels, state->shapes));
-    }
+    CRD_PASS(crd_zarr_array_finish(state->array));
+    CRD_PASS(crd_zarr_pyramid_build(volume->write_path, &volume->info, &state->form, state->levels, state->shapes));
     CRD_PASS(sync_all(volume)); /* chunks first: `complete` is only said of what is there */
     CRD_PASS(write_attributes(volume, state->levels, true));
     return sync_all(volume);
@@ -297,28 +313,26 @@ static crd_status grow(crd_volume *volume)
 {
     crd_status status = CRD_OK;
     CRD_TRY(crd_strdup(volume->file, &volume->write_path));
-    CRD_TRY(begin(volume, 0, 1, false, true));
+    CRD_TRY(begin(volume, 0, 1, true));
 done:
     return status;
 }
 
-crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volume **out)
+crd_status crd_zarr_grow(const char *path, int version, const crd_volume_info *info, crd_volume **out)
 {
-    return crd_volume_create_in_place(path, info, &crd_format_zarr, grow, out);
+    return crd_volume_create_in_place(path, info, version == 3 ? &crd_format_zarr3 : &crd_format_zarr, grow, out);
 }
 
-const crd_format crd_format_zarr = {
-    .name = "zarr",
-    .suffixes = ".zarr .ome.zarr",
-    .any_order = true,
-    .folder = true,
-    .sniff = zarr_sniff,
-    .open = zarr_open,
-    .read = zarr_read,
-    .create = zarr_create,
-    .write = zarr_write,
-    .sync = sync_all,
-    .finish = zarr_finish,
-    .remove = crd_zarr_remove,
-    .close = zarr_close,
-};
+crd_status crd_zarr_make_room(const char *path, int version)
+{
+    return has(path, version == 3 ? ".zgroup" : "zarr.json") ? crd_zarr_remove(path) : CRD_OK;
+}
+
+#define FUNCTIONS                                                                                                      \
+    .any_order = true, .folder = true, .open = zarr_open, .read = zarr_read, .create = zarr_create,                    \
+    .write = zarr_write, .sync = sync_all, .finish = zarr_finish, .remove = crd_zarr_remove, .close = zarr_close
+
+const crd_format crd_format_zarr = {.name = "zarr", .suffixes = ".zarr .ome.zarr", .sniff = zarr2_sniff, FUNCTIONS};
+
+/* Its files have the same names; where a name alone decides, as it does when writing, that is the older one's. */
+const crd_format crd_format_zarr3 = {.name = "zarr3", .suffixes = ".zarr .ome.zarr", .sniff = zarr3_sniff, FUNCTIONS};

@@ -4,10 +4,15 @@
 
 #include "volume/format.h"
 
+/* The version of zarr that a format of that name is written in, 2 or 3; 0: it is another one. */
+int crd_zarr_version(const char *format);
+
 /* Creates `path` under its own name, with the attribute `complete` false and one level, or continues one that was
- * begun for the same shape and type. Boxes of whole chunks appear at once. crd_volume_commit makes it complete;
- * crd_volume_close without that leaves it as it is. */
-crd_status crd_zarr_grow(const char *path, const crd_volume_info *info, crd_volume **out);
+ * begun for the same shape, type and version. Boxes of whole chunks appear at once. crd_volume_commit makes it
+ * complete; crd_volume_close without that leaves it as it is. */
+crd_status crd_zarr_grow(const char *path, int version, const crd_volume_info *info, crd_volume **out);
+/* The same, where it isn't known what was begun: a volume of the other version makes room. */
+crd_status crd_zarr_make_room(const char *path, int version);
 /* Slices of a layer of chunks: boxes that begin at a multiple of it and hold as many are cheapest. */
 int64_t crd_zarr_layer(const crd_volume *volume);
 /* Is a layer of chunks there as a whole? Of a volume that somebody else is writing, by looking at the disk. */

@@ -1,0 +1,22 @@
+/* Three files in one input, between lines of three dashes: zarr.json of an array, that of the group above it, and a
+ * chunk or shard, which is there under each name that it may have. */
+#include "parts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const folders[] = {"x.zarr", "x.zarr/0", "x.zarr/0/c", "x.zarr/0/c/0", "x.zarr/0/c/0/0"};
+    const crd_volume_options options = {.cache_bytes = 1 << 20};
+    const uint8_t *at = data, *end = data + size, *part;
+    size_t count;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) (void)mkdir(fuzz_path(folders[i]), 0700);
+    part = fuzz_next_part(&at, end, &count);
+    fuzz_put("x.zarr/0/zarr.json", part, count);
+    part = fuzz_next_part(&at, end, &count);
+    fuzz_put("x.zarr/zarr.json", part, count);
+    fuzz_put("x.zarr/0/c/0/0/0", at, (size_t)(end - at));
+    fuzz_put("x.zarr/0/c.0.0.0", at, (size_t)(end - at));
+    fuzz_put("x.zarr/0/0.0.0", at, (size_t)(end - at));
+    fuzz_read(fuzz_path("x.zarr"), &options);
+    fuzz_read(fuzz_path("x.zarr/0"), &options);
+    return 0;
+}
