@@ -16,7 +16,7 @@ except ImportError as missing:
     sys.exit(77)
 
 PROGRAM = os.path.abspath(os.environ.get("CREDENCE_PROGRAM", "build/credence"))
-NET = ["--filters", "4", "--chunk", "8,16,16", "--step", "2", "--batch", "2", "--threads", "2"]
+NET = ["--filters", "8", "--chunk", "8,16,16", "--step", "2", "--batch", "2", "--threads", "2"]
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else ""
 if DEVICE:
     NET += ["--device", DEVICE]
@@ -166,7 +166,7 @@ def few_labels():
         at = (noise.integers(8, 40), noise.integers(8, 88), slice(begin := noise.integers(8, 80), begin + 10))
         strokes[at] = truth[at]
     np.save("strokes.npy", strokes)
-    done = run("train", "--scan", "large.npy", "--label", "strokes.npy", "--ignore", "9", "-o", "strokes.h5", "--filters", "4",
+    done = run("train", "--scan", "large.npy", "--label", "strokes.npy", "--ignore", "9", "-o", "strokes.h5", "--filters", "8",
                "--chunk", "16,32,32", "--max-steps", "120", "--threads", "2")
     check(done.returncode == 0, done.stderr)
     ones, zeros = (strokes == 1).sum(), (strokes == 0).sum()

@@ -48,7 +48,7 @@ def run(*words):
 
 
 def command(output, **more):
-    settings = {"scan": path("scan.npy"), "label": path("label.npy"), "output": path(output), "filters": 4,
+    settings = {"scan": path("scan.npy"), "label": path("label.npy"), "output": path(output), "filters": 8,
                 "chunk": "8,16,16", "step": 2, "batch": 3, "max-steps": STEPS, "checkpoint-every": 3, "threads": 2,
                 "kl-batches": 50, "kl-step": 0, "members": 3}
     settings.update({key.replace("_", "-"): value for key, value in more.items()})

@@ -58,7 +58,7 @@ def call(words, ranks=0, most_bytes=0):
 
 
 def train(model, label, *more):
-    done = call([PROGRAM, "train", "--scan", "scan.npy", "--label", label, "-o", model, "--filters", "4", "--chunk", "8,16,16",
+    done = call([PROGRAM, "train", "--scan", "scan.npy", "--label", label, "-o", model, "--filters", "8", "--chunk", "8,16,16",
                  "--batch", "3", "--epochs", "40", "--max-steps", "60", "--lr", "0.02", "--threads", "2", "--quiet", *more])
     check(done.returncode == 0, f"training {model}: {done.stderr}")
 

@@ -99,7 +99,7 @@ grey = rng.normal(3000, 300, (32, 64, 72))
 np.save("wide.npy", grey.astype(np.float32))
 np.save("wide_label.npy", (grey > 3000).astype(np.uint8))
 PYTHON
-wide=(--scan wide.npy --label wide_label.npy --filters 4 --batch 1 --max-steps 1 --epochs 1 --valid-fraction 0 --quiet)
+wide=(--scan wide.npy --label wide_label.npy --filters 8 --batch 1 --max-steps 1 --epochs 1 --valid-fraction 0 --quiet)
 run train "${wide[@]}" -o wide.h5 --chunk 32,64,64; expect 0
 run train "${wide[@]}" -o flat.h5 --chunk 24,64,64; expect 0
 mode() { run predict --model "$1" --scan wide.npy -o none --dry-run --json "${@:3}"; expect 0; same "$(json 'd["mode"]')" "$2"; }

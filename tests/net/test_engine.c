@@ -11,19 +11,24 @@
 static const char *const paths[] = {"portable", "avx2", "avx512"};
 enum { PATHS = sizeof paths / sizeof paths[0] };
 
-/* Sanitizers slow the textbook down a hundred times: there the fastest path and small networks must do. */
+/* Sanitizers and valgrind slow the textbook down a hundred times: there the fastest path and small networks must do. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 1 };
+enum { SANITIZED = 1 };
 #else
-enum { SLOW = 0 };
+enum { SANITIZED = 0 };
 #endif
+
+static bool slow(void)
+{
+    return SANITIZED || emulated();
+}
 
 static bool tried_here(int path)
 {
     const crd_ops *ops, *best;
     if (!have_path(paths[path], crd_ops_select(paths[path], &ops) == CRD_OK)) return false;
-    if (!SLOW || (crd_ops_select(NULL, &best) == CRD_OK && ops == best)) return true;
-    skip_part(paths[path], "too slow with sanitizers");
+    if (!slow() || (crd_ops_select(NULL, &best) == CRD_OK && ops == best)) return true;
+    skip_part(paths[path], "too slow with sanitizers and valgrind");
     return false;
 }
 
@@ -361,9 +366,9 @@ static void check_against_textbook(int filters, int groups, int classes, int64_t
 static void test_widths_and_sizes(void)
 {
     check_against_textbook(4, 4, 2, 8, 24, 16);
-    if (!SLOW) check_against_textbook(16, 4, 2, 16, 24, 40);
+    if (!slow()) check_against_textbook(16, 4, 2, 16, 24, 40);
     check_against_textbook(16, 1, 2, 8, 8, 8);
-    if (!SLOW) check_against_textbook(32, 8, 2, 8, 16, 24);
+    if (!slow()) check_against_textbook(32, 8, 2, 8, 16, 24);
     check_against_textbook(12, 3, 2, 16, 8, 16); /* groups that straddle the merge */
 }
 
@@ -373,7 +378,7 @@ static void test_numbers_of_classes(void)
     check_against_textbook(4, 4, 4, 8, 8, 16);
     check_against_textbook(8, 4, 5, 8, 16, 8);
     check_against_textbook(16, 4, 16, 8, 8, 16);
-    if (SLOW) return;
+    if (slow()) return;
     check_against_textbook(16, 4, 3, 8, 16, 24);
     check_against_textbook(16, 4, 8, 8, 16, 8);
     check_against_textbook(16, 4, 15, 8, 8, 24);

@@ -9,12 +9,17 @@ typedef struct tolerances {
     double outputs, gradients, cosine;
 } tolerances;
 
-/* Under a sanitizer everything takes ten times as long, and the float version is the same source. */
+/* Under a sanitizer or valgrind everything takes ten times as long, and the float version is the same source. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1, ADAM_STEPS = 2 };
+enum { SANITIZED = 1 };
 #else
-enum { SANITIZED = 0, ADAM_STEPS = REFERENCE_ADAM_STEPS };
+enum { SANITIZED = 0 };
 #endif
+
+static bool slow(void)
+{
+    return SANITIZED || emulated();
+}
 
 static const tolerances in_double = {1e-6, 1e-6, 1 - 1e-9}, in_float = {1e-4, 1e-2, 0.9999};
 
@@ -189,13 +194,13 @@ static void test_mcdn_in_double(void)
 
 static void test_bcnn_in_float(void)
 {
-    if (SANITIZED) SKIP("under a sanitizer the double version stands for both");
+    if (slow()) SKIP("under a sanitizer or valgrind the double version stands for both");
     check_case(reference_load(CRD_BCNN), true, &in_float);
 }
 
 static void test_mcdn_in_float(void)
 {
-    if (SANITIZED) SKIP("under a sanitizer the double version stands for both");
+    if (slow()) SKIP("under a sanitizer or valgrind the double version stands for both");
     check_case(reference_load(CRD_MCDN), true, &in_float);
 }
 
@@ -205,7 +210,7 @@ static void check_three_classes(crd_kind kind)
     const reference_case *c = reference_load_full(kind, "f8_k3");
     if (c == NULL) SKIP("it needs the full reference files");
     check_case(c, false, &in_double);
-    if (!SANITIZED) check_case(c, true, &in_float);
+    if (!slow()) check_case(c, true, &in_float);
 }
 
 static void test_bcnn_of_three_classes(void)
@@ -239,7 +244,7 @@ static void check_adam(const reference_case *c)
 {
     const int64_t count = c->net.model.total;
     double *model = widen(count, c->model), *gradient = doubles(count), *m = doubles(count), *v = doubles(count);
-    for (int step = 1; step <= ADAM_STEPS; step++) {
+    for (int step = 1; step <= (slow() ? 2 : REFERENCE_ADAM_STEPS); step++) {
         const double weight = 0.5 / c->adam_m, bce = batch_gradient(c, model, false, false, gradient);
         const double loss = bce + weight * crd_ref_kl(&c->net, model, 1, weight, gradient);
         const double *expected = c->adam[step - 1];

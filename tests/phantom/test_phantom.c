@@ -343,7 +343,7 @@ static void test_ends_of_all_ranges(void)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         const crd_settings *table = crd_phantom_settings((crd_phantom_kind)kind);
-        for (size_t row = 0; row < table->count; row++) {
+        for (size_t row = 0; row < table->count; row += (size_t)sparse(4, "options")) {
             for (int end = 0; end < 2 && table->rows[row].kind == CRD_SETTING_REAL; end++) {
                 crd_phantom_options options = phantom_options((crd_phantom_kind)kind, 8, 21, 26);
                 phantom p;

@@ -122,7 +122,7 @@ static void kill_everywhere(const char *from, const char *to, const char *again)
 {
     bool killed = true;
     int step = 0;
-    for (; killed && step < STEPS_MOST && !harness_failed; step++) {
+    for (; killed && step < STEPS_MOST && !harness_failed; step += sparse(5, "steps")) {
         kill_once(step, from, to, again, &killed);
         if (harness_failed) {
             printf("%s to %s, killed at step %d, then %s\n", from != NULL ? from : "nothing", to, step, again);

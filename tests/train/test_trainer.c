@@ -308,7 +308,7 @@ static void test_same_bytes_for_any_number_of_parts(void)
         crd_estimator estimator;
         int sizes[3];
     } cases[] = {{CRD_BCNN, CRD_FLIPOUT, {2, 5}}, {CRD_BCNN, CRD_INDEPENDENT, {3}}, {CRD_MCDN, CRD_FLIPOUT, {3}}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += (size_t)sparse(2, "cases")) {
         const reference_case *c = reference_load(cases[i].kind);
         double kl;
         float *expected = train_a_little(c, cases[i].estimator, 2, &kl);
@@ -324,7 +324,7 @@ static void test_same_bytes_for_any_number_of_threads(void)
     static const crd_kind kinds[] = {CRD_BCNN, CRD_MCDN};
     for (int k = 0; k < 2; k++) {
         const reference_case *c = reference_load(kinds[k]);
-        for (int estimator = CRD_FLIPOUT; estimator <= CRD_INDEPENDENT; estimator++) {
+        for (int estimator = CRD_FLIPOUT; estimator <= CRD_INDEPENDENT; estimator += sparse(2, "estimators")) {
             double kl;
             float *one = train_a_little(c, (crd_estimator)estimator, 1, &kl);
             float *two = train_a_little(c, (crd_estimator)estimator, 2, &kl);

@@ -68,7 +68,7 @@ static void read_ranges(crd_packing packing, int members, size_t cache)
     CHECK_OK(crd_unpack_read(u, 5, got, 100)); /* before the size is known */
     CHECK(memcmp(got, plain + 5, 100) == 0);
     CHECK_OK(crd_unpack_expect(u, PLAIN));
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 60; i += sparse(4, "ranges")) {
         const size_t most = i % 8 == 0 ? sizeof got : 5000, offset = tools_random(&state) % (PLAIN - 1);
         size_t count = 1 + tools_random(&state) % most;
         if (count > PLAIN - offset) count = PLAIN - offset;

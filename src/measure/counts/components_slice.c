@@ -233,7 +233,7 @@ static void label_row(const slice *k, int64_t y, int64_t runs)
     crd_component_state *s = k->s;
     const uint64_t *bits = row_bits(k, y);
     uint32_t *labels = s->here.labels + s->here.rows[y];
-    memset(labels, 0xff, (size_t)runs * sizeof *labels); /* no_label */
+    if (runs > 0) memset(labels, 0xff, (size_t)runs * sizeof *labels); /* no_label */
     if (y > 0) join_rows(k, bits, labels, row_bits(k, y - 1), s->here.labels + s->here.rows[y - 1]);
     const int64_t reach = k->c->neighbours == 26, height = k->c->field->window->shape[1];
     for (int64_t other = y - reach; k->z > 0 && other <= y + reach; other++) {
