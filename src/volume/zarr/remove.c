@@ -37,14 +37,20 @@ static bool is_zarr_name(const char *name)
     return isdigit((unsigned char)name[dot]) && (*rest == '\0' || strcmp(rest, "tmp") == 0);
 }
 
+/* Takes `folder` over. */
+static crd_status list(int folder, const char *shown, DIR **out)
+{
+    *out = fdopendir(folder);
+    if (*out != NULL) return CRD_OK;
+    (void)close(folder);
+    return crd_fail_errno("can't look into %s", shown);
+}
+
 static crd_status remove_content(int folder, const char *shown, int depth)
 {
     crd_status status = CRD_OK;
-    DIR *listing = fdopendir(folder);
-    if (listing == NULL) {
-        (void)close(folder);
-        return crd_fail_errno("can't look into %s", shown);
-    }
+    DIR *listing;
+    CRD_PASS(list(folder, shown, &listing));
     for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
         const char *name = entry->d_name;
         struct stat about;
@@ -75,11 +81,8 @@ crd_status crd_zarr_remove(const char *path)
 static crd_status sweep(int folder, const char *shown, bool levels)
 {
     crd_status status = CRD_OK;
-    DIR *listing = fdopendir(folder);
-    if (listing == NULL) {
-        (void)close(folder);
-        return crd_fail_errno("can't look into %s", shown);
-    }
+    DIR *listing;
+    CRD_PASS(list(folder, shown, &listing));
     for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
         const char *name = entry->d_name;
         if (is_leftover(name)) {
