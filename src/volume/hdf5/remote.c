@@ -46,18 +46,19 @@ static void unmap(crd_hdf5_remote *r)
     r->mapped = NULL;
 }
 
-/* Ends the helper; gives back how it ended, -1 where nobody knows. */
-static int end_helper(crd_hdf5_remote *r, bool at_once)
+/* Ends the helper; gives back how it ended, -1 where nobody knows. Only what is still our child is killed: a program
+ * that waits for whatever child ends may have taken it, and its number may be another process's by now. One that is
+ * dying keeps the reason that it dies of. */
+static int end_helper(crd_hdf5_remote *r)
 {
     int how = -1;
     pid_t got = -1;
     if (r->socket >= 0) (void)close(r->socket);
     r->socket = -1;
     if (r->pid > 0 && r->owner == getpid()) {
-        if (at_once) (void)kill(r->pid, SIGKILL);
-        do {
-            got = waitpid(r->pid, &how, 0);
-        } while (got < 0 && errno == EINTR);
+        got = waitpid(r->pid, &how, WNOHANG);
+        if (got == 0) (void)kill(r->pid, SIGKILL);
+        while (got == 0 || (got < 0 && errno == EINTR)) got = waitpid(r->pid, &how, 0);
     }
     r->pid = 0;
     return got > 0 ? how : -1;
@@ -67,7 +68,7 @@ void crd_hdf5_remote_close(crd_hdf5_remote **pointer)
 {
     crd_hdf5_remote *r = *pointer;
     if (r == NULL) return;
-    (void)end_helper(r, true);
+    (void)end_helper(r);
     unmap(r);
     if (r->window >= 0) (void)close(r->window);
     if (r->file >= 0) (void)close(r->file);
@@ -215,7 +216,7 @@ static bool receive_all(const crd_hdf5_remote *r, void *data, size_t bytes, bool
 
 static crd_status lost(crd_hdf5_remote *r, bool late)
 {
-    const int how = end_helper(r, late);
+    const int how = end_helper(r);
     if (late || (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU)) {
         return crd_fail(
             CRD_ERR_FORMAT,
