@@ -1,9 +1,11 @@
 """How fast the viewer is: tiles by six connections at once, over formats, axes and levels, cold and warm; the start; memory.
 
     bench/view.py [--program build/credence] [--edge 1000] [--tiles 10000] [--formats npy,tif,deflate,h5,zarr] [--folder DIR] [--json]
+    bench/view.py --tiles 2000 --formats npy,deflate --strokes 200 --training     under five minutes on a free machine of two cores
 
 Makes a scan of EDGE^3 u16 voxels (2 GB at 1000) in each format below DIR, which is kept where it is named, and asks a server for
-random tiles of random levels. A format is warm when the page cache has the file; "cold" drops it from there first (posix_fadvise).
+random tiles of random levels; --strokes N also paints, one after the other, until each is confirmed (it is on the disk
+then); --training asks for tiles once more while a training runs beside. A format is warm when the page cache has the file; "cold" drops it from there first (posix_fadvise).
 Needs numpy and tifffile."""
 import argparse
 import http.client
@@ -125,6 +127,38 @@ class Server:
         [thread.join() for thread in threads]
         return answers
 
+    def send(self, path, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request("POST", "/api/1/" + path, json.dumps(body), {"X-Credence-Key": self.key, "Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+
+    def paint(self, count):
+        """Milliseconds until each stroke is confirmed."""
+        draw, times = random.Random(5), []
+        for number in range(count):
+            at = [8 * draw.randrange(20, n - 20) for n in self.shape[1:]]
+            stroke = {"do": "stroke", "axis": 0, "slice": draw.randrange(self.shape[0]), "value": number % 2, "radius": 80,
+                      "points": [v for i in range(20) for v in (at[0] + 8 * i, at[1] + 4 * i)]}
+            began = time.perf_counter()
+            status, _ = self.send("labels", stroke)
+            times.append((status, time.perf_counter() - began))
+        return figures(times)
+
+    def train(self):
+        """A training that takes a core or more until it is cancelled."""
+        status, job = self.send("jobs", {"do": "train", "options": {"max-steps": 1000000, "no-intervals": True, "valid-fraction": 0}})
+        if status != 201:
+            raise SystemExit(f"the training doesn't start: {job}")
+        while self.state()["job"]["progress"] is None:
+            time.sleep(0.1)
+        return job["number"]
+
+    def cancel(self, number):
+        self.send(f"jobs/{number}/cancel", {})
+        while self.state()["job"]["state"] == "running":
+            time.sleep(0.1)
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
@@ -146,9 +180,11 @@ def figures(answers):
             "p95": round(times[int(0.95 * len(times))], 2), "max": round(times[-1], 1)} if times else {"tiles": 0, "not_yet": len(answers)}
 
 
-def measure(program, name, path, cache, tiles):
+def measure(program, name, path, cache, wishes):
     result = {"format": name, "bytes": os.path.getsize(path) if os.path.isfile(path) else 0}
-    server = Server(program, path, cache)
+    tiles, project = wishes.tiles, cache + ".view"
+    shutil.rmtree(project, ignore_errors=True)
+    server = Server(program, path, cache, "--project", project)
     result["started_s"] = round(server.started, 2)
     state = server.state()
     server.shape, levels = state["scan"]["shape"], state["layers"][0]["levels"]
@@ -172,8 +208,15 @@ def measure(program, name, path, cache, tiles):
     before = server.cpu()
     result["warm"] = figures(server.ask(random_tiles(server.shape, tiles, levels, 4, revision), CONNECTIONS))
     result["warm"]["cpu_ms"] = round(1000 * (server.cpu() - before) / tiles, 2)
+    if wishes.strokes or wishes.training:
+        result["strokes"] = server.paint(max(wishes.strokes, 20))
+    if wishes.training:
+        number = server.train()
+        result["training"] = figures(server.ask(random_tiles(server.shape, tiles, levels, 5, revision), CONNECTIONS))
+        server.cancel(number)
     result["memory_mib"] = server.memory()
     server.stop()
+    shutil.rmtree(project, ignore_errors=True)
     return result
 
 
@@ -184,6 +227,8 @@ def main():
     parser.add_argument("--tiles", type=int, default=10000)
     parser.add_argument("--formats", default="npy,tif,deflate,h5,zarr")
     parser.add_argument("--folder")
+    parser.add_argument("--strokes", type=int, default=0)
+    parser.add_argument("--training", action="store_true")
     parser.add_argument("--json", action="store_true")
     wishes = parser.parse_args()
     folder = wishes.folder or tempfile.mkdtemp()
@@ -192,13 +237,13 @@ def main():
     for name in wishes.formats.split(","):
         cache = os.path.join(folder, "cache")
         shutil.rmtree(cache, ignore_errors=True)
-        result = measure(os.path.abspath(wishes.program), name, convert(wishes.program, scan, name, folder), cache, wishes.tiles)
+        result = measure(os.path.abspath(wishes.program), name, convert(wishes.program, scan, name, folder), cache, wishes)
         shutil.rmtree(cache, ignore_errors=True)
         if wishes.json:
             print(json.dumps(result), flush=True)
         else:
             print(f"{name:8} start {result['started_s']} s, z plane {result['first_z_plane_s']} s, three sharp {result['three_sharp_s']} s, levels {result['levels_s']} s ({result['levels_cpu_s']} s of a core); "
-                  f"cold {result['cold']}; warm {result['warm']}; MiB {result['memory_mib']}", flush=True)
+                  f"cold {result['cold']}; warm {result['warm']}; {''.join(f'{key} {result[key]}; ' for key in ('strokes', 'training') if key in result)}MiB {result['memory_mib']}", flush=True)
     if not wishes.folder:
         shutil.rmtree(folder)
     return 0

@@ -45,6 +45,8 @@ static void open_volumes(void)
     must(crd_project_open(name, true, &view.project) == CRD_OK);
     must(crd_labels_open(view.project, &view.layers.items[0].info, 1 << 20, NULL, &view.labels) == CRD_OK);
     must(crd_labels_show(view.labels, &view.layers, &view.label_layer) == CRD_OK);
+    must(crd_loop_open(view.project, &view.layers.items[0].info, NULL, &view.loop) == CRD_OK);
+    must(crd_scout_open(&view.scout) == CRD_OK);
     must(crd_runs_open(&view.runs) == CRD_OK && crd_jobs_open(&view) == CRD_OK);
     must(crd_looker_open(&view.layers, &looker) == CRD_OK);
     atomic_store(&view.looker, looker);

@@ -311,7 +311,10 @@ class Page {
       this.paint.changed(data);
       this.jobs.labelled();
     });
-    this.events.on('classes', () => this.paint.reload());
+    this.events.on('classes', () => {
+      this.paint.reload();
+      this.proposals.load();
+    });
     this.events.on('proposals', () => this.proposals.load());
     this.events.on('job', () => this.jobs.changed());
     this.events.on('progress', data => this.jobs.progress(data));

@@ -72,7 +72,7 @@ export class History {
   facts({ labels, from, warm, jobs }, training) {
     const done = jobs.find(job => job.do === 'train' && job.result)?.result, right = done?.heldout?.accuracy;
     return [labels ? text.labelFacts(labels) : '', done ? text.trained(done) : '', training ? (warm ? text.warmFrom(text.ofIteration(from)) : text.fromScratch) : '',
-      done ? (typeof right === 'number' ? text.onHeldOut(right) : text.noHeldOut) : ''].filter(Boolean).join(', ');
+      done ? (typeof right === 'number' ? text.onHeldOut(right) : training.command.includes(' --valid-label ') ? '' : text.noHeldOut) : ''].filter(Boolean).join(', ');
   }
 
   score(score) {

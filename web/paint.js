@@ -47,6 +47,7 @@ export class Paint extends EventTarget {
     this.view.state.project = state.project;
     this.view.grown(this.layer, state.layers[this.state.layer]);
     this.take(state.labels);
+    this.page.boxes.take(state.loop);
   }
 
   async reload() {
@@ -251,9 +252,13 @@ export class Paint extends EventTarget {
     if (answer.nothing) this.page.notice(item.path === 'labels/undo' ? text.nothingToUndo : text.nothingToRedo, 3000);
     else if (turned && answer.low) this.show(answer);
     this.page.say(!turned ? text.painted(item.operation.do, answer.voxels) : item.path === 'labels/undo' ? text.undone(answer.voxels) : text.redone(answer.voxels));
+    this.recallSoon();
+    this.tell();
+  }
+
+  recallSoon() {
     clearTimeout(this.recalls);
     this.recalls = setTimeout(() => this.recall(), 300);
-    this.tell();
   }
 
   // What was undone elsewhere is brought into sight.
@@ -275,7 +280,10 @@ export class Paint extends EventTarget {
   changed({ revision, shown }) {
     if (shown > this.layer.revision) {
       this.view.grown(this.layer, { revision: shown });
-      if (revision > this.queue.revision && !this.queue.busy) this.reload();
+      if (revision > this.queue.revision && !this.queue.busy) {
+        this.reload();
+        this.recallSoon();
+      }
     }
     this.page.draw();
   }

@@ -14,6 +14,7 @@ export class Proposals {
       this.order = this.choice.value;
       this.load();
     });
+    page.paint.addEventListener('history', () => this.load());
     this.panel = make('section', { ariaLabel: text.proposals }, make('h3', {}, text.proposals), this.choice, this.said, this.items);
   }
 

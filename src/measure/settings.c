@@ -118,6 +118,12 @@ crd_status crd_parse_conductivity(const char *name, const char *text, crd_pair_l
                             "%s must be phases and what they conduct, from 0 on, such as 1=1,2=0.3, not '%s'", name,
                             text);
         }
+        for (int64_t i = 0; i < out->count; i++) {
+            if (out->items[i].low != pair->low) continue;
+            const double twice = pair->low;
+            crd_free(&out->items);
+            return crd_fail(CRD_ERR_ARGUMENT, "%s names phase %g twice in '%s'", name, twice, text);
+        }
         out->count++;
         if (at[length] == '\0') return CRD_OK;
         at += length + 1;

@@ -47,11 +47,12 @@ static crd_status open_map(crd_reported_run *s, const crd_output *output, crd_vo
     CRD_TRY(crd_volume_open(path, NULL, NULL, volume));
     const crd_volume_info *info = crd_volume_describe(*volume);
     if (s->whole.size[0] == 0) {
-        const int64_t *origin = crd_manifest_boxed(&s->run) ? s->run.plan.origin : info->origin;
+        s->placed = crd_manifest_place(&s->run, s->in_scan.origin);
+        if (!s->placed) memcpy(s->in_scan.origin, info->origin, sizeof s->in_scan.origin);
+        memcpy(s->origin, info->origin, sizeof s->origin);
         memcpy(s->whole.size, info->shape, sizeof s->whole.size);
         memcpy(s->spacing, info->spacing, sizeof s->spacing);
         snprintf(s->unit, sizeof s->unit, "%s", info->unit);
-        memcpy(s->in_scan.origin, origin, sizeof s->in_scan.origin);
         memcpy(s->in_scan.size, info->shape, sizeof s->in_scan.size);
     } else if (memcmp(s->whole.size, info->shape, sizeof s->whole.size) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH, "%s has another shape than the other volumes of the run", path);
@@ -139,7 +140,9 @@ static crd_status open_scan(crd_reported_run *s, const char *named, const crd_mo
             s, "The scan can't be opened (%s): the probability is drawn in its place; --scan says where it is.",
             crd_last_error()->message);
     }
-    if (!fits(&s->in_scan, crd_volume_describe(s->scan)->shape)) {
+    const crd_volume_info *info = crd_volume_describe(s->scan);
+    for (int axis = 0; axis < 3 && !s->placed; axis++) s->in_scan.origin[axis] -= info->origin[axis];
+    if (!fits(&s->in_scan, info->shape)) {
         crd_volume_close(&s->scan);
         if (named != NULL) {
             return crd_fail(CRD_ERR_MISMATCH, "%s isn't the scan of the run %s: its shape is another one", path,
@@ -185,6 +188,10 @@ static crd_status open_label(crd_reported_run *s, const crd_report_options *opti
     CRD_TRY(crd_volume_open(options->label, NULL, NULL, &volume));
     memcpy(shape, crd_volume_describe(volume)->shape, sizeof shape);
     s->in_label = memcmp(shape, s->whole.size, sizeof shape) == 0 ? s->whole : s->in_scan;
+    if (s->placed && memcmp(shape, s->whole.size, sizeof shape) != 0 &&
+        memcmp(shape, s->run.scan.shape, sizeof shape) != 0) { /* of what the scan is a part of */
+        memcpy(s->in_label.origin, s->origin, sizeof s->origin);
+    }
     if (!fits(&s->in_label, shape)) {
         CRD_FAIL(CRD_ERR_MISMATCH, "the label %s hasn't the shape of the run %s", options->label, s->folder);
     }

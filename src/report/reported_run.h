@@ -35,12 +35,14 @@ typedef struct crd_reported_run {
     char map_names[4][CRD_INTERVAL_BYTES]; /* and what they are called */
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
-    crd_volume *mask; /* which voxels of the scan count; NULL: all */
-    char *mask_name;  /* "the circle inscribed in y and x", or the file's */
-    crd_label *label; /* NULL: none */
-    int class_count;  /* 2, or more: then run.classes says what they are, and the label has the same */
-    crd_box whole;    /* of the run's volumes */
-    crd_box in_scan;  /* the same in the scan */
+    crd_volume *mask;  /* which voxels of the scan count; NULL: all */
+    char *mask_name;   /* "the circle inscribed in y and x", or the file's */
+    crd_label *label;  /* NULL: none */
+    int class_count;   /* 2, or more: then run.classes says what they are, and the label has the same */
+    crd_box whole;     /* of the run's volumes */
+    crd_box in_scan;   /* the same in the scan */
+    bool placed;       /* the manifest says where in the scan */
+    int64_t origin[3]; /* what the volumes' own files say */
     crd_box in_label;
     double spacing[3];
     char unit[16];

@@ -562,6 +562,13 @@ bool crd_manifest_boxed(const crd_manifest *m)
            memcmp(m->scan.shape, m->plan.shape, sizeof m->scan.shape) != 0;
 }
 
+bool crd_manifest_place(const crd_manifest *m, int64_t origin[3])
+{
+    const bool known = m->scan.shape[0] > 0 && m->plan.shape[0] > 0;
+    for (int axis = 0; known && axis < 3; axis++) origin[axis] = crd_manifest_boxed(m) ? m->plan.origin[axis] : 0;
+    return known;
+}
+
 const char *crd_manifest_mask(const crd_manifest *m)
 {
     const char *mask = cJSON_GetStringValue(item_at(m->settings, "mask"));

@@ -133,6 +133,8 @@ void crd_manifest_free(crd_manifest *manifest);
 const crd_output *crd_manifest_output(const crd_manifest *manifest, crd_output_role role, int64_t number);
 /* Is the run of a box in the scan? */
 bool crd_manifest_boxed(const crd_manifest *manifest);
+/* Where the run's volumes begin in its scan, whatever origin the scan's own file says; false: nothing tells. */
+bool crd_manifest_place(const crd_manifest *manifest, int64_t origin[3]);
 /* What says which voxels count: a file, or "cylinder"; NULL: all do. */
 const char *crd_manifest_mask(const crd_manifest *manifest);
 /* The number of its first sample. */

@@ -14,7 +14,9 @@ static crd_status find_place(crd_realisations *r, const char *path, const int64_
                        memcmp(crd_volume_describe(volume)->shape, scan, 3 * sizeof *scan) == 0;
     crd_volume_close(&volume);
     *shape = whole ? scan : volumes;
-    memcpy(r->label_origin, whole ? r->info.origin : r->box_origin, sizeof r->label_origin);
+    for (int axis = 0; axis < 3; axis++) {
+        r->label_origin[axis] = r->box_origin[axis] + (whole ? r->scan_origin[axis] : 0);
+    }
     return CRD_OK;
 }
 

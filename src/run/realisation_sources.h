@@ -19,7 +19,8 @@ typedef struct crd_realisation_source {
 struct crd_realisations {
     crd_realisations_info info;
     char *name;
-    int64_t box_origin[3]; /* in the volumes */
+    int64_t box_origin[3];  /* in the volumes, */
+    int64_t scan_origin[3]; /* and of those in the run's scan */
     crd_realisation_source *sources;
     int64_t source_count;
     crd_volume *mask;        /* of the scan's shape, or of the volumes'; NULL: none */

@@ -253,6 +253,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
     crd_status status = CRD_OK;
     crd_manifest run;
     static const crd_output_role roles[] = {CRD_OUTPUT_SEGMENTATION, CRD_OUTPUT_LOWER_BOUND, CRD_OUTPUT_UPPER_BOUND};
+    static const int64_t nowhere[3] = {0, 0, 0};
     int64_t *const bits[] = {&r->info.segmentation, &r->info.lower, &r->info.upper};
     CRD_PASS(crd_run_read(folder, &run));
     crd_manifest_free(&run); /* that one leaves out what isn't there; of samples none may be missing */
@@ -289,7 +290,10 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
         memcpy(r->info.spacing, run.scan.spacing, sizeof r->info.spacing);
         snprintf(r->info.unit, sizeof r->info.unit, "%s", run.scan.unit != NULL ? run.scan.unit : "");
     }
-    if (crd_manifest_boxed(&run)) memcpy(r->info.origin, run.plan.origin, sizeof r->info.origin);
+    if (!crd_manifest_place(&run, r->scan_origin)) memcpy(r->scan_origin, r->info.origin, sizeof r->scan_origin);
+    if (memcmp(r->info.origin, nowhere, sizeof nowhere) == 0) { /* the file can't say it */
+        memcpy(r->info.origin, r->scan_origin, sizeof r->info.origin);
+    }
     memcpy(mask_shape, run.scan.shape, 3 * sizeof *mask_shape);
     if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
         crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
@@ -410,7 +414,9 @@ static crd_status open_mask(crd_realisations *r, const char *text, const int64_t
 {
     const bool of_scan = scan[0] > 0 && crd_mask_open(text, scan, &r->mask) == CRD_OK;
     if (!of_scan) CRD_PASS(crd_mask_open(text, volumes, &r->mask));
-    memcpy(r->mask_origin, of_scan ? r->info.origin : r->box_origin, sizeof r->mask_origin);
+    for (int axis = 0; axis < 3; axis++) {
+        r->mask_origin[axis] = r->box_origin[axis] + (of_scan ? r->scan_origin[axis] : 0);
+    }
     r->info.masked = true;
     return CRD_OK;
 }

@@ -34,7 +34,7 @@ static crd_status look_at(const char *path, const char *what, const crd_monitor 
     const int64_t *shape = inputs->shape;
     if (shape[0] == 0) {
         memcpy(inputs->shape, info->shape, sizeof inputs->shape);
-        if (!inputs->boxed) memcpy(inputs->origin, info->origin, sizeof inputs->origin);
+        memcpy(inputs->own_origin, info->origin, sizeof inputs->own_origin);
     } else if (memcmp(shape, info->shape, sizeof inputs->shape) != 0) {
         CRD_FAIL(CRD_ERR_MISMATCH,
                  "the %s %s has shape %lld,%lld,%lld (z,y,x), the other maps %lld,%lld,%lld; they must be of one run",
@@ -61,7 +61,10 @@ static crd_status place(const char *what, const char *path, const int64_t own[3]
         memset(inputs->origin, 0, sizeof inputs->origin);
         return CRD_OK;
     }
-    bool boxed = inputs->boxed, fits = true;
+    const bool of_scan = inputs->boxed && memcmp(own, inputs->scan, sizeof inputs->scan) == 0;
+    bool boxed = of_scan, fits = true;
+    /* else it is of a volume that the scan is a part of, and the maps' own files say where */
+    if (!of_scan) memcpy(inputs->origin, inputs->own_origin, sizeof inputs->origin);
     for (int axis = 0; axis < 3; axis++) {
         boxed |= inputs->origin[axis] != 0; /* the volume's own metadata say so */
         fits &= inputs->origin[axis] >= 0 && inputs->origin[axis] + inputs->shape[axis] <= own[axis];
@@ -185,6 +188,7 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     if (!deviation && options->unc == NULL && options->mask == NULL) inputs->mean = run.uncertainty.mean;
     inputs->boxed = crd_manifest_boxed(&run);
     memcpy(inputs->origin, run.plan.origin, sizeof inputs->origin);
+    memcpy(inputs->scan, run.scan.shape, sizeof inputs->scan);
     if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
         crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
         CRD_TRY(crd_strdup(crd_manifest_mask(&run), &inputs->mask));

@@ -25,11 +25,13 @@ typedef struct crd_inputs {
     int64_t map_count;
     char *unc_name; /* "33-67", or "std" */
     double prob_scales[CRD_CLASSES_MAX], unc_scale, map_scales[CRD_MAPS_MAX];
-    int64_t raw_shape[3]; /* of raw files, as the options give it; 0, 0, 0: not given */
-    int64_t shape[3];     /* of the maps */
-    int64_t origin[3];    /* of the maps inside the label and the mask */
-    bool boxed;           /* the maps are of a box of the scan */
-    crd_label *label;     /* NULL: none (a sweep over the map alone) */
+    int64_t raw_shape[3];  /* of raw files, as the options give it; 0, 0, 0: not given */
+    int64_t shape[3];      /* of the maps */
+    int64_t origin[3];     /* of the maps inside the label and the mask */
+    bool boxed;            /* the maps are of a box of the scan, */
+    int64_t scan[3];       /* which has this shape; 0, 0, 0: nothing says it */
+    int64_t own_origin[3]; /* what the maps' own files say */
+    crd_label *label;      /* NULL: none (a sweep over the map alone) */
     char *mask;
     int64_t mask_shape[3];
     bool all_count;                       /* no mask, and every voxel is labelled */

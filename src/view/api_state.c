@@ -114,8 +114,7 @@ void crd_api_state(crd_view *view, crd_reader *reader, const crd_request *reques
     crd_api_add_loop(&text, view);
     crd_text_add(&text, ",\"job\":");
     crd_jobs_describe(view, 0, &text);
-    crd_text_print(&text, ",\"trainable\":%s,\"model\":%s}\n",
-                   crd_label_source_of(view) != CRD_LABEL_NONE ? "true" : "false",
+    crd_text_print(&text, ",\"trainable\":%s,\"model\":%s}\n", crd_command_trainable(view) ? "true" : "false",
                    view->model != NULL ? "true" : "false");
     crd_response_json(response, 200, &text);
 }

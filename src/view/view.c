@@ -20,7 +20,7 @@
 
 /* Limits of what strangers can make the server do. */
 enum { CONNECTIONS = 64, HEADER_BYTES = 32 << 10, BODY_BYTES = 1 << 20, IDLE_SECONDS = 30, MOST_WORKERS = 4 };
-enum { ALIVE_SECONDS = 15 };
+enum { ALIVE_SECONDS = 15, WATCH_SECONDS = 2 };
 
 /* ---- requests, from the server's thread to the workers ---- */
 
@@ -90,19 +90,24 @@ static void *work(void *context)
 
 /* ---- what goes on beside requests ---- */
 
-void crd_view_complain(crd_view *view)
+static void warn(crd_view *view, const char *sentence)
 {
     char *json = NULL;
     crd_text text = {0};
     crd_text_add(&text, "{\"level\":\"warning\",\"text\":");
-    crd_text_json(&text, crd_last_error()->message);
+    crd_text_json(&text, sentence);
     crd_text_add(&text, "}");
     if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "message", json);
     crd_free(&json);
     view->http->wake(view->server);
 }
 
-/* Runs that grow, and a sign of life for those who listen. */
+void crd_view_complain(crd_view *view)
+{
+    warn(view, crd_last_error()->message);
+}
+
+/* Runs that grow, the scan's file, and a sign of life for those who listen. */
 static void *follow(void *context)
 {
     crd_view *view = context;
@@ -111,6 +116,8 @@ static void *follow(void *context)
         (void)nanosleep(&time, NULL);
         if (i % 2 == 0) crd_runs_look(view);
         crd_jobs_look(view);
+        const char *changed = i % (WATCH_SECONDS * 5) == 0 ? crd_watch_look(&view->watch) : NULL;
+        if (changed != NULL) warn(view, changed);
         if (i % (ALIVE_SECONDS * 5) != 0) continue;
         crd_events_keep_alive(view->events);
         view->http->wake(view->server);
@@ -272,6 +279,7 @@ static crd_status check_inputs(const crd_view_options *options)
 static crd_status open_labels(crd_view *view, int64_t memory, const crd_monitor *monitor)
 {
     CRD_PASS(crd_labels_open(view->project, &view->layers.items[0].info, (size_t)(memory / 8), monitor, &view->labels));
+    CRD_PASS(crd_labels_seed_from(view->labels, &view->layers, &view->seed));
     CRD_PASS(crd_labels_show(view->labels, &view->layers, &view->label_layer));
     atomic_store(&view->label_base, (int64_t)time(NULL) << 10);
     view->label_told = atomic_load(&view->label_base) + crd_labels_revision(view->labels);
@@ -299,6 +307,7 @@ static crd_status start(const crd_view_options *options, const crd_monitor *moni
     CRD_TRY(crd_http_load(&view->http));
     CRD_TRY(crd_alloc(CRD_VIEW_WAITING, sizeof *view->ring, "waiting requests", &view->ring));
     CRD_TRY(crd_layers_open(options, monitor, &view->layers));
+    crd_watch_begin(&view->watch, crd_volume_path(view->layers.items[0].source));
     CRD_TRY(look_at_greys(view));
     view->run_given = options->run != NULL;
     CRD_TRY(crd_strdup(options->model, &view->model));
@@ -413,6 +422,7 @@ void crd_view_stop(crd_view **view)
     if (v->socket_path != NULL && v->worker_count > 0) (void)unlink(v->socket_path);
     crd_layers_close(&v->layers);
     crd_labels_close(&v->labels);
+    crd_volume_close(&v->seed.volume);
     crd_looker *lookers[] = {atomic_load(&v->looker), atomic_load(&v->next_looker)};
     for (int i = 0; i < 2; i++) crd_looker_close(&lookers[i]);
     crd_jobs_close(&v->jobs);

@@ -21,6 +21,7 @@
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers.h"
 #include "view/tiles/tile.h"
+#include "view/watch.h"
 
 enum { CRD_VIEW_WAITING = 256, CRD_VIEW_WORKERS = 64 };
 
@@ -44,6 +45,7 @@ struct crd_view {
 
     crd_project *project;
     crd_labels *labels;
+    crd_seed_source seed;
     crd_painter *painter;
     crd_exporter *exporter;
     int label_layer;                 /* number of the layer that shows them; */
@@ -58,6 +60,7 @@ struct crd_view {
     crd_loop *loop;
     crd_scout *scout;
     crd_jobs *jobs;
+    crd_watch watch;    /* of the scan's file */
     char *model, *mask; /* for jobs; NULL: none was given */
     bool run_given;
     char job_words[200]; /* of crd_view_job */

@@ -64,6 +64,21 @@ exams() {
     expect 0
     same "$(grep -cE '^\| (graphite|weld|all) \| [12] \| [0-2] of [12] \|' "$folder/out")" 3
 }
+# The viewer's loop: a line for the phantom in each table, and nothing done twice. Only where the program has the viewer.
+loop() {
+    last=(experiments/loop/run.py)
+    code=0
+    python3 "$root/experiments/loop/run.py" --out "$folder/loop" --scale tiny --credence "$CREDENCE" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    expect 0
+    same "$(grep -cE '^\| fine \| [0-9.]+ \|( [0-9.]+ \([0-9.]+\) \|){3}( [0-9.]+ \|){2}$' "$folder/out")" 2
+    same "$(wc -l <"$folder/loop/rounds.csv")" 7
+}
+if "$CREDENCE" --version | grep -q '^page in the browser (view): yes'; then
+    loop
+    before=$(md5sum "$folder/loop/rounds.csv")
+    loop
+    same "$(md5sum "$folder/loop/rounds.csv")" "$before"
+fi
 if [ "${CREDENCE_LONG:-}" = 1 ]; then
     exams
     before=$(md5sum "$folder/exams/rows.csv")

@@ -133,6 +133,7 @@ run measure "$folder/bits" -q --json --axis x --conductivity 0=1,1=1 --slow-samp
 expect 0; same "$(json '[round(p["median"], 5) for p in d["properties"] if p["name"] == "d_rel_x"]')" "[1.0]"
 run measure "$folder/classes" --conductivity 5=1;     expect 1; err 'conductivity: there is no phase 5'
 run measure "$folder/classes" --conductivity 7;       expect 2; err 'such as 1=1,2=0.3'
+run measure "$folder/classes" --conductivity 7=1,7=0.1; expect 2; err 'names phase 7 twice'
 run measure "$folder/classes" --conductivity 7=-1;    expect 2; err 'from 0 on'
 run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
 

@@ -78,6 +78,29 @@ run measure "$folder/fine" --mask "$folder/none.npy"; expect 1; err 'no voxel .*
 run measure "$folder/fine" --mask "$folder/thin.npy"; expect 1; err 'no 2x2x2 voxels'
 run measure "$folder/fine" --mask "$folder/wide.npy"; expect 1; err '12,16,21'; err '12,16,20'
 
+# a scan that is a part of another one: its own origin moves neither the mask nor the label
+/usr/bin/python3 - "$folder" <<'PY'
+import json, os, shutil, sys
+import numpy as np
+folder = sys.argv[1]
+shutil.copytree(f"{folder}/fine", f"{folder}/part")
+for name in os.listdir(f"{folder}/part"):
+    if name.endswith(".npy"):
+        json.dump({"origin": [2, 3, 4]}, open(f"{folder}/part/{name}.json", "w"))
+manifest = json.load(open(f"{folder}/part/manifest.json"))
+inside = np.zeros((12, 16, 20), "u1"); inside[:, :9, 2:] = 1
+np.save(f"{folder}/inside.npy", inside)
+manifest["settings"]["mask"] = f"{folder}/inside.npy"
+json.dump(manifest, open(f"{folder}/part/manifest.json", "w"))
+seg = np.load(f"{folder}/part/s_seg.npy")
+for name, part in (("all", np.s_[:]), ("box", np.s_[:8, :12, :15])):
+    print(f"{seg[part][inside[part] > 0].mean():.12f}", file=open(f"{folder}/share-{name}", "w"))
+PY
+run measure "$folder/part" --json --properties fraction -q; expect 0
+same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-all")"
+run measure "$folder/part" --json --properties fraction --bbox 0:8,0:12,0:15 -q; expect 0
+same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-box")"
+
 # no segmentation
 run measure "$folder/many.npy"; expect 1; err 'more than 16 different values: it looks like a scan'
 run measure "$folder/scan.npy"; expect 1; err 'looks like a scan, not like a segmentation'

@@ -258,6 +258,33 @@ def test_events():
     connection.close()
 
 
+def test_scan_changes():
+    """A file that is written to, cut short or taken away meanwhile: it is said, tiles are refused with a sentence, and the server lives."""
+    for change in ("touched", "cut", "gone"):
+        shutil.copy("scan.npy", "changing.npy")
+        server = Server("changing.npy", "--cache", "none", wait=False)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection.request("GET", "/api/1/events", headers={"X-Credence-Key": server.key, "Last-Event-ID": "0"})
+        answer = connection.getresponse()
+        if change == "gone":
+            os.remove("changing.npy")
+        elif change == "cut":
+            os.truncate("changing.npy", os.path.getsize("changing.npy") // 3)
+        else:
+            os.utime("changing.npy", (1e9, 1e9))
+        text = ""
+        while "event: message" not in text or not text.endswith("\n\n"):
+            text += answer.read1(4096).decode()
+        check(("isn't there any more" if change == "gone" else "has changed since") in text, f"{change}: {text}")
+        shape = server.json("state")["scan"]["shape"]
+        last = server.ask(f"/api/1/tile/0/{server.json('state')['layers'][0]['revision']}/z/0/{shape[0] - 1}/0/0")
+        check(last.status == (200 if change == "touched" else 422), f"{change}: a tile of the last slice: {last.status} {last.data[:200]}")
+        check(change == "touched" or b"changing.npy" in last.data, f"a sentence: {last.data[:200]}")
+        connection.close()
+        check(server.stop() == 0, f"{change}: it ends in good order")
+    os.path.exists("changing.npy") and os.remove("changing.npy")
+
+
 def test_start_and_stop():
     first = Server("scan.npy")
     second = Server("scan.npy")
@@ -317,6 +344,25 @@ def test_odd_volumes():
         check(server.stop() == 0, f"{name}: stops")
 
 
+def test_part_of_a_part():
+    """A run of a scan that is a part of another one, and says so: it lies on its scan."""
+    for name in ("scan.npy", *(f"run/{name}" for name in os.listdir("run") if name.endswith(".npy"))):
+        place = os.path.join("part", name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        shutil.copy(name, place)
+        with open(place + ".json", "w") as file:
+            json.dump({"origin": [5, 6, 7]}, file)
+    server = Server("part/scan.npy", "--run", "part/run", "--cache", "none", "--project", "part/project", wait=False)
+    check(all(layer["origin"] == [0, 0, 0] for layer in server.json("state")["layers"]), "all lie on each other")
+    server.stop()
+    with open("part/run/manifest.json", "w") as file:  # of a box of a scan that is gone: its volumes are all there is
+        json.dump({"format": "credence-run", "version": 1, "scan": {"path": "gone.npy", "name": "scan", "shape": [90, 150, 320]}, "model": {"kind": "bcnn"},
+                   "plan": {"origin": [5, 6, 7], "shape": list(SHAPE), "samples": 3}, "settings": {"bbox": "5:75,6:136,7:307"}}, file)
+    server = Server("part/run", "--cache", "none", "--project", "part/project", wait=False)
+    check([layer["id"] for layer in server.json("state")["layers"][:3]] == ["probability", "segmentation", "uncertainty"], "a box without its scan")
+    server.stop()
+
+
 def test_cache():
     shutil.rmtree("cache", ignore_errors=True)
     inputs = sorted(os.listdir("."))
@@ -351,7 +397,7 @@ def main():
     for test in (test_looking, test_regions, test_revisions, test_errors, test_page, test_strangers, test_slow_lines, test_many_at_once):
         test(server)
     check(server.stop() == 0, f"stops: {server.errors}")
-    for test in (test_projects, test_events, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_cache):
+    for test in (test_projects, test_events, test_scan_changes, test_start_and_stop, test_socket, test_wrong_use, test_odd_volumes, test_part_of_a_part, test_cache):
         test()
     shutil.rmtree(FOLDER)
     print(f"{len(failures)} failed")

@@ -235,6 +235,13 @@ for i, runs in enumerate(((path("a"), path("masked")), (path("masked"), path("a"
     agreed = f"They agree in {100 * (segs[0] == segs[1])[inside == 1].mean():.1f} % of the voxels"
     said = report(f"agreed_{i}.html", *runs).text
     check(agreed in said, f"{runs}: not {agreed}: {re.findall('They agree in.{9}', said)}")
+# Of a scan that is a part of another one, whose files say where: it is found all the same.
+shutil.copytree(path("a"), path("part"))
+for name in os.listdir(path("part")):
+    if name.endswith(".npy.json"):
+        json.dump({**json.load(open(path("part/" + name))), "origin": [2, 3, 4]}, open(path("part/" + name), "w"))
+check([p["src"] for p in report("part.html", path("part")).pictures] == [p["src"] for p in report("again.html", path("a")).pictures],
+      "an origin in the files moves the run in its scan")
 # A volume fraction beyond what the samples say is explained.
 manifest = json.load(open(path("b/manifest.json")))
 check(("lies outside the range" in both.text) == (not manifest["volume_fraction"]["intervals"]["33-67"][0] <=

@@ -7,13 +7,9 @@
 #include "base/memory.h"
 #include "view/view.h"
 
-crd_label_source crd_label_source_of(crd_view *view)
+bool crd_command_trainable(crd_view *view)
 {
-    if (!crd_labels_empty(view->labels)) return CRD_LABEL_PAINTED;
-    for (int i = 0; i < view->layers.count; i++) {
-        if (strcmp(view->layers.items[i].id, "label") == 0) return CRD_LABEL_FILE;
-    }
-    return CRD_LABEL_NONE;
+    return view->seed.layer != NULL || !crd_labels_empty(view->labels);
 }
 
 static crd_status add_pair(crd_text_list *words, const char *flag, const char *value)
@@ -87,39 +83,16 @@ static crd_status end(crd_job *job)
     return crd_words_add(&job->words, "--json");
 }
 
-/* Is 255 a value of the label, and not a mark for what nobody looked at? */
-static bool has_255(const crd_layer *label)
-{
-    for (int k = 0; k < label->class_count; k++) {
-        if (label->class_values[k] == 255.0) return true;
-    }
-    return false;
-}
-
-static crd_status add_label(const crd_view *view, crd_job *job)
-{
-    for (int i = 0; i < view->layers.count; i++) {
-        const crd_layer *layer = &view->layers.items[i];
-        if (strcmp(layer->id, "label") != 0) continue;
-        CRD_PASS(add_file(&job->words, "--label", crd_volume_path(layer->source)));
-        return has_255(layer) ? CRD_OK : add_pair(&job->words, "--ignore", "255");
-    }
-    return crd_fail(CRD_ERR_ARGUMENT, "there are no labels to learn from yet");
-}
-
 crd_status crd_command_train(crd_view *view, crd_job *job)
 {
+    if (!crd_command_trainable(view)) return crd_fail(CRD_ERR_ARGUMENT, "there are no labels to learn from yet");
     CRD_PASS(begin("train", job));
     CRD_PASS(add_scan(view, &job->words));
-    if (crd_label_source_of(view) == CRD_LABEL_PAINTED) {
-        CRD_PASS(add_own(job, "--label", "label.zarr"));
-        CRD_PASS(add_pair(&job->words, "--ignore", "255"));
-        if (job->check) {
-            CRD_PASS(add_file(&job->words, "--valid-scan", crd_volume_path(view->layers.items[0].source)));
-            CRD_PASS(add_own(job, "--valid-label", "check.zarr"));
-        }
-    } else {
-        CRD_PASS(add_label(view, job));
+    CRD_PASS(add_own(job, "--label", "label.zarr"));
+    CRD_PASS(add_pair(&job->words, "--ignore", "255"));
+    if (job->check) {
+        CRD_PASS(add_file(&job->words, "--valid-scan", crd_volume_path(view->layers.items[0].source)));
+        CRD_PASS(add_own(job, "--valid-label", "check.zarr"));
     }
     if (job->warm) CRD_PASS(add_model(view, job, "--init"));
     CRD_PASS(add_chosen(job));

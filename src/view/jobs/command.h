@@ -6,9 +6,8 @@
 
 typedef struct crd_view crd_view;
 
-/* Labels of a training: a snapshot in the project, or the file that the viewer was given. */
-typedef enum crd_label_source { CRD_LABEL_NONE, CRD_LABEL_PAINTED, CRD_LABEL_FILE } crd_label_source;
-crd_label_source crd_label_source_of(crd_view *view);
+/* Is there a label to learn from: painted, or one that the viewer was given? */
+bool crd_command_trainable(crd_view *view);
 
 /* Fills the job's words from the rest of it: its folder, its model ("@/iterations/001/model.h5" in the project, or the
  * file that the viewer was given), and what was chosen. */

@@ -236,7 +236,9 @@ static crd_status fix(crd_view *view, const crd_wishes *wishes, crd_job *job, co
 {
     crd_learnable learnable;
     if (job->kind == CRD_JOB_SCORE) CRD_PASS(crd_scoring_begin(view, job, folder));
-    if (job->kind == CRD_JOB_TRAIN && crd_label_source_of(view) == CRD_LABEL_PAINTED) {
+    if (job->kind == CRD_JOB_TRAIN) {
+        if (!crd_command_trainable(view)) return crd_command_train(view, job); /* it says so */
+        CRD_PASS(crd_labels_begin(view->labels)); /* a label that the viewer was given is taken in */
         CRD_PASS(crd_loop_take(view->loop, view->labels, folder, &learnable));
         job->learnt = learnable.voxels;
         job->boxes = learnable.boxes;

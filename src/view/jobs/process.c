@@ -206,7 +206,10 @@ crd_status crd_process_program(char **out)
     *out = NULL;
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length > 0) {
+        static const char gone[] = " (deleted)"; /* as the kernel says where a newer one was installed meanwhile */
+        const size_t end = (size_t)length - (sizeof gone - 1);
         path[length] = '\0';
+        if ((size_t)length > sizeof gone && strcmp(path + end, gone) == 0) path[end] = '\0';
         const char *name = strrchr(path, '/');
         if (name != NULL && strcmp(name, "/credence") == 0) return crd_strdup(path, out);
     }

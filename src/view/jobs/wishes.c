@@ -12,7 +12,8 @@
 static const char *const train_rows[] = {"preset", "kind",    "members", "max-steps", "epochs",       "batch",
                                          "lr",     "chunk",   "filters", "estimator", "augment",      "keep",
                                          "seed",   "threads", "device",  "precision", "no-intervals", "valid-fraction"};
-static const char *const score_rows[] = {"samples", "seed", "device", "precision", "max-memory", "threads"};
+static const char *const score_rows[] = {"samples", "seed",      "mode",       "norms",
+                                         "device",  "precision", "max-memory", "threads"};
 static const char *const predict_rows[] = {"samples", "seed",    "mode",   "preview",   "bbox",       "intervals",
                                            "dtype",   "entropy", "device", "precision", "max-memory", "threads",
                                            "chunk",   "step",    "tile",   "norms"};

@@ -335,6 +335,8 @@ void crd_label_blocks_forget(crd_label_blocks *b)
     }
     b->oldest = b->newest = NULL;
     b->kept = b->changed = 0;
+    bool made;
+    if (crd_image_check(b->folder, &b->info, &made) == CRD_OK) b->made = made;
     memset(b->missing, 0, (size_t)b->total);
     b->stores++;
     pthread_mutex_unlock(&b->lock);

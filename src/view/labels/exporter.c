@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "view/labels/seed.h"
 #include "view/view.h"
 #include "volume/views/view.h"
 #include "volume/zarr/zarr.h"
@@ -31,17 +32,82 @@ static bool go_on(void *context, const crd_progress *progress)
     return !atomic_load(&((crd_exporter *)context)->stop);
 }
 
+/* Classes as values of the file that the labels came from. */
+typedef struct values {
+    crd_volume *labels;
+    uint16_t of[256];
+} values;
+
+static bool is_used(const values *v, int count, int value)
+{
+    for (int k = 0; k < count; k++) {
+        if (v->of[k] == value) return true;
+    }
+    return false;
+}
+
+/* Classes that came later get numbers that no other has; what has no label the highest that is free. */
+static bool choose_values(crd_exporter *e, values *v, crd_type *type)
+{
+    double given[CRD_PAINT_CLASSES];
+    int count = 0, highest = 0, none;
+    if (!crd_label_seed_values(e->view->project, given, &count)) return false;
+    for (int k = 0; k < count; k++) {
+        if (!(given[k] >= 0.0 && given[k] <= 65535.0) || given[k] != (double)(int)given[k]) return false;
+        v->of[k] = (uint16_t)given[k];
+        if (v->of[k] > highest) highest = v->of[k];
+    }
+    *type = highest <= 255 ? CRD_U8 : CRD_U16;
+    for (int k = count; k < CRD_PAINT_CLASSES; k++) {
+        int value = k;
+        while (is_used(v, k, value)) value++;
+        v->of[k] = (uint16_t)value;
+    }
+    for (none = *type == CRD_U8 ? 255 : 65535; is_used(v, CRD_PAINT_CLASSES, none);) none--;
+    for (int k = CRD_PAINT_CLASSES; k < 256; k++) v->of[k] = (uint16_t)none;
+    return true;
+}
+
+static crd_status read_values(void *context, const crd_box *box, void *voxels)
+{
+    const values *v = context;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    uint8_t *narrow = voxels;
+    uint16_t *wide = voxels;
+    CRD_PASS(crd_volume_read(v->labels, box, CRD_U8, voxels));
+    if (crd_volume_describe(v->labels)->type != CRD_U8) return crd_fail(CRD_ERR_INTERNAL, "labels are bytes");
+    if (v->of[255] <= 255) {
+        for (int64_t i = 0; i < count; i++) narrow[i] = (uint8_t)v->of[narrow[i]];
+    } else {
+        for (int64_t i = count - 1; i >= 0; i--) wide[i] = v->of[narrow[i]]; /* from behind: it grows in place */
+    }
+    return CRD_OK;
+}
+
+static crd_status map_values(crd_exporter *e, values *v, crd_volume **out)
+{
+    const crd_volume_source source = {.size = sizeof source, .read = read_values, .context = v};
+    crd_volume_info info = *crd_volume_describe(v->labels);
+    if (!choose_values(e, v, &info.type)) return CRD_OK;
+    return crd_volume_from_callback(&source, &info, NULL, out);
+}
+
 static crd_status write_file(crd_exporter *e)
 {
     crd_status status = CRD_OK;
     const crd_monitor monitor = {.progress = go_on, .context = e};
-    crd_volume *volume = NULL, *part = NULL;
+    crd_volume *volume = NULL, *part = NULL, *mapped = NULL;
+    values as_given;
     CRD_TRY(crd_volume_open(e->snapshot, NULL, NULL, &volume));
-    if (e->boxed) CRD_TRY(crd_view_box(volume, &e->box, &part));
-    crd_volume *from = part != NULL ? part : volume;
+    as_given.labels = volume;
+    CRD_TRY(map_values(e, &as_given, &mapped));
+    crd_volume *whole = mapped != NULL ? mapped : volume;
+    if (e->boxed) CRD_TRY(crd_view_box(whole, &e->box, &part));
+    crd_volume *from = part != NULL ? part : whole;
     CRD_TRY(crd_volume_convert(from, e->path, crd_volume_describe(from), NULL, &monitor));
 done:
     crd_volume_close(&part);
+    crd_volume_close(&mapped);
     crd_volume_close(&volume);
     return status;
 }
@@ -98,7 +164,7 @@ void crd_exporter_close(crd_exporter **exporter)
 
 bool crd_exporter_may_write(const char *name)
 {
-    static const char *const own[] = {"view.json", "labels.zarr", "labels.journal", "lock", "iterations"};
+    static const char *const own[] = {"view.json", "labels.zarr", "labels.journal", "lock", "iterations", "cells.npy"};
     const size_t length = name != NULL ? strlen(name) : 0;
     if (length == 0 || length > NAME_BYTES || name[0] == '.') return false;
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != length) return false;

@@ -1,6 +1,4 @@
-#include "view/labels/labels.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,28 +8,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "view/labels/labels_inside.h"
+#include "view/labels/seed.h"
 #include "view/labels/shapes.h"
-#include "view/labels/steps.h"
 
 /* What the way back may take: the oldest operations beyond it are forgotten, in portions. */
 enum { KEPT_BYTES = 256 << 20, KEPT_STEPS = 100000, SPARE_STEPS = 10000, WORDS = 128 };
-
-struct crd_labels {
-    pthread_mutex_t lock; /* of all but the blocks, which have their own */
-    crd_project *project;
-    crd_volume_info info;
-    int64_t edges[3];
-    char *folder, *file; /* labels.zarr, labels.journal */
-    crd_label_blocks *blocks;
-    crd_label_journal *journal;
-    crd_steps steps;
-    bool ours; /* the project's lock is held, and what is here is what lies there */
-    bool kept; /* there are labels of which no journal tells */
-    int64_t revision, marked, kept_bytes;
-    int64_t counts[256];
-    bool storing; /* a round of it has begun, at that revision and with those counts */
-    int64_t storing_revision, storing_counts[256];
-};
 
 void crd_label_change_free(crd_label_change *change)
 {
@@ -213,12 +195,52 @@ void crd_labels_close(crd_labels **labels)
     crd_free(labels);
 }
 
+static crd_status mark(crd_labels *l);
+
+/* The label that the user has already, as revision 1. It goes into the chunks; what would interrupt it begins anew. */
+static crd_status take_in(crd_labels *l)
+{
+    bool wanted = false;
+    CRD_PASS(crd_label_seed_wanted(l->project, l->seed, l->folder, &wanted));
+    crd_label_blocks_forget(l->blocks);
+    if (!wanted) return CRD_OK;
+    memset(l->counts, 0, sizeof l->counts);
+    l->kept = false;
+    CRD_PASS(crd_label_seed_begin(l->project));
+    CRD_PASS(crd_label_seed_take(l->seed, l->blocks, l->counts));
+    memcpy(l->storing_counts, l->counts, sizeof l->counts);
+    l->storing_revision = 1;
+    CRD_PASS(mark(l));
+    l->revision = 1;
+    return crd_label_seed_end(l->project, l->seed);
+}
+
 /* Before the first change: the project is ours, and what lies there is what is here. */
 static crd_status begin(crd_labels *l)
 {
     if (l->ours && l->journal != NULL) return CRD_OK;
     CRD_PASS(crd_project_claim(l->project));
-    return load(l, true, NULL);
+    CRD_PASS(load(l, true, NULL));
+    if (l->revision > 0) return CRD_OK;
+    if (take_in(l) == CRD_OK) return CRD_OK;
+    const crd_error error = *crd_last_error();
+    l->ours = false; /* nothing is painted over half of it */
+    return crd_error_adopt(&error);
+}
+
+crd_status crd_labels_begin(crd_labels *l)
+{
+    pthread_mutex_lock(&l->lock);
+    const crd_status status = begin(l);
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+void crd_labels_seed(crd_labels *l, const crd_label_seed *seed)
+{
+    pthread_mutex_lock(&l->lock);
+    l->seed = seed;
+    pthread_mutex_unlock(&l->lock);
 }
 
 /* ---- changes; under the lock ---- */
@@ -323,7 +345,9 @@ crd_status crd_labels_do(crd_labels *l, const crd_operation *op, int64_t revisio
     bool found = false;
     memset(out, 0, sizeof *out);
     pthread_mutex_lock(&l->lock);
+    const bool first = l->revision == 0;
     CRD_TRY(begin(l));
+    if (first && revision == 0) revision = l->revision; /* what was taken in just now is what the user sees, too */
     CRD_TRY(answer_again(l, op->id, out, &found));
     if (found) goto done;
     out->revision = l->revision;
@@ -509,91 +533,5 @@ crd_status crd_labels_snapshot(crd_labels *l, const char *folder)
     CRD_TRY(crd_label_blocks_link(l->blocks, folder));
 done:
     pthread_mutex_unlock(&l->lock);
-    return status;
-}
-
-/* ---- what there is ---- */
-
-void crd_labels_describe(crd_labels *l, crd_labels_facts *out)
-{
-    pthread_mutex_lock(&l->lock);
-    *out = (crd_labels_facts){.revision = l->revision,
-                              .undo = crd_steps_undo_count(&l->steps),
-                              .redo = crd_steps_redo_count(&l->steps),
-                              .writable = l->ours || !crd_project_read_only(l->project),
-                              .made = l->revision > 0 || l->kept};
-    memcpy(out->counts, l->counts, sizeof out->counts);
-    pthread_mutex_unlock(&l->lock);
-}
-
-int64_t crd_labels_revision(crd_labels *l)
-{
-    crd_labels_facts facts;
-    crd_labels_describe(l, &facts);
-    return facts.revision;
-}
-
-void crd_labels_counts(crd_labels *l, int64_t counts[CRD_PAINT_CLASSES])
-{
-    crd_labels_facts facts;
-    crd_labels_describe(l, &facts);
-    memcpy(counts, facts.counts, sizeof facts.counts);
-}
-
-bool crd_labels_empty(crd_labels *l)
-{
-    int64_t counts[CRD_PAINT_CLASSES], sum = 0;
-    crd_labels_counts(l, counts);
-    for (int k = 0; k < CRD_PAINT_CLASSES; k++) sum += counts[k];
-    return sum == 0;
-}
-
-crd_status crd_labels_read(crd_labels *l, const crd_box *box, uint8_t *voxels)
-{
-    return crd_label_blocks_read(l->blocks, box, voxels);
-}
-
-crd_status crd_labels_visit(crd_labels *l,
-                            crd_status (*visit)(void *context, const int64_t index[3], const uint8_t *voxels),
-                            void *context)
-{
-    return crd_label_blocks_visit(l->blocks, visit, context);
-}
-
-static crd_status add_step(crd_labels *l, int64_t number, bool undone, crd_text *out)
-{
-    const crd_step *step = crd_steps_by_number(&l->steps, number);
-    crd_record record;
-    uint8_t *room = NULL;
-    if (step == NULL) return CRD_OK;
-    CRD_PASS(crd_label_journal_read(l->journal, step->offset, step->length, &room, &record));
-    crd_text_print(out, "%s{\"number\":%lld,\"undone\":%s,\"about\":%s}", out->length > 1 ? "," : "", (long long)number,
-                   undone ? "true" : "false", record.words);
-    crd_free(&room);
-    return CRD_OK;
-}
-
-crd_status crd_labels_history(crd_labels *l, int64_t from, int64_t most, crd_text *out)
-{
-    crd_status status = CRD_OK;
-    crd_text list = {0};
-    char *words = NULL;
-    crd_text_add(&list, "[");
-    pthread_mutex_lock(&l->lock);
-    const crd_steps *s = &l->steps;
-    const int64_t undone = crd_steps_redo_count(s), done = crd_steps_undo_count(s);
-    for (int64_t i = from; i < from + most && i < undone + done; i++) {
-        const bool ahead = i < undone; /* of undone ones the newest was undone first */
-        const int64_t number =
-            ahead ? s->undone[s->undone_count - undone + i] : s->done[s->done_count - 1 - (i - undone)];
-        CRD_TRY(add_step(l, number, ahead, &list));
-    }
-    crd_text_add(&list, "]");
-    CRD_TRY(crd_text_finish(&list, &words));
-    crd_text_add(out, words);
-done:
-    pthread_mutex_unlock(&l->lock);
-    crd_text_free(&list);
-    crd_free(&words);
     return status;
 }

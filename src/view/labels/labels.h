@@ -30,6 +30,19 @@ crd_status crd_labels_open(crd_project *project, const crd_volume_info *info, si
 /* Stores what is left. */
 void crd_labels_close(crd_labels **labels);
 
+/* A label that the user has already: class indices in a box, 255 for what has none. */
+typedef struct crd_label_seed {
+    crd_status (*read)(void *context, const crd_box *box, uint8_t *classes);
+    void *context;
+    const char *file; /* its name, for view.json, */
+    const double *values;
+    int count; /* and the values of its classes */
+} crd_label_seed;
+/* It is taken in before the first change of a new project; must stay as it is until crd_labels_close. */
+void crd_labels_seed(crd_labels *labels, const crd_label_seed *seed);
+/* Makes the project, and takes in what is to be. Having done so is fine. */
+crd_status crd_labels_begin(crd_labels *labels);
+
 /* Applied at once; confirmed only when crd_labels_sync has succeeded. `revision` is the one that the request was made
  * for, -1: any. A request whose id was done before isn't done again: it gets the same answer. */
 crd_status crd_labels_do(crd_labels *labels, const crd_operation *op, int64_t revision,

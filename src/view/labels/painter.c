@@ -29,7 +29,7 @@ struct crd_painter {
 
 bool crd_painter_wants(const crd_request *request)
 {
-    static const char *const words[] = {"labels", "classes", "boxes", "loop"};
+    static const char *const words[] = {"labels", "classes", "boxes", "loop", "jobs"};
     if (request->method == CRD_GET || request->part_count < 3 || strcmp(request->parts[0], "api") != 0) return false;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(request->parts[2], words[i]) == 0) return true;

@@ -19,6 +19,15 @@ bool crd_painter_wants(const crd_request *request);
 /* False: too many are waiting. */
 bool crd_painter_take(crd_painter *painter, crd_exchange *exchange, const crd_request *request);
 
+/* The label that the viewer was given is taken in before the first change. `out` must stay as long as the labels;
+ * without such a layer nothing is done. */
+typedef struct crd_seed_source {
+    const crd_layer *layer;
+    crd_volume *volume;
+    crd_label_seed seed;
+} crd_seed_source;
+crd_status crd_labels_seed_from(crd_labels *labels, const crd_layers *layers, crd_seed_source *out);
+
 /* Adds the layer "labels" behind the others: its classes are 0 to 15. */
 crd_status crd_labels_show(crd_labels *labels, crd_layers *layers, int *number);
 /* Grey values, segmentation and uncertainty as a reader finds them; `context` is the reader's. */

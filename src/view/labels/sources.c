@@ -68,14 +68,21 @@ static crd_status read_classes(void *context, const crd_box *box, uint8_t *class
     const crd_layer *layer = &reader->layers->items[number];
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     double *values = NULL;
+    uint8_t *inside = NULL;
     CRD_TRY(crd_alloc(count, sizeof *values, "classes", &values));
+    if (layer->mask != NULL) {
+        CRD_TRY(crd_alloc(count, 1, "classes", &inside));
+        CRD_TRY(crd_volume_read(layer->mask, box, CRD_U8, inside));
+    }
     CRD_TRY(read_layer(reader, number, box, values));
     for (int64_t i = 0; i < count; i++) {
         const int class = isnan(values[i]) ? CRD_NO_CLASS : crd_layer_class(layer, values[i]);
-        classes[i] = class < layer->class_count ? layer->class_labels[class] : CRD_UNLABELLED;
+        const bool known = class < layer->class_count && (inside == NULL || inside[i] != 0);
+        classes[i] = known ? layer->class_labels[class] : CRD_UNLABELLED;
     }
 done:
     crd_free(&values);
+    crd_free(&inside);
     return status;
 }
 
@@ -97,6 +104,51 @@ crd_paint_sources crd_painter_sources(crd_reader *reader)
         .classes = find_layer(reader->layers, "segmentation") >= 0 ? read_classes : NULL,
         .uncertainty = find_layer(reader->layers, "uncertainty") >= 0 ? read_uncertainty : NULL,
     };
+}
+
+/* ---- a label that is there already ---- */
+
+/* A sample may miss a rare value: small whole numbers are the classes that they say where all others are. */
+static uint8_t seed_class(const crd_layer *layer, double value, bool plain)
+{
+    const int class = crd_layer_class(layer, value);
+    if (class < CRD_PAINT_CLASSES) return (uint8_t) class;
+    return plain && value >= 0.0 && value < CRD_PAINT_CLASSES && value == floor(value) ? (uint8_t)value
+                                                                                       : CRD_UNLABELLED;
+}
+
+static crd_status read_seed(void *context, const crd_box *box, uint8_t *classes)
+{
+    crd_status status = CRD_OK;
+    const crd_seed_source *source = context;
+    const crd_layer *layer = source->layer;
+    const int64_t count = box->size[0] * box->size[1] * box->size[2];
+    double *values = NULL;
+    bool plain = true;
+    for (int k = 0; k < layer->class_count; k++) plain = plain && layer->class_values[k] == (double)k;
+    CRD_TRY(crd_alloc(count, sizeof *values, "a label", &values));
+    CRD_TRY(crd_volume_read(source->volume, box, CRD_F64, values));
+    for (int64_t i = 0; i < count; i++) classes[i] = seed_class(layer, values[i], plain);
+done:
+    crd_free(&values);
+    return status;
+}
+
+crd_status crd_labels_seed_from(crd_labels *labels, const crd_layers *layers, crd_seed_source *out)
+{
+    const int number = find_layer(layers, "label");
+    if (number < 0 || layers->items[0].kind != CRD_LAYER_SCAN) return CRD_OK;
+    const crd_layer *layer = &layers->items[number];
+    if (memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) != 0) return CRD_OK;
+    CRD_PASS(crd_volume_open_again(layer->source, &out->volume));
+    out->layer = layer;
+    out->seed = (crd_label_seed){.read = read_seed,
+                                 .context = out,
+                                 .file = crd_volume_path(layer->source),
+                                 .values = layer->class_values,
+                                 .count = layer->class_count};
+    crd_labels_seed(labels, &out->seed);
+    return CRD_OK;
 }
 
 /* ---- the layer ---- */

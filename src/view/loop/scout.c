@@ -99,7 +99,7 @@ done:
 
 static void tell(crd_view *view)
 {
-    crd_events_add(view->events, "regions", "{\"ready\":true}");
+    crd_events_add(view->events, "proposals", "{}");
     view->http->wake(view->server);
 }
 
@@ -194,21 +194,16 @@ done:
     return status;
 }
 
-/* As far from held-out boxes as leaves any: in a small scan that may be their margin alone. */
-static crd_status find_states(crd_view *view, const crd_candidates *grid, uint8_t *states)
+/* What lies nearer to a held-out box than `apart` isn't to be proposed. */
+static crd_status keep_apart(crd_view *view, const crd_candidates *grid, int64_t apart, uint8_t *states)
 {
     crd_status status = CRD_OK;
     crd_box *boxes = NULL;
     uint8_t *clear = NULL;
-    bool any = false;
-    CRD_TRY(find_labelled(view, grid, states));
     CRD_TRY(crd_alloc(grid->count, sizeof *boxes, "boxes to propose", &boxes));
     CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &clear));
     for (int64_t i = 0; i < grid->count; i++) crd_candidates_box(grid, i, &boxes[i]);
-    for (int64_t apart = CRD_LOOP_APART; apart >= CRD_CELL_EDGE && !any; apart /= 2) {
-        CRD_TRY(crd_loop_clear(view->loop, boxes, grid->count, apart, clear));
-        for (int64_t i = 0; i < grid->count; i++) any = any || (clear[i] && states[i] == CRD_CANDIDATE_FREE);
-    }
+    CRD_TRY(crd_loop_clear(view->loop, boxes, grid->count, apart, clear));
     for (int64_t i = 0; i < grid->count; i++) {
         if (!clear[i] && states[i] == CRD_CANDIDATE_FREE) states[i] = CRD_CANDIDATE_NOT;
     }
@@ -266,17 +261,23 @@ static crd_status propose(crd_view *view, const crd_candidates *grid, const char
     crd_status status = CRD_OK;
     crd_proposal chosen[CRD_PROPOSALS];
     crd_loop_facts facts;
-    uint8_t *states = NULL;
+    uint8_t *begin = NULL, *states = NULL;
     int count = 0;
     double a = (double)NAN, b = (double)NAN;
     CRD_TRY(crd_loop_describe(view->loop, &facts));
+    CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &begin));
     CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &states));
-    CRD_TRY(find_states(view, grid, states));
-    if (order == CRD_PROPOSE_RANDOM) {
-        asked context = {.view = view, .grid = grid, .states = states};
-        CRD_TRY(crd_propose_random(grid, facts.seed, facts.number, may_propose, &context, most, chosen, &count));
-    } else {
-        CRD_TRY(crd_propose(grid, states, order, most, chosen, &count, &a, &b));
+    CRD_TRY(find_labelled(view, grid, begin));
+    /* As far from held-out boxes as leaves enough of them: in a small scan that may be the margin alone. */
+    for (int64_t apart = CRD_LOOP_APART; apart >= CRD_CELL_EDGE && count < most; apart /= 2) {
+        memcpy(states, begin, (size_t)grid->count);
+        CRD_TRY(keep_apart(view, grid, apart, states));
+        if (order == CRD_PROPOSE_RANDOM) {
+            asked context = {.view = view, .grid = grid, .states = states};
+            CRD_TRY(crd_propose_random(grid, facts.seed, facts.number, may_propose, &context, most, chosen, &count));
+        } else {
+            CRD_TRY(crd_propose(grid, states, order, most, chosen, &count, &a, &b));
+        }
     }
     crd_text_print(text, "{\"ready\":true,\"there\":1,\"order\":\"%s\",\"run\":", crd_proposal_orders[order]);
     crd_text_json(text, grid->items != NULL ? run : NULL);
@@ -291,6 +292,7 @@ static crd_status propose(crd_view *view, const crd_candidates *grid, const char
     }
     crd_text_add(text, "]}\n");
 done:
+    crd_free(&begin);
     crd_free(&states);
     return status;
 }

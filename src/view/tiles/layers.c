@@ -101,6 +101,15 @@ crd_status crd_layer_place(const crd_layers *layers, crd_layer *layer, const int
     return CRD_OK;
 }
 
+crd_status crd_layer_place_by_file(const crd_layers *layers, crd_layer *layer, const char *path)
+{
+    const crd_volume_info *first = &layers->items[0].info;
+    const bool whole = memcmp(layer->info.shape, first->shape, sizeof first->shape) == 0;
+    int64_t origin[3];
+    for (int i = 0; i < 3; i++) origin[i] = whole ? 0 : layer->info.origin[i] - first->origin[i];
+    return crd_layer_place(layers, layer, origin, path);
+}
+
 /* ---- scan and label ---- */
 
 /* As the commands take it, for whoever starts one on the same scan. */
@@ -134,9 +143,7 @@ static crd_status add_label(crd_layers *layers, const char *path, const crd_moni
     const bool plain = crd_raw_voxel_bytes(path, layers->items[0].info.shape) == 1;
     CRD_PASS(crd_layer_fill(layers, layer, path, plain ? &raw : NULL, monitor));
     CRD_PASS(crd_label_values_find(layer, monitor));
-    static const int64_t start[3] = {0, 0, 0};
-    const bool whole = memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) == 0;
-    return crd_layer_place(layers, layer, whole ? start : layer->info.origin, path);
+    return crd_layer_place_by_file(layers, layer, path);
 }
 
 static bool is_run(const char *path)
@@ -211,6 +218,7 @@ void crd_layer_close(crd_layer *layer)
     crd_preview_free(&layer->preview);
     crd_growth_close(&layer->growth);
     for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
+    crd_volume_close(&layer->mask);
     crd_volume_close(&layer->source);
     memset(layer, 0, sizeof *layer);
 }

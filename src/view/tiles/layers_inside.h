@@ -10,6 +10,8 @@ crd_status crd_layer_fill(const crd_layers *layers, crd_layer *layer, const char
                           const crd_volume_options *options, const crd_monitor *monitor);
 /* The layer must lie inside the first one. */
 crd_status crd_layer_place(const crd_layers *layers, crd_layer *layer, const int64_t origin[3], const char *path);
+/* Where its file says: the whole scan, or a part of it; the scan may be a part of something itself. */
+crd_status crd_layer_place_by_file(const crd_layers *layers, crd_layer *layer, const char *path);
 void crd_layer_close(crd_layer *layer);
 
 #endif
