@@ -79,6 +79,8 @@ class Study:
         self.end = time.monotonic() + options.seconds
         os.makedirs(options.out, exist_ok=True)
         os.makedirs(options.scratch or options.out, exist_ok=True)
+        # A prediction takes all that a GPU has, unless it is told what the others need.
+        self.share = () if options.device == "cpu" else ("--max-gpu-memory", "6G", "--threads", "2")
         self.rows = self.read_rows()
         self.done = {tuple(row[key] for key in FIELDS[:4]) for row in self.rows}
 
@@ -136,8 +138,8 @@ class Study:
         run = self.path("run-" + "-".join(key))
         self.phantom(family, name, options["tested"], other_scan(family, number))
         self.credence("predict", "--model", self.model(recipe, family, seed), "--scan", self.path(name, "scan.npy"), "--samples",
-                      options["samples"], "--seed", seed, "--device", self.options.device, "--format", "npy", "-o", run, "--overwrite",
-                      "--quiet")
+                      options["samples"], "--seed", seed, "--device", self.options.device, *self.share, "--format", "npy", "-o", run,
+                      "--overwrite", "--quiet")
         with open(self.path(name, "phantom.json")) as file:
             truth = json.load(file)["volume_fraction"]
         with open(os.path.join(run, "manifest.json")) as file:

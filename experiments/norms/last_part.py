@@ -209,9 +209,11 @@ def blur(x, width):
 
 def change(x, rng, deviation):
     """The grey values of one example, as `--augment full` changes them."""
-    u = rng.random(12)
+    u = rng.random(13)
+    if u[12] < .5:
+        return x
     if u[0] < .375 and u[1] > .1:
-        x = blur(x, 1.2 * u[1])
+        x = blur(x, .8 * u[1])
     elif .375 <= u[0] < .5:
         x = x + .8 * u[1] * (x - blur(x, 1.))
     if u[2] < .5:
@@ -230,7 +232,7 @@ def change(x, rng, deviation):
         if u[9] < .5:
             noise = blur(noise, .5 + .7 * u[10])
             noise = noise / noise.std()
-        x = x + deviation * u[11] * noise
+        x = x + .67 * deviation * u[11] * noise
     return x
 
 

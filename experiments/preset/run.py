@@ -8,7 +8,7 @@
     run.py arms         the chosen one, going on with norms that run or are frozen; needs PyTorch
     run.py demo         trainings of a minute
     run.py changes      the chosen one, its grey values changed in other ways; needs programs built with those (--other)
-    run.py fresh        the chosen one, the one before and flips alone, on phantoms that decided nothing
+    run.py fresh        the chosen one and flips alone, on phantoms that decided nothing
 
 Several studies run together, as far as they come in --seconds; ../study.py says more."""
 import itertools
@@ -114,7 +114,6 @@ def fresh(seeds):
     for seed, kind in itertools.product(seeds, KINDS):
         yield unit("fresh", *CHOSEN, kind, seed)
         yield unit("fresh", "levels", "flips", *CHOSEN[2:], kind, seed)
-        yield unit("fresh", *BEFORE, kind, seed)
 
 
 FRESH = {"new-" + name: {**settings, "seed": settings["seed"] + 100} for name, settings in TESTS.items()}
@@ -127,7 +126,7 @@ PLANS = {
     "near": Plan(near, "small", SIX, lambda u: ("training",), 1),
     "arms": Plan(arms, "small", SIX, lambda u: ("training",), .3),
     "changes": Plan(changes, "small", TESTS, lambda u: ("training",), .6),
-    "fresh": Plan(fresh, "small", FRESH, lambda u: ("step 3",) if u["chunk"] == BEFORE[2] else ("training",), .6),
+    "fresh": Plan(fresh, "small", FRESH, lambda u: ("training",), .6),
     "demo": Plan(demo, "small", SHORT, lambda u: ("training", "step 2"), .9),
 }
 

@@ -80,6 +80,10 @@ class Bench:
     def device(self):
         return ["--device", self.options.device, *(["--threads", str(self.options.threads)] if self.options.threads else [])]
 
+    def share(self):
+        """A prediction takes all that a GPU has, unless it is told what the others need."""
+        return [] if self.options.jobs == 1 or self.options.device == "cpu" else ["--max-gpu-memory", "16G"]
+
     def train(self, network, seed, model):
         begin = time.time()
         if not os.path.exists(model):
@@ -105,7 +109,7 @@ class Bench:
         folder, begin = self.path(f"{tag}-{scan}"), time.time()
         truth = self.path(scan, "truth.npy")
         self.run("predict", "--model", model, "--scan", self.path(scan, "scan.npy"), "-o", folder, "--samples", str(self.scale["samples"]),
-                 "--seed", str(seed), "--overwrite", "-q", *self.device())
+                 "--seed", str(seed), "--overwrite", "-q", *self.device(), *self.share())
         predicted = time.time() - begin
         figures = json.loads(self.run("validate", folder, "--label", truth, "--json", "--core", "-q"))
         with open(os.path.join(folder, "manifest.json")) as file:

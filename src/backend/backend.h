@@ -22,7 +22,7 @@
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 11 };
+enum { CRD_BACKEND_VERSION = 12 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -204,6 +204,9 @@ struct crd_backend {
     crd_status (*predictor_submit)(crd_predictor *predictor, int64_t chunk_number, const float *input,
                                    const int64_t *probe, int64_t probe_count);
     crd_status (*predictor_collect)(crd_predictor *predictor, crd_chunk_result *result);
+    /* The numbers behind the plan's `parameters` are others now: chunks from here on are computed with those. Nothing
+     * may be in the queue. NULL: another predictor is made. */
+    crd_status (*predictor_renew)(crd_predictor *predictor);
     void (*predictor_free)(crd_predictor **predictor);
     /* The moments of a plan's samples over pieces (see net/engine.h), for crd_predictor_plan.moments; of the plan,
      * chunk and summary don't matter. A monitor is shown how far it is, and may end it soon; NULL: nobody. */

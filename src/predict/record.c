@@ -205,16 +205,12 @@ static crd_status fill_classes(const crd_request *request, const totals *t, crd_
     return CRD_OK;
 }
 
-static double ratio(uint64_t sum, uint64_t count)
-{
-    return count > 0 ? (double)sum / (double)count * 0x1p-24 : (double)NAN;
-}
-
 static void fill_seams(const crd_seams *s, crd_manifest *m)
 {
-    m->seams.at = ratio(s->seam_sum, s->seam_count);
-    m->seams.elsewhere = ratio(s->other_sum, s->other_count);
-    m->seams.ratio = m->seams.elsewhere > 0.0 ? m->seams.at / m->seams.elsewhere : (double)NAN;
+    const crd_seam_steps steps = crd_seams_steps(s);
+    m->seams.at = steps.at;
+    m->seams.elsewhere = steps.elsewhere;
+    m->seams.ratio = steps.ratio;
 }
 
 static void fill_inputs(const crd_record *record, crd_manifest *m)
@@ -355,6 +351,7 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
     CRD_TRY(add_up(request, record->partial, &t));
     m.inside = t.inside;
     crd_likeness_check((double)t.doubt, t.inside, &record->log->monitor, record->likeness);
+    crd_seams_check(request, record->seams, &record->log->monitor);
     m.warnings = record->log->warnings;
     m.likeness.expected_error = record->likeness->expected_error;
     m.likeness.training_expected_error = record->likeness->training_expected_error;

@@ -23,7 +23,9 @@ struct crd_trainer {
     crd_trainer_networks pool;  /* members 0: samples are of the trainer's own network */
     int64_t drawn;              /* samples, the last time */
     crd_predictor *predictor;   /* of them, where the learner has none of its own */
-    const float *probabilities; /* of the chunk encoded last, from the predictor */
+    int64_t predicts, members;  /* its samples, and whose they are: the pool's members, 0: the own network's */
+    int64_t sent;               /* chunks that it has, not received yet */
+    const float *probabilities; /* of the chunk received last, from the predictor */
     void *memory;               /* one block behind all arrays */
     char path[32];
 };
@@ -117,6 +119,11 @@ int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer)
 {
     const int64_t *chunk = trainer->plan.learner.chunk;
     return chunk[0] * chunk[1] * chunk[2];
+}
+
+int crd_trainer_threads(const crd_trainer *trainer)
+{
+    return trainer->plan.device.threads;
 }
 
 const char *crd_trainer_isa(const crd_trainer *trainer)
@@ -275,9 +282,17 @@ static crd_status make_predictor(crd_trainer *trainer, int64_t first_sample)
                                      .inverse_temperature = 1.0f,
                                      .keep_samples = true,
                                      .first_sample = first_sample};
+    const crd_backend *backend = trainer->backend;
     CRD_PASS(crd_trainer_fetch(trainer, false));
-    trainer->backend->predictor_free(&trainer->predictor);
-    return trainer->backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
+    if (trainer->predictor != NULL && backend->predictor_renew != NULL && trainer->sent == 0 &&
+        trainer->predicts == plan.samples && trainer->members == plan.members) {
+        return backend->predictor_renew(trainer->predictor);
+    }
+    backend->predictor_free(&trainer->predictor);
+    trainer->sent = 0;
+    trainer->predicts = plan.samples;
+    trainer->members = plan.members;
+    return backend->predictor_create(&trainer->plan.device, &plan, &trainer->predictor);
 }
 
 crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count)
@@ -290,26 +305,50 @@ crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count)
     return CRD_OK;
 }
 
-crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
+bool crd_trainer_takes_ahead(const crd_trainer *trainer)
 {
-    crd_chunk_result result;
+    return trainer->predictor != NULL && trainer->backend->overlaps;
+}
+
+crd_status crd_trainer_send(crd_trainer *trainer, const float *input)
+{
     if (trainer->predictor == NULL) {
         trainer->backend->learner_encode(trainer->learner, input);
         return CRD_OK;
     }
     CRD_PASS(trainer->backend->predictor_submit(trainer->predictor, 0, input, NULL, 0));
+    trainer->sent++;
+    return CRD_OK;
+}
+
+crd_status crd_trainer_receive(crd_trainer *trainer)
+{
+    crd_chunk_result result;
+    if (trainer->predictor == NULL) return CRD_OK;
+    trainer->sent--;
     CRD_PASS(trainer->backend->predictor_collect(trainer->predictor, &result));
     trainer->probabilities = result.samples;
     return CRD_OK;
 }
 
-void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
+crd_status crd_trainer_encode(crd_trainer *trainer, const float *input)
+{
+    CRD_PASS(crd_trainer_send(trainer, input));
+    return crd_trainer_receive(trainer);
+}
+
+const float *crd_trainer_decoded(crd_trainer *trainer, int64_t sample, float *room)
 {
     const int64_t values = crd_trainer_chunk_voxels(trainer) * crd_trainer_planes(trainer);
     const int64_t place = trainer->drawn - 1 - sample; /* in the rising order of their streams */
-    if (trainer->predictor == NULL) {
-        trainer->backend->learner_decode(trainer->learner, place, probability);
-        return;
-    }
-    memcpy(probability, trainer->probabilities + place * values, (size_t)values * sizeof *probability);
+    if (trainer->predictor != NULL) return trainer->probabilities + place * values;
+    trainer->backend->learner_decode(trainer->learner, place, room);
+    return room;
+}
+
+void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability)
+{
+    const int64_t values = crd_trainer_chunk_voxels(trainer) * crd_trainer_planes(trainer);
+    const float *decoded = crd_trainer_decoded(trainer, sample, probability);
+    if (decoded != probability) memcpy(probability, decoded, (size_t)values * sizeof *probability);
 }

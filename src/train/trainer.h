@@ -60,6 +60,7 @@ int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
 int crd_trainer_planes(const crd_trainer *trainer);
 /* "avx512", or "sm80 bf16" of a device: what a checkpoint says of where it comes from. */
 const char *crd_trainer_isa(const crd_trainer *trainer);
+int crd_trainer_threads(const crd_trainer *trainer); /* that it may use; 0: one per core */
 
 /* Adds an example to mini-batch number state.steps (from 0): the loss is scale * (sum of BCE over its labelled voxels).
  * `example` is its place in the batch; the scale is the same for all of it. *loss is filled when the step is
@@ -113,6 +114,13 @@ void crd_trainer_pool(crd_trainer *trainer, const crd_trainer_networks *networks
  * probability: [crd_trainer_planes][voxels]. */
 crd_status crd_trainer_draw_samples(crd_trainer *trainer, int64_t count);
 crd_status crd_trainer_encode(crd_trainer *trainer, const float *input);
+/* Its two halves. Where the trainer takes chunks ahead, the next may be sent before this one is received; its input is
+ * free again. */
+bool crd_trainer_takes_ahead(const crd_trainer *trainer);
+crd_status crd_trainer_send(crd_trainer *trainer, const float *input);
+crd_status crd_trainer_receive(crd_trainer *trainer);
 void crd_trainer_decode(crd_trainer *trainer, int64_t sample, float *probability);
+/* The same where they lie: in `room`, or with the device until the next chunk is received. */
+const float *crd_trainer_decoded(crd_trainer *trainer, int64_t sample, float *room);
 
 #endif

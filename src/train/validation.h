@@ -2,10 +2,18 @@
 #ifndef CRD_TRAIN_VALIDATION_H
 #define CRD_TRAIN_VALIDATION_H
 
+#include "base/parallel.h"
 #include "credence/monitor.h"
 #include "dist/dist.h"
 #include "train/data/dataset.h"
 #include "train/trainer.h"
+
+/* Probabilities whose logarithm is taken stay this far from 0 and 1. */
+static inline double crd_clipped(double p)
+{
+    const double nearest = 1e-7;
+    return p < nearest ? nearest : p > 1.0 - nearest ? 1.0 - nearest : p;
+}
 
 typedef struct crd_check_result {
     double bce, accuracy;
@@ -18,21 +26,35 @@ typedef struct crd_class_counts {
     int64_t labelled, chosen, both;
 } crd_class_counts;
 
+typedef struct crd_checked_chunk {
+    float *input;
+    uint8_t *label;
+} crd_checked_chunk;
+
 /* Where the work is done: room for one chunk each, taken once. */
 typedef struct crd_checker {
     crd_trainer *trainer; /* borrowed, as the data */
     crd_dataset *dataset;
     crd_dist *dist; /* whose processes share the chunks */
     const crd_monitor *monitor;
-    int64_t done, total; /* steps of the training, whose bar goes on while checking */
-    float *input, *probability, *mean;
-    uint8_t *label;
+    int64_t done, total;       /* steps of the training, whose bar goes on while checking */
+    crd_checked_chunk *kept;   /* by number: small data is read once */
+    crd_checked_chunk room[2]; /* for what isn't kept: the chunk at work, and the next */
+    int64_t kept_bytes;
+    const uint8_t *label; /* of the chunk at work */
+    float *probability, *mean;
+    double *logs;                              /* of the mean probability of each voxel's class */
+    uint8_t *chosen;                           /* the class that the network chose */
+    crd_pool *pool;                            /* voxels are independent of each other */
     crd_class_counts classes[CRD_CLASSES_MAX]; /* of the chunks of this process that were checked with samples */
 } crd_checker;
 
 crd_status crd_checker_open(crd_trainer *trainer, crd_dataset *dataset, crd_dist *dist, const crd_monitor *monitor,
                             crd_checker *out);
 void crd_checker_close(crd_checker *checker);
+
+/* Chunk number i: as long as it is the last or the one before that was asked for. */
+crd_status crd_checker_chunk(crd_checker *checker, int64_t i, crd_checked_chunk *out);
 
 /* All chunks, with the kernels at their means and no dropout. Collective, as the next. */
 crd_status crd_check_mean(crd_checker *checker, crd_check_result *out);

@@ -90,7 +90,10 @@ static void test_reference_steps_of_three_classes(void)
     check_reference_steps(true);
 }
 
-/* Parameters after three steps, with so much memory on the GPU. */
+/* Enough that steps are replayed as graphs, of each half of the input. */
+enum { LITTLE_STEPS = 6 };
+
+/* Parameters after a few steps, with so much memory on the GPU. */
 static float *train_a_little(const train_case *c, int64_t max_bytes)
 {
     crd_model *model = NULL;
@@ -103,7 +106,7 @@ static float *train_a_little(const train_case *c, int64_t max_bytes)
     float *result = malloc(bytes);
     if (result == NULL) exit(1);
     must(make_trainer(c, model, "cuda", max_bytes, &trainer));
-    for (int step = 0; step < 3 && !harness_failed; step++) {
+    for (int step = 0; step < LITTLE_STEPS && !harness_failed; step++) {
         must(take_step(trainer, c, &m, 1.0 / (double)m.labelled, 1e-6, 1e-3, losses, &kl));
     }
     must(crd_trainer_fetch(trainer, true));
@@ -128,7 +131,7 @@ static float *train_apart(const train_case *c)
     float *gradient = malloc((size_t)count * sizeof *gradient);
     if (result == NULL || sum == NULL || gradient == NULL) exit(1);
     must(make_trainer(c, model, "cuda", 0, &trainer));
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < LITTLE_STEPS; step++) {
         memset(sum, 0, (size_t)count * sizeof *sum);
         for (int64_t i = 0; i < c->batch; i++) {
             must(crd_trainer_example(trainer, (uint32_t)i, m.input + i * m.voxels, m.label + i * m.voxels,

@@ -142,8 +142,10 @@ def box_of(server, layer, words):
 
 def test_accept_by_value():
     """The classes of a run are painted as what their model learnt them from, also where not every class was painted."""
-    for name, painted in (("pair", (0, 2)), ("gap", (1, 3, 5))):
-        server = Server("scan.npy", "--cache", "none", "--project", name, wait=False)
+    z, y, x = np.indices(SHAPE)
+    inside = (y - 15.5) ** 2 + (x - 15.5) ** 2 <= 16**2
+    for name, painted, mask in (("pair", (0, 2), ()), ("gap", (1, 3, 5), ()), ("masked", (0, 1), ("--mask", "cylinder"))):
+        server = Server("scan.npy", "--cache", "none", "--project", name, *mask, wait=False)
         for place, value in enumerate(painted):
             status, answer = server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 20, "points": [40 + 80 * place, 8, 40 + 80 * place, 240], "radius": 36, "value": value})
             check(status == 200 and answer["voxels"] > 0, f"a stroke: {status} {answer}")
@@ -162,6 +164,8 @@ def test_accept_by_value():
         kept = box_of(server, server.json("state")["labels"]["layer"], part)
         values = [item["value"] for item in layer["classes"]]
         wanted = np.select([found == value for value in values], painted, 255)
+        if mask:  # where nothing was computed there is nothing to accept
+            wanted = np.where(inside[22:40], wanted, 255)
         check((kept == wanted).all(), f"{name}: painted {np.unique(kept)}, and not {np.unique(wanted)}")
         server.stop()
 

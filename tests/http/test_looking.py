@@ -377,6 +377,12 @@ def test_part_of_a_part():
     server = Server("part/scan.npy", "--run", "part/run", "--cache", "none", "--project", "part/project", wait=False)
     check(all(layer["origin"] == [0, 0, 0] for layer in server.json("state")["layers"]), "all lie on each other")
     server.stop()
+    with open("part/run/manifest.json", "w") as file:  # of a box of a scan that is gone: its volumes are all there is
+        json.dump({"format": "credence-run", "version": 1, "scan": {"path": "gone.npy", "name": "scan", "shape": [90, 150, 320]}, "model": {"kind": "bcnn"},
+                   "plan": {"origin": [5, 6, 7], "shape": list(SHAPE), "samples": 3}, "settings": {"bbox": "5:75,6:136,7:307"}}, file)
+    server = Server("part/run", "--cache", "none", "--project", "part/project", wait=False)
+    check([layer["id"] for layer in server.json("state")["layers"][:3]] == ["probability", "segmentation", "uncertainty"], "a box without its scan")
+    server.stop()
 
 
 def test_cache():

@@ -114,12 +114,14 @@ static void test_each_by_itself(void)
 
 static void test_drawn(void)
 {
-    int kinds[6] = {0};
-    for (int64_t piece = 0; piece < 200; piece++) {
+    const crd_grey_change none = CRD_GREY_SAME;
+    int kinds[6] = {0}, same = 0;
+    for (int64_t piece = 0; piece < 400; piece++) {
         const crd_grey_change c = crd_grey_draw(9, 2, piece, size, 0.8), again = crd_grey_draw(9, 2, piece, size, 0.8);
         CHECK(memcmp(&c, &again, sizeof c) == 0);
-        CHECK(c.blur >= 0.0 && c.blur <= 1.2 && (c.blur == 0.0 || c.sharpen == 0.0));
-        CHECK(c.noise >= 0.0 && c.noise <= 0.8 && c.gain > 0.85 && c.gain < 1.17 && fabs(c.offset) <= 0.1);
+        CHECK(c.blur >= 0.0 && c.blur <= 0.8 && (c.blur == 0.0 || c.sharpen == 0.0));
+        CHECK(c.noise >= 0.0 && c.noise <= 0.67 * 0.8 && c.gain > 0.85 && c.gain < 1.17 && fabs(c.offset) <= 0.1);
+        same += memcmp(&c, &none, sizeof c) == 0;
         kinds[0] += c.blur > 0.0;
         kinds[1] += c.sharpen > 0.0;
         kinds[2] += c.bend != 0.0;
@@ -128,6 +130,7 @@ static void test_drawn(void)
         kinds[5] += c.noise > 0.0;
         if (piece < 20) check_change(&c);
     }
+    CHECK(same > 170 && same < 240); /* half, and those of the others that nothing was drawn for */
     CHECK(kinds[0] > 50 && kinds[0] < 100 && kinds[1] > 10 && kinds[1] < 45);
     for (int i = 2; i < 6; i++) CHECK(kinds[i] > 70 && kinds[i] < 130);
     const crd_grey_change one = crd_grey_draw(9, 2, 5, size, 0.8), other = crd_grey_draw(9, 3, 5, size, 0.8);

@@ -218,6 +218,12 @@ static crd_status predictor_collect(crd_predictor *predictor, crd_chunk_result *
     return predictor->network->collect(result);
 }
 
+static crd_status predictor_renew(crd_predictor *predictor)
+{
+    CUDA_PASS(cudaSetDevice(predictor->device));
+    return predictor->network->renew();
+}
+
 static crd_status measure_norms(const crd_device_settings *settings, const crd_predictor_plan *plan,
                                 const crd_pieces *pieces, const crd_monitor *monitor, crd_moments *moments)
 {
@@ -265,6 +271,7 @@ static const crd_backend backend = {
     predictor_keep,
     predictor_submit,
     predictor_collect,
+    predictor_renew,
     predictor_free,
     nullptr, // norms_bytes: of the host little
     measure_norms,

@@ -51,19 +51,6 @@ static crd_status mark_seams(const crd_request *request, uint8_t *seams[3])
     return CRD_OK;
 }
 
-static int64_t fixed_point(float value)
-{
-    return (int64_t)lrintf(value * 0x1p24f);
-}
-
-void crd_seams_add(const float *a, const float *b, int64_t count, bool seam, crd_seams *sums)
-{
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += (uint64_t)llabs(fixed_point(a[i]) - fixed_point(b[i]));
-    *(seam ? &sums->seam_sum : &sums->other_sum) += sum;
-    *(seam ? &sums->seam_count : &sums->other_count) += (uint64_t)count;
-}
-
 static void measure_slice(const crd_request *request, uint8_t *const seams[3], const float *slice, crd_seams *sums)
 {
     const int64_t height = request->box.size[1], width = request->box.size[2];

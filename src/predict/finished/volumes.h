@@ -3,15 +3,7 @@
 #define CRD_PREDICT_FINISHED_VOLUMES_H
 
 #include "predict/finished/partial.h"
-
-/* How visible chunks are in the probability: the mean step between neighbouring voxels where the set of chunks changes,
- * and elsewhere; in units of 2^-24. */
-typedef struct crd_seams {
-    uint64_t seam_sum, seam_count, other_sum, other_count;
-} crd_seams;
-
-/* Adds the steps from one line of voxels to its neighbour, `count` of them, of which all cross a seam or none. */
-void crd_seams_add(const float *a, const float *b, int64_t count, bool seam, crd_seams *sums);
+#include "predict/finished/seams.h"
 
 /* Writes every volume in one pass over its slices, under a temporary name that becomes the final one at the end. The
  * monitor is asked all the while: a stop leaves the volumes that are whole, and no part of one. */

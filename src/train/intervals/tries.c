@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "base/parallel.h"
 #include "net/store/systematic.h"
 #include "train/intervals/shifts.h"
 #include "train/intervals/windows.h"
@@ -30,8 +31,9 @@ typedef struct session {
     crd_try_windows windows;
     crd_moments *moments;
     crd_predictor *predictor;
+    crd_pool *pool; /* windows are changed independently of each other */
     float *changed; /* as windows.voxels */
-    float *room;    /* of crd_grey_apply */
+    float *room;    /* of crd_grey_apply: [threads][crd_grey_room] */
     scale *scales;  /* of the windows as they are, at the first one of each scan */
 } session;
 
@@ -121,7 +123,7 @@ static crd_status normalise_anew(const session *s, int64_t first, int64_t end)
     return CRD_OK;
 }
 
-static void change_window(const session *s, int shift, int64_t number)
+static void change_window(const session *s, int shift, int64_t number, float *room)
 {
     const crd_try_windows *w = &s->windows;
     const crd_scan *scan = crd_dataset_scan(s->plan->data, w->windows[number].scan);
@@ -132,7 +134,7 @@ static void change_window(const session *s, int shift, int64_t number)
     const double deviation = sqrt(crd_scan_statistics(scan)->variance) / unit;
     const crd_grey_change change = crd_shift_of(shift, number, w->size, deviation);
     memcpy(changed, w->voxels + number * voxels, (size_t)voxels * sizeof *changed);
-    crd_grey_apply(&change, s->plan->seed, FIRST_EPOCH + shift, number, w->size, changed, s->room);
+    crd_grey_apply(&change, s->plan->seed, FIRST_EPOCH + shift, number, w->size, changed, room);
     crd_try_window_keep_outside(w, number, changed);
 }
 
@@ -144,10 +146,22 @@ static int64_t end_of_scan(const session *s, int64_t first)
     return end;
 }
 
+typedef struct changes {
+    const session *s;
+    int shift;
+} changes;
+
+static void change_item(void *context, int64_t item, int worker)
+{
+    const changes *c = context;
+    change_window(c->s, c->shift, item, c->s->room + worker * crd_grey_room(c->s->windows.size));
+}
+
 static crd_status change_all(const session *s, int shift)
 {
     const bool anew = s->request.norm.mode == CRD_NORM_LEVELS || s->request.norm.mode == CRD_NORM_SCAN;
-    for (int64_t i = 0; i < s->windows.count; i++) change_window(s, shift, i);
+    changes c = {s, shift};
+    crd_pool_run(s->pool, s->windows.count, change_item, &c);
     for (int64_t i = 0; i < s->windows.count && anew && shift != UNCHANGED; i = end_of_scan(s, i)) {
         CRD_PASS(normalise_anew(s, i, end_of_scan(s, i)));
     }
@@ -190,13 +204,16 @@ static crd_status try_shift(session *s, int shift, crd_try_sums *sums, bool *bro
     const crd_backend *backend = s->request.backend;
     const crd_try_windows *w = &s->windows;
     const int64_t voxels = crd_try_window_voxels(w);
+    const int64_t ahead = backend->overlaps ? 1 : 0; /* windows that are computed while another's sums are made */
     CRD_PASS(change_all(s, shift));
-    for (int64_t i = 0; i < w->count; i++) {
+    for (int64_t i = 0, sent = 0; i < w->count; i++) {
         crd_chunk_result result;
         CRD_PASS(
             crd_advance(s->plan->monitor, "trying made-up changes of the scans", "changes", shift, CRD_SHIFTS, NULL));
         CRD_PASS(crd_dist_check(s->plan->dist));
-        CRD_PASS(backend->predictor_submit(s->predictor, i, s->changed + i * voxels, NULL, 0));
+        for (; sent < w->count && sent <= i + ahead; sent++) {
+            CRD_PASS(backend->predictor_submit(s->predictor, sent, s->changed + sent * voxels, NULL, 0));
+        }
         CRD_PASS(backend->predictor_collect(s->predictor, &result));
         if (result.nonfinite > 0) *broken = true;
         if (result.nonfinite == 0) {
@@ -212,6 +229,17 @@ typedef struct answers {
     bool broken;
 } answers;
 
+/* As many threads as have something to do; each needs room. */
+static crd_status open_pool(session *s)
+{
+    enum { MOST = 8 };
+    const int allowed = s->plan->device->threads > 0 ? s->plan->device->threads : crd_available_cores();
+    const int64_t wanted = s->windows.count < MOST ? s->windows.count : MOST;
+    CRD_PASS(crd_pool_create(allowed < wanted ? allowed : (int)wanted, &s->pool));
+    return crd_alloc(crd_pool_threads(s->pool) * crd_grey_room(s->windows.size), sizeof *s->room, "changed windows",
+                     &s->room);
+}
+
 /* This process's part of the shifts. */
 static crd_status try_part(session *s, int64_t begin, int64_t end, answers *out)
 {
@@ -219,7 +247,7 @@ static crd_status try_part(session *s, int64_t begin, int64_t end, answers *out)
     const int64_t total = s->windows.count * crd_try_window_voxels(&s->windows);
     if (begin == end) return CRD_OK;
     CRD_TRY(crd_alloc(total, sizeof *s->changed, "changed windows", &s->changed));
-    CRD_TRY(crd_alloc(crd_grey_room(s->windows.size), sizeof *s->room, "changed windows", &s->room));
+    CRD_TRY(open_pool(s));
     CRD_TRY(crd_alloc(s->windows.count, sizeof *s->scales, "changed windows", &s->scales));
     CRD_TRY(find_scales(s));
     CRD_TRY(open_predictor(s));
@@ -232,6 +260,7 @@ done:
     crd_free(&s->changed);
     crd_free(&s->room);
     crd_free(&s->scales);
+    crd_pool_free(&s->pool);
     return status;
 }
 

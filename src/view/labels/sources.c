@@ -68,14 +68,21 @@ static crd_status read_classes(void *context, const crd_box *box, uint8_t *class
     const crd_layer *layer = &reader->layers->items[number];
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     double *values = NULL;
+    uint8_t *inside = NULL;
     CRD_TRY(crd_alloc(count, sizeof *values, "classes", &values));
+    if (layer->mask != NULL) {
+        CRD_TRY(crd_alloc(count, 1, "classes", &inside));
+        CRD_TRY(crd_volume_read(layer->mask, box, CRD_U8, inside));
+    }
     CRD_TRY(read_layer(reader, number, box, values));
     for (int64_t i = 0; i < count; i++) {
         const int class = isnan(values[i]) ? CRD_NO_CLASS : crd_layer_class(layer, values[i]);
-        classes[i] = class < layer->class_count ? layer->class_labels[class] : CRD_UNLABELLED;
+        const bool known = class < layer->class_count && (inside == NULL || inside[i] != 0);
+        classes[i] = known ? layer->class_labels[class] : CRD_UNLABELLED;
     }
 done:
     crd_free(&values);
+    crd_free(&inside);
     return status;
 }
 

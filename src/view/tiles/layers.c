@@ -218,6 +218,7 @@ void crd_layer_close(crd_layer *layer)
     crd_preview_free(&layer->preview);
     crd_growth_close(&layer->growth);
     for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
+    crd_volume_close(&layer->mask);
     crd_volume_close(&layer->source);
     memset(layer, 0, sizeof *layer);
 }

@@ -48,6 +48,8 @@ typedef struct crd_layer {
     crd_growth *growth;                   /* NULL: the volume was complete when it was opened */
     atomic_llong revision;
     int class_count;
+    crd_volume
+        *mask; /* of a run's segmentation, in the scan: outside it says nothing; NULL: there is none. The painter's */
     double class_values[CRD_VIEW_CLASSES];  /* in the volume */
     uint8_t class_labels[CRD_VIEW_CLASSES]; /* what is painted where a run's class is accepted */
     char class_names[CRD_VIEW_CLASSES][32];

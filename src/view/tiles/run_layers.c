@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/monitor.h"
+#include "chunk/mask.h"
 #include "run/paths.h"
 #include "run/read.h"
 #include "view/labels/learnt.h"
@@ -76,6 +78,16 @@ typedef struct adding {
     const crd_monitor *monitor;
 } adding;
 
+/* A mask that has moved away since, or is of another shape, isn't the end of looking. */
+static crd_status open_mask(const adding *a, crd_layer *layer)
+{
+    const char *mask = a->layers->items[0].kind == CRD_LAYER_SCAN ? crd_manifest_mask(a->run) : NULL;
+    if (mask == NULL || crd_mask_open(mask, a->layers->items[0].info.shape, &layer->mask) == CRD_OK) return CRD_OK;
+    crd_warn(a->monitor, "the run's mask can't be read (%s): outside of it the segmentation can be accepted, too",
+             crd_last_error()->message);
+    return CRD_OK;
+}
+
 static crd_status add_output(const adding *a, const crd_output *output, const char *id, const char *name)
 {
     crd_status status = CRD_OK;
@@ -98,10 +110,12 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
     if (kind == CRD_LAYER_CLASSES) {
         name_classes(layer, a->run);
         CRD_TRY(crd_labels_learnt(a->folder, layer));
+        CRD_TRY(open_mask(a, layer));
     }
     CRD_TRY(crd_layer_find_high(layer));
-    CRD_TRY(crd_manifest_place(a->run, origin) ? crd_layer_place(a->layers, layer, origin, path)
-                                               : crd_layer_place_by_file(a->layers, layer, path));
+    CRD_TRY(a->layers->items[0].kind == CRD_LAYER_SCAN && crd_manifest_place(a->run, origin)
+                ? crd_layer_place(a->layers, layer, origin, path)
+                : crd_layer_place_by_file(a->layers, layer, path));
 done:
     crd_free(&path);
     return status;

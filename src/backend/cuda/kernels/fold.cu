@@ -13,26 +13,30 @@ __device__ __forceinline__ bool tap_inside(int edge, int tap, int border, const 
            offset_inside(edge, tap % edge, border & 3 & ~open.x);
 }
 
-// What a tap adds to the bias where it reads inside the volume. One block a tap and sample.
-__global__ void tap_shift_kernel(FoldArguments p)
-{
-    const int tap = blockIdx.x, sample = blockIdx.y, taps = gridDim.x;
-    const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out;
-    for (int out = threadIdx.x; out < p.out; out += blockDim.x) {
-        float total = 0.0f;
-        for (int in = 0; in < p.in; in++)
-            total = fmaf(kernel[in * p.out + out], p.shift[sample * p.affine_stride + in], total);
-        p.tap_shift[((long)sample * taps + tap) * p.out + out] = total;
-    }
-}
+// A block has a thread for each of 27 taps and 16 output channels, or packs as many pieces of the kernel: what folding
+// needs is one launch, because most of a small network's time would go to the gaps between several.
+enum { TAPS = 27, OUTS = 16, THREADS = TAPS * OUTS };
 
-__global__ void bias_kernel(FoldArguments p, int edge)
+// Bias by border class, of 16 output channels: that of the layer, and what each tap adds where it reads inside.
+__device__ void fold_bias(const FoldArguments &p, int edge, int first)
 {
-    const int border = blockIdx.x, sample = blockIdx.y, taps = edge * edge * edge;
-    for (int out = threadIdx.x; out < p.out; out += blockDim.x) {
+    __shared__ float added[TAPS][OUTS];
+    const int tap = threadIdx.x / OUTS, sample = blockIdx.y, taps = edge * edge * edge;
+    const int out = first + threadIdx.x % OUTS;
+    if (p.shift != nullptr && tap < taps && out < p.out) {
+        const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out + out;
+        const float *shift = p.shift + sample * p.affine_stride;
+        float total = 0.0f;
+#pragma unroll 16
+        for (int in = 0; in < p.in; in++) total = fmaf(kernel[(long)in * p.out], shift[in], total);
+        added[tap][threadIdx.x % OUTS] = total;
+    }
+    __syncthreads();
+    if (out >= p.out) return;
+    for (int border = tap; border < BORDER_CLASSES; border += TAPS) {
         float total = p.bias[out];
-        for (int tap = 0; p.shift != nullptr && tap < taps; tap++) {
-            if (tap_inside(edge, tap, border, p.open)) total += p.tap_shift[((long)sample * taps + tap) * p.out + out];
+        for (int k = 0; p.shift != nullptr && k < taps; k++) {
+            if (tap_inside(edge, k, border, p.open)) total += added[k][threadIdx.x % OUTS];
         }
         p.bias_classes[((long)sample * BORDER_CLASSES + border) * p.out + out] = total;
     }
@@ -68,11 +72,10 @@ __device__ float up_weight(const Weight &weight, int combined, int in, int out)
 
 // One thread makes what one lane loads at once: see Pair::multiply for which weights a lane holds. Output channels are
 // permuted so that a lane ends up with four neighbouring ones.
-template <typename T, FoldKind KIND> __global__ void pack_kernel(FoldArguments p)
+template <typename T, FoldKind KIND> __device__ void pack_wide(const FoldArguments &p, long at)
 {
     const Weight weight = {p, (int)blockIdx.y};
     const int slabs = p.in / SLAB;
-    const long at = (long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (long)p.out / 16 * slabs * 27 * 32) return;
     const int lane = at % 32, position = at / 32 % 27, slab = at / (32 * 27) % slabs, wide = at / (32L * 27 * slabs);
     uint32_t registers[4];
@@ -92,10 +95,9 @@ template <typename T, FoldKind KIND> __global__ void pack_kernel(FoldArguments p
         make_uint4(registers[0], registers[1], registers[2], registers[3]);
 }
 
-template <typename T> __global__ void pack_head_kernel(FoldArguments p)
+template <typename T> __device__ void pack_head(const FoldArguments &p, long at)
 {
     const Weight weight = {p, (int)blockIdx.y};
-    const long at = (long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (long)p.in / SLAB * 9 * 32) return;
     const int lane = at % 32, tap = at / 32 % 9, slab = at / (32 * 9), plane = lane >> 2;
     uint32_t registers[2];
@@ -109,18 +111,34 @@ template <typename T> __global__ void pack_head_kernel(FoldArguments p)
     static_cast<uint2 *>(p.packed)[blockIdx.y * p.packed_stride + at] = make_uint2(registers[0], registers[1]);
 }
 
-__global__ void pack_plain_kernel(FoldArguments p, int taps)
+__device__ void pack_plain(const FoldArguments &p, int taps, long at)
 {
     const Weight weight = {p, (int)blockIdx.y};
-    const long at = (long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (long)taps * p.in * p.out) return;
     static_cast<float *>(p.packed)[blockIdx.y * p.packed_stride + at] =
         weight(at / ((long)p.in * p.out), at / p.out % p.in, at % p.out);
 }
 
-static int taps_of(FoldKind kind)
+__host__ __device__ constexpr int taps_of(FoldKind kind)
 {
     return kind == FOLD_UP ? 8 : 27;
+}
+
+// The first `biases` blocks make the bias.
+template <typename T, FoldKind KIND>
+__global__ __launch_bounds__(THREADS) void fold_kernel(const __grid_constant__ FoldArguments p, int biases)
+{
+    if ((int)blockIdx.x < biases) {
+        fold_bias(p, KIND == FOLD_UP ? 2 : 3, blockIdx.x * OUTS);
+        return;
+    }
+    const long at = (long)(blockIdx.x - biases) * THREADS + threadIdx.x;
+    if constexpr (sizeof(T) == 4)
+        pack_plain(p, taps_of(KIND), at);
+    else if constexpr (KIND == FOLD_HEAD)
+        pack_head<T>(p, at);
+    else
+        pack_wide<T, KIND>(p, at);
 }
 
 template <typename T> long packed_count(FoldKind kind, int in, int out)
@@ -132,24 +150,13 @@ template <> long packed_count<float>(FoldKind kind, int in, int out)
     return (long)taps_of(kind) * in * out;
 }
 
-template <typename T> static void pack(FoldKind kind, const FoldArguments &p, dim3 grid, cudaStream_t stream)
-{
-    if (kind == FOLD_CONV) pack_kernel<T, FOLD_CONV><<<grid, 256, 0, stream>>>(p);
-    if (kind == FOLD_UP) pack_kernel<T, FOLD_UP><<<grid, 256, 0, stream>>>(p);
-    if (kind == FOLD_HEAD) pack_head_kernel<T><<<grid, 256, 0, stream>>>(p);
-}
-template <> void pack<float>(FoldKind kind, const FoldArguments &p, dim3 grid, cudaStream_t stream)
-{
-    pack_plain_kernel<<<grid, 256, 0, stream>>>(p, taps_of(kind));
-}
-
 template <typename T> crd_status fold_launch(FoldKind kind, const FoldArguments &p, int samples, cudaStream_t stream)
 {
-    const int threads = p.out < 256 ? (p.out + 31) / 32 * 32 : 256;
-    if (p.shift != nullptr) tap_shift_kernel<<<dim3(taps_of(kind), samples), threads, 0, stream>>>(p);
-    if (p.bias != nullptr)
-        bias_kernel<<<dim3(BORDER_CLASSES, samples), threads, 0, stream>>>(p, kind == FOLD_UP ? 2 : 3);
-    pack<T>(kind, p, dim3((unsigned)((packed_count<T>(kind, p.in, p.out) + 255) / 256), samples), stream);
+    const int biases = p.bias != nullptr ? (p.out + OUTS - 1) / OUTS : 0;
+    const dim3 grid((unsigned)(biases + (packed_count<T>(kind, p.in, p.out) + THREADS - 1) / THREADS), samples);
+    if (kind == FOLD_CONV) fold_kernel<T, FOLD_CONV><<<grid, THREADS, 0, stream>>>(p, biases);
+    if (kind == FOLD_UP) fold_kernel<T, FOLD_UP><<<grid, THREADS, 0, stream>>>(p, biases);
+    if (kind == FOLD_HEAD) fold_kernel<T, FOLD_HEAD><<<grid, THREADS, 0, stream>>>(p, biases);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

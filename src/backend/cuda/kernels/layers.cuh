@@ -15,7 +15,7 @@ struct FoldArguments {
     const float *bias;          // [out], the same for all samples; NULL: bias_classes is not wanted
     const float *scale, *shift; // [samples][in], `affine_stride` apart; NULL: none
     long affine_stride;
-    float *tap_shift;    // scratch [samples][27][out]
+    float *tap_shift;    // [samples][27][out]: what each tap adds where it reads inside; hopper/ wants that
     float *bias_classes; // [samples][BORDER_CLASSES][out]
     void *packed;        // [samples], `packed_stride` uint4s (uint2s, floats) apart
     long packed_stride;

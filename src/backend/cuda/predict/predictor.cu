@@ -149,11 +149,16 @@ template <typename T> struct Queue : Predictor {
         for (int i = 0; i < slot_count; i++) PASS(open_slot(slots[i]));
         const int64_t *size = network.crop.keep.size;
         keep({{0, 0, 0}, {size[0], size[1], size[2]}});
-        PASS(network.upload_parameters());
         if (plan.percentile_count > 0) {
             CUDA_PASS(cudaMemcpyAsync(percentiles, plan.percentiles, (size_t)plan.percentile_count * sizeof(double),
                                       cudaMemcpyHostToDevice, compute));
         }
+        return renew();
+    }
+
+    crd_status renew() override
+    {
+        PASS(network.upload_parameters());
         if (!plan.draws_per_chunk) {
             // gammas, betas and biases are read from the means; only kernels differ between samples
             PASS(network.upload_masks(0));

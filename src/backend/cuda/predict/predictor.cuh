@@ -19,6 +19,7 @@ struct Predictor {
     virtual void keep(const crd_box &box) = 0;
     virtual crd_status submit(int64_t chunk_number, const float *input, const int64_t *probe, int64_t probe_count) = 0;
     virtual crd_status collect(crd_chunk_result *result) = 0;
+    virtual crd_status renew() = 0;
     virtual int depth() const = 0;
     // Milliseconds that each layer took in one chunk: [net->layer_count + 1], the summary over samples last.
     virtual crd_status measure_layers(const float *input, double *milliseconds) = 0;

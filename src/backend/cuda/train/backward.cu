@@ -1,5 +1,9 @@
 // From the head back to the first convolution, as net/engine_backward.c does. The kernel that makes a gradient g of
 // some values y leaves the sums of g and g * y in `partial`, for the norm that g goes through next.
+//
+// Three branches: the stream goes from gradient to gradient, `side` makes those of kernels from them, and `adding`
+// those of biases, and the sums that `side` wants in the end. What several use is each layer's own; scratch is one
+// branch's.
 #include "backend/cuda/train/network.cuh"
 
 // The gradient of what consumers saw of a layer becomes that of the convolution's result before its ReLU.
@@ -13,7 +17,7 @@ template <typename T> crd_status TrainNet<T>::through_norm(int layer, int tiles,
                            weights(net->point.gamma[layer]), dropout_mask, (long)net->mask_total,
                            dweights(net->point.gamma[layer]), dweights(net->point.beta[layer]), stride(), coefficients},
                           n, stream));
-    return apply_launch<T>({gradient[layer], nodes[layer].y, coefficients, totals, count, voxels(row.level)}, n,
+    return apply_launch<T>({gradient[layer], nodes[layer].y, coefficients, totals[layer], count, voxels(row.level)}, n,
                            stream);
 }
 
@@ -50,7 +54,7 @@ template <typename T> crd_status TrainNet<T>::through_merge(const crd_conv_layer
                             skip_coefficients[row.merge],
                             coefficients},
                            n, stream));
-    return apply_launch<T>({gradient[up], own.y, coefficients, totals, half, voxels(row.level)}, n, stream);
+    return apply_launch<T>({gradient[up], own.y, coefficients, totals[up], half, voxels(row.level)}, n, stream);
 }
 
 // The bias, and the sums of g that unfolding a shift needs. `totals` are g's (loss_total for the head's single
@@ -60,11 +64,12 @@ template <typename T> crd_status TrainNet<T>::bias_gradient(int layer, const voi
     const crd_conv_layer &row = net->layers[layer];
     const Extent &e = size[row.level];
     const int count = row.channels_out;
-    PASS(single ? border_launch<float>({g, count, e, border}, n, stream)
-                : border_launch<T>({g, count, e, border}, n, stream));
-    return tap_sum_launch({border, single ? loss_total : totals, single ? 1 : apply_tiles<T>(e.voxels(), count), count,
-                           row.kernel, e, everything, tap_sums, dweights(net->point.bias[layer]), stride()},
-                          n, stream);
+    PASS(single ? border_launch<float>({g, count, e, border}, n, adding)
+                : border_launch<T>({g, count, e, border}, n, adding));
+    return tap_sum_launch({border, single ? loss_total : totals[layer], single ? 1 : apply_tiles<T>(e.voxels(), count),
+                           count, row.kernel, e, everything, tap_sums[layer], dweights(net->point.bias[layer]),
+                           stride()},
+                          n, adding);
 }
 
 // Kernel and bias gradients of the layer that reads the scan.
@@ -73,11 +78,12 @@ template <typename T> crd_status TrainNet<T>::first_kernel_gradient(int layer, c
     const Extent &e = size[net->layers[layer].level];
     const int count = channels(layer);
     PASS(bias_gradient(layer, gradient[layer], false, n));
-    PASS(correlate_launch<T>({input, gradient[layer], kernel_partial, count, e}, n, stream));
+    PASS(correlate_launch<T>({input, gradient[layer], kernel_partial, count, e}, n, side));
+    PASS(note_sums());
     return reduce_launch(REDUCE_CONV,
                          {kernel_partial, correlate_slots<T>(e), 1, count, nullptr, nullptr, nullptr,
                           dweights(net->point.kernel[layer]), stride()},
-                         n, stream);
+                         n, side);
 }
 
 // Of the others.
@@ -91,35 +97,90 @@ template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
     PASS(bias_gradient(layer, gradient[layer], false, n));
     if (row.kernel == 2) {
         const Extent &low = size[row.level + 1];
-        PASS((kernel_gradient_launch<T, 2>({{own, none}, x.x0, kernel_partial, low}, n, stream)));
-        return reduce_launch(
-            REDUCE_UP,
-            {kernel_partial, kernel_slots<T, 2>(low, out, in), in, out, x.scale, x.shift, tap_sums, to, stride()}, n,
-            stream);
+        PASS((kernel_gradient_launch<T, 2>({{own, none}, x.x0, kernel_partial, low}, n, side)));
+        PASS(note_sums());
+        return reduce_launch(REDUCE_UP,
+                             {kernel_partial, kernel_slots<T, 2>(low, out, in), in, out, x.scale, x.shift,
+                              tap_sums[layer], to, stride()},
+                             n, side);
     }
-    PASS((kernel_gradient_launch<T, 1>({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n, stream)));
+    PASS((kernel_gradient_launch<T, 1>({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n, side)));
+    PASS(note_sums());
     return reduce_launch(REDUCE_CONV,
                          {kernel_partial, kernel_slots<T, 1>(size[row.level], in, out), in, out, x.scale, x.shift,
-                          tap_sums, to, stride()},
-                         n, stream);
+                          tap_sums[layer], to, stride()},
+                         n, side);
 }
 
-// The gradient of input channels [first, first + count), which are those of a layer with the output `values`.
-template <typename T>
-crd_status TrainNet<T>::data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n)
+template <typename T> int TrainNet<T>::share_of(int layer) const
 {
     const crd_conv_layer &row = net->layers[layer];
-    const int out = row.channels_out;
-    const long packed_stride = packed_count<T>(FOLD_CONV, out, count);
-    PASS(flip_launch({weights(net->point.kernel[layer]), stride(), row.channels_in, out, first, count, flipped}, n,
-                     stream));
-    PASS(fold_launch<T>(FOLD_CONV,
-                        {flipped, 27L * out * count, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
-                         packed_stride, out, count},
-                        n, stream));
+    return row.skip != CRD_NONE ? channels(row.skip) : 0;
+}
+
+// Of a layer's kernel packed for the gradient of its source, or of its skip; for one example.
+template <typename T> int64_t TrainNet<T>::back_bytes(int layer, bool source) const
+{
+    const crd_conv_layer row = row_of(layer);
+    const int count = source ? row.channels_in - share_of(layer) : share_of(layer);
+    if (row.source == CRD_SCAN || (layer == net->head && !wide())) return 0;
+    if (row.kernel == 2) return source ? up_back_packed<T>(row.channels_in, row.channels_out) : 0;
+    return (PLAIN ? 4 : 16) * packed_count<T>(FOLD_CONV, row.channels_out, count);
+}
+
+// All kernels that the way back needs. They depend on the weights alone, and the way forward doesn't wait for them.
+template <typename T> crd_status TrainNet<T>::pack_back(int n)
+{
+    PASS(branch());
+    for (int layer = net->head; layer >= 0; layer--) {
+        const crd_conv_layer row = row_of(layer);
+        const bool padded = layer == net->head; // whose kernel isn't ready yet
+        if (row.source == CRD_SCAN || padded) continue;
+        if (row.kernel == 2) {
+            PASS(up_back_pack_launch<T>({nullptr,
+                                         weights(net->point.kernel[layer]),
+                                         stride(),
+                                         packed_back[layer][1],
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         row.channels_in,
+                                         row.channels_out,
+                                         {}},
+                                        n, side));
+            continue;
+        }
+        for (int source = 0; source < 2; source++) {
+            const int share = share_of(layer), first = source ? share : 0,
+                      count = source ? row.channels_in - share : share;
+            if (count > 0) {
+                PASS(pack_flipped({weights(net->point.kernel[layer]), stride(), row.channels_in, row.channels_out,
+                                   first, count, flipped},
+                                  packed_back[layer][source], n, side));
+            }
+        }
+    }
+    return CRD_OK;
+}
+
+template <typename T> crd_status TrainNet<T>::pack_flipped(const FlipArguments &flip, void *to, int n, cudaStream_t on)
+{
+    PASS(flip_launch(flip, n, on));
+    return fold_launch<T>(FOLD_CONV,
+                          {flip.flipped, 27L * flip.out * flip.count, nullptr, nullptr, nullptr, 0, nullptr, nullptr,
+                           to, packed_count<T>(FOLD_CONV, flip.out, flip.count), flip.out, flip.count},
+                          n, on);
+}
+
+// The gradient of a layer's source, or of its skip, whose output is `values`.
+template <typename T>
+crd_status TrainNet<T>::data_gradient(int layer, bool source, const T *values, float2 *sums, T *dx, int n)
+{
+    const crd_conv_layer row = row_of(layer);
+    const int out = row.channels_out, count = source ? row.channels_in - share_of(layer) : share_of(layer);
     return conv_launch<T>({{input_of(gradient[layer], row.level, out), {}},
-                           (const uint4 *)packed,
-                           packed_stride,
+                           static_cast<const uint4 *>(packed_back[layer][source]),
+                           packed_count<T>(FOLD_CONV, out, count),
                            bias_classes,
                            dx,
                            sums,
@@ -138,14 +199,14 @@ template <typename T> crd_status TrainNet<T>::input_gradients(int layer, int *ti
     if (row.kernel == 2) {
         const Extent &low = size[net->layers[row.source].level];
         *tiles = up_back_tiles<T>(low);
-        return up_back_launch<T>({gradient[layer], weights(net->point.kernel[layer]), stride(), packed, source.y, to,
-                                  partial, row.channels_in, row.channels_out, low},
+        return up_back_launch<T>({gradient[layer], weights(net->point.kernel[layer]), stride(), packed_back[layer][1],
+                                  source.y, to, partial, row.channels_in, row.channels_out, low},
                                  n, stream);
     }
     if (row.pools) {
         const int merge = net->layers[net->layers[row.source].skipper].merge;
         // Only the values of the gradient are wanted of this one: its sums go unused.
-        PASS(data_gradient(layer, 0, row.channels_in, pooled[layer], partial, pooled_gradient[layer], n));
+        PASS(data_gradient(layer, true, pooled[layer], partial, pooled_gradient[layer], n));
         *tiles = pool_back_tiles<T>(size[row.level], row.channels_in);
         return pool_back_launch<T>(
             {{source.y, source.scale, source.shift, pooled_gradient[layer], row.channels_in, size[row.level]},
@@ -154,11 +215,10 @@ template <typename T> crd_status TrainNet<T>::input_gradients(int layer, int *ti
              partial},
             n, stream);
     }
-    const int share = row.skip != CRD_NONE ? channels(row.skip) : 0, rest = row.channels_in - share;
-    *tiles = gradient_tiles(row.level, rest);
-    if (row.merge == CRD_NONE) return data_gradient(layer, 0, rest, source.y, partial, to, n);
-    PASS(data_gradient(layer, 0, share, nodes[row.skip].y, partial, gradient[row.skip], n));
-    PASS(data_gradient(layer, share, rest, source.y, up_partial, to, n));
+    *tiles = gradient_tiles(row.level, row.channels_in - share_of(layer));
+    if (row.merge == CRD_NONE) return data_gradient(layer, true, source.y, partial, to, n);
+    PASS(data_gradient(layer, false, nodes[row.skip].y, partial, gradient[row.skip], n));
+    PASS(data_gradient(layer, true, source.y, up_partial, to, n));
     return through_merge(row, n);
 }
 
@@ -168,12 +228,14 @@ template <typename T> crd_status TrainNet<T>::head_back(int n)
     const Node<T> &source = nodes[row.source];
     const Extent &e = size[row.level];
     const int64_t kernel = net->point.kernel[net->head];
+    PASS(branch());
     PASS(bias_gradient(net->head, head_gradient, true, n));
-    PASS(correlate_launch<T>({head_gradient, source.y, kernel_partial, row.channels_in, e}, n, stream));
+    PASS(correlate_launch<T>({head_gradient, source.y, kernel_partial, row.channels_in, e}, n, side));
+    PASS(note_sums());
     PASS(reduce_launch(REDUCE_MIRRORED,
                        {kernel_partial, correlate_slots<T>(e), row.channels_in, row.channels_out, source.scale,
-                        source.shift, tap_sums, dweights(kernel), stride()},
-                       n, stream));
+                        source.shift, tap_sums[net->head], dweights(kernel), stride()},
+                       n, side));
     return spread_launch<T>({head_gradient, weights(kernel), stride(), nullptr, source.y, gradient[row.source], partial,
                              row.channels_in, e},
                             n, stream);
@@ -186,54 +248,53 @@ template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
     const Node<T> &source = nodes[row.source];
     const Extent &e = size[row.level];
     const int in = row.channels_in;
-    const long kernel_values = (long)head_rows() * HEAD_WIDTH,
-               packed_stride = packed_count<T>(FOLD_CONV, HEAD_WIDTH, in);
+    const long kernel_values = (long)head_rows() * HEAD_WIDTH;
     const ConvInput none = {}, own = input_of(gradient[net->head], row.level, HEAD_WIDTH);
-    PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, stream));
+    PASS(branch());
+    PASS(
+        pack_flipped({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, packed_back[net->head][1], n, side));
+    PASS(rejoin());
+    PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, adding));
     PASS(tap_sum_launch(
-        {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums, head_dbias, HEAD_WIDTH}, n, stream));
-    PASS((kernel_gradient_launch<T, 1>({{output_of(row.source), none}, own, kernel_partial, e}, n, stream)));
+        {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums[net->head], head_dbias, HEAD_WIDTH}, n,
+        adding));
+    PASS((kernel_gradient_launch<T, 1>({{output_of(row.source), none}, own, kernel_partial, e}, n, side)));
+    PASS(note_sums());
     PASS(reduce_launch(REDUCE_CONV,
                        {kernel_partial, kernel_slots<T, 1>(e, in, HEAD_WIDTH), in, HEAD_WIDTH, source.scale,
-                        source.shift, tap_sums, head_dkernel, kernel_values},
-                       n, stream));
+                        source.shift, tap_sums[net->head], head_dkernel, kernel_values},
+                       n, side));
     PASS(unpad_launch({head_dkernel, head_dbias, head_rows(), net->classes, dweights(net->point.kernel[net->head]),
                        dweights(net->point.bias[net->head]), stride()},
-                      n, stream));
-    PASS(flip_launch({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, n, stream));
-    PASS(fold_launch<T>(FOLD_CONV,
-                        {flipped, 27L * HEAD_WIDTH * in, nullptr, nullptr, nullptr, 0, tap_shift, bias_classes, packed,
-                         packed_stride, HEAD_WIDTH, in},
-                        n, stream));
-    return conv_launch<T>({{own, none},
-                           (const uint4 *)packed,
-                           packed_stride,
-                           bias_classes,
-                           gradient[row.source],
-                           partial,
-                           in,
-                           e,
-                           source.y},
-                          n, stream);
+                      n, side));
+    return data_gradient(net->head, true, source.y, partial, gradient[row.source], n);
 }
 
 template <typename T> crd_status TrainNet<T>::backward(const float *input, bool dropout, int n)
 {
     const crd_conv_layer &head = net->layers[net->head];
+    PASS(rejoin()); // kernels are packed
     PASS(wide() ? wide_head_back(n) : head_back(n));
     int tiles = wide() ? gradient_tiles(head.level, head.channels_in) : spread_tiles<T>(size[head.level]);
     for (int layer = net->head - 1; layer >= 0; layer--) {
         const crd_conv_layer &row = net->layers[layer];
         const bool merged = net->layers[row.reader].merge != CRD_NONE; // its norm is behind us, with the merge's
         if (!merged) PASS(through_norm(layer, tiles, mask_of(layer, dropout), n));
-        if (row.source == CRD_SCAN) return first_kernel_gradient(layer, input, n);
+        PASS(branch());
+        if (row.source == CRD_SCAN) {
+            PASS(first_kernel_gradient(layer, input, n));
+            break;
+        }
         PASS(kernel_gradient(layer, n));
         PASS(input_gradients(layer, &tiles, n));
     }
-    return CRD_OK;
+    return rejoin();
 }
 
-#define FOR_TYPE(T) template crd_status TrainNet<T>::backward(const float *, bool, int);
+#define FOR_TYPE(T)                                                                                                    \
+    template crd_status TrainNet<T>::backward(const float *, bool, int);                                               \
+    template crd_status TrainNet<T>::pack_back(int);                                                                   \
+    template int64_t TrainNet<T>::back_bytes(int, bool) const;
 FOR_TYPE(float)
 FOR_TYPE(__half)
 FOR_TYPE(__nv_bfloat16)

@@ -12,7 +12,7 @@ void fill_loss(const double *sums, crd_loss *loss)
 
 Checks::~Checks()
 {
-    replay.forget();
+    for (int i = 0; replays && i <= together; i++) replays[i].forget();
     for (int64_t i = 0; i < kept_room; i++) cudaFree(kept[i].input);
     free(kept);
     cudaFreeHost(host_results);
@@ -20,19 +20,21 @@ Checks::~Checks()
 
 void Checks::lay_out(Arena &arena)
 {
-    at_work.input = arena.take<float>(voxels);
-    at_work.label = arena.take<uint8_t>(voxels);
+    at_work.input = arena.take<float>(together * voxels);
+    at_work.label = arena.take<uint8_t>(together * voxels);
     results = arena.take<double>(AT_ONCE * LOSS_SUMS);
 }
 
 crd_status Checks::open()
 {
     CUDA_PASS(cudaMallocHost(&host_results, (size_t)host_bytes()));
+    replays.reset(new (std::nothrow) Replay[(size_t)together + 1]);
+    CUDA_NEED(replays);
     return CRD_OK;
 }
 
-// What is at work, for the next time. Where there is no room left, that time it comes from the host again.
-crd_status Checks::keep(int64_t number, cudaStream_t stream)
+// A chunk at work, for the next time. Where there is no room left, that time it comes from the host again.
+crd_status Checks::keep(int64_t number, const Chunk &chunk, cudaStream_t stream)
 {
     const int64_t bytes = voxels * 5;
     if (kept_bytes + bytes > KEPT_BYTES) return CRD_OK;
@@ -51,27 +53,30 @@ crd_status Checks::keep(int64_t number, cudaStream_t stream)
     }
     kept_bytes += bytes;
     kept[number] = {static_cast<float *>(memory), static_cast<uint8_t *>(memory) + voxels * 4};
-    CUDA_PASS(cudaMemcpyAsync(kept[number].input, at_work.input, (size_t)voxels * 4, cudaMemcpyDeviceToDevice, stream));
-    CUDA_PASS(cudaMemcpyAsync(kept[number].label, at_work.label, (size_t)voxels, cudaMemcpyDeviceToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(kept[number].input, chunk.input, (size_t)voxels * 4, cudaMemcpyDeviceToDevice, stream));
+    CUDA_PASS(cudaMemcpyAsync(kept[number].label, chunk.label, (size_t)voxels, cudaMemcpyDeviceToDevice, stream));
     return CRD_OK;
 }
 
-crd_status Checks::load(int64_t number, const float *input, const uint8_t *label, cudaStream_t stream)
+crd_status Checks::load(int64_t number, const float *input, const uint8_t *label, crd_loss *loss, cudaStream_t stream)
 {
     const bool here = keeps(number);
     const cudaMemcpyKind kind = here ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
+    const Chunk to = {at_work.input + loaded * voxels, at_work.label + loaded * voxels};
     if (!here && (input == nullptr || label == nullptr))
         return CUDA_FAIL(CRD_ERR_INTERNAL, "chunk %lld isn't kept on the GPU", (long long)number);
-    CUDA_PASS(cudaMemcpyAsync(at_work.input, here ? kept[number].input : input, (size_t)voxels * 4, kind, stream));
-    CUDA_PASS(cudaMemcpyAsync(at_work.label, here ? kept[number].label : label, (size_t)voxels, kind, stream));
-    return here || number < 0 ? CRD_OK : keep(number, stream);
+    CUDA_PASS(cudaMemcpyAsync(to.input, here ? kept[number].input : input, (size_t)voxels * 4, kind, stream));
+    CUDA_PASS(cudaMemcpyAsync(to.label, here ? kept[number].label : label, (size_t)voxels, kind, stream));
+    wanted[pending + loaded++] = loss;
+    return here || number < 0 ? CRD_OK : keep(number, to, stream);
 }
 
-crd_status Checks::note(const double *result, crd_loss *loss, cudaStream_t stream)
+crd_status Checks::note(const double *result, cudaStream_t stream)
 {
-    CUDA_PASS(cudaMemcpyAsync(results + pending * LOSS_SUMS, result, LOSS_SUMS * sizeof *result,
+    CUDA_PASS(cudaMemcpyAsync(results + pending * LOSS_SUMS, result, (size_t)loaded * LOSS_SUMS * sizeof *result,
                               cudaMemcpyDeviceToDevice, stream));
-    wanted[pending++] = loss;
+    pending += loaded;
+    loaded = 0;
     return pending < AT_ONCE ? CRD_OK : collect(stream);
 }
 

@@ -16,13 +16,14 @@ struct Checks {
     };
 
     int64_t voxels = 0;
-    Chunk at_work = {};                                 // on the device, as all chunks
+    int together = 1;                                   // chunks of one launch, at most AT_ONCE
+    Chunk at_work = {};                                 // [together], on the device, as all chunks
     double *results = nullptr, *host_results = nullptr; // [AT_ONCE][LOSS_SUMS]; the host's are pinned
     crd_loss *wanted[AT_ONCE] = {};
-    int pending = 0;
-    Chunk *kept = nullptr; // by number
+    int pending = 0, loaded = 0; // results on their way; chunks at work, whose results come after those
+    Chunk *kept = nullptr;       // by number
     int64_t kept_room = 0, kept_bytes = 0;
-    Replay replay;
+    std::unique_ptr<Replay[]> replays; // by the number of chunks
 
     ~Checks();
     void lay_out(Arena &arena);
@@ -35,14 +36,18 @@ struct Checks {
     {
         return number >= 0 && number < kept_room && kept[number].input != nullptr;
     }
-    // The chunk becomes the one at work; without a number it isn't kept.
-    crd_status load(int64_t number, const float *input, const uint8_t *label, cudaStream_t stream);
-    // `result` is that chunk's, on the device; *loss is filled by collect().
-    crd_status note(const double *result, crd_loss *loss, cudaStream_t stream);
+    bool full() const
+    {
+        return loaded == together || pending + loaded == AT_ONCE;
+    }
+    // One more chunk is at work, until it is full(); without a number it isn't kept. *loss is filled by collect().
+    crd_status load(int64_t number, const float *input, const uint8_t *label, crd_loss *loss, cudaStream_t stream);
+    // The results of all that was at work, on the device.
+    crd_status note(const double *result, cudaStream_t stream);
     crd_status collect(cudaStream_t stream);
 
   private:
-    crd_status keep(int64_t number, cudaStream_t stream);
+    crd_status keep(int64_t number, const Chunk &chunk, cudaStream_t stream);
 };
 
 void fill_loss(const double *sums, crd_loss *loss);

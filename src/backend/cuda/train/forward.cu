@@ -1,7 +1,5 @@
 #include "backend/cuda/train/network.cuh"
 
-#include "net/tensor_sharing.h"
-
 template <typename T> void TrainNet<T>::describe(const crd_net *network, const int64_t chunk[3], int64_t examples)
 {
     net = network;
@@ -9,6 +7,54 @@ template <typename T> void TrainNet<T>::describe(const crd_net *network, const i
     for (int level = 1; level <= net->levels; level++) {
         size[level] = {(int)(chunk[0] >> (level - 1)), (int)(chunk[1] >> (level - 1)), (int)(chunk[2] >> (level - 1))};
     }
+}
+
+template <typename T> crd_status TrainNet<T>::open()
+{
+    int low, high;
+    CUDA_PASS(cudaDeviceGetStreamPriorityRange(&low, &high));
+    CUDA_PASS(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high)); // all else waits for it
+    for (cudaStream_t *one : {&side, &adding}) CUDA_PASS(cudaStreamCreateWithPriority(one, cudaStreamNonBlocking, low));
+    for (cudaEvent_t *one : {&fork, &added, &join}) CUDA_PASS(cudaEventCreateWithFlags(one, cudaEventDisableTiming));
+    return CRD_OK;
+}
+
+template <typename T> void TrainNet<T>::close()
+{
+    for (cudaStream_t one : {stream, side, adding}) {
+        if (one == nullptr) continue;
+        cudaStreamSynchronize(one);
+        cudaStreamDestroy(one);
+    }
+    for (cudaEvent_t one : {fork, added, join}) {
+        if (one != nullptr) cudaEventDestroy(one);
+    }
+}
+
+// What the branches do from here on comes after what the stream has done up to here,
+template <typename T> crd_status TrainNet<T>::branch()
+{
+    CUDA_PASS(cudaEventRecord(fork, stream));
+    CUDA_PASS(cudaStreamWaitEvent(side, fork, 0));
+    CUDA_PASS(cudaStreamWaitEvent(adding, fork, 0));
+    return CRD_OK;
+}
+
+// what `side` does after what `adding` has done,
+template <typename T> crd_status TrainNet<T>::note_sums()
+{
+    CUDA_PASS(cudaEventRecord(added, adding));
+    CUDA_PASS(cudaStreamWaitEvent(side, added, 0));
+    return CRD_OK;
+}
+
+// and what the stream does after what both have done.
+template <typename T> crd_status TrainNet<T>::rejoin()
+{
+    PASS(note_sums());
+    CUDA_PASS(cudaEventRecord(join, side));
+    CUDA_PASS(cudaStreamWaitEvent(stream, join, 0));
+    return CRD_OK;
 }
 
 template <typename T> void TrainNet<T>::take_node(Arena &arena, int layer)
@@ -44,7 +90,7 @@ static void at_least(int64_t *most, int64_t value)
 
 template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
 {
-    int64_t packs = 0, sums = 0, biases = 0, shifts = 0, slots = 0, kernel = 0, widest = 0, total = 0;
+    int64_t packs = 0, sums = 0, biases = 0, slots = 0, kernel = 0, widest = 0;
     const int64_t n = together;
     at_least(&sums, n * spread_tiles<T>(size[1]) * net->layers[net->head].channels_in);
     for (int layer = 0; layer <= net->head; layer++) {
@@ -54,10 +100,12 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
         const int64_t taps = (int64_t)row.kernel * row.kernel * row.kernel;
         at_least(&kernel, taps * in * out);
         at_least(&biases, BORDER_CLASSES * (int64_t)(in > out ? in : out));
-        at_least(&shifts, 27 * (int64_t)out);
         at_least(&widest, in > out ? in : out);
         at_least(&sums, n * (single ? 0 : forward_tiles(layer)) * out);
-        if (layer != net->head) at_least(&total, apply_tiles<T>(voxels(level), out) * (int64_t)out);
+        tap_sums[layer] = arena.take<float>(n * taps * out);
+        if (layer != net->head) totals[layer] = arena.take<float>(n * apply_tiles<T>(voxels(level), out) * out);
+        for (int source = 0; source < 2; source++)
+            packed_back[layer][source] = arena.take<char>(n * back_bytes(layer, source == 1));
         const int64_t unit = PLAIN ? 4 : fold_kind(row) == FOLD_HEAD ? 8 : 16;
         if (row.source == CRD_SCAN) {
             at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * out);
@@ -67,12 +115,10 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
         if (single) {
             at_least(&slots, n * correlate_slots<T>(size[1]) * 27 * in);
         } else if (row.kernel == 2) {
-            at_least(&packs, up_back_packed<T>(in, out));
             at_least(&sums, n * up_back_tiles<T>(size[level + 1]) * in);
             at_least(&slots, n * kernel_slots<T, 2>(size[level + 1], out, in) * 27 * in * out);
         } else {
             const int share = row.skip != CRD_NONE ? channels(row.skip) : in;
-            at_least(&packs, (PLAIN ? 4 : 16) * packed_count<T>(FOLD_CONV, out, share));
             at_least(&sums, n * gradient_tiles(level, share) * share);
             at_least(&slots, n * kernel_slots<T, 1>(size[level], in, out) * 27 * in * out);
             if (row.pools) at_least(&sums, n * pool_back_tiles<T>(size[level], in) * in);
@@ -84,14 +130,11 @@ template <typename T> void TrainNet<T>::take_scratch(Arena &arena)
     few = arena.take<float2>(n * FEW_TILES * widest);
     up_few = arena.take<float2>(n * FEW_TILES * widest);
     bias_classes = arena.take<float>(n * biases);
-    tap_shift = arena.take<float>(n * shifts);
     kernel_partial = arena.take<float>(slots);
     flipped = arena.take<float>(n * kernel);
     coefficients = arena.take<float>(n * 3 * widest);
-    totals = arena.take<float>(n * total);
     border = arena.take<float>(n * BORDER_CLASSES * BORDER_PARTS * widest);
     everything = arena.take<double>(n * widest);
-    tap_sums = arena.take<float>(n * 27 * widest);
     loss_total = arena.take<float>(n);
     loss_partial = arena.take<double>(
         n * (wide() ? softmax_partial_count(size[1], net->classes) : loss_tiles<T>(size[1]) * (int64_t)LOSS_SUMS));
@@ -117,13 +160,11 @@ template <typename T> void TrainNet<T>::lay_out(Arena &arena, int64_t sign_count
     point_gradient = arena.take<float>(n * net->point.total);
     masks = arena.take<float>(n * net->mask_total);
     signs = arena.take<float>(n * sign_count);
-    int owner[CRD_LAYERS_MAX];
-    crd_share_gradients(net, owner);
     for (int layer = net->head - 1; layer >= 0; layer--) {
         const crd_conv_layer &row = net->layers[layer];
         const int64_t values = n * voxels(row.level);
         take_node(arena, layer);
-        gradient[layer] = owner[layer] != layer ? gradient[owner[layer]] : arena.take<T>(values * row.channels_out);
+        gradient[layer] = arena.take<T>(values * row.channels_out); // its own: the branch may come to it much later
         if (row.pools) {
             pooled[layer] = arena.take<T>(values * row.channels_in);
             pooled_gradient[layer] = arena.take<T>(values * row.channels_in);
@@ -146,7 +187,7 @@ template <typename T> crd_status TrainNet<T>::fold(int layer, const float *scale
     const FoldKind kind = fold_kind(row);
     return fold_launch<T>(kind,
                           {weights(net->point.kernel[layer]), stride(), weights(net->point.bias[layer]), scale, shift,
-                           (long)row.channels_in, tap_shift, bias_classes, packed,
+                           (long)row.channels_in, nullptr, bias_classes, packed,
                            packed_count<T>(kind, row.channels_in, row.channels_out), row.channels_in, row.channels_out},
                           n, stream);
 }
@@ -217,7 +258,7 @@ template <typename T> crd_status TrainNet<T>::wide_head(const uint8_t *label, co
                          n, stream));
     PASS(fold_launch<T>(FOLD_CONV,
                         {head_kernel, (long)head_rows() * HEAD_WIDTH, head_bias, source.scale, source.shift,
-                         (long)row.channels_in, tap_shift, bias_classes, packed,
+                         (long)row.channels_in, nullptr, bias_classes, packed,
                          packed_count<T>(FOLD_CONV, row.channels_in, HEAD_WIDTH), row.channels_in, HEAD_WIDTH},
                         n, stream));
     PASS(walk_convolve<T>(row, {output_of(row.source), {}, packed, bias_classes, nodes[net->head].y, partial}, e, n,
@@ -236,6 +277,7 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
 {
     const crd_conv_layer &row = net->layers[net->head];
     const int64_t kernel = net->point.kernel[net->last], bias = net->point.bias[net->last];
+    if (scale != nullptr) PASS(pack_back(n));
     for (int layer = 0; layer < net->head; layer++) PASS(run(layer, input, dropout, n));
     if (wide()) return wide_head(label, scale, n);
     PASS(fold(net->head, nodes[row.source].scale, nodes[row.source].shift, n));
@@ -257,6 +299,11 @@ crd_status TrainNet<T>::forward(const float *input, const uint8_t *label, bool d
 }
 
 #define FOR_TYPE(T)                                                                                                    \
+    template crd_status TrainNet<T>::open();                                                                           \
+    template void TrainNet<T>::close();                                                                                \
+    template crd_status TrainNet<T>::branch();                                                                         \
+    template crd_status TrainNet<T>::note_sums();                                                                      \
+    template crd_status TrainNet<T>::rejoin();                                                                         \
     template void TrainNet<T>::describe(const crd_net *, const int64_t[3], int64_t);                                   \
     template void TrainNet<T>::lay_out(Arena &, int64_t);                                                              \
     template typename TrainNet<T>::Inputs TrainNet<T>::inputs_of(int) const;                                           \

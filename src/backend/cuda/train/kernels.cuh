@@ -226,14 +226,17 @@ struct UpBackArguments {
     const void *dy;      // high resolution, [examples][voxels][out]
     const float *kernel; // [examples][8][in][out], `kernel_stride` apart
     long kernel_stride;
-    void *packed;       // scratch: [examples] * up_back_packed bytes
+    void *packed;       // [examples] * up_back_packed bytes, of up_back_pack_launch
     const void *values; // low resolution, of the layer whose gradient this is
     void *dx;           // [examples][voxels][in]
     float2 *partial;    // [examples][up_back_tiles][in]
     int in, out;
     Extent low;
 };
-template <typename T> int64_t up_back_packed(int in, int out);
+template <typename T> int64_t up_back_packed(int in, int out); // 0: the kernel is taken as it is
+// Needs kernel, packed, in and out alone.
+template <typename T>
+crd_status up_back_pack_launch(const UpBackArguments &arguments, int examples, cudaStream_t stream);
 template <typename T> int up_back_tiles(const Extent &low);
 template <typename T> crd_status up_back_launch(const UpBackArguments &arguments, int examples, cudaStream_t stream);
 

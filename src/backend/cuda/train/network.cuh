@@ -12,7 +12,11 @@ template <typename T> struct TrainNet {
     const crd_net *net;
     int together;                    // examples that there is room for
     Extent size[CRD_LEVELS_MAX + 1]; // of each level, from 1 on
-    cudaStream_t stream = nullptr;
+    // Gradients of kernels and biases depend on what the way back makes, but not the other way round. They are
+    // branches: `side` makes products of tensors, and before that packs weights for the way back; `sums` adds up
+    // gradients.
+    cudaStream_t stream = nullptr, side = nullptr, adding = nullptr;
+    cudaEvent_t fork = nullptr, added = nullptr, join = nullptr;
 
     float *point, *point_gradient, *masks, *signs; // [together][...]
     Node<T> nodes[CRD_LAYERS_MAX];
@@ -23,14 +27,23 @@ template <typename T> struct TrainNet {
     float *head_kernel, *head_bias, *head_dkernel, *head_dbias, *head_totals; // of many classes: padded
     double *loss_partial, *loss_result;                                       // result: [together][LOSS_SUMS]
 
+    float *tap_sums[CRD_LAYERS_MAX]; // of a layer's gradient: [together][taps][channels]
+    float *totals[CRD_LAYERS_MAX];   // of a layer's gradient: [together][apply_tiles][channels]
+    void *packed_back[CRD_LAYERS_MAX]
+                     [2]; // a layer's kernel for the gradients of what it read: of its skip, of its source
+
     // Scratch of the operation at work.
     void *packed;
     float2 *partial, *up_partial, *few, *up_few;
-    float *bias_classes, *tap_shift, *kernel_partial, *flipped, *coefficients, *totals, *border, *tap_sums, *loss_total;
+    float *bias_classes, *coefficients, *loss_total;
+    // The same of the branches.
+    float *kernel_partial, *flipped, *border;
     double *everything;
 
     static constexpr bool PLAIN = sizeof(T) == 4;
 
+    crd_status open();
+    void close();
     void describe(const crd_net *network, const int64_t chunk[3], int64_t examples);
     void lay_out(Arena &arena, int64_t sign_count);
 
@@ -111,7 +124,14 @@ template <typename T> struct TrainNet {
     crd_status bias_gradient(int layer, const void *g, bool single, int n);
     crd_status first_kernel_gradient(int layer, const float *input, int n);
     crd_status kernel_gradient(int layer, int n);
-    crd_status data_gradient(int layer, int first, int count, const T *values, float2 *sums, T *dx, int n);
+    int share_of(int layer) const; // of the channels that a layer reads: its skip's
+    int64_t back_bytes(int layer, bool source) const;
+    crd_status pack_back(int n);
+    crd_status pack_flipped(const FlipArguments &flip, void *to, int n, cudaStream_t on);
+    crd_status branch();
+    crd_status note_sums();
+    crd_status rejoin();
+    crd_status data_gradient(int layer, bool source, const T *values, float2 *sums, T *dx, int n);
     crd_status input_gradients(int layer, int *tiles, int n);
     crd_status head_back(int n);
     crd_status wide_head(const uint8_t *label, const float *scale, int n);

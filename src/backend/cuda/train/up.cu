@@ -133,6 +133,16 @@ template <typename T> int up_back_tiles(const Extent &low)
     return (low.width + COLUMNS - 1) / COLUMNS * ((low.height + ROWS - 1) / ROWS) * ((low.depth + PLANES - 1) / PLANES);
 }
 
+template <typename T> crd_status up_back_pack_launch(const UpBackArguments &p, int examples, cudaStream_t stream)
+{
+    const long packs = (long)p.in / 16 * (p.out / SLAB) * 27 * 32;
+    if constexpr (sizeof(T) == 2) {
+        up_back_pack_kernel<T><<<dim3((unsigned)((packs + 255) / 256), examples), 256, 0, stream>>>(p);
+        CUDA_PASS(cudaGetLastError());
+    }
+    return CRD_OK;
+}
+
 template <typename T> crd_status up_back_launch(const UpBackArguments &p, int examples, cudaStream_t stream)
 {
     if constexpr (sizeof(T) == 4) {
@@ -142,9 +152,6 @@ template <typename T> crd_status up_back_launch(const UpBackArguments &p, int ex
         CUDA_PASS(cudaGetLastError());
         return plain_sums(p.dx, p.values, p.partial, p.in, p.low, examples, stream);
     } else {
-        const long packs = (long)p.in / 16 * (p.out / SLAB) * 27 * 32;
-        up_back_pack_kernel<T><<<dim3((unsigned)((packs + 255) / 256), examples), 256, 0, stream>>>(p);
-        CUDA_PASS(cudaGetLastError());
         const dim3 grid(up_back_tiles<T>(p.low), p.in / OUT, examples);
         CUDA_PASS(cudaFuncSetAttribute(up_back_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES));
         up_back_kernel<T><<<grid, THREADS, BYTES, stream>>>(p);
@@ -173,6 +180,7 @@ crd_status flip_launch(const FlipArguments &p, int examples, cudaStream_t stream
 #define FOR_TYPE(T)                                                                                                    \
     template int64_t up_back_packed<T>(int, int);                                                                      \
     template int up_back_tiles<T>(const Extent &);                                                                     \
+    template crd_status up_back_pack_launch<T>(const UpBackArguments &, int, cudaStream_t);                            \
     template crd_status up_back_launch<T>(const UpBackArguments &, int, cudaStream_t);
 FOR_TYPE(float)
 FOR_TYPE(__half)

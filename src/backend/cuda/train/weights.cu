@@ -130,9 +130,7 @@ static dim3 layer_grid(const WeightPlan &plan, int examples)
 crd_status weights_draw(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
                         float *point, float *signs, float *masks, int examples, cudaStream_t stream)
 {
-    points_kernel<<<dim3((unsigned)((plan.point_total + THREADS - 1) / THREADS), examples), THREADS, 0, stream>>>(
-        plan, parameters, point);
-    CUDA_PASS(cudaGetLastError());
+    PASS(weights_means(plan, parameters, point, examples, stream));
     if (plan.estimator == CRD_MEAN) return CRD_OK;
     signs_kernel<<<dim3(plan.layer_count + plan.mask_count, examples), THREADS, 0, stream>>>(plan, numbers, skip, signs,
                                                                                              masks);
@@ -144,10 +142,11 @@ crd_status weights_draw(const WeightPlan &plan, const float *parameters, const S
     return CRD_OK;
 }
 
-crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, cudaStream_t stream)
+crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, int examples,
+                         cudaStream_t stream)
 {
-    points_kernel<<<(unsigned)((plan.point_total + THREADS - 1) / THREADS), THREADS, 0, stream>>>(plan, parameters,
-                                                                                                  point);
+    points_kernel<<<dim3((unsigned)((plan.point_total + THREADS - 1) / THREADS), examples), THREADS, 0, stream>>>(
+        plan, parameters, point);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }

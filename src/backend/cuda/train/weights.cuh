@@ -42,8 +42,9 @@ void weight_plan(const crd_net *net, uint64_t seed, crd_estimator estimator, Wei
 // [examples][signs] and masks [examples][mask_total] are filled where the estimator has them.
 crd_status weights_draw(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
                         float *point, float *signs, float *masks, int examples, cudaStream_t stream);
-// The means instead.
-crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, cudaStream_t stream);
+// The means instead, the same for all of these examples.
+crd_status weights_means(const WeightPlan &plan, const float *parameters, float *point, int examples,
+                         cudaStream_t stream);
 
 // Adds the examples' gradients, unscaled and in their order, to the model's.
 crd_status weights_back(const WeightPlan &plan, const float *parameters, const StepNumbers *numbers, uint32_t skip,
