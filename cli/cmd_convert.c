@@ -206,6 +206,20 @@ static bool holds_classes(crd_volume *in)
     return few;
 }
 
+/* A place between two new voxels is none that OUT could say. */
+static void warn_of_place(const cli_context *context, const crd_volume_info *from, const crd_volume_info *to)
+{
+    bool was = false, is = false;
+    for (int axis = 0; axis < 3; axis++) {
+        was |= from->origin[axis] != 0;
+        is |= to->origin[axis] != 0;
+    }
+    if (!was || is) return;
+    context->monitor->message(context->monitor->context, CRD_LEVEL_WARNING,
+                              "what is converted begins between two of the new voxels of the volume that it is a part "
+                              "of, so its place there isn't kept");
+}
+
 static int resample(const cli_context *context, const crd_volume *in, crd_volume *part)
 {
     const convert_options *options = context->options;
@@ -225,6 +239,7 @@ static int resample(const cli_context *context, const crd_volume *in, crd_volume
         context->monitor->message(context->monitor->context, CRD_LEVEL_INFO, text);
     }
     if (crd_view_resampled(part, step, join, &out) != CRD_OK) return cli_library_failed();
+    warn_of_place(context, from, crd_volume_describe(out));
     code = convert(context, in, out);
     crd_volume_close(&out);
     return code;

@@ -19,6 +19,7 @@ typedef struct export_pass {
     int64_t count;
     crd_voxel_file *files[AT_ONCE];
     int64_t *inside; /* voxels that aren't written as `outside`, of each */
+    int64_t window;  /* voxels that count: all, or those inside the mask */
     uint64_t *words;
     uint8_t *mask, *slices; /* slices of all files */
 } export_pass;
@@ -61,8 +62,10 @@ static crd_status run_pass(const crd_export_plan *plan, const char *folder, expo
         CRD_TRY(crd_voxel_file_create(path, plan->solver, &plan->info, &pass->files[i]));
         crd_free(&path);
     }
+    pass->window = 0;
     for (int64_t z = 0; z < about->shape[0]; z++) {
         CRD_TRY(crd_realisations_read(plan->realisations, pass->pool, z, 1, pass->words, pass->mask));
+        for (int64_t i = 0; i < voxels; i++) pass->window += pass->mask == NULL || pass->mask[i] != 0;
         crd_pool_run(pass->pool, pass->count, take_out, pass);
         for (int64_t i = 0; i < pass->count; i++)
             CRD_TRY(crd_voxel_file_write(pass->files[i], pass->slices + i * voxels));
@@ -85,9 +88,8 @@ static void add_numbers(crd_text *text, const char *key, const double *values, i
     crd_text_add(text, "]");
 }
 
-static void add_file(crd_text *text, const crd_export_plan *plan, int64_t bit, int64_t inside)
+static void add_file(crd_text *text, const crd_export_plan *plan, int64_t bit, int64_t inside, int64_t window)
 {
-    const int64_t *shape = plan->about->shape;
     char name[CRD_EXPORT_NAME_BYTES];
     crd_export_name(plan, bit, name);
     crd_text_add(text, "{\"file\": ");
@@ -96,13 +98,13 @@ static void add_file(crd_text *text, const crd_export_plan *plan, int64_t bit, i
         crd_text_print(text, ", \"sample\": %lld", (long long)(plan->about->first_sample + bit));
     }
     crd_text_print(text, ", \"voxels\": %lld, \"fraction\": ", (long long)inside);
-    crd_text_real(text, (double)inside / ((double)shape[0] * (double)shape[1] * (double)shape[2]));
+    crd_text_real(text, window > 0 ? (double)inside / (double)window : 0.0);
     crd_text_add(text, "}");
 }
 
 /* realisations.json, for the scripts that go through the files. */
 static crd_status write_list(const crd_export_options *options, const crd_export_plan *plan, const int64_t *bits,
-                             const int64_t *inside, int64_t count)
+                             const int64_t *inside, int64_t count, int64_t window)
 {
     crd_status status = CRD_OK;
     crd_text text = {0};
@@ -121,11 +123,12 @@ static crd_status write_list(const crd_export_options *options, const crd_export
     add_numbers(&text, "spacing", info->spacing, info->spacing[0] > 0 ? 3 : 0);
     crd_text_add(&text, ",\n  \"unit\": ");
     crd_text_json(&text, info->unit);
+    crd_text_print(&text, ",\n  \"window_voxels\": %lld", (long long)window);
     add_numbers(&text, "values", options->form.values.items, options->form.values.count);
     crd_text_add(&text, ",\n  \"segmentation\": ");
     int64_t first = 0;
     if (count > 0 && bits[0] == plan->about->segmentation) {
-        add_file(&text, plan, bits[0], inside[0]);
+        add_file(&text, plan, bits[0], inside[0], window);
         first = 1;
     } else {
         crd_text_add(&text, "null");
@@ -133,7 +136,7 @@ static crd_status write_list(const crd_export_options *options, const crd_export
     crd_text_add(&text, ",\n  \"realisations\": [");
     for (int64_t i = first; i < count; i++) {
         crd_text_add(&text, i > first ? ",\n    " : "\n    ");
-        add_file(&text, plan, bits[i], inside[i]);
+        add_file(&text, plan, bits[i], inside[i], window);
     }
     crd_text_add(&text, "\n  ]\n}\n");
     CRD_TRY(crd_text_finish(&text, &json));
@@ -174,7 +177,7 @@ static crd_status export_files(const crd_export_options *options, const crd_moni
         pass.count = count - i * AT_ONCE < AT_ONCE ? count - i * AT_ONCE : AT_ONCE;
         CRD_TRY(run_pass(&plan, options->output, &pass, i * about->shape[0], passes * about->shape[0], monitor));
     }
-    CRD_TRY(write_list(options, &plan, bits, inside, count));
+    CRD_TRY(write_list(options, &plan, bits, inside, count, pass.window));
     if (out != NULL) {
         *out = (crd_export_summary){.realisations = about->samples,
                                     .segmentation = about->segmentation >= 0,

@@ -388,6 +388,11 @@ static crd_status learn_labels(crd_realisations *r, const crd_realisations_optio
     }
     const int64_t before = r->info.phases;
     for (int64_t i = 0; i < r->source_count; i++) CRD_PASS(learn_values(r, r->sources[i].volume));
+    if (r->info.phases == 0) {
+        const int64_t *shape = r->info.shape;
+        return crd_fail(CRD_ERR_ARGUMENT, "mask: no voxel of %s (%lld,%lld,%lld) lies inside it", r->name,
+                        (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+    }
     if (r->info.phases == 1 && before == 0) {
         crd_warn(monitor, "all voxels of %s are %g: there is one phase, and no boundary", r->name, r->info.values[0]);
     }

@@ -80,6 +80,8 @@ holds "np.allclose(np.load('twice.npy')[0, :, 1:-1], np.stack([0.75 * scan[1, :,
 /usr/bin/python3 -c 'import numpy as np; np.save("class.npy", np.random.default_rng(3).integers(0, 3, (5, 6, 7), dtype=np.uint8))'
 run convert class.npy major.npy --factor 1/3; expect 0; err '^class.npy seems to hold classes, so voxels are joined by majority'
 holds "np.load('major.npy')[0, 0, 0] == np.bincount(np.load('class.npy')[:3, :3, :3].ravel()).argmax() and np.load('major.npy').max() <= 2"
+run convert scan.npy placed.npy --bbox 2:4,0:6,2:6 --factor 1/2; expect 0; no_err
+run convert scan.npy placed.npy --bbox 1:3,0:6,2:6 --factor 1/2; expect 0; err 'its place there isn.t kept'
 run convert class.npy near.npy --factor 3 --by nearest; expect 0; no_err; holds "np.array_equal(np.load('near.npy')[1::3, 1::3, 1::3], np.load('class.npy'))"
 run convert class.npy mean.npy --factor 1/5,1/6,1/7 --by mean --dtype f32; expect 0; no_err; holds "np.load('mean.npy').shape == (1, 1, 1)"
 run convert scan.npy none.npy --factor 0; expect 2; err '--factor must be a number above 0 or z,y,x'

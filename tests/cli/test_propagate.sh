@@ -49,6 +49,14 @@ for i, entry in enumerate(listed["realisations"]):
     assert int.from_bytes(blob[start:start + 8], "little") == 1680
     assert blob[start + 8:start + 8 + 1680] == voxels.tobytes()
 PY
+# in a mask the fraction is that of the mask's voxels, as measure's is
+cp -r "$there" "$folder/masked"
+sed -i 's/"settings": {/"settings": {"mask": "cylinder", /' "$folder/masked/manifest.json"
+run export "$folder/masked" --solver npy -o "$folder/inside" -q; expect 0
+run measure "$folder/masked" --properties fraction --json -q; expect 0
+same "$("$python" -c "
+import json, sys; listed = json.load(open('$folder/inside/realisations.json')); found = json.load(open('$folder/out'))
+print(listed['window_voxels'] == found['window_voxels'] < 1680, [r['fraction'] for r in listed['realisations']] == found['properties'][0]['values'])")" "True True"
 run export "$there" --samples 2-3 --values 7,2 --solver npy -o "$folder/two"; expect 0; err 'wrote 2 realisations and the seg'
 same "$(/usr/bin/python3 -c "import numpy, sys; a = numpy.load(sys.argv[1]); print(a[0, 0, 18], a[0, 0, 19], a.shape)" \
     "$folder/two/sample_003.npy")" "7 2 (6, 7, 40)"

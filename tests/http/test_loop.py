@@ -152,6 +152,7 @@ def test_exam(truth):
     check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")
     job = wait_for(server, job["number"])
     check(job["step"] == 2, f"its last step: {job}")
+    check("--foreground 1" in job["command"], f"what is looked for doesn't depend on the exam's labels: {job['command']}")
     first = server.json("iterations")
     score = first["iterations"][0]["score"]
     check(score["boxes"] == 2 and score["voxels"] == 1024 and not score["enough"] and not first["scratch"], f"the score: {score}")

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "view/labels/learnt.h"
+#include "view/labels/operation.h"
 #include "view/view.h"
 
 bool crd_command_trainable(crd_view *view)
@@ -123,11 +125,34 @@ crd_status crd_command_exam(crd_view *view, crd_job *job, const char *box, const
     return end(job);
 }
 
-crd_status crd_command_validate(crd_job *job, const char *run)
+/* Of two classes that were learnt the larger is what is looked for, also where an exam has but one of them. */
+static crd_status add_foreground(const crd_view *view, crd_job *job)
+{
+    crd_status status = CRD_OK;
+    char name[64], *image = NULL;
+    bool met[256] = {false};
+    int count = 0, largest = 0;
+    snprintf(name, sizeof name, "iterations/%03lld/label.zarr", (long long)job->iteration);
+    CRD_TRY(crd_join_path(crd_project_folder(view->project), name, "", &image));
+    CRD_TRY(crd_labels_met(image, met));
+    for (int k = 0; k < CRD_PAINT_CLASSES; k++) {
+        count += met[k];
+        largest = met[k] ? k : largest;
+    }
+    if (count != 2) goto done;
+    CRD_TRY(crd_words_add(&job->words, "--foreground"));
+    CRD_TRY(crd_words_add_number(&job->words, largest));
+done:
+    crd_free(&image);
+    return status;
+}
+
+crd_status crd_command_validate(const crd_view *view, crd_job *job, const char *run)
 {
     CRD_PASS(begin("validate", job));
     CRD_PASS(add_own(job, "--run", run));
     CRD_PASS(add_own(job, "--label", "exam.zarr"));
     CRD_PASS(add_pair(&job->words, "--ignore", "255"));
+    CRD_PASS(add_foreground(view, job));
     return end(job);
 }

@@ -15,6 +15,6 @@ crd_status crd_command_train(crd_view *view, crd_job *job);
 crd_status crd_command_predict(crd_view *view, crd_job *job);
 /* Steps of an exam: predict a box as the run of that name, and validate it. */
 crd_status crd_command_exam(crd_view *view, crd_job *job, const char *box, const char *run);
-crd_status crd_command_validate(crd_job *job, const char *run);
+crd_status crd_command_validate(const crd_view *view, crd_job *job, const char *run);
 
 #endif

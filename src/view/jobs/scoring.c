@@ -37,7 +37,7 @@ crd_status crd_scoring_words(crd_view *view, crd_job *job)
     snprintf(run, sizeof run, "box-%lld", (long long)(box + 1));
     crd_words_free(&job->words);
     if (job->step % 2 == 0) return crd_command_exam(view, job, job->parts.items[box], run);
-    return crd_command_validate(job, run);
+    return crd_command_validate(view, job, run);
 }
 
 crd_status crd_scoring_end(const char *project, const crd_job *job)

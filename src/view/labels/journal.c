@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { HEAD = 32, FRONT = 8, FIXED = 13, KIND = 8, MOST = 80 << 20, PORTION = 1 << 20 };
+enum { HEAD = 32, FRONT = 8, FIXED = 13, KIND = 8, MARK_MOST = 1 << 16, MOST = 80 << 20, PORTION = 1 << 20 };
 
 #define MOST_NUMBER INT64_C(9007199254740991) /* what JSON can say */
 
@@ -131,7 +131,7 @@ static crd_status bring_onto_disk(const crd_label_journal *j)
 static crd_status find_mark_behind(const crd_label_journal *j, int64_t end, bool *found)
 {
     crd_status status = CRD_OK;
-    uint8_t *portion = NULL, *room = NULL;
+    uint8_t *portion = NULL, *room = NULL, front[4];
     int64_t had = 0;
     crd_record record;
     *found = false;
@@ -143,6 +143,8 @@ static crd_status find_mark_behind(const crd_label_journal *j, int64_t end, bool
             const int64_t offset = at + i - FRONT - KIND;
             bool whole = false;
             if (portion[i] != CRD_RECORD_MARK || offset <= j->bytes) continue;
+            CRD_TRY(crd_read_at(j->fd, j->path, offset, front, sizeof front));
+            if (crd_little_endian(front, sizeof front) > MARK_MOST) continue; /* by far most of what is none */
             CRD_TRY(take(j, offset, end, &room, &had, &record, &whole));
             *found = whole && record.kind == CRD_RECORD_MARK;
         }

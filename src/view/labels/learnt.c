@@ -32,7 +32,7 @@ static crd_status meet(const char *image, const char *chunk, uint8_t *voxels, bo
     return CRD_OK;
 }
 
-static crd_status meet_all(const char *image, bool met[256])
+crd_status crd_labels_met(const char *image, bool met[256])
 {
     crd_status status = CRD_OK;
     char *chunks = NULL;
@@ -61,7 +61,7 @@ crd_status crd_labels_learnt(const char *folder, crd_layer *layer)
     take_values(layer);
     if (layer->class_count != 2 || strncmp(layer->run, own, sizeof own - 1) != 0) return CRD_OK;
     CRD_TRY(crd_join_path(folder, "../../../label.zarr", "", &image)); /* of iterations/003/runs/1/run */
-    CRD_TRY(meet_all(image, met));
+    CRD_TRY(crd_labels_met(image, met));
     for (int k = 0; k < CRD_PAINT_CLASSES; k++) {
         if (met[k]) found[count++] = k;
     }

@@ -9,4 +9,7 @@
  * labels that its model learnt from say what they were. */
 crd_status crd_labels_learnt(const char *folder, crd_layer *layer);
 
+/* Notes which values an image of labels holds; none where there is no image. */
+crd_status crd_labels_met(const char *image, bool met[256]);
+
 #endif

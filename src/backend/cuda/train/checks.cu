@@ -37,7 +37,10 @@ crd_status Checks::open()
 crd_status Checks::keep(int64_t number, const Chunk &chunk, cudaStream_t stream)
 {
     const int64_t bytes = voxels * 5;
+    size_t available, total;
     if (kept_bytes + bytes > KEPT_BYTES) return CRD_OK;
+    CUDA_PASS(cudaMemGetInfo(&available, &total));
+    if (available < total / 4) return CRD_OK; // samples to check with want some of it, too
     if (number >= kept_room) {
         const int64_t room = number + 64;
         Chunk *wider = static_cast<Chunk *>(realloc(kept, (size_t)room * sizeof *kept));
