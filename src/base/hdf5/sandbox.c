@@ -16,6 +16,18 @@
 #define MACHINE AUDIT_ARCH_AARCH64
 #endif
 
+/* The sanitizers need memory of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 static void limit(int what, int64_t most)
 {
     struct rlimit now;
@@ -83,11 +95,7 @@ void crd_sandbox_enter(int64_t data_bytes)
 {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    (void)data_bytes; /* the sanitizers need memory of their own */
-#else
-    limit(RLIMIT_DATA, data_bytes);
-#endif
+    if (!SANITIZED) limit(RLIMIT_DATA, data_bytes);
 #ifdef MACHINE
     filter_calls();
 #endif

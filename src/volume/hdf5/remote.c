@@ -30,7 +30,8 @@ static const char helper_name[] = "credence-hdf5";
 struct crd_hdf5_remote {
     const char *shown;
     pid_t pid;   /* 0: none */
-    pid_t owner; /* a copy of this process made by fork must not use its helper */
+    pid_t owner; /* a copy of this process made by fork has none, and starts its own */
+    crd_hdf5_opening *what;
     int file, socket, window;
     int64_t length, window_bytes;
     char *mapped;
@@ -74,6 +75,7 @@ void crd_hdf5_remote_close(crd_hdf5_remote **pointer)
     if (r->file >= 0) (void)close(r->file);
     for (int64_t i = 0; r->places != NULL && i < r->layers; i++) crd_free(&r->places[i]);
     crd_free(&r->places);
+    crd_free(&r->what);
     crd_free(pointer);
 }
 
@@ -232,15 +234,30 @@ static crd_status lost(crd_hdf5_remote *r, bool late)
                     how >= 0 ? WEXITSTATUS(how) : -1);
 }
 
+static crd_status ask(crd_hdf5_remote *r, const void *order, size_t order_bytes, void *result, size_t result_bytes);
+
+/* After a fork: what it says of the file is known. */
+static crd_status start_again(crd_hdf5_remote *r)
+{
+    crd_hdf5_description about;
+    unmap(r);
+    r->window_bytes = 0;
+    (void)close(r->socket);
+    (void)close(r->window);
+    r->socket = r->window = -1;
+    r->pid = 0;
+    r->owner = getpid();
+    CRD_PASS(start_helper(r));
+    return ask(r, r->what, sizeof *r->what, &about, sizeof about);
+}
+
 /* Sends `order`, and takes the answer and, where that is good, what follows it. */
 static crd_status ask(crd_hdf5_remote *r, const void *order, size_t order_bytes, void *result, size_t result_bytes)
 {
     crd_hdf5_answer answer;
     bool late = false;
-    if (r->pid == 0 || r->owner != getpid()) {
-        return crd_fail(CRD_ERR_FORMAT, "%s can't be read any more: %s", r->shown,
-                        r->pid == 0 ? "the process that read it ended"
-                                    : "it was opened before this process was forked");
+    if (r->pid == 0) {
+        return crd_fail(CRD_ERR_FORMAT, "%s can't be read any more: the process that read it ended", r->shown);
     }
     allow_time(r);
     if (!send_all(r, order, order_bytes) || !receive_all(r, &answer, sizeof answer, &late)) return lost(r, late);
@@ -298,8 +315,8 @@ static crd_status describe(crd_hdf5_remote *r, const crd_volume *volume, size_t 
 {
     const char *dataset = volume->dataset;
     crd_status status = CRD_OK;
-    crd_hdf5_opening *what = NULL;
-    CRD_TRY(crd_alloc(1, sizeof *what, "a question", &what));
+    CRD_TRY(crd_alloc(1, sizeof *r->what, "a question", &r->what));
+    crd_hdf5_opening *what = r->what;
     if (strlen(r->shown) >= sizeof what->shown || (dataset != NULL && strlen(dataset) >= sizeof what->dataset)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a name of more than %d letters", r->shown, CRD_HDF5_NAME - 1);
     }
@@ -327,7 +344,6 @@ static crd_status describe(crd_hdf5_remote *r, const crd_volume *volume, size_t 
         CRD_TRY(crd_alloc(r->layers, sizeof *r->places, "the places of chunks", &r->places));
     }
 done:
-    crd_free(&what);
     return status;
 }
 
@@ -376,7 +392,10 @@ done:
 crd_status crd_hdf5_remote_place(crd_hdf5_remote *r, const crd_hdf5_grid *grid, const int64_t index[3],
                                  crd_hdf5_place *out)
 {
-    if (r->places[index[0]] == NULL) CRD_PASS(learn_layer(r, grid, index[0]));
+    if (r->places[index[0]] == NULL) {
+        if (r->pid > 0 && r->owner != getpid()) CRD_PASS(start_again(r));
+        CRD_PASS(learn_layer(r, grid, index[0]));
+    }
     *out = r->places[index[0]][index[1] * grid->counts[2] + index[2]];
     return CRD_OK;
 }
@@ -385,6 +404,7 @@ crd_status crd_hdf5_remote_read(crd_hdf5_remote *r, const crd_box *box, size_t s
 {
     char *to = voxels;
     const int64_t row = box->size[2] * (int64_t)size;
+    if (r->pid > 0 && r->owner != getpid()) CRD_PASS(start_again(r));
     int64_t rows = MOST_WINDOW / row;
     if (rows < 1) rows = 1;
     const int64_t slices = rows / box->size[1] > 0 ? rows / box->size[1] : 1;
