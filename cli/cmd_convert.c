@@ -293,7 +293,7 @@ const cli_command cli_convert = {
     .most = 2,
     .settings = &settings,
     .options_size = sizeof(convert_options),
-    .uses = CLI_USES_JSON,
+    .uses = CLI_USES_JSON | CLI_USES_FILES,
     .details =
         "IN is a file, a folder of slices (TIFF, PNG or JPEG), a quoted pattern such as 'slices/*.tif', "
         "file.h5:/path/to/dataset, or an OME-Zarr folder or one of its levels (scan.zarr/2). The format of OUT follows "

@@ -287,7 +287,7 @@ const cli_command cli_info = {
     .most = -1,
     .settings = &settings,
     .options_size = sizeof(info_options),
-    .uses = CLI_USES_JSON,
+    .uses = CLI_USES_JSON | CLI_USES_FILES,
     .details = "FILE is a volume in any format that credence reads: a file, a folder of slices, a quoted pattern such "
                "as 'slices/*.tif', or file.h5:/path/to/dataset; or a model that credence trained, or a checkpoint; "
                "or a run folder of credence predict: the share of each class, with its interval.",

@@ -177,7 +177,7 @@ const cli_command cli_train = {
     .summary = "learn to segment from scans and hand labels",
     .settings = &crd_train_settings,
     .options_size = sizeof(crd_train_options),
-    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON | CLI_USES_FILES,
     .shared = true,
     .details =
         "Labels are 0 and 1, or any two values of which the larger is the foreground, the same in all labels; voxels "

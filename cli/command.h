@@ -24,12 +24,13 @@ typedef struct cli_common {
     bool quiet;
     char *progress; /* "text" or "json" */
     char *config;
+    bool trust;
     bool help;
 } cli_common;
 
 /* Which of them matter to a command. The others are accepted, so that one set of flags fits a whole script, but --help
  * doesn't show them; --precision and --isa are refused where no network runs. */
-enum { CLI_USES_NETWORK = 1, CLI_USES_THREADS = 2, CLI_USES_SEED = 4, CLI_USES_JSON = 8 };
+enum { CLI_USES_NETWORK = 1, CLI_USES_THREADS = 2, CLI_USES_SEED = 4, CLI_USES_JSON = 8, CLI_USES_FILES = 16 };
 
 typedef struct cli_context cli_context;
 

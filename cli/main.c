@@ -3,6 +3,7 @@
 #include "command.h"
 #include "credence/cluster.h"
 #include "credence/status.h"
+#include "credence/volume.h"
 #include "help.h"
 #include "options.h"
 #include "progress.h"
@@ -80,6 +81,7 @@ static int run_command(const cli_command *command, int count, char **words)
     } else if (code == CLI_DONE) {
         cli_progress_setup(options.common->quiet, strcmp(options.common->progress, "json") == 0);
         cli_signals_install();
+        crd_trust_files(options.common->trust);
         cli_context context = {.command = command,
                                .common = options.common,
                                .options = options.own_options,

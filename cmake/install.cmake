@@ -3,6 +3,7 @@ install(TARGETS credence LIBRARY COMPONENT library NAMELINK_COMPONENT developmen
 install(TARGETS credence_program COMPONENT program)
 # The library looks for its plug-ins beside itself and here (src/base/shared_object.c).
 set(CREDENCE_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/credence)
+install(TARGETS credence_hdf5 RUNTIME DESTINATION ${CREDENCE_PLUGIN_DIR} COMPONENT library)
 if(TARGET credence_cuda)
   install(TARGETS credence_cuda DESTINATION ${CREDENCE_PLUGIN_DIR} COMPONENT cuda)
 endif()

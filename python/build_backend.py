@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -30,6 +31,7 @@ from elf_names import Elf, own_name
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 # Part of every Linux, and shared by all of a process: these stay the machine's own.
+HELPER = "credence-hdf5"  # what reads HDF5 files apart from the process of the user
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libstdc\+\+|libgcc_s)\.so")
 
 
@@ -66,7 +68,7 @@ def build_library(folder: Path) -> Path:
         configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DCREDENCE_WERROR=OFF"]
         subprocess.run(configure, check=True)
     jobs = os.environ.get("JOBS", str(os.cpu_count() or 2))
-    command = ["cmake", "--build", str(folder), "--parallel", jobs, "--target", "credence_wheel"]
+    command = ["cmake", "--build", str(folder), "--parallel", jobs, "--target", "credence_wheel", "credence_hdf5"]
     subprocess.run(command, check=True, stdout=sys.stderr)
     return folder / "wheel" / soname()
 
@@ -85,6 +87,7 @@ def gather(kind: str, folder: Path) -> list[tuple[str, bytes]]:
     others = {n: p for n, p in needs(library).items() if not SYSTEM.match(n)} if kind == "all" else {}
     names = set(others)
     files = [(f"credence/lib/{soname()}", Elf(library.read_bytes()).rename(names))]
+    files.append((f"credence/lib/{HELPER}", (library.parent.parent / HELPER).read_bytes()))
     for name, path in sorted(others.items()):
         files.append((f"credence/lib/{own_name(name)}", Elf(Path(path).read_bytes()).rename(names)))
     return files
@@ -123,7 +126,8 @@ class Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self._record.append(f"{name},sha256={digest},{len(data)}")
         info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-        info.external_attr = (0o755 if ".so" in name else 0o644) << 16
+        program = ".so" in name or name.endswith(HELPER)
+        info.external_attr = (stat.S_IFREG | (0o755 if program else 0o644)) << 16  # pip believes only those of plain files
         self._zip.writestr(info, data, zipfile.ZIP_DEFLATED)
 
     def close(self, record: str) -> None:

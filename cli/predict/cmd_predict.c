@@ -173,7 +173,7 @@ const cli_command cli_predict = {
     .most = -1,
     .settings = &crd_predict_settings,
     .options_size = sizeof(crd_predict_options),
-    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON,
+    .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON | CLI_USES_FILES,
     .shared = true,
     .details =
         "Writes DIR/<scan>_prob (probability of foreground), _seg (1 where that is above one half) and _unc (distance "

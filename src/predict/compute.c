@@ -66,17 +66,17 @@ static crd_status compute_band(crd_predict_run *r)
     int64_t depth = r->request.backend->predictor_depth(r->predictor);
     if (depth > DEEPEST) depth = DEEPEST;
     r->in_band = 0;
-    CRD_PASS(crd_reader_create(&r->request, r->scan, r->units + r->band.first, r->band.end - r->band.first,
-                               r->memory.kept_bytes > 0, &r->reader));
+    CRD_PASS(crd_chunk_reader_create(&r->request, r->scan, r->units + r->band.first, r->band.end - r->band.first,
+                                     r->memory.kept_bytes > 0, &r->reader));
     for (int64_t i = 0; i < total; i++) {
         int64_t number;
         const float *voxels;
-        TIMED(r->times.waiting, crd_reader_next(r->reader, &number, &voxels));
+        TIMED(r->times.waiting, crd_chunk_reader_next(r->reader, &number, &voxels));
         TIMED(r->times.network, submit(r, number, voxels));
         if (i + 1 - r->in_band >= depth) CRD_PASS(collect(r));
     }
     while (r->in_band < total) CRD_PASS(collect(r));
-    crd_reader_free(&r->reader);
+    crd_chunk_reader_free(&r->reader);
     r->bands++;
     return r->finisher->end_band != NULL ? r->finisher->end_band(r) : CRD_OK;
 }

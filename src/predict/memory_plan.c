@@ -270,7 +270,7 @@ crd_status crd_memory_plan_make(const crd_request *request, const crd_place *pla
     fixed += sums.beside;
     if (fixed + sums.least > out->limit) return refuse(request, out->limit);
     out->slab_bytes = out->limit - fixed < all ? out->limit - fixed : all;
-    const int64_t kept = crd_reader_kept_bytes(request), room = request->seamless ? enough : out->limit;
+    const int64_t kept = crd_chunk_reader_kept_bytes(request), room = request->seamless ? enough : out->limit;
     if (out->slab_bytes == all && kept <= room - fixed - all) out->kept_bytes = kept;
     out->memory_bytes = fixed + out->slab_bytes + out->kept_bytes;
     CRD_PASS(plan_norms(request, out));

@@ -4,7 +4,7 @@
 #include "base/queue.h"
 #include "chunk/recent_slices.h"
 
-struct crd_reader {
+struct crd_chunk_reader {
     const crd_request *request;
     crd_scan *scan;
     const int64_t *units;
@@ -13,7 +13,7 @@ struct crd_reader {
     crd_queue *queue;
 };
 
-static int64_t number_of(const crd_reader *reader, int64_t index)
+static int64_t number_of(const crd_chunk_reader *reader, int64_t index)
 {
     const crd_request *request = reader->request;
     const int64_t per_unit = crd_request_unit(request);
@@ -22,7 +22,7 @@ static int64_t number_of(const crd_reader *reader, int64_t index)
 
 static crd_status read_chunk(void *context, int64_t index, int thread)
 {
-    const crd_reader *reader = context;
+    const crd_chunk_reader *reader = context;
     crd_box window, keep;
     (void)thread;
     crd_plan_chunk(&reader->request->plan, number_of(reader, index), &window, &keep);
@@ -39,7 +39,7 @@ static void row_region(const crd_request *request, crd_box *out)
     for (int axis = 1; axis < 3; axis++) out->size[axis] = last.origin[axis] + last.size[axis] - out->origin[axis];
 }
 
-int64_t crd_reader_kept_bytes(const crd_request *request)
+int64_t crd_chunk_reader_kept_bytes(const crd_request *request)
 {
     crd_box region;
     row_region(request, &region);
@@ -47,17 +47,17 @@ int64_t crd_reader_kept_bytes(const crd_request *request)
 }
 
 /* As many as there are buffers, but for those that are done with. */
-static void allow(crd_reader *reader)
+static void allow(crd_chunk_reader *reader)
 {
     const int64_t end = reader->taken + CRD_READER_BUFFERS;
     crd_queue_allow(reader->queue, end < reader->total ? end : reader->total);
 }
 
-crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *units, int64_t unit_count,
-                             bool keep, crd_reader **out)
+crd_status crd_chunk_reader_create(const crd_request *request, const crd_scan *scan, const int64_t *units,
+                                   int64_t unit_count, bool keep, crd_chunk_reader **out)
 {
     crd_status status = CRD_OK;
-    crd_reader *reader = NULL;
+    crd_chunk_reader *reader = NULL;
     int64_t voxels = 1;
     *out = NULL;
     CRD_TRY(crd_alloc(1, sizeof *reader, "the reader", &reader));
@@ -80,13 +80,13 @@ crd_status crd_reader_create(const crd_request *request, const crd_scan *scan, c
     *out = reader;
     reader = NULL;
 done:
-    crd_reader_free(&reader);
+    crd_chunk_reader_free(&reader);
     return status;
 }
 
-void crd_reader_free(crd_reader **pointer)
+void crd_chunk_reader_free(crd_chunk_reader **pointer)
 {
-    crd_reader *reader = *pointer;
+    crd_chunk_reader *reader = *pointer;
     if (reader == NULL) return;
     crd_queue_close(&reader->queue);
     for (int i = 0; i < CRD_READER_BUFFERS; i++) crd_free(&reader->buffers[i]);
@@ -94,7 +94,7 @@ void crd_reader_free(crd_reader **pointer)
     crd_free(pointer);
 }
 
-crd_status crd_reader_next(crd_reader *reader, int64_t *number, const float **voxels)
+crd_status crd_chunk_reader_next(crd_chunk_reader *reader, int64_t *number, const float **voxels)
 {
     const int64_t index = reader->taken;
     allow(reader);

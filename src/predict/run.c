@@ -209,7 +209,7 @@ static crd_status start(crd_predict_run *r)
 
 static void stop(crd_predict_run *r)
 {
-    crd_reader_free(&r->reader);
+    crd_chunk_reader_free(&r->reader);
     if (r->finisher != NULL) r->finisher->stop(r);
     crd_sharing_close(&r->sharing);
     if (r->predictor != NULL) r->request.backend->predictor_free(&r->predictor);

@@ -43,7 +43,7 @@ struct crd_predict_run {
     char norms_sha256[CRD_SHA256_TEXT];
     bool norms_new; /* they were measured, not read */
     crd_predictor *predictor;
-    crd_reader *reader;
+    crd_chunk_reader *reader;
     uint8_t *inside; /* the mask of a chunk or of a slice; NULL without */
     int64_t done;    /* chunks, in this call and process */
     int64_t in_band; /* of them, in this band */

@@ -88,7 +88,7 @@ static void write_network(crd_text *words, const crd_reported_run *s)
                    model->classes > 2 ? "the mean Dice coefficient of the classes" : "the Dice coefficient");
     crd_text_fixed(words, h->dice, 3, "n/a");
     if (isfinite(h->dice_interval[0])) {
-        crd_text_add(words, " (90 % interval ");
+        crd_text_add(words, " (90\xc2\xa0% interval ");
         crd_text_fixed(words, h->dice_interval[0], 3, "n/a");
         crd_text_add(words, " to ");
         crd_text_fixed(words, h->dice_interval[1], 3, "n/a");
@@ -104,7 +104,7 @@ static void write_share(crd_text *words, const char *name, double mean, const do
     crd_text_fixed(words, 100.0 * mean, 1, "n/a");
     crd_text_add(words, " %");
     if (isfinite(interval[0]) && isfinite(interval[1])) {
-        crd_text_add(words, systematic ? " (90 % interval " : " (5th to 95th percentile of the samples ");
+        crd_text_add(words, systematic ? " (90\xc2\xa0% interval " : " (5th to 95th percentile of the samples ");
         crd_text_fixed(words, 100.0 * interval[0], 1, "n/a");
         crd_text_add(words, " to ");
         crd_text_fixed(words, 100.0 * interval[1], 1, "n/a");

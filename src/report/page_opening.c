@@ -141,6 +141,7 @@ static void explain_fraction(crd_text *page, const crd_reported_run *s)
                      "what the network got wrong as a whole when its training scans were changed by noise, blur, "
                      "sharpening, bent contrast and drift that it hadn\xe2\x80\x99t learnt: so it is one for scans "
                      "that differ from those in such ways, and relative to the person who labelled them.</p>");
+        return; /* the share that is shown is its middle */
     }
     if (!crd_verdict_samples_range(s, range)) return;
     const double said = crd_verdict_fraction(s);

@@ -93,10 +93,16 @@ static bool has_borders(const crd_manifest *m)
     return m->certificate.places > 0 && m->certificate.largest_probability > CRD_VERDICT_BORDER;
 }
 
+/* In its exam a threshold did as well. */
+static bool is_beaten(const crd_model_info *model)
+{
+    return model != NULL && model->heldout.blocks > 0 && model->heldout.dice <= model->heldout.threshold_dice;
+}
+
 /* What speaks against all of them, or that nothing does. */
 static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
 {
-    bool strange = false, borders = false, looked = true;
+    bool strange = false, borders = false, looked = true, beaten = false;
     int64_t warnings = 0;
     for (int i = 0; i < count; i++) {
         const crd_manifest *m = &runs[i].run;
@@ -104,6 +110,7 @@ static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
         borders |= has_borders(m);
         looked &= isfinite(m->likeness.histogram_distance) || isfinite(m->likeness.expected_error);
         warnings += runs[i].warnings.count;
+        beaten |= is_beaten(crd_reported_model(&runs[i]));
     }
     if (strange) {
         crd_text_add(page, ", but <em>this scan is unlike those of the training</em>: look before you rely on it");
@@ -112,6 +119,9 @@ static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
                                          : ", but there are <em>warnings</em> to read first");
     } else if (looked) {
         crd_text_add(page, ", and nothing shows that this scan is unlike those of the training");
+    }
+    if (beaten) {
+        crd_text_add(page, "; where the model didn\xe2\x80\x99t learn, <em>the grey value alone does as well</em>");
     }
     if (borders) crd_text_add(page, "; borders of tiles can be seen");
     crd_text_add(page, ".");

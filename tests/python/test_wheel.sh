@@ -46,7 +46,7 @@ cmp a/*.whl b/*.whl || fail "two wheels of the same sources differ"
 two/bin/pip install --quiet --no-index --no-deps --disable-pip-version-check a/*.whl
 env -i PATH=/usr/bin:/bin HOME="$folder" two/bin/python use.py all >said 2>log || fail "$(cat log)"
 for library in two/lib/python3*/site-packages/credence/lib/*; do
-    outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
+    outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|credence|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
     [ -z "$outside" ] || fail "$library needs $outside of this machine"
 done
 # The GPU's plug-in is installed apart: where CREDENCE_PLUGINS says, or where installations have it. Found, it looks for a GPU.

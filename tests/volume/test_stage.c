@@ -163,6 +163,9 @@ static void test_boxes(void)
 
 static void stage_zarr(const char *format)
 {
+    /* What a writer that was killed leaves, and a file that is somebody else's. */
+    static const char *const left[] = {"..zattrs.tmp.12.3", "0/..zarray.tmp.12.4", "notes.txt"};
+    char places[3][1200];
     static float voxels[VOXELS], read[VOXELS];
     const kind k = {format, ".zarr", NULL};
     const crd_volume_info info = info_of(CRD_F32);
@@ -177,7 +180,13 @@ static void stage_zarr(const char *format)
     CHECK_OK(crd_volume_restage(path, staged, format, &there));
     CHECK(there && access(staged, F_OK) != 0); /* it grows under its own name */
     CHECK_OK(write_parts(path, staged, &k, &info, 1, voxels));
+    for (int i = 0; i < 3; i++) {
+        snprintf(places[i], sizeof places[i], "%s/%s", path, left[i]);
+        CHECK_OK(crd_write_file(places[i], "{}", 2));
+    }
     CHECK_OK(commit(path, staged, &k, &info, voxels));
+    for (int i = 0; i < 3; i++) CHECK((access(places[i], F_OK) == 0) == (i == 2));
+    CHECK(unlink(places[2]) == 0);
     CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
     CHECK_OK(crd_volume_read(volume, &(crd_box){{0, 0, 0}, {Z, Y, X}}, CRD_F32, read));
     crd_volume_close(&volume);

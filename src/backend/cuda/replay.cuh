@@ -3,6 +3,8 @@
 #ifndef CRD_CUDA_REPLAY_CUH
 #define CRD_CUDA_REPLAY_CUH
 
+#include <stdlib.h>
+
 #include "backend/cuda/common.cuh"
 
 struct Replay {
@@ -44,6 +46,37 @@ struct Replay {
         CUDA_PASS(made);
         return CRD_OK;
     }
+};
+
+// Some of them. (new[] of a number that isn't known would want the C++ library's exceptions.)
+class Replays
+{
+  public:
+    Replays() = default;
+    Replays(const Replays &) = delete;
+    Replays &operator=(const Replays &) = delete;
+    ~Replays()
+    {
+        for (int64_t i = 0; i < count; i++) items[i].forget();
+        free(items);
+    }
+
+    crd_status open(int64_t wanted)
+    {
+        items = static_cast<Replay *>(calloc((size_t)wanted, sizeof *items));
+        CUDA_NEED(items);
+        count = wanted;
+        return CRD_OK;
+    }
+
+    Replay &operator[](int64_t i)
+    {
+        return items[i];
+    }
+
+  private:
+    Replay *items = nullptr;
+    int64_t count = 0;
 };
 
 #endif

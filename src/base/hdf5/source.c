@@ -21,6 +21,11 @@ typedef struct driver_file {
 /* What crd_hdf5_source_open wants opened; NULL whenever a file's content asks for another. The lock guards it. */
 static const crd_hdf5_layout *wanted;
 
+/* Of crd_hdf5_source_note; the lock guards them. */
+static bool noting;
+static int noted;
+static uint64_t noted_offset, noted_bytes;
+
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t limit)
 {
     (void)name, (void)access, (void)limit;
@@ -82,8 +87,14 @@ static herr_t driver_get_handle(H5FD_t *base, hid_t access, void **handle)
 static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
 {
     const driver_file *file = (const driver_file *)base;
-    (void)type, (void)transfer;
+    (void)transfer;
     if (buffer == NULL || address > file->layout.end || size > file->layout.end - address) return -1;
+    if (noting && type == H5FD_MEM_DRAW) {
+        noted_offset = address;
+        noted_bytes = size;
+        noted++;
+        return 0;
+    }
     if (crd_read_at(file->layout.fd, "an HDF5 file", (int64_t)address, buffer, size) != CRD_OK) return -1;
     return crd_hdf5_heap_is_broken(&file->layout, address, buffer, size) ? -1 : 0;
 }
@@ -135,17 +146,37 @@ static crd_status hand_over(const char *path, const crd_hdf5_layout *layout, hid
     return crd_fail(CRD_ERR_FORMAT, "%s can't be opened as an HDF5 file: %s", path, reason);
 }
 
-crd_status crd_hdf5_source_open(const char *path, hid_t *file)
+crd_status crd_hdf5_source_take(int fd, int64_t length, const char *path, hid_t *file)
 {
     crd_hdf5_layout layout;
-    int64_t length = 0;
-    int fd = -1;
     *file = H5I_INVALID_HID;
-    CRD_PASS(crd_open_plain(path, &fd, &length));
     const crd_status status = crd_hdf5_superblock_read(fd, path, length, &layout);
     if (status == CRD_OK) return hand_over(path, &layout, file);
     (void)close(fd);
     return status;
+}
+
+crd_status crd_hdf5_source_open(const char *path, hid_t *file)
+{
+    int64_t length = 0;
+    int fd = -1;
+    *file = H5I_INVALID_HID;
+    CRD_PASS(crd_open_plain(path, &fd, &length));
+    return crd_hdf5_source_take(fd, length, path, file);
+}
+
+void crd_hdf5_source_note(void)
+{
+    noting = true;
+    noted = 0;
+}
+
+int crd_hdf5_source_noted(uint64_t *offset, uint64_t *bytes)
+{
+    noting = false;
+    *offset = noted_offset;
+    *bytes = noted_bytes;
+    return noted;
 }
 
 const crd_hdf5_layout *crd_hdf5_source_layout(hid_t object)

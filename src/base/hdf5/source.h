@@ -14,6 +14,14 @@
  * base/hdf5/lock.h. */
 crd_status crd_hdf5_source_open(const char *path, hid_t *file);
 
+/* The same for a file of `length` bytes that is open as `fd`, which is taken over in any case. */
+crd_status crd_hdf5_source_take(int fd, int64_t length, const char *path, hid_t *file);
+
+/* Until the next call of crd_hdf5_source_noted, voxels aren't read: what libhdf5 asks for is noted. */
+void crd_hdf5_source_note(void);
+/* Gives back how often it asked; offset and bytes are those of the last time. */
+int crd_hdf5_source_noted(uint64_t *offset, uint64_t *bytes);
+
 /* The file that `object`, a file or a dataset in one, was opened from: for as long as it is open. By its name another
  * may be found by now. */
 const crd_hdf5_layout *crd_hdf5_source_layout(hid_t object);

@@ -5,13 +5,49 @@
 
 #include "volume/block_cache.h"
 #include "volume/hdf5/file.h"
+#include "volume/hdf5/filters.h"
+
+typedef struct crd_hdf5_remote crd_hdf5_remote;
 
 typedef struct crd_hdf5_chunks crd_hdf5_chunks;
 
-/* *out = NULL where it needs libhdf5: other filters than deflate, shuffle and fletcher32, odd types, chunks larger than
- * the cache. `shown` and the array are borrowed. `shared` as for crd_block_cache_open. Needs the lock. */
+/* What must be known to decode them. */
+typedef struct crd_hdf5_grid {
+    int channel;
+    int64_t shape[3], chunk[3], counts[3]; /* of the volume, of a chunk, of chunks */
+    int64_t file_bytes;
+    crd_type type;
+    int stored;
+    bool swap;
+    size_t size; /* of a voxel, stored or widened: the same here */
+    crd_hdf5_pipeline pipeline;
+    unsigned char fill[8]; /* a voxel of a chunk that was never written */
+} crd_hdf5_grid;
+
+/* Where the bytes of a chunk lie in the file. */
+typedef struct crd_hdf5_place {
+    uint64_t offset, bytes; /* 0 bytes: it was never written; CRD_HDF5_LOST: it can't be found */
+    uint32_t skipped;       /* filters that it went past */
+} crd_hdf5_place;
+#define CRD_HDF5_LOST UINT64_MAX
+
+/* False where it needs libhdf5: other filters than deflate, shuffle and fletcher32, odd types, chunks larger than the
+ * cache. Needs the lock. */
+bool crd_hdf5_understand(const crd_hdf5_array *array, size_t cache_bytes, crd_hdf5_grid *out);
+/* Does it make sense, whoever says it? */
+bool crd_hdf5_grid_is_sound(const crd_hdf5_grid *grid, size_t cache_bytes);
+
+/* *out = NULL where it isn't understood. `shown` and the array are borrowed. `shared` as for crd_block_cache_open.
+ * Needs the lock. */
 crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *shown, size_t cache_bytes,
                                 crd_block_cache **shared, crd_hdf5_chunks **out);
+/* The same without libhdf5 in this process; the helper finds the chunks, and is borrowed. */
+crd_status crd_hdf5_open_chunks_apart(crd_hdf5_remote *remote, const crd_hdf5_grid *grid, const char *shown,
+                                      size_t cache_bytes, crd_block_cache **shared, crd_hdf5_chunks **out);
+
+/* Asks libhdf5 where a chunk lies, without reading it. Needs the lock. */
+crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const int64_t index[3], const char *shown,
+                               crd_hdf5_place *out);
 
 /* A checked box; `once`: chunks that it holds whole are not kept for later. Takes the lock itself. */
 crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, bool once, void *voxels);

@@ -1,4 +1,5 @@
 /* HDF5: `file.h5:/dataset`, or the only volume in the file. See find.c for what is a volume. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/hdf5/lock.h"
@@ -8,14 +9,16 @@
 #include "base/monitor.h"
 #include "volume/hdf5/chunks.h"
 #include "volume/hdf5/file.h"
+#include "volume/hdf5/remote.h"
 #include "volume/types.h"
 
 enum { REASON = 256, CHUNK_DEPTH = 16, CHUNK_EDGE = 128 };
 static const char default_dataset[] = "/data";
 
 typedef struct hdf5_state {
-    hid_t file;          /* while writing it belongs to the sink */
-    crd_hdf5_sink *sink; /* NULL while reading */
+    hid_t file;              /* while writing it belongs to the sink */
+    crd_hdf5_sink *sink;     /* NULL while reading */
+    crd_hdf5_remote *remote; /* who reads for us; NULL: libhdf5 in this process */
     /* Ways past libhdf5 to the voxels; both NULL: through it. A staged volume has the first, and no sink. */
     crd_flat *flat;
     crd_hdf5_chunks *chunks;
@@ -51,23 +54,89 @@ static crd_status check_claim(const crd_hdf5_layout *source, const char *shown, 
                     (long long)(chunk_bytes >> 20), source != NULL ? (unsigned long long)source->end : 0);
 }
 
-static bool unpacked_whole(const crd_volume *volume, const crd_hdf5_array *array)
+static bool unpacked_whole(size_t cache_bytes, const crd_hdf5_array *array)
 {
-    return array->filtered && (size_t)array->chunk_bytes > volume->cache_bytes;
+    return array->filtered && (size_t)array->chunk_bytes > cache_bytes;
+}
+
+static size_t own_cache(const crd_volume *volume)
+{
+    /* libhdf5's own cache, for what chunks.c doesn't understand, can't be shared. */
+    return volume->again ? volume->cache_bytes / 8 : volume->cache_bytes;
 }
 
 static crd_status open_locked(crd_volume *volume, hdf5_state *state)
 {
     CRD_PASS(crd_hdf5_source_open(volume->file, &state->file));
-    /* libhdf5's own cache, for what chunks.c doesn't understand, can't be shared. */
-    const size_t own = volume->again ? volume->cache_bytes / 8 : volume->cache_bytes;
-    CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, own, &state->array));
-    if (unpacked_whole(volume, &state->array)) {
+    CRD_PASS(crd_hdf5_find(state->file, volume->file, volume->dataset, own_cache(volume), &state->array));
+    if (unpacked_whole(volume->cache_bytes, &state->array)) {
         CRD_PASS(check_claim(crd_hdf5_source_layout(state->file), volume->path, state->array.chunk_bytes));
     }
     crd_hdf5_read_about(state->array.dataset, &volume->info);
     CRD_PASS(crd_hdf5_open_plain(&state->array, volume->file, volume->path, &state->flat));
+    if (state->flat != NULL) return CRD_OK;
     return crd_hdf5_open_chunks(&state->array, volume->path, volume->cache_bytes, &volume->cache, &state->chunks);
+}
+
+crd_status crd_hdf5_describe(hid_t file, const crd_hdf5_opening *what, crd_hdf5_description *about)
+{
+    crd_flat *flat = NULL;
+    const size_t cache = (size_t)what->cache_bytes, own = (size_t)what->own_cache_bytes;
+    about->info.scale = 1.0;
+    CRD_PASS(crd_hdf5_find(file, what->file, what->dataset[0] != '\0' ? what->dataset : NULL, own, &about->array));
+    if (unpacked_whole(cache, &about->array)) {
+        CRD_PASS(check_claim(crd_hdf5_source_layout(file), what->shown, about->array.chunk_bytes));
+    }
+    crd_hdf5_read_about(about->array.dataset, &about->info);
+    CRD_PASS(crd_hdf5_open_plain(&about->array, what->file, what->shown, &flat));
+    about->way = flat != NULL                                              ? CRD_HDF5_PLAIN
+                 : crd_hdf5_understand(&about->array, cache, &about->grid) ? CRD_HDF5_CHUNKS
+                                                                           : CRD_HDF5_BOXES;
+    if (flat != NULL) {
+        about->offset = flat->offset;
+        about->stored = flat->stored;
+        about->swap = flat->swap;
+        crd_flat_close(&flat);
+    }
+    return CRD_OK;
+}
+
+/* By the helper, which isn't needed any more where the voxels can be found without it. */
+static crd_status open_apart(crd_volume *volume, hdf5_state *state)
+{
+    crd_hdf5_description about;
+    CRD_PASS(crd_hdf5_remote_open(volume, own_cache(volume), &state->remote, &about));
+    volume->info = about.info;
+    state->array = about.array;
+    state->array.dataset = H5I_INVALID_HID;
+    if (about.way == CRD_HDF5_CHUNKS) {
+        return crd_hdf5_open_chunks_apart(state->remote, &about.grid, volume->path, volume->cache_bytes, &volume->cache,
+                                          &state->chunks);
+    }
+    if (about.way == CRD_HDF5_BOXES) return CRD_OK;
+    CRD_PASS(crd_flat_share(volume->file, crd_hdf5_remote_file(state->remote), &state->flat));
+    state->flat->offset = about.offset;
+    state->flat->stored = about.stored;
+    state->flat->swap = about.swap;
+    memcpy(state->flat->shape, about.array.shape, sizeof state->flat->shape);
+    const int64_t length = crd_hdf5_remote_length(state->remote);
+    crd_hdf5_remote_close(&state->remote);
+    return crd_flat_check(state->flat, length, NULL);
+}
+
+static atomic_bool trusting;
+
+void crd_trust_files(bool trust)
+{
+    atomic_store(&trusting, trust);
+}
+
+static crd_status open_here(crd_volume *volume, hdf5_state *state)
+{
+    crd_hdf5_lock();
+    const crd_status status = open_locked(volume, state);
+    crd_hdf5_unlock();
+    return status;
 }
 
 static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
@@ -75,10 +144,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
     hdf5_state *state = NULL;
     (void)options;
     CRD_PASS(new_state(volume, &state));
-    crd_hdf5_lock();
-    const crd_status status = open_locked(volume, state);
-    crd_hdf5_unlock();
-    CRD_PASS(status);
+    CRD_PASS(atomic_load(&trusting) ? open_here(volume, state) : open_apart(volume, state));
     memcpy(volume->info.shape, state->array.shape, sizeof volume->info.shape);
     volume->info.type = state->array.type;
     volume->layer = state->array.chunk[state->array.channel == 0];
@@ -86,7 +152,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
         crd_info(monitor, "%s: its type has no equal here and is read as %s", volume->path,
                  crd_type_name(state->array.type));
     }
-    if (unpacked_whole(volume, &state->array)) {
+    if (unpacked_whole(volume->cache_bytes, &state->array)) {
         crd_warn(monitor, "%s is compressed in pieces of %lld MiB, and each box read must unpack and hold a whole one",
                  volume->path, (long long)(state->array.chunk_bytes >> 20));
     }
@@ -94,11 +160,10 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
 }
 
 /* Moves one box: reads where `in` is given, else writes `out`. A fourth dimension takes part with its single value. */
-static crd_status transfer(const crd_volume *volume, const crd_box *box, void *in, const void *out)
+static crd_status transfer(const crd_hdf5_array *array, const crd_hdf5_sink *sink, const crd_box *box,
+                           const char *shown, void *in, const void *out)
 {
     crd_status status = CRD_OK;
-    const hdf5_state *state = volume->state;
-    const crd_hdf5_array *array = &state->array;
     hsize_t start[4] = {0}, count[4] = {1, 1, 1, 1};
     hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
     char reason[REASON];
@@ -112,12 +177,12 @@ static crd_status transfer(const crd_volume *volume, const crd_box *box, void *i
     herr_t result = memory < 0 || file < 0 ? -1 : H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL);
     if (out != NULL) {
         if (result >= 0) result = H5Dwrite(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, out);
-        CRD_TRY(crd_hdf5_sink_check(state->sink, result));
+        CRD_TRY(crd_hdf5_sink_check(sink, result));
         goto done;
     }
     if (result >= 0) result = H5Dread(array->dataset, array->memory_type, memory, file, H5P_DEFAULT, in);
     if (result < 0) {
-        CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read and may be damaged: %s", volume->path,
+        CRD_FAIL(CRD_ERR_FORMAT, "%s can't be read and may be damaged: %s", shown,
                  crd_hdf5_reason(reason, sizeof reason));
     }
 done:
@@ -127,19 +192,27 @@ done:
     return status;
 }
 
+crd_status crd_hdf5_read_box(const crd_hdf5_array *array, const crd_box *box, const char *shown, void *voxels)
+{
+    return transfer(array, NULL, box, shown, voxels, NULL);
+}
+
 static crd_status hdf5_read(crd_volume *volume, const crd_box *box, void *voxels)
 {
     const hdf5_state *state = volume->state;
     if (state->flat != NULL) return crd_flat_read(state->flat, box, voxels);
     if (state->chunks != NULL) return crd_hdf5_read_chunks(state->chunks, box, volume->read_once, voxels);
-    return transfer(volume, box, voxels, NULL);
+    if (state->remote != NULL) {
+        return crd_hdf5_remote_read(state->remote, box, crd_type_size(state->array.type), voxels);
+    }
+    return crd_hdf5_read_box(&state->array, box, volume->path, voxels);
 }
 
 static crd_status hdf5_write(crd_volume *volume, const crd_box *box, const void *voxels)
 {
     const hdf5_state *state = volume->state;
     if (state->flat != NULL) return crd_flat_write(state->flat, box, voxels);
-    return transfer(volume, box, NULL, voxels);
+    return transfer(&state->array, state->sink, box, volume->path, NULL, voxels);
 }
 
 /* Chunks suit boxes and slabs alike. One layer of them fits the cache, so that slices written one by one meet each
@@ -269,14 +342,16 @@ static void hdf5_close(crd_volume *volume)
 {
     hdf5_state *state = volume->state;
     if (state == NULL) return;
-    crd_hdf5_lock();
+    const bool here = state->sink != NULL || state->file >= 0; /* else libhdf5 isn't even begun */
+    if (here) crd_hdf5_lock();
     if (state->sink != NULL) crd_hdf5_sink_drop(state->sink);
     if (state->array.dataset >= 0) (void)H5Dclose(state->array.dataset);
     if (state->sink == NULL && state->file >= 0) (void)H5Fclose(state->file);
     crd_hdf5_sink_close(&state->sink);
-    crd_hdf5_unlock();
+    if (here) crd_hdf5_unlock();
     crd_flat_close(&state->flat);
     crd_hdf5_close_chunks(&state->chunks);
+    crd_hdf5_remote_close(&state->remote);
     crd_free(&volume->state);
 }
 

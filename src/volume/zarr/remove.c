@@ -11,29 +11,46 @@
 
 enum { DEEPEST = 16 };
 
+static const char *const own[] = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json", "c"};
+enum { OWN = sizeof own / sizeof own[0] };
+
+/* What a writer that was killed has left: "..zattrs.tmp.4711.0". */
+static bool is_leftover(const char *name)
+{
+    for (int i = 0; i < OWN; i++) {
+        const size_t length = strlen(own[i]);
+        if (name[0] == '.' && strncmp(name + 1, own[i], length) == 0 && strncmp(name + 1 + length, ".tmp.", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* .zarray, zarr.json, ..., and chunks: numbers, with dots or a passing suffix; those of version 3 in a folder "c". */
 static bool is_zarr_name(const char *name)
 {
-    static const char *const own[] = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json", "c"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        const size_t length = strlen(own[i]);
+    if (is_leftover(name)) return true;
+    for (int i = 0; i < OWN; i++) {
         if (strcmp(name, own[i]) == 0) return true;
-        if (name[0] == '.' && strncmp(name + 1, own[i], length) == 0 && strncmp(name + 1 + length, ".tmp.", 5) == 0)
-            return true;
     }
     const size_t dot = name[0] == '.', digits = strspn(name + dot, "0123456789.");
     const char *rest = name + dot + digits;
     return isdigit((unsigned char)name[dot]) && (*rest == '\0' || strcmp(rest, "tmp") == 0);
 }
 
+/* Takes `folder` over. */
+static crd_status list(int folder, const char *shown, DIR **out)
+{
+    *out = fdopendir(folder);
+    if (*out != NULL) return CRD_OK;
+    (void)close(folder);
+    return crd_fail_errno("can't look into %s", shown);
+}
+
 static crd_status remove_content(int folder, const char *shown, int depth)
 {
     crd_status status = CRD_OK;
-    DIR *listing = fdopendir(folder);
-    if (listing == NULL) {
-        (void)close(folder);
-        return crd_fail_errno("can't look into %s", shown);
-    }
+    DIR *listing;
+    CRD_PASS(list(folder, shown, &listing));
     for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
         const char *name = entry->d_name;
         struct stat about;
@@ -59,4 +76,31 @@ crd_status crd_zarr_remove(const char *path)
     CRD_PASS(remove_content(folder, path, 0));
     if (rmdir(path) != 0) return crd_fail_errno("%s holds more than a zarr volume and isn't removed", path);
     return CRD_OK;
+}
+
+static crd_status sweep(int folder, const char *shown, bool levels)
+{
+    crd_status status = CRD_OK;
+    DIR *listing;
+    CRD_PASS(list(folder, shown, &listing));
+    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+        const char *name = entry->d_name;
+        if (is_leftover(name)) {
+            if (unlinkat(dirfd(listing), name, 0) != 0 && errno != ENOENT) {
+                status = crd_fail_errno("can't remove %s in %s", name, shown);
+            }
+        } else if (levels && strspn(name, "0123456789") == strlen(name)) {
+            const int level = openat(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (level >= 0) status = sweep(level, shown, false);
+        }
+    }
+    (void)closedir(listing);
+    return status;
+}
+
+crd_status crd_zarr_sweep(const char *path)
+{
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return crd_fail_errno("can't look into %s", path);
+    return sweep(folder, path, true);
 }

@@ -286,6 +286,7 @@ static crd_status zarr_finish(crd_volume *volume)
     zarr_state *state = volume->state;
     CRD_PASS(crd_zarr_array_finish(state->array));
     CRD_PASS(crd_zarr_pyramid_build(volume->write_path, &volume->info, &state->form, state->levels, state->shapes));
+    if (volume->staged) CRD_PASS(crd_zarr_sweep(volume->write_path));
     CRD_PASS(sync_all(volume)); /* chunks first: `complete` is only said of what is there */
     CRD_PASS(write_attributes(volume, state->levels, true));
     return sync_all(volume);

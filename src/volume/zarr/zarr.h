@@ -23,5 +23,7 @@ crd_status crd_zarr_missing_level(const char *path);
 
 /* Removes a zarr array or group: what such folders hold, and nothing else. Nothing there is fine. */
 crd_status crd_zarr_remove(const char *path);
+/* Removes what writers that were killed have left beside the descriptions of a group and its levels. */
+crd_status crd_zarr_sweep(const char *path);
 
 #endif

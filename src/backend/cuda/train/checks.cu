@@ -12,7 +12,6 @@ void fill_loss(const double *sums, crd_loss *loss)
 
 Checks::~Checks()
 {
-    for (int i = 0; replays && i <= together; i++) replays[i].forget();
     for (int64_t i = 0; i < kept_room; i++) cudaFree(kept[i].input);
     free(kept);
     cudaFreeHost(host_results);
@@ -28,9 +27,7 @@ void Checks::lay_out(Arena &arena)
 crd_status Checks::open()
 {
     CUDA_PASS(cudaMallocHost(&host_results, (size_t)host_bytes()));
-    replays.reset(new (std::nothrow) Replay[(size_t)together + 1]);
-    CUDA_NEED(replays);
-    return CRD_OK;
+    return replays.open((int64_t)together + 1);
 }
 
 // A chunk at work, for the next time. Where there is no room left, that time it comes from the host again.

@@ -23,7 +23,7 @@ struct Checks {
     int pending = 0, loaded = 0; // results on their way; chunks at work, whose results come after those
     Chunk *kept = nullptr;       // by number
     int64_t kept_room = 0, kept_bytes = 0;
-    std::unique_ptr<Replay[]> replays; // by the number of chunks
+    Replays replays; // by the number of chunks
 
     ~Checks();
     void lay_out(Arena &arena);

@@ -38,9 +38,9 @@ template <typename T> struct TrainLearner : Learner {
     uint8_t *host_label[HALVES] = {};
     double *host_result = nullptr;
     StepNumbers *host_numbers = nullptr;
-    std::unique_ptr<Replay[]> replays; // by half, whether Adam's step is in it, and the number of examples
-    bool at_means = false;             // the network's weights are the means
-    int half = 0;                      // that the next step's examples go to
+    Replays replays;       // by half, whether Adam's step is in it, and the number of examples
+    bool at_means = false; // the network's weights are the means
+    int half = 0;          // that the next step's examples go to
     bool running = false;
     int64_t running_count = 0; // examples of the step that runs
 
@@ -63,7 +63,6 @@ template <typename T> struct TrainLearner : Learner {
         }
         cudaFreeHost(host_result);
         cudaFreeHost(host_numbers);
-        for (int64_t i = 0; replays && i < replay_count(); i++) replays[i].forget();
         if (done != nullptr) cudaEventDestroy(done);
         cudaFree(memory);
         if (copy != nullptr) cudaStreamDestroy(copy);
@@ -140,8 +139,7 @@ template <typename T> struct TrainLearner : Learner {
         CUDA_PASS(cudaMallocHost(&host_result, (size_t)(plan.batch * LOSS_SUMS + 1) * sizeof(double)));
         CUDA_PASS(cudaMallocHost(&host_numbers, sizeof *host_numbers));
         PASS(checks.open());
-        replays.reset(new (std::nothrow) Replay[(size_t)replay_count()]);
-        CUDA_NEED(replays);
+        PASS(replays.open(replay_count()));
         PASS(map_points());
         CUDA_PASS(cudaDeviceSynchronize());
         return CRD_OK;
@@ -235,7 +233,7 @@ template <typename T> struct TrainLearner : Learner {
                                       cudaMemcpyHostToDevice, stream));
             PASS(launch(now, step.count, false, update));
         } else {
-            Replay &replay = replays[(size_t)((now * 2 + update) * (plan.batch + 1) + step.count)];
+            Replay &replay = replays[(now * 2 + update) * (plan.batch + 1) + step.count];
             PASS(replay.run(stream, [&] { return launch(now, step.count, true, update); }));
         }
         CUDA_PASS(cudaEventRecord(done, stream));
