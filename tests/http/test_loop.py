@@ -15,7 +15,7 @@ def start(*words):
     return Server("scan.npy", "--cache", "none", "--project", "loop", *words, wait=False)
 
 
-def wait_for(server, number, state="done", seconds=180):
+def wait_for(server, number, state="done", seconds=400):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         job = server.json(f"jobs/{number}")
@@ -147,7 +147,7 @@ def free_box(boxes):
 def test_exam(truth):
     server = start()
     exams = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]
-    job = begin(server, "score", {"samples": 2})
+    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
     check(job["do"] == "score" and job["folder"] == "iterations/001/exam/1" and job["step"] == 1 and job["steps"] == 2, f"an exam: {job}")
     check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")
     job = wait_for(server, job["number"])
@@ -156,7 +156,7 @@ def test_exam(truth):
     first = server.json("iterations")
     score = first["iterations"][0]["score"]
     check(score["boxes"] == 2 and score["voxels"] == 1024 and not score["enough"] and not first["scratch"], f"the score: {score}")
-    job = begin(server, "predict", {"samples": 2})
+    job = begin(server, "predict", {"samples": 2, "mode": "seamless"})
     wait_for(server, job["number"])
     run = "loop/iterations/001/runs/1/run"
     segmentation, probability = volume(f"{run}/scan_seg.zarr") > 0, volume(f"{run}/scan_prob.zarr")
@@ -232,14 +232,14 @@ def test_killed_exam(server):
         server.send("POST", "boxes", {"held_out": True})
     job = begin(server, "train", TRAIN)
     wait_for(server, job["number"])
-    job = begin(server, "score", {"samples": 2})
+    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
     server.stop(signal.SIGKILL)
     time.sleep(0.5)
     server = start()
     job = wait_for(server, job["number"])
     wanted = [entry for entry in server.json("iterations")["iterations"] if entry["number"] == job["iteration"]][0]["score"]
     check(job["step"] == job["steps"] and wanted["boxes"] == job["steps"], f"all boxes were judged: {job} {wanted}")
-    job = begin(server, "score", {"samples": 24})
+    job = begin(server, "score", {"samples": 24, "mode": "seamless"})
     status, answer = server.send("POST", f"jobs/{job['number']}/cancel", {})
     job = wait_for(server, job["number"], "cancelled")
     status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})

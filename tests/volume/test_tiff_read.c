@@ -169,7 +169,7 @@ static void test_what_is_special_is_said(void)
     spec.compression = COMPRESSION_ADOBE_DEFLATE;
     CHECK(tools_make_tiff(scratch("packed.tif"), &spec, voxels));
     CHECK_OK(tools_try(scratch("packed.tif")));
-    CHECK(strstr(tools_said, "compressed (deflate): up to 1 MiB") != NULL);
+    CHECK(strstr(tools_said, "compressed") == NULL); /* which costs nothing that a user could change */
 }
 
 static bool make_colours(const char *path)
@@ -191,7 +191,7 @@ static bool make_colours(const char *path)
 static void test_what_is_no_scan_is_refused(void)
 {
     CHECK(make_colours(scratch("colours.tif")));
-    CHECK_FAILS(tools_try(scratch("colours.tif")), CRD_ERR_UNSUPPORTED, "convert it to grey");
+    CHECK_FAILS(tools_try(scratch("colours.tif")), CRD_ERR_UNSUPPORTED, "credence convert --grey makes it grey");
     tiff_spec spec = {.shape = {1, 8, 8}, .type = CRD_U8, .bits = 4, .photometric = 1};
     CHECK(tools_make_tiff(scratch("nibbles.tif"), &spec, voxels));
     CHECK_FAILS(tools_try(scratch("nibbles.tif")), CRD_ERR_UNSUPPORTED, "unsigned integers of 4 bits");

@@ -115,6 +115,24 @@ static void show_run(crd_view *view, const crd_job *job)
     crd_free(&folder);
 }
 
+static void write_job(crd_view *view, const crd_job *job)
+{
+    if (crd_project_read_only(view->project)) return;
+    if (crd_job_write(view->jobs->project, job) != CRD_OK) crd_view_complain(view);
+}
+
+/* A job that ended while nobody looked is known as such from the start; of an exam the follower takes the next step. */
+static void settle(crd_view *view)
+{
+    crd_job *job = crd_jobs_now(view->jobs);
+    bool progressed;
+    if (job == NULL || job->kind == CRD_JOB_SCORE || crd_process_runs(&job->process)) return;
+    crd_job_follow(view->jobs->project, job, &progressed);
+    crd_job_end(view->jobs->project, job);
+    if (!crd_project_read_only(view->project))
+        (void)crd_job_write(view->jobs->project, job); /* else the next one does */
+}
+
 crd_status crd_jobs_open(crd_view *view)
 {
     crd_status status = CRD_OK;
@@ -127,7 +145,9 @@ crd_status crd_jobs_open(crd_view *view)
     view->jobs = jobs;
     CRD_TRY(crd_strdup(crd_project_folder(view->project), &jobs->project));
     find_jobs(jobs);
+    settle(view);
     const crd_job *shown = crd_jobs_now(jobs);
+    if (shown != NULL && shown->kind != CRD_JOB_PREDICT) shown = NULL;
     for (int i = jobs->count - 1; i >= 0 && shown == NULL; i--) { /* else the latest that there is */
         if (jobs->items[i]->kind == CRD_JOB_PREDICT && jobs->items[i]->state == CRD_JOB_DONE) shown = jobs->items[i];
     }
@@ -164,11 +184,6 @@ static void tell(crd_view *view, const crd_job *job, const char *event)
     view->http->wake(view->server);
 }
 
-static void note_error(crd_view *view, crd_status status)
-{
-    if (status != CRD_OK) crd_view_complain(view);
-}
-
 /* A step of an exam is done: the next one, or what all of them say. */
 static crd_status go_on(crd_view *view, crd_job *job, bool cancelled)
 {
@@ -196,7 +211,7 @@ static void end(crd_view *view, crd_job *job)
         snprintf(job->error, sizeof job->error, "%.590s", crd_last_error()->message);
     }
     if (job->state == CRD_JOB_RUNNING) return;
-    note_error(view, crd_job_write(jobs->project, job));
+    write_job(view, job);
     if (job->kind == CRD_JOB_PREDICT && job->state != CRD_JOB_DONE) crd_runs_forget(view, job->folder);
     tell(view, job, "job");
 }

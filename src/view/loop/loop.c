@@ -167,16 +167,12 @@ done:
     return status;
 }
 
-crd_status crd_loop_clear(crd_loop *loop, const crd_box *boxes, int64_t count, int64_t apart, uint8_t *clear)
+crd_status crd_loop_cells(crd_loop *loop, crd_cells *out)
 {
-    crd_cells held = {.marks = NULL};
+    memset(out, 0, sizeof *out);
     pthread_mutex_lock(&loop->lock);
-    const crd_status status = held_now(loop, &held);
+    const crd_status status = held_now(loop, out);
     pthread_mutex_unlock(&loop->lock);
-    for (int64_t i = 0; status == CRD_OK && i < count; i++) {
-        clear[i] = !crd_cells_near(&held, &boxes[i], apart / CRD_CELL_EDGE, CRD_CELL_HELD);
-    }
-    crd_cells_free(&held);
     return status;
 }
 

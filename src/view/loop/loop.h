@@ -49,9 +49,9 @@ crd_status crd_loop_take(crd_loop *loop, crd_labels *labels, const char *folder,
  * on. *out is freed with crd_free. */
 crd_status crd_loop_examine(crd_loop *loop, crd_labels *labels, const char *folder, crd_kept_box **out, int64_t *count);
 
-/* For proposals: does the box lie at nine tenths in the mask at least? May it be labelled, `apart` voxels or more from
- * what is held out? */
+/* For proposals: does the box lie at nine tenths in the mask at least? */
 crd_status crd_loop_inside(crd_loop *loop, const crd_box *box, bool *inside);
-crd_status crd_loop_clear(crd_loop *loop, const crd_box *boxes, int64_t count, int64_t apart, uint8_t *clear);
+/* All that is held out, and was learnt from; free with crd_cells_free. */
+crd_status crd_loop_cells(crd_loop *loop, crd_cells *out);
 
 #endif

@@ -194,23 +194,34 @@ done:
     return status;
 }
 
-/* What lies nearer to a held-out box than `apart` isn't to be proposed. */
-static crd_status keep_apart(crd_view *view, const crd_candidates *grid, int64_t apart, uint8_t *states)
+/* The boxes along an axis within `margin` cells of a cell: first to last. */
+static void reach_of(const crd_candidates *grid, int axis, int64_t cell, int64_t margin, int64_t *first, int64_t *last)
 {
-    crd_status status = CRD_OK;
-    crd_box *boxes = NULL;
-    uint8_t *clear = NULL;
-    CRD_TRY(crd_alloc(grid->count, sizeof *boxes, "boxes to propose", &boxes));
-    CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &clear));
-    for (int64_t i = 0; i < grid->count; i++) crd_candidates_box(grid, i, &boxes[i]);
-    CRD_TRY(crd_loop_clear(view->loop, boxes, grid->count, apart, clear));
-    for (int64_t i = 0; i < grid->count; i++) {
-        if (!clear[i] && states[i] == CRD_CANDIDATE_FREE) states[i] = CRD_CANDIDATE_NOT;
+    const int64_t step = grid->step[axis], low = (cell - margin) * CRD_CELL_EDGE - grid->size[axis] + 1;
+    *first = low > 0 ? (low + step - 1) / step : 0;
+    *last = ((cell + margin + 1) * CRD_CELL_EDGE - 1) / step;
+    if (*last >= grid->counts[axis]) *last = grid->counts[axis] - 1;
+}
+
+/* What lies nearer to a held-out cell than `apart` isn't to be proposed. */
+static void keep_apart(const crd_candidates *grid, const crd_cells *held, int64_t apart, uint8_t *states)
+{
+    const int64_t margin = apart / CRD_CELL_EDGE, *counts = held->counts;
+    for (int64_t i = 0; i < counts[0] * counts[1] * counts[2]; i++) {
+        int64_t first[3], last[3];
+        if ((held->marks[i] & CRD_CELL_HELD) == 0) continue;
+        reach_of(grid, 0, i / counts[2] / counts[1], margin, &first[0], &last[0]);
+        reach_of(grid, 1, i / counts[2] % counts[1], margin, &first[1], &last[1]);
+        reach_of(grid, 2, i % counts[2], margin, &first[2], &last[2]);
+        for (int64_t z = first[0]; z <= last[0]; z++) {
+            for (int64_t y = first[1]; y <= last[1]; y++) {
+                uint8_t *row = states + (z * grid->counts[1] + y) * grid->counts[2];
+                for (int64_t x = first[2]; x <= last[2]; x++) {
+                    if (row[x] == CRD_CANDIDATE_FREE) row[x] = CRD_CANDIDATE_NOT;
+                }
+            }
+        }
     }
-done:
-    crd_free(&boxes);
-    crd_free(&clear);
-    return status;
 }
 
 typedef struct asked {
@@ -262,16 +273,18 @@ static crd_status propose(crd_view *view, const crd_candidates *grid, const char
     crd_proposal chosen[CRD_PROPOSALS];
     crd_loop_facts facts;
     uint8_t *begin = NULL, *states = NULL;
+    crd_cells held = {.marks = NULL};
     int count = 0;
     double a = (double)NAN, b = (double)NAN;
     CRD_TRY(crd_loop_describe(view->loop, &facts));
     CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &begin));
     CRD_TRY(crd_alloc(grid->count, 1, "boxes to propose", &states));
     CRD_TRY(find_labelled(view, grid, begin));
+    CRD_TRY(crd_loop_cells(view->loop, &held));
     /* As far from held-out boxes as leaves enough of them: in a small scan that may be the margin alone. */
     for (int64_t apart = CRD_LOOP_APART; apart >= CRD_CELL_EDGE && count < most; apart /= 2) {
         memcpy(states, begin, (size_t)grid->count);
-        CRD_TRY(keep_apart(view, grid, apart, states));
+        keep_apart(grid, &held, apart, states);
         if (order == CRD_PROPOSE_RANDOM) {
             asked context = {.view = view, .grid = grid, .states = states};
             CRD_TRY(crd_propose_random(grid, facts.seed, facts.number, may_propose, &context, most, chosen, &count));
@@ -294,6 +307,7 @@ static crd_status propose(crd_view *view, const crd_candidates *grid, const char
 done:
     crd_free(&begin);
     crd_free(&states);
+    crd_cells_free(&held);
     return status;
 }
 

@@ -8,6 +8,8 @@
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
 
+enum { ROWS_TOUCHED = 1 << 20 };
+
 /* Which axes of the volume run down and to the right. */
 static const int down[3] = {1, 0, 1}, right[3] = {2, 2, 0};
 
@@ -122,6 +124,15 @@ static uint8_t result(const line_sums *s, const crd_layer *layer, int64_t pixel,
     return best == CRD_VIEW_CLASSES ? CRD_NO_CLASS : (uint8_t)best;
 }
 
+/* Slices of a band that are read: all of them, but across x of a large volume, where each row of each slice is a place
+ * of its own in the file, so many that a tile touches about a million rows. */
+static int64_t band_depth(const plane *p, int64_t bands, int64_t rows)
+{
+    int64_t deep = (int64_t)1 << p->level;
+    while (p->axis == 2 && deep > 1 && bands * deep * rows > ROWS_TOUCHED) deep /= 2;
+    return deep;
+}
+
 /* Bands of 2^level voxels along the axis that is slower in the file, each read once and joined to one line of pixels.
  */
 static crd_status join_plane(crd_reader *reader, const crd_layer *layer, crd_volume *volume, const plane *p,
@@ -141,10 +152,11 @@ static crd_status join_plane(crd_reader *reader, const crd_layer *layer, crd_vol
     box.origin[fast] = begin;
     box.size[fast] = shape[fast] - begin < across * edge ? shape[fast] - begin : across * edge;
     CRD_TRY(crd_alloc(1, sizeof *sums, "a tile", &sums));
+    const int64_t deep = band_depth(p, lines, box.size[fast]);
     for (int64_t line = 0; line < lines; line++) {
         float *values;
         box.origin[slow] = first + line * edge;
-        box.size[slow] = shape[slow] - box.origin[slow] < edge ? shape[slow] - box.origin[slow] : edge;
+        box.size[slow] = shape[slow] - box.origin[slow] < deep ? shape[slow] - box.origin[slow] : deep;
         CRD_TRY(crd_reader_room(reader, edge * box.size[fast] * (int64_t)sizeof *values, &values));
         CRD_TRY(crd_volume_read(volume, &box, CRD_F32, values));
         memset(sums, 0, sizeof *sums);
