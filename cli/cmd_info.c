@@ -192,6 +192,7 @@ static void json_run(cli_json *json, const char *path, const crd_run_summary *ru
         cli_json_real(json, "segmentation", c->segmentation);
         cli_json_real(json, "mean", c->mean);
         cli_json_reals(json, "interval90", c->interval90, 2);
+        cli_json_real(json, "interval_systematic", c->systematic);
         cli_json_close(json);
     }
     cli_json_close(json);
@@ -221,7 +222,10 @@ static void print_run(const char *path, const crd_run_summary *run)
     printf("  shape      z %" PRId64 ", y %" PRId64 ", x %" PRId64 "\n", run->shape[0], run->shape[1], run->shape[2]);
     printf("  uncertain  %s in the mean%s%s\n", cli_figure_general(run->mean_uncertainty, 4),
            run->interval[0] != '\0' ? ", percentiles " : "", run->interval);
-    if (run->class_count > 0) printf("  %-*s  value  segmented  mean      90 %% interval\n", width, "class");
+    if (run->class_count > 0) {
+        printf("  %-*s  value  segmented  mean      %s\n", width, "class",
+               isnan(run->classes[0].systematic) ? "5-95 % of the samples" : "90 % interval");
+    }
     for (int k = 0; k < run->class_count; k++) {
         const crd_class_share *c = &run->classes[k];
         printf("  %-*s  %-5s  %-9s  %-8s  %s to %s\n", width, c->name, cli_figure_general(c->value, 6),

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "credence/measure.h"
 #include "credence/number.h"
+#include "credence/run.h"
 #include "figures.h"
 #include "json.h"
 
@@ -213,6 +214,18 @@ static void print_rev(const crd_measurement *m)
     }
 }
 
+/* Where the rest is: all values, and the distributions. */
+static void print_files(const crd_measure_options *options)
+{
+    const char *folder = options->input.items[0];
+    const bool into_run = options->input.count == 1 && crd_run_recognise(folder);
+    if (options->csv == NULL && !into_run) return;
+    printf("all values are in %s%s", options->csv != NULL ? options->csv : folder,
+           options->csv != NULL ? "" : "/measure.csv");
+    if (into_run) printf(", all of this and the distributions in %s/measure.json", folder);
+    printf("\n");
+}
+
 static int print(const cli_context *context, const crd_measurement *m)
 {
     char *json = NULL;
@@ -220,6 +233,7 @@ static int print(const cli_context *context, const crd_measurement *m)
         print_table(m);
         print_label(m);
         print_rev(m);
+        print_files(context->options);
         return CLI_DONE;
     }
     if (crd_measurement_to_json(m, &json) != CRD_OK) return cli_library_failed();

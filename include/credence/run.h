@@ -24,7 +24,8 @@ typedef struct crd_class_share {
     double value;         /* in the segmentation */
     double segmentation;  /* share of the voxels */
     double mean;          /* over the realisations; NaN where there are none, and so is what follows */
-    double interval90[2]; /* 90 % interval of the share */
+    double interval90[2]; /* around the mean, of 90 %; it holds the truth so often only where the next is known */
+    double systematic;    /* what the interval adds for errors of whole scans; NaN: the model knows of none */
 } crd_class_share;
 
 /* What isn't known is NaN, 0 or "". */

@@ -42,6 +42,7 @@ crd_status crd_run_summarise(const char *path, crd_run_summary *out)
         to->segmentation = c->segmentation;
         to->mean = c->mean;
         memcpy(to->interval90, c->interval90, sizeof to->interval90);
+        to->systematic = c->systematic;
     }
     crd_manifest_free(&run);
     return CRD_OK;

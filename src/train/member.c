@@ -133,14 +133,21 @@ static crd_status take_step(crd_member *m)
     return CRD_OK;
 }
 
-/* Is the end of this epoch checked with samples? That is to cost a tenth of the steps at most, so not every epoch is
- * where labels are few and epochs short. A sample costs an example's way forward, a step three of them. */
-static bool samples_are_due(const crd_member *m, int64_t epoch)
+/* Every how many epochs their end is checked with samples; 0 where nothing is held back. That is to cost a tenth of the
+ * steps at most, so not every epoch is where labels are few and epochs short. A sample costs an example's way forward,
+ * a step three of them. */
+static int64_t epochs_between_samples(const crd_member *m)
 {
     const crd_train_options *o = m->run->options;
     const int64_t checked = crd_dataset_count(m->validation) * crd_train_check_samples(o);
     const int64_t learnt = 3 * crd_dataset_count(m->run->training), every = (10 * checked + learnt - 1) / learnt;
-    return checked > 0 && (o->valid_samples > 0 || every <= 1 || epoch % every == 0);
+    return checked > 0 && o->valid_samples > 0 ? 1 : every;
+}
+
+static bool samples_are_due(const crd_member *m, int64_t epoch)
+{
+    const int64_t every = epochs_between_samples(m);
+    return every > 0 && epoch % every == 0;
 }
 
 static crd_status check(crd_member *m, int64_t epoch, crd_log_epoch *line)
@@ -175,15 +182,22 @@ static void time_left(const crd_member *m, char *text, size_t bytes)
     }
 }
 
-/* For people, who want to know how good it is by now, and how long it takes; the log has the rest. Of many epochs most
- * go without a line. */
+/* Has this epoch a line? Of many most go without. Where some are checked with samples only they have one: all lines
+ * then say the same of the network, its Dice. */
+static bool epoch_is_said(const crd_member *m, int64_t epoch, int64_t epochs)
+{
+    const int64_t every = (epochs + LINES_MOST - 1) / LINES_MOST, sampled = epochs_between_samples(m);
+    if (sampled <= 1 || sampled > epochs) return epoch == 1 || epoch == epochs || epoch % every == 0;
+    return epoch % ((every + sampled - 1) / sampled * sampled) == 0;
+}
+
+/* For people, who want to know how good it is by now, and how long it takes; the log has the rest. */
 static void say_epoch(const crd_member *m, int64_t epoch, double bce, const crd_log_epoch *line)
 {
-    const int64_t epochs = crd_train_epoch(m->run, m->run->end_step - 1),
-                  every = (epochs + LINES_MOST - 1) / LINES_MOST;
+    const int64_t epochs = crd_train_epoch(m->run, m->run->end_step - 1);
     const char *where = m->run->options->valid_scan.count > 0 ? "validation" : "held-back";
     char checked[96] = "", left[32];
-    if (epoch > 1 && epoch < epochs && epoch % every != 0) return;
+    if (!epoch_is_said(m, epoch, epochs)) return;
     if (!isnan(line->sample_dice)) {
         snprintf(checked, sizeof checked, "%s Dice %.3f, ", where, line->sample_dice);
     } else if (!isnan(line->valid_accuracy)) {

@@ -149,6 +149,7 @@ def intervals():
     figures = json.loads(run("predict", "--model", "model.h5", "--scan", "other.npy", "-o", "run", "--resume", "--json", "--device", "cpu",
                              "--samples", 6).stdout)
     near(figures["interval90"], [low, high], 1e-15, "--json of a run that was complete")
+    check(" 90 % interval" in run("info", "run").stdout, "info of a run with intervals")
     shutil.copy("model.h5", "without.h5")
     with h5py.File("without.h5", "r+") as file:
         del file["intervals"]
@@ -157,6 +158,8 @@ def intervals():
     check(found["interval_systematic"] is None, "no term is known")
     said = run("predict", "--model", "without.h5", "--scan", "other.npy", "-o", "run", "--overwrite", "--device", "cpu", "--samples", 6).stdout
     check("90 % interval" not in said, f"claimed without intervals: {said}")
+    said = run("info", "run").stdout
+    check("5-95 % of the samples" in said and "90 % interval" not in said, f"info of a run without intervals: {said}")
     shutil.copy("model.h5", "damaged.h5")
     with h5py.File("damaged.h5", "r+") as file:
         file["intervals/offsets"][7, 1] += 1

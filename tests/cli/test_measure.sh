@@ -61,6 +61,7 @@ out '12 x 20 x 30 voxels \(z, y, x\) of 2 x 1 x 1 um, phase 1, 24 realisations'
 out 'volume fraction .* 0\.[0-9]+ \.\. 0\.[0-9]+'
 out 'specific surface +[0-9.]+ +[0-9.]+ +[0-9.]+ \.\. [0-9.]+ .* 1/um'
 out 'percolates in [0-9]+ of 24'
+out 'all values are in .*volumes/measure\.csv, all of this and the distributions in .*volumes/measure\.json$'
 cp "$folder/volumes/measure.csv" "$folder/values.csv"
 same "$(head -n 1 "$folder/values.csv")" "property,axis,phase,sample,value,unit"
 same "$(grep -c '^volume_fraction,,1' "$folder/values.csv")" 25

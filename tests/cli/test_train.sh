@@ -39,9 +39,13 @@ run train --scan scan.npy --label label.npy -o m.h5 $small; expect 0
 out '^Trained m\.h5: '; out 'where it never learnt'; out 'm\.progress\.png'
 out '^ +credence predict --model m\.h5 --scan scan\.npy -o prediction$'
 err 'foreground is 1'; err 'chunks of 8,16,16 \(z,y,x\) to learn from'
-err '^epoch 2 of 2: held-back (Dice 0\.[0-9]{3}|labels [0-9.]+ % right), cross entropy 0\.[0-9]{4}$'; err '^epoch 1 of 2: .*, [0-9]+:[0-9]{2} left$'
+err '^epoch 2 of 2: held-back Dice 0\.[0-9]{3}, cross entropy 0\.[0-9]{4}$'
+! grep -q '^epoch 1 of 2' "$folder/err" || complain "a line for an epoch whose Dice wasn't looked at"
 ! grep -qE 'GPU|sigma|bce' "$folder/err" || complain "what is for the log, or a GPU that isn't there"
 grep -q '"sample_dice":0\.' m.log.jsonl || complain "no Dice in the log"
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o e.h5 $small --epochs 3; expect 0
+err '^epoch 2 of 3: held-back Dice 0\.[0-9]{3}, cross entropy 0\.[0-9]{4}, [0-9]+:[0-9]{2} left$'
 names m. | grep -qE '^m\.best\.h5 m\.ckpt\.h5 m\.h5 m\.log\.jsonl (m\.progress\.png )?$' || complain "files: $(names m.)"
 [ ! -e m.progress.png ] || [ "$(head -c 4 m.progress.png | tail -c 3)" = PNG ] || complain "the picture is no PNG"
 # shellcheck disable=SC2086
