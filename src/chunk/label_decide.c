@@ -240,6 +240,19 @@ static crd_status take_given_classes(const crd_label_options *options, crd_label
     return CRD_OK;
 }
 
+/* Programs that paint labels leave 0 where nobody looked. Labels of phases may have it as well: a hint, no warning. */
+static void hint_at_zero(crd_label *const *labels, int64_t count, const crd_monitor *monitor)
+{
+    double zero = 0.0, all = 0.0;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < labels[i]->met.count; k++) {
+            all += (double)labels[i]->voxels[k];
+            if (labels[i]->met.values[k] == 0.0) zero += (double)labels[i]->voxels[k];
+        }
+    if (zero > 0.5 * all)
+        crd_info(monitor, "0 is taken for a class, and most voxels have it: if it means \"not labelled\", give --ignore 0");
+}
+
 /* All values that occur, where they are more than two and that is allowed; else none. */
 static crd_status find_classes(crd_label *const *labels, int64_t count, const crd_label_options *options,
                                const crd_monitor *monitor, crd_label_classes *classes)
@@ -272,6 +285,7 @@ static crd_status find_classes(crd_label *const *labels, int64_t count, const cr
                  "255 is taken for a class of its own, beside %d small numbers: if it means \"not labelled\", give "
                  "--ignore 255",
                  (int)all.count - 1);
+    if (!listed(options->ignore, options->ignore_count, 0.0)) hint_at_zero(labels, count, monitor);
     return CRD_OK;
 }
 

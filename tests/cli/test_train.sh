@@ -29,6 +29,7 @@ np.save("part.npy", part)
 nowhere = np.full_like(label, 255)
 np.save("nowhere.npy", nowhere)
 np.save("both.npy", np.where(part == 255, 0, part + 1).astype(np.uint8))
+np.save("painted.npy", np.where(y < 12, label + 1, 0).astype(np.uint8))
 np.save("background.npy", np.where(part == 0, 1, 0).astype(np.uint8))
 PYTHON
 small="--filters 4 --chunk 8,16,16 --step 2 --batch 4 --epochs 2 --threads 2"
@@ -140,6 +141,11 @@ expect 1; err '^credence: .*no voxel of the foreground value 3, nor has any othe
 # shellcheck disable=SC2086
 run train --scan scan.npy --label both.npy --scan scan.npy --label part.npy -o x.h5 --max-steps 1 $small; expect 0
 err 'both\.npy: 4 classes, 0 .*, 1 .*, 2 .*, 255 .*'; err 'warning: .*give --ignore 255'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label painted.npy -o x.h5 --max-steps 1 $small; expect 0; err '^0 is taken for a class, .* --ignore 0$'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label painted.npy --ignore 0 -o x.h5 --max-steps 1 $small; expect 0
+! grep -q 'taken for a class' "$folder/err" || complain "a hint at --ignore 0, which was given"
 for wrong in "other_shape.npy shape" "one_class.npy nothing.to.tell.apart" "absent.npy absent"; do
     # shellcheck disable=SC2086
     run train --scan scan.npy --label ${wrong% *} -o no.h5 $small; expect 1; err "^credence: .*${wrong#* }"
