@@ -250,7 +250,8 @@ static void hint_at_zero(crd_label *const *labels, int64_t count, const crd_moni
             if (labels[i]->met.values[k] == 0.0) zero += (double)labels[i]->voxels[k];
         }
     if (zero > 0.5 * all)
-        crd_info(monitor, "0 is taken for a class, and most voxels have it: if it means \"not labelled\", give --ignore 0");
+        crd_info(monitor,
+                 "0 is taken for a class, and most voxels have it: if it means \"not labelled\", give --ignore 0");
 }
 
 /* All values that occur, where they are more than two and that is allowed; else none. */
