@@ -243,7 +243,7 @@ check("measure: std" in run("validate", path("run"), "--label", path("e/truth.np
 
 # A run in short.
 text = run("info", path("run")).stdout
-for words in ("credence run", "bcnn, 16 samples", "90 % interval", "binder"):
+for words in ("credence run", "bcnn, 16 samples", "5-95 % of the samples", "binder"):
     check(words in text, f"info says '{words}': {text}")
 short, manifest = json.loads(run("info", path("run"), "--json").stdout), json.load(open(path("run/manifest.json")))
 check(short["format"] == "credence-run" and short["shape"] == list(truth.shape), f"info --json: {short}")
