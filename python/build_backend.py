@@ -30,8 +30,8 @@ from elf_names import Elf, own_name
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-# Part of every Linux, and shared by all of a process: these stay the machine's own.
 HELPER = "credence-hdf5"  # what reads HDF5 files apart from the process of the user
+# Part of every Linux, and shared by all of a process: these stay the machine's own.
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libstdc\+\+|libgcc_s)\.so")
 
 

@@ -57,7 +57,9 @@ class Measurement(Mapping[str, Any]):
         return "\n".join("  ".join(row) for row in self._rows())
 
     def _repr_html_(self) -> str:
-        return table(self._rows(), ("property", "phase", "segmentation", "mean", "interval", "unit"))
+        percent = next((p["percent"] for p in self.properties if p.get("percent")), [5, 95])
+        spread = "-".join(number(end) for end in percent) + " %"
+        return table(self._rows(), ("property", "phase", "segmentation", "mean", spread, "unit"))
 
 
 def measure(what: Any, *, progress: ProgressWish = None, **options: Any) -> Measurement:

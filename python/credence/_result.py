@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -19,22 +20,26 @@ from ._volumes import Array, LentAll, OwnFolder, read_volume
 
 
 class VolumeFraction(NamedTuple):
-    """Share of the voxels that belong to a class, with the interval that holds it with 90 % credence."""
+    """Share of the voxels that belong to a class. With a `systematic` error, which trained models bring for seamless
+    predictions, low and high are a 90 % interval; where that is nan they are 5 and 95 % of the samples, which is narrower."""
 
     mean: float
     low: float
     high: float
     segmentation: float
     samples: tuple[float, ...]
+    systematic: float = float("nan")
 
     def __str__(self) -> str:
-        return f"{self.mean:.4f} ({self.low:.4f} to {self.high:.4f})"
+        what = "5-95 % of the samples" if math.isnan(self.systematic) else "90 % interval"
+        return f"{self.mean:.4f} ({what} {self.low:.4f} to {self.high:.4f})"
 
 
 def _fraction(found: dict[str, Any]) -> VolumeFraction:
-    numbers = (found.get("mean"), *(found.get("interval90") or (None, None)), found.get("segmentation"))
-    mean, low, high, segmentation = (float("nan") if value is None else float(value) for value in numbers)
-    return VolumeFraction(mean, low, high, segmentation, tuple(found.get("samples") or ()))
+    ends = found.get("interval90") or (None, None)
+    numbers = (found.get("mean"), *ends, found.get("segmentation"), found.get("interval_systematic"))
+    mean, low, high, segmentation, systematic = (float("nan") if value is None else float(value) for value in numbers)
+    return VolumeFraction(mean, low, high, segmentation, tuple(found.get("samples") or ()), systematic)
 
 
 _MASK = "mask.npy"
@@ -200,12 +205,12 @@ class Result:
 
     @property
     def volume_fractions(self) -> dict[str, VolumeFraction]:
-        """How much of the scan each class is, with an interval."""
+        """How much of the scan each class is, with its spread."""
         return {found["name"]: _fraction(found) for found in self.manifest["classes"]}
 
     @property
     def volume_fraction(self) -> VolumeFraction:
-        """How much of the scan is foreground, with an interval. Of more than two classes `volume_fractions` has all."""
+        """How much of the scan is foreground, with its spread. Of more than two classes `volume_fractions` has all."""
         if len(self.class_names) > 2:
             raise ArgumentError("there are more than two classes: r.volume_fractions has one for each")
         return _fraction(self.manifest["volume_fraction"])

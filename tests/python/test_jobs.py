@@ -98,7 +98,22 @@ class Jobs(unittest.TestCase):
         page = r._repr_html_()
         self.assertEqual(page.count("<img"), 3)
         self.assertIn("volume fraction of foreground", page)
-        self.assertIn("<table>", credence.measure(r, properties="fraction")._repr_html_())
+        measured = credence.measure(r, properties="fraction")._repr_html_()
+        self.assertIn("<table>", measured)
+        self.assertIn("5-95 %", measured)
+        self.assertNotIn("interval", measured)
+
+    def test_spreads_and_intervals(self):
+        """A model without a systematic error has no 90 % interval, and none is claimed."""
+        alone = model.predict(scan, samples=4, step=1).volume_fraction
+        self.assertTrue(np.isnan(alone.systematic))
+        self.assertIn("5-95 % of the samples", str(alone))
+        widened = alone._replace(systematic=0.01)
+        self.assertIn("90 % interval", str(widened))
+        self.assertNotIn("samples", str(widened))
+
+    def test_figures(self):
+        r = model.predict(scan, samples=2, step=1)
         try:
             import matplotlib
         except ImportError:
