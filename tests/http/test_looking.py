@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+from ports import own_port
 from viewing import FOLDER, PROGRAM, Server, check, failures, np
 
 
@@ -308,13 +309,14 @@ def test_huge():
 
 
 def test_start_and_stop():
-    first = Server("scan.npy")
-    second = Server("scan.npy")
+    first, second = Server("scan.npy"), Server("scan.npy")
     check(second.port != first.port, "the next free port")
+    check([first.stop(), second.stop(signal.SIGTERM)] == [0, 0], "both stop")
+    first = Server("scan.npy", port=own_port())
     answer = run("scan.npy", "--port", str(first.port), "--no-browser")
     check(answer.returncode == 1 and "is taken" in answer.stderr, f"a port that is taken: {answer.stderr}")
     key, port = first.key, first.port
-    check([first.stop(), second.stop(signal.SIGTERM)] == [0, 0], "both stop")
+    check(first.stop() == 0, "it stops")
     again = Server("scan.npy", port=port)
     check(again.key == key, "the same key after a restart, for tabs that are open")
     mode = [os.stat(os.path.join("runtime/credence", name)).st_mode & 0o777 for name in os.listdir("runtime/credence")]

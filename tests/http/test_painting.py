@@ -10,6 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from ports import own_port  # noqa: E402
 from viewing import PROGRAM, Server, check, finish, np  # noqa: E402
 
 SHAPE = (70, 130, 300)
@@ -309,7 +310,7 @@ def test_full_disk():
     server.stop(signal.SIGKILL)
 
 
-server = Server("scan.npy", "--run", "run")
+server = Server("scan.npy", "--run", "run", port=own_port())
 test_rows(server)
 test_more_shapes(server)
 test_export(server)

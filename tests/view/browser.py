@@ -8,6 +8,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../http"))
+from ports import own_port  # noqa: E402, F401
+
 PROGRAM = os.path.abspath(os.environ.get("CREDENCE_PROGRAM", "build/credence"))
 SOURCE = os.environ.get("CREDENCE_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 PICTURES = os.path.abspath(os.environ.get("CREDENCE_PICTURES", os.path.join(os.environ.get("CREDENCE_BUILD", "build"), "view-pictures")))

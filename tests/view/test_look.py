@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, PROGRAM, Keys, Page, Server, np, run  # noqa: E402
+from browser import FOLDER, PROGRAM, Keys, Page, Server, np, own_port, run  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -331,7 +331,7 @@ def test_without_webgl():
 
 
 def test_server_gone_and_back():
-    server = Server("scan.npy")
+    server = Server("scan.npy", port=own_port())
     page = Page(server.address)
     try:
         port = server.port

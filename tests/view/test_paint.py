@@ -8,7 +8,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, Keys, Page, Server, drag, np, run, saved  # noqa: E402
+from browser import FOLDER, Keys, Page, Server, drag, np, own_port, run, saved  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -229,7 +229,7 @@ def test_classes():
 
 def test_killed_while_painting():
     """The server is killed and started again while strokes are painted: none is lost, none is done twice."""
-    with Painting() as (server, page):
+    with Painting("--port", str(own_port())) as (server, page):
         page.js(COVER)
         page.js("page.paint.set({ size: 10, value: 1, tool: 'brush' })")
         wanted, port, number = np.full(SHAPE, 255, np.uint8), server.port, 0
