@@ -46,6 +46,8 @@ export const jobsText = {
   began: what => ({ train: 'The training has begun.', predict: 'The prediction has begun; it appears as it is computed.', score: 'The exam boxes are predicted and judged.' })[what],
   ended: { done: what => ({ train: 'The training is done. Predict with it, and look where it is uncertain.', predict: 'The prediction is done.', score: 'The exam is judged: see Iterations.' })[what],
     failed: () => 'The job failed; what it said is in its log.', cancelled: () => 'The job was cancelled; it can be resumed.', interrupted: () => 'The job was interrupted; it can be resumed.' },
+  examFollows: 'The training is done. Now its exam: the held-out boxes are predicted and judged.',
+  thenExam: count => `Then its exam: ${count === 1 ? 'one held-out box is' : `${count} held-out boxes are`} predicted and judged.`,
   took: seconds => `took ${clock(seconds)}`,
   trained: ({ steps, members }) => `${members > 1 ? `${members} networks of ` : ''}${steps} steps`,
   warmFrom: from => `started from ${from}`,

@@ -34,6 +34,9 @@ if "page in the browser (view): yes" not in subprocess.run([PROGRAM, "--version"
     print("skipped: this build has no web server (libmicrohttpd)")
     sys.exit(77)
 
+# A busy machine takes many times as long for everything: how long a test waits says nothing about what it waits for.
+PATIENCE = 5
+
 FOLDER = tempfile.mkdtemp()
 os.environ["XDG_CACHE_HOME"] = os.path.join(FOLDER, "cache")
 os.environ["XDG_RUNTIME_DIR"] = os.path.join(FOLDER, "runtime")
@@ -74,7 +77,7 @@ class Page:
             options.add_argument("--blink-settings=preferredColorScheme=0")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
-        self.driver.set_script_timeout(60)
+        self.driver.set_script_timeout(60 * PATIENCE)
         self.said = []
         # The window's frame takes some of it: what counts is the page.
         inner = self.driver.execute_script("return [innerWidth, innerHeight]")
@@ -91,6 +94,7 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def until(self, script, what, seconds=60):
+        seconds *= PATIENCE
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if answer := self.js(script):
@@ -141,6 +145,30 @@ class Page:
 
     def close(self):
         self.driver.quit()
+
+
+class Both:
+    """A server and a tab on it; a picture is kept where a test fails, and nothing may be complained of."""
+
+    def __init__(self, *words, link="", **look):
+        self.words, self.link, self.look = words, link, look
+
+    def __enter__(self):
+        self.server = Server(*self.words)
+        self.page = Page(self.server.address + self.link, **self.look)
+        return self.page
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if kind is not None:
+                self.page.picture("failed")
+            complaints = self.page.complaints()
+        finally:
+            self.page.close()
+            code = self.server.stop()
+        if kind is None:
+            assert not complaints, f"the console says {complaints}"
+            assert code == 0, f"the server ended with {code}"
 
 
 def drag(page, axis, path, button="left"):

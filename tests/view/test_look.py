@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, PROGRAM, Keys, Page, Server, np, own_port, run  # noqa: E402
+from browser import FOLDER, PROGRAM, Both, Keys, Page, Server, np, own_port, run  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -27,30 +27,6 @@ np.save(os.path.join(FOLDER, "spots/scan_seg.npy"), inside)
 np.save(os.path.join(FOLDER, "spots/scan_unc.npy"), spots)
 subprocess.run([PROGRAM, "convert", "scan.npy", "packed.nii.gz", "--quiet"], cwd=FOLDER, check=True)
 SPACING = ("--spacing", "1.3,0.65,0.65,um")
-
-
-class Both:
-    """A server and a tab on it; a picture is kept where a test fails, and nothing may be complained of."""
-
-    def __init__(self, *words, link="", **look):
-        self.words, self.link, self.look = words, link, look
-
-    def __enter__(self):
-        self.server = Server(*self.words)
-        self.page = Page(self.server.address + self.link, **self.look)
-        return self.page
-
-    def __exit__(self, kind, error, trace):
-        try:
-            if kind is not None:
-                self.page.picture("failed")
-            complaints = self.page.complaints()
-        finally:
-            self.page.close()
-            code = self.server.stop()
-        if kind is None:
-            assert not complaints, f"the console says {complaints}"
-            assert code == 0, f"the server ended with {code}"
 
 
 def grey_of(page, value):
