@@ -283,7 +283,12 @@ def test_moved():
     after = server.json("iterations")["iterations"]
     keep = ("number", "do", "iteration", "state", "folder", "result")
     check([[{key: job[key] for key in keep} for job in one["jobs"]] for one in before] == [[{key: job[key] for key in keep} for job in one["jobs"]] for one in after], f"jobs: {after}")
-    check(any(layer.get("run") == "iterations/001/runs/1" for layer in server.json("state")["layers"]), "its prediction is shown")
+    for _ in range(200):
+        shown = [layer for layer in server.json("state")["layers"] if layer.get("run") == "iterations/001/runs/1"]
+        if shown:
+            break
+        time.sleep(0.1)
+    check(shown, "its prediction is shown")
     status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
     check(status == 200, f"resume: {status} {answer}")
     wait_for(server, job["number"])

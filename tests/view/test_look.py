@@ -274,9 +274,16 @@ def check_names_and_contrast(page):
 
 
 def test_names_and_contrast():
+    """Of every control in every tab, of the list of keys, and of a question."""
     for scheme in ("light", "dark"):
         with Both("scan.npy", "--run", "run", "--label", "label.npy", scheme=scheme) as page:
+            for tab in page.js("return page.tabs.items.map(item => item.id)"):
+                page.js("page.showTab(arguments[0]); document.querySelectorAll('#tab-panels details').forEach(part => { part.open = true; })", tab)
+                page.until(f"return document.getElementById('panel-{tab}').checkVisibility()", f"the tab {tab}")
+                check_names_and_contrast(page)
+            page.js("page.showTab('labels'); page.boxes.anew.click()")
             check_names_and_contrast(page)
+            page.actions().send_keys(Keys.ESCAPE).perform()
             page.find("#show-keys").click()
             check_names_and_contrast(page)
 
@@ -293,6 +300,14 @@ def test_small_and_large():
         page.until("return !document.getElementById('side').checkVisibility({visibilityProperty: true})", "the panel is a drawer")
         page.find("#drawer").click()
         page.until("return document.getElementById('side').checkVisibility({visibilityProperty: true})", "it opens")
+        page.driver.set_window_size(800 + page.js("return outerWidth - innerWidth"), 450 + page.js("return outerHeight - innerHeight"))  # as 1600 x 900 at 200 %
+        page.until("return innerWidth <= 810", "the window of 200 %")
+        assert page.js("return document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"), "200 %: larger than the window"
+        page.picture("zoomed")
+        outside = page.js("""return [...document.querySelectorAll('#top button, #top input, #rail button, #side [role=tab]')].filter(node => node.checkVisibility()).filter(node => {
+            const box = node.getBoundingClientRect(), rail = node.closest('#rail');
+            return box.left < -0.5 || box.right > innerWidth + 0.5 || (!rail && box.bottom > innerHeight); }).map(node => node.outerHTML.slice(0, 80))""")
+        assert not outside, f"200 %: out of reach: {outside}"
     with Both("scan.npy", flags=("--force-device-scale-factor=2",)) as page:
         page.js("page.view.setZoom(2); page.view.cross = false; page.view.goTo([30, 150, 210], true)")
         page.until_drawn()
