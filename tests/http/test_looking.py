@@ -95,6 +95,8 @@ def test_regions(server):
     for order in ("excess", "mean"):
         first = server.json(f"regions?order={order}&count=3")["regions"]
         check(len(first) == 3 and all(a <= 40 < b for a, b in zip(first[0]["low"], first[0]["high"])), f"by {order}: {first[0]}")
+        peaks = [region["peak"] for region in server.json(f"regions?order={order}")["regions"]]
+        check(peaks == sorted(peaks, reverse=True) and peaks[0] > 0.5, f"by {order}: the highest first: {peaks}")
         check(first[0]["mean"] > 0.8 and not first[0]["looked"], f"figures by {order}: {first[0]}")
     for path in ("regions?order=size", "regions?count=0", "regions?count=51"):
         check(server.ask("/api/1/" + path).status == 400, path)

@@ -143,6 +143,14 @@ class Page:
         self.driver.save_screenshot(path)
         return path
 
+    def pictures(self, name):
+        """In light and in dark."""
+        for scheme in ("light", "dark"):
+            self.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+            self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+            assert os.path.getsize(self.picture(f"{name}-{scheme}")) > 20000, "an empty picture"
+        self.js("delete document.documentElement.dataset.theme")
+
     def close(self):
         self.driver.quit()
 

@@ -85,7 +85,7 @@ def test_loop():
         label_box(page, box["box"], truth)
     page.until("return [...document.querySelectorAll('.boxes .go')].filter(item => item.textContent.includes('100 % labelled')).length === 3", "they are labelled")
     page.until_drawn()
-    page.picture("held-out")
+    page.pictures("held-out")
     page.until("return page.proposals.list.length > 0 && page.proposals.said.textContent.includes('no prediction')", "boxes at random are proposed")
     taken = page.js("return page.proposals.list[0].box")
     page.js("[...document.querySelectorAll('ol.boxes li button:last-child')][0].click()")
@@ -107,7 +107,7 @@ def test_loop():
         assert not any(all(a < d + 8 and c < b + 8 for (a, b), (c, d) in zip(ends_of(proposal["box"]), box)) for box in held), f"{proposal} beside {held}"
     click(page, "ol.boxes li .go")
     page.until_drawn()
-    page.picture("proposals")
+    page.pictures("proposals")
     page.js("page.showTab('iterations')")
     page.until("return document.querySelectorAll('#panel-iterations .plot .point').length === 1", "its error is drawn")
     assert page.js("return document.getElementById('panel-iterations').textContent.includes('Fewer than three exam boxes')"), "two boxes say little"
@@ -118,7 +118,7 @@ def test_loop():
     wait_for_job(page, "score")
     page.until("return document.querySelectorAll('#panel-iterations .plot .point').length === 2", "two points")
     assert page.js("return document.querySelectorAll('#panel-iterations .plot rect.point').length") == 1, "a square for the one from scratch"
-    page.picture("loop-iterations")
+    page.pictures("loop-iterations")
     advised(page)
     begin_anew(page)
     # A refusal is shown as a sentence, and the browser notes its status.
@@ -140,7 +140,7 @@ def hidden_in_held_out(page, box):
     bare = [page.pixel_at(0, [middle[0], middle[1], middle[2] + k]) for k in range(-3, 4)]
     assert any(max(colour) - min(colour) > 20 for colour in shown), f"a prediction is coloured: {shown}"
     assert all(max(colour) - min(colour) <= 3 for colour in bare), f"and hidden while painting: {bare}"
-    page.picture("hidden")
+    page.pictures("hidden")
     answer = ask(page, "POST", "labels", {"do": "accept", "box": box["box"]})
     assert "held out" in answer["failed"], answer
     page.js("page.paint.choose('navigate')")
