@@ -45,8 +45,9 @@ os.makedirs(PICTURES, exist_ok=True)
 
 
 class Server:
-    def __init__(self, *words, port=None):
-        command = [PROGRAM, "view", *words, "--no-browser", *(["--port", str(port)] if port else [])]
+    def __init__(self, *words, port=None, command=None):
+        """`command`: any that ends as a server."""
+        command = command or [PROGRAM, "view", *words, "--no-browser", *(["--port", str(port)] if port else [])]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=FOLDER)
         said = ""
         while not (found := re.search(r"http://\S+", said)):
