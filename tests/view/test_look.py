@@ -273,6 +273,17 @@ def check_names_and_contrast(page):
         assert contrast(ink, back) >= 4.5, f"'{words}': {ink} on {back} has {contrast(ink, back):.2f} to 1"
 
 
+def test_words():
+    """No part's words take the place of another's."""
+    with Both("scan.npy") as page:
+        twice = page.driver.execute_async_script("""const done = arguments[0];
+            Promise.all(['jobs/text_jobs', 'paint/text_paint', 'loop/text_loop'].map(name => import(`/web/${name}.js`)).concat(import('/web/text.js'))).then(modules => {
+                const parts = modules.slice(0, 3).map(module => Object.values(module).find(value => typeof value === 'object')), whole = modules[3].text;
+                done(parts.flatMap(part => Object.keys(part).filter(key => key !== 'keyRows' && part[key] !== whole[key])));
+            }, error => done([error.message]));""")
+        assert not twice, f"words of the same name: {twice}"
+
+
 def test_names_and_contrast():
     """Of every control in every tab, of the list of keys, and of a question."""
     for scheme in ("light", "dark"):
@@ -354,5 +365,5 @@ def test_wrong_key():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_regions, test_packed_stack, test_keyboard, test_names_and_contrast,
+    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_regions, test_packed_stack, test_keyboard, test_words, test_names_and_contrast,
                   test_small_and_large, test_without_webgl, test_server_gone_and_back, test_wrong_key]))

@@ -224,7 +224,7 @@ export class Jobs {
     const exams = this.page.boxes.loop?.exam ?? 0;
     this.exam.hidden = exams === 0;
     this.exam.textContent = text.thenExam(exams);
-    const locked = this.writable ? null : text.readOnly;
+    const locked = this.writable ? null : text.startsNothing;
     this.train.allow(locked ?? (this.trainable ? null : text.nothingLabelled));
     this.predict.allow(locked ?? (this.hasModel ? null : text.noModel));
     if (!this.panel?.hidden) this.replan();

@@ -30,7 +30,7 @@ export const jobsText = {
   nothingLabelled: 'Nothing is labelled yet. Paint a few small boxes, both classes, edges too; or start the viewer with --label FILE.',
   noneYet: 'none yet',
   noModel: 'There is no model yet. Train one, or start the viewer with --model FILE.',
-  readOnly: 'The viewer was started with --read-only: it starts no jobs.',
+  startsNothing: 'The viewer was started with --read-only: it starts no jobs.',
   planning: 'working out what it takes …',
   plan: ({ seconds, memory, disk }) => [seconds === null ? 'How long it takes is known once one such training has been done' : `about ${about(seconds)}`,
     memory === null ? '' : `${bytes(memory)} of memory`, disk === null ? '' : `${bytes(disk)} of disk`].filter(Boolean).join(', ') + '.',
