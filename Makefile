@@ -13,7 +13,7 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage lint \
+.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
         format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
@@ -75,9 +75,6 @@ coverage: packages-test packages-develop ## what the tests reach, as build-cover
 	$(CTEST) --test-dir build-coverage --timeout $(LONG_LIMIT)
 	gcovr --root . --filter src/ --filter cli/ --object-directory build-coverage \
 	      --html-details build-coverage/coverage.html --print-summary
-
-lint: packages-test packages-develop ## read the code: clang-tidy, gcc -fanalyzer and cppcheck have nothing to say
-	@tools/lint
 
 format: packages-develop ## clang-format on our own files
 	$(OWN_SOURCES) | xargs -0 clang-format -i
