@@ -147,6 +147,12 @@ def free_box(boxes):
 def test_exam(truth):
     server = start()
     exams = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]
+    zs, ys, xs = slices_of(exams[0])
+    points = [8 * v for point in ((ys.start, xs.start), (ys.start, xs.start + 2), (ys.start + 2, xs.start)) for v in point]
+    check(server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": zs.start, "points": points, "value": 3})[0] == 200, "a third class")
+    status, answer = server.send("POST", "jobs", {"do": "score", "options": {"samples": 2}})
+    check(status == 422 and "class 3" in answer["error"]["message"] and not os.path.exists("loop/iterations/001/exam/1"), f"an exam of what it hasn't learnt: {status} {answer}")
+    check(server.send("POST", "labels/undo", {})[0] == 200, "undo")
     job = begin(server, "score", {"samples": 2, "mode": "seamless"})
     check(job["do"] == "score" and job["folder"] == "iterations/001/exam/1" and job["step"] == 1 and job["steps"] == 2, f"an exam: {job}")
     check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")

@@ -100,6 +100,24 @@ run measure "$folder/part" --json --properties fraction -q; expect 0
 same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-all")"
 run measure "$folder/part" --json --properties fraction --bbox 0:8,0:12,0:15 -q; expect 0
 same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-box")"
+# a mask that was changed since
+for sum in "$("$python" -c "
+import hashlib, numpy as np
+print(hashlib.sha256(b'12,16,20 u8\n' + np.load('$folder/inside.npy').tobytes()).hexdigest())")" "$(printf '%064d' 7)"; do
+    "$python" - "$folder/part/manifest.json" "$sum" <<'PY'
+import json, sys
+manifest = json.load(open(sys.argv[1]))
+manifest["mask"] = {"path": manifest["settings"]["mask"], "sha256": sys.argv[2]}
+json.dump(manifest, open(sys.argv[1], "w"))
+PY
+    run measure "$folder/part" --properties fraction -q
+    if [ "$sum" = "$(printf '%064d' 7)" ]; then
+        expect 1; err 'the mask .*inside.npy has changed since the run .*part was made in it'
+        run export "$folder/part" -o "$folder/none" -q; expect 1; err 'inside.npy has changed'
+        run measure "$folder/part" --properties fraction -q --mask "$folder/inside.npy"
+    fi
+    expect 0
+done
 
 # no segmentation
 run measure "$folder/many.npy"; expect 1; err 'more than 16 different values: it looks like a scan'

@@ -65,6 +65,8 @@ cmp -s "$folder/labels.npy" "$folder/three/segmentation.npy" || complain "three 
 run export "$folder/labels.npy" --phase 2 --solver npy -o "$folder/three" -q; expect 0
 same "$(/usr/bin/python3 -c "import numpy, sys; print(numpy.load(sys.argv[1])[0, 0, :4])" "$folder/three/segmentation.npy")" \
     "[0 0 1 0]"
+run export "$there" --samples 3-5 --solver npy -o "$folder/two" -q; expect 0; err 'two has 1 files? of an earlier export .* sample_002.npy'
+run export "$there" --samples 3-5 --solver npy -o "$folder/two" -q; expect 0; no_err
 run export "$there" -o "$folder/x" --solver word;      expect 2; err '--solver must be one of tiff, raw'
 run export "$there" -o "$folder/x" --samples 3-1;      expect 2; err '--samples must be a number'
 run export "$there" -o "$folder/x" --samples 9;        expect 1; err '0 to 7'
@@ -116,6 +118,15 @@ run propagate "$there" "${form[@]}" --name bad --resume --keep-going --json -q -
 expect 0; err '1 of 9 commands gave no number'
 same "$(json 'd["defined"], d["values"][3]')" "7 None"
 same "$(sort -n "$folder/calls" | tr '\n' ' ')" "-1 0 1 2 3 3 4 5 6 7 "
+
+# Of a volume alone nothing but its name, size and time says that the values are another's. A value that isn't finite is
+# none, whatever other numbers are printed.
+cp "$folder/labels.npy" "$folder/other.npy"
+run propagate "$folder/labels.npy" -o "$folder/alone" --phase 2 --name x -q -- echo 5 {}; expect 0
+run propagate "$folder/labels.npy" -o "$folder/alone" --phase 2 --name x --resume -- echo 5 {}; expect 0; err '1 of 1 values'
+run propagate "$folder/other.npy" -o "$folder/alone" --phase 2 --name x --resume -q -- echo 5 {}; expect 1; err 'another command, run'
+run propagate "$folder/labels.npy" -o "$folder/nan" --phase 2 --name x -q -- echo step 500, k = nan for {}; expect 1
+err 'printed no number and said "step 500, k = nan for'
 
 run propagate "$there" -- "${solve[@]}";                            expect 1; err 'holds \{\}'
 run propagate "$there";                                             expect 2; err 'behind --'
