@@ -81,6 +81,14 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(credence.ArgumentError, "filled"):
             credence.train(scan, [masked])
 
+    def test_named_axes(self):
+        named = Lazy(scan)
+        named.dims = ("z", "y", "x")
+        self.assertEqual(predict(named), wanted)
+        named.dims = ("x", "y", "z")
+        with self.assertRaisesRegex(credence.ArgumentError, "axes are z, y, x, not x, y, z"):
+            predict(named)
+
     def test_lazy(self):
         lazy = Lazy(scan)
         self.assertEqual(predict(lazy), wanted)
