@@ -52,7 +52,7 @@ export class History {
     part.append(make('div', { className: 'row wrap' },
       ...(shown ? [this.button(text.show, () => this.show(shown)), this.button(text.compare, () => this.show(shown, true))] : []),
       ...(model ? [this.button(text.useModel, () => page.jobs.predictWith(number))] : []),
-      ...(model && own ? [this.button(text.goOn, () => page.jobs.goOnFrom(number)), this.button(text.scoreIt, () => page.jobs.start('score', { iteration: number }))] : [])));
+      ...(model && own ? [this.button(text.goOn, () => page.jobs.goOnFrom(number)), this.button(one.score ? text.scoreAgain : text.scoreIt, () => page.jobs.start('score', { iteration: number }))] : [])));
     if (runs.length) part.append(make('ul', { className: 'runs', ariaLabel: text.runs(runs.length) }, ...runs.map(run => make('li', {}, `${this.extent(run)} · `, this.state(run)))));
     return part;
   }
