@@ -121,7 +121,7 @@ done:
 void crd_log_close(crd_train_log **log)
 {
     if (*log == NULL) return;
-    if ((*log)->file != NULL) fclose((*log)->file);
+    if ((*log)->file != NULL) (void)fclose((*log)->file); /* line by line it is written, and checked */
     pthread_mutex_destroy(&(*log)->lock);
     crd_free(&(*log)->path);
     crd_free(log);

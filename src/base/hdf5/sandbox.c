@@ -28,7 +28,7 @@
 #define SANITIZED 0
 #endif
 
-static void limit(int what, int64_t most)
+static void limit(__rlimit_resource_t what, int64_t most)
 {
     struct rlimit now;
     if (getrlimit(what, &now) != 0) return;

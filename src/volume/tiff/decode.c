@@ -115,7 +115,7 @@ static crd_status attach(crd_tiff_decoder *decoder, const crd_tiff_file *file, i
     fd = -1;
 done:
     if (options != NULL) TIFFOpenOptionsFree(options);
-    if (fd >= 0) close(fd);
+    if (fd >= 0) (void)close(fd);
     return status;
 }
 
