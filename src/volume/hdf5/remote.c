@@ -215,7 +215,13 @@ static bool receive_all(const crd_hdf5_remote *r, void *data, size_t bytes, bool
 static crd_status lost(crd_hdf5_remote *r, bool late)
 {
     const int how = end_helper(r);
-    if (late || (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU)) {
+    if (late) { /* it hardly computed, or the limit on that would have ended it */
+        return crd_fail(CRD_ERR_SYSTEM,
+                        "%s can't be read: the process that reads HDF5 files was waited for in vain for %d minutes; "
+                        "the disk may be slow, or gone",
+                        r->shown, WAIT_SECONDS / 60);
+    }
+    if (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU) {
         return crd_fail(
             CRD_ERR_FORMAT,
             "%s keeps libhdf5 busy without an end: it is damaged, or made to do harm; nothing of it is used", r->shown);
