@@ -317,7 +317,7 @@ def test_other_process():
     other.wait()
 
 
-def test_failed_and_stubborn():
+def test_failed():
     os.remove("label.npy")
     np.save("label.npy", np.full(SHAPE, 1, np.uint8))  # nothing to tell apart
     server = start("--project", "failing")
@@ -328,6 +328,21 @@ def test_failed_and_stubborn():
     check(log[-1]["text"] == failed["error"], "and the log")
     part = server.ask(f"/api/1/jobs/{job['number']}/log?from=10").data
     check(part == server.ask(f"/api/1/jobs/{job['number']}/log").data[10:], "from a byte on")
+    server.stop()
+
+
+def test_stubborn():
+    """A job that doesn't listen is ended by force after half a minute."""
+    if not os.environ.get("CREDENCE_LONG"):
+        return
+    server = start("--project", "stubborn")
+    job = start_long(server)
+    os.kill(job["process"], signal.SIGSTOP)
+    server.send("POST", f"jobs/{job['number']}/cancel", {})
+    time.sleep(20)
+    check(alive(job["process"]), "it has time for a good end")
+    wait_for(server, job["number"], "cancelled")
+    check(not alive(job["process"]), "and is ended by force")
     server.stop()
 
 
@@ -364,7 +379,7 @@ def main():
     np.save("scan.npy", (100 * label + noise.normal(0, 20, SHAPE)).astype(np.float32))
     np.save("label.npy", label)
     for test in (test_nothing_written, test_train_and_predict, test_painted, test_accept_by_value, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_moved, test_other_process,
-                 test_failed_and_stubborn, test_ctrl_c):
+                 test_stubborn, test_failed, test_ctrl_c):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

@@ -155,6 +155,47 @@ def test_order_of_tiles():
         assert page.pixel_at(0, [59, 150, 212])[0] > 0, "and the last one is there"
 
 
+def test_what_comes_next():
+    """Two slices either way are fetched ahead; what isn't there is drawn from the coarser level; on a slow line moves are a level coarser."""
+    with Both("scan.npy") as page:
+        page.js("page.view.setZoom(3); page.view.cross = false; page.view.goTo([30, 150, 210], true)")
+        page.until_drawn()
+        page.until("""const [pane] = page.panes, layer = page.view.layers[0];
+            return [28, 29, 31, 32].every(slice => { let all = true; pane.forTiles(layer, 0, (row, column) => { all &&= page.tiles.kept.has(page.tiles.keyOf(layer, 0, 0, slice, row, column)); }); return all; })""", "slices ahead")
+        page.js("page.tiles.worker.postMessage = () => {}; page.view.goTo([51, 150, 210]); page.view.goTo([50, 150, 210])")  # a server that says nothing
+        page.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+        assert not page.js("const [pane] = page.panes; return pane.keysOf(page.view.layers[0]).every(key => page.tiles.kept.has(key))"), "the sharp tiles are there already"
+        page.js("""const [pane] = page.panes, layer = page.view.layers[0];
+            pane.forTiles(layer, 1, (row, column) => { const from = page.tiles.keyOf(layer, 0, 1, 15, row, column), to = page.tiles.keyOf(layer, 0, 1, 25, row, column);
+              if (page.tiles.kept.has(from) && !page.tiles.kept.has(to)) page.tiles.kept.set(to, page.tiles.kept.get(from)); }); page.draw();""")
+        page.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+        assert page.pixel_at(0, [50, 150, 210])[0] > 0, "a hole where the coarser level is there"
+        levels = page.js("""const [pane] = page.panes, layer = page.view.layers[0], found = [];
+            for (const [time, moving] of [[10, true], [200, false], [200, true]]) { page.tiles.times = Array(32).fill(time); page.moving = moving; found.push(pane.levelFor(layer)); } return found""")
+        assert levels == [0, 0, 1], f"levels on a fast line, at rest, and while moving on a slow one: {levels}"
+
+
+def test_iterations_drawn():
+    """The error over what was learnt from: intervals where there are boxes enough, numbers that lie together in one list, no figure that is only noise."""
+    with Both("scan.npy") as page:
+        def iteration(number, voxels, error, boxes=4, warm=True):
+            score = {"boxes": boxes, "voxels": 4096 * boxes, "enough": boxes >= 3, "error": error, "error_interval": [error / 2, 2 * error], "nll": 0.2, "nll_interval": [0.1, 0.4],
+                     "uncertain": 0.5, "uncertain_interval": [0.000004, 0.9]}
+            return {"number": number, "jobs": [], "model": True, "loop": 1, "warm": warm, "from": number - 1, "labels": {"voxels": voxels, "boxes": 4}, "score": score}
+        load = lambda *items: page.js("page.showTab('iterations'); page.history.load({ iterations: arguments[0], loop: 1, scratch: false })", list(items))
+        texts = lambda: page.js("return [...document.querySelectorAll('.plot .number')].map(node => node.textContent)")
+        load(iteration(1, 8000, 0.12, warm=False), iteration(2, 16000, 0.08), iteration(3, 16100, 0.081), iteration(4, 24000, 0.05))
+        assert texts() == ["1", "2, 3", "4"], f"numbers: {texts()}"
+        assert page.js("return document.querySelectorAll('.plot .interval').length") == 4, "an interval for each"
+        words = page.find("#panel-iterations").text
+        assert "5 % (2.5 to 10 %)" in words and "(0 to 90 %)" in words, words
+        page.pictures("iterations-four")
+        load(iteration(1, 8000, 0.12, boxes=2, warm=False))
+        assert page.js("return document.querySelectorAll('.plot .interval').length") == 0, "two boxes have no interval"
+        words = page.find("#panel-iterations").text
+        assert "too few to say" in words and " to " not in words.split("NLL")[1].split("Fewer")[0], words
+
+
 def test_others_at_the_address():
     """Another project, another scan or another version at this address: the page stops, and sends nothing."""
     port = own_port()
@@ -184,4 +225,4 @@ def test_others_at_the_address():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_moving_keys, test_showing_keys, test_mouse_controls, test_order_of_tiles, test_others_at_the_address]))
+    sys.exit(run([test_moving_keys, test_showing_keys, test_mouse_controls, test_order_of_tiles, test_what_comes_next, test_iterations_drawn, test_others_at_the_address]))

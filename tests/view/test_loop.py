@@ -111,7 +111,7 @@ def test_loop():
     page.js("page.showTab('iterations')")
     page.until("return document.querySelectorAll('#panel-iterations .plot .point').length === 1", "its error is drawn")
     assert page.js("return document.getElementById('panel-iterations').textContent.includes('Fewer than three exam boxes')"), "two boxes say little"
-    start_training(page, "On from iteration 1, 8 steps", 2)
+    start_training(page, "Go on, 8 steps", 2)
     page.js("page.showTab('iterations')")
     page.js("[...document.querySelectorAll('#panel-iterations section button')].find(button => button.textContent === 'Score it again').click()")
     page.until("return page.jobs.job?.do === 'score' && page.jobs.job.iteration === 2 && page.jobs.running", "another exam")

@@ -21,8 +21,8 @@ export class Jobs {
     this.exam = make('p', { className: 'soft small' });
     const more = make('details', {}, make('summary', {}, text.moreSettings), field(text.presetWord, this.preset), field(text.stepCount, this.steps), field(text.members, this.members));
     this.train = new Wish(this, 'train', text.trainHead, [this.fromField], [
-      { words: () => text.goOnSteps(this.from.value, this.stepsWanted || shortSteps), options: () => this.goOnOptions({ 'max-steps': this.stepsWanted || shortSteps }) },
-      { words: () => text.goOnPreset(this.from.value), options: () => (this.stepsWanted ? null : this.goOnOptions({})) },
+      { words: () => text.goOnSteps(this.stepsWanted || shortSteps), options: () => this.goOnOptions({ 'max-steps': this.stepsWanted || shortSteps }) },
+      { words: () => text.goOnPreset, options: () => (this.stepsWanted ? null : this.goOnOptions({})) },
       { words: () => text.trainScratch, options: () => this.trainOptions() }], [this.exam, more]);
     this.predict = new Wish(this, 'predict', text.predictHead, [field(text.modelOf, this.model), field(text.part, this.part), field(text.samples, this.samples)],
       [{ words: () => text.predict, options: () => this.predictOptions() }]);

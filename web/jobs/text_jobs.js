@@ -20,7 +20,7 @@ export const jobsText = {
   train: 'Train', predict: 'Predict', trainHead: 'Train a model', predictHead: 'Predict with it',
   startFrom: 'go on from', ofIteration: number => (number > 0 ? `iteration ${number}` : 'the model given'),
   trainScratch: 'From scratch', moreSettings: 'Settings',
-  goOnSteps: (from, steps) => `On from ${from === '0' ? 'the model given' : `iteration ${from}`}, ${steps} steps`, goOnPreset: from => `On from ${from === '0' ? 'the model given' : `iteration ${from}`}, all steps`,
+  goOnSteps: steps => `Go on, ${steps} steps`, goOnPreset: 'Go on, all steps',
   takes: seconds => `about ${about(seconds)}`,
   needs: plans => [plans.some(plan => plan.memory !== null) ? `${bytes(Math.max(...plans.map(plan => plan.memory ?? 0)))} of memory` : ''].filter(Boolean).join(', '),
   stepCount: 'steps', stepsUsual: 'as the preset has it', presetWord: 'settings', members: 'networks', membersWhy: 'more than one: an ensemble',

@@ -76,7 +76,7 @@ export class History {
   }
 
   score(score) {
-    const row = (words, value, interval, form) => [make('dt', {}, words), make('dd', {}, make('b', {}, form(value)), interval ? ` ${text.from(interval.map(form))}` : '')];
+    const row = (words, value, interval, form) => [make('dt', {}, words), make('dd', {}, make('b', {}, form(value)), interval && score.enough ? ` ${text.from(interval.map(form))}` : '')];
     return make('div', { className: 'score' }, make('dl', {}, ...row(text.examError, score.error, score.error_interval, text.percent), ...row(text.nll, score.nll, score.nll_interval, text.number),
       ...(score.uncertain === null ? [] : row(text.uncertainWrong, score.uncertain, score.uncertain_interval, text.percent))),
     make('p', { className: 'soft small' }, `${text.scoredOn(score)}${score.enough ? '' : ` ${text.tooFew}`}`));

@@ -43,6 +43,6 @@ export const loopText = {
   labelFacts: ({ voxels, boxes }) => `${count(voxels)} voxels learnt from${boxes ? `, ${boxes} ${boxes === 1 ? 'box' : 'boxes'}` : ''}`,
   fromScratch: 'from scratch', from: ends => `(${ends[0].replace(' %', '')} to ${ends[1]})`,
   examError: 'error', nll: 'NLL', uncertainWrong: 'unsure where wrong',
-  percent: share => `${Number((100 * share).toPrecision(3))} %`, number: value => String(Number(value.toPrecision(3))),
+  percent: share => `${Number(100 * share < 1 ? (100 * share).toFixed(2) : (100 * share).toPrecision(3))} %`, number: value => String(Number(value.toPrecision(3))),
   scoredOn: ({ boxes, voxels }) => `On ${boxes} exam ${boxes === 1 ? 'box' : 'boxes'}, ${count(voxels)} labelled voxels.`,
 };

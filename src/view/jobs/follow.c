@@ -9,7 +9,8 @@
 #include "view/jobs/scoring.h"
 #include "view/view.h"
 
-static const double patience = 10.0; /* seconds in which the server that writes to the project says what became of a job */
+static const double patience =
+    10.0; /* seconds in which the server that writes to the project says what became of a job */
 
 void crd_jobs_tell(crd_view *view, const crd_job *job, const char *event)
 {

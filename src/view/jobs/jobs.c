@@ -293,7 +293,7 @@ crd_status crd_jobs_cancel(crd_view *view, int64_t number)
     crd_jobs *jobs = view->jobs;
     pthread_mutex_lock(&jobs->lock);
     crd_job *job = crd_jobs_find(jobs, number);
-    CRD_TRY(crd_project_claim(view->project)); /* else it is another server's */
+    CRD_TRY(crd_project_claim(view->project));                  /* else it is another server's */
     if (job->state == CRD_JOB_RUNNING && job->kill_at == 0.0) { /* a second signal would end it at once */
         job->kill_at = crd_seconds() + CRD_JOB_PATIENCE;
         crd_process_signal(&job->process, SIGTERM);
