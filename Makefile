@@ -13,8 +13,8 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
+.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+        format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -50,6 +50,9 @@ test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on
 
 fuzz: packages-test packages-develop ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
+
+fuzz-night: packages-test ## each fuzz target for 4 hours, and whether the last one brought anything new
+	@tools/fuzz-night
 
 fuzz-coverage: packages-test packages-develop ## how much of each reader the fuzz targets' inputs reach
 	@tools/fuzz-coverage
