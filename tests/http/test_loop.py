@@ -348,6 +348,23 @@ def test_mask():
     check(refused.returncode != 0 and "small.npy" in refused.stderr, f"a mask of another shape: {refused.stderr}")
 
 
+def test_given_model():
+    """A model that the viewer is given may have learnt from what is held out: then there is no score."""
+    model = "loop/iterations/001/model.h5"
+    server = Server("scan.npy", "--cache", "none", "--project", "given", "--model", model, wait=False)
+    where = np.argwhere(volume("loop/iterations/001/label.zarr") != 255)[0]
+    box = ",".join(f"{at}:{at + 8}" for at in np.minimum(where, np.array(SHAPE) - 8))
+    check(server.send("POST", "boxes", {"role": "exam", "box": box})[0] == 201, f"an exam at {box}")
+    zs, ys, xs = slices_of(box)
+    points = [8 * v for point in ((ys.start, xs.start), (ys.start, xs.stop), (ys.stop, xs.stop), (ys.stop, xs.start)) for v in point]
+    for z in range(zs.start, zs.stop):
+        check(server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": z, "points": points, "value": z % 2})[0] == 200, "labels")
+    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
+    job = wait_for(server, job["number"], "failed")
+    check("has learnt from labels in the exam box" in job["error"] and server.json("iterations")["iterations"][0]["score"] is None, f"a score of what was learnt: {job['error']}")
+    server.stop()
+
+
 random = np.random.default_rng(3)
 truth = np.zeros(SHAPE, np.uint8)
 for z in range(SHAPE[0]):
@@ -362,5 +379,6 @@ test_warm_and_anew(server, truth)
 test_killed_exam(server)
 test_exam_follows()
 test_look_on()
+test_given_model()
 test_mask()
 finish()

@@ -81,6 +81,11 @@ crd_status crd_scoring_end(const char *project, const crd_job *job)
         crd_free(&path);
         CRD_TRY(crd_job_path(project, job, name, &path));
         CRD_TRY(crd_exam_box_read(path, &boxes[i]));
+        if (!boxes[i].seen) continue; /* as a model is that the viewer was given, and what began with it */
+        CRD_FAIL(CRD_ERR_ARGUMENT,
+                 "the model of iteration %lld has learnt from labels in the exam box %s, where it can't be judged: "
+                 "hold out other boxes, or train from scratch",
+                 (long long)job->iteration, job->parts.items[i]);
     }
     crd_score_of(boxes, job->parts.count, &score);
     crd_free(&path);
