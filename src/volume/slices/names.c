@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 
@@ -232,20 +233,16 @@ static crd_status list_folder(const char *path, const crd_format *format, list *
     crd_status status = CRD_OK;
     char *full = NULL;
     size_t length = strlen(path);
-    DIR *folder = opendir(path);
+    DIR *folder = crd_open_folder(path);
     if (folder == NULL) return crd_fail_errno("can't open the folder %s", path);
     while (length > 1 && path[length - 1] == '/') length--;
     const size_t room = length + 258;
     CRD_TRY(crd_alloc((int64_t)room, 1, "a file name", &full));
-    for (;;) {
-        errno = 0;
-        const struct dirent *item = readdir(folder);
-        if (item == NULL) break;
+    for (const struct dirent *item; (item = crd_next_entry(folder, path, &status)) != NULL;) {
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
         snprintf(full, room, "%.*s%s%s", (int)length, path, path[length - 1] == '/' ? "" : "/", item->d_name);
         CRD_TRY(consider(l, full, format));
     }
-    if (errno != 0) status = crd_fail_errno("can't read the folder %s", path);
 done:
     closedir(folder);
     crd_free(&full);
