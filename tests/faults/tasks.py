@@ -128,17 +128,17 @@ class Convert(Task):
     """A scan into another format; formats that are read are made from the same voxels first."""
     variants = {f"{source}-{target}": (source, target) for source, target in (
         ("npy", "tif"), ("npy", "nii.gz"), ("npy", "zarr"), ("h5", "npy"), ("npy", "h5"), ("npy", "zarr3"), ("tif", "nrrd"), ("zarr", "mhd"),
-        ("nii.gz", "npy"), ("npy", "slices"), ("slices", "npy"), ("zarr3", "tif"), ("mhd", "nhdr"))}
+        ("nii.gz", "npy"), ("many", "npy"), ("npy", "slices"), ("slices", "npy"), ("zarr3", "tif"), ("mhd", "nhdr"))}
 
     def prepare(self, folder):
-        scan(folder, "first.npy", (40, 36, 33))
         source = self.variants[self.variant][0]
+        scan(folder, "first.npy", (1200, 4, 4) if source == "many" else (40, 36, 33))  # too many for one look into a folder
         whole([running.PROGRAM, "convert", "first.npy", self.name("scan", source), "--compress", "2", *self.form(source)], folder)
         os.mkdir(os.path.join(folder, "out"))
 
     @staticmethod
     def name(name, form):
-        return f"{name}/s_*.tif" if form == "slices" else f"{name}.zarr" if form == "zarr3" else f"{name}.{form}"
+        return f"{name}/s_*.tif" if form in ("slices", "many") else f"{name}.zarr" if form == "zarr3" else f"{name}.{form}"
 
     @staticmethod
     def form(form):

@@ -25,6 +25,7 @@ except ImportError as missing:
 
 import cut
 import running
+from found import FOUND, again
 from tasks import TASKS
 
 KINDS = os.environ["K"].split() if "K" in os.environ else ("one", "one", "one", "any", "full", "dying", "harmless", "harmless", "cut", "cut", "cut", "end")
@@ -201,6 +202,18 @@ def do_seeds(stage, seeds, show, until):
     return wrongs
 
 
+def do_found(stage, show):
+    wrongs = []
+    for what, name, variant, runs in FOUND:
+        case = Case(stage, name, variant, show)
+        wrong = again(case, runs)
+        if wrong:
+            wrongs.append(what)
+            print(f"FAILED once more: {what}: {name} {variant}: {wrong}", flush=True)
+    print(f"{len(FOUND)} that were found before", flush=True)
+    return wrongs
+
+
 def do_kills(stage, kills, first, show, until):
     """Of each task `kills` times kill -9, each run going on from what the one before left; whole ones are compared."""
     wrongs = []
@@ -233,10 +246,11 @@ def main():
     options.add_argument("--kills", type=int, default=None)
     options.add_argument("--first", type=int, default=0, help="another series of kills")
     options.add_argument("--limit", type=float, default=1e9, help="seconds, after which no other seed is begun")
+    options.add_argument("--found", action="store_true", help="what seeds found before")
     options.add_argument("--show", action="store_true")
     given = options.parse_args()
-    if given.seeds is None and given.kills is None:
-        given.seeds, given.kills = "0-39", 2
+    if given.seeds is None and given.kills is None and not given.found:
+        given.seeds, given.kills, given.found = "0-39", 2, True
     if (missing := running.why_not()) is not None:
         print(f"skipped: {missing}")
         sys.exit(77)
@@ -244,6 +258,8 @@ def main():
     folder = tempfile.mkdtemp(prefix="faults")
     stage, wrongs = Stage(folder), []
     try:
+        if given.found:
+            wrongs += do_found(stage, given.show)
         if given.seeds is not None:
             low, _, high = given.seeds.partition("-")
             wrongs += do_seeds(stage, range(int(low), int(high or low) + 1), given.show, begin + given.limit)
