@@ -5,6 +5,7 @@ DESTDIR =
 SECONDS = 600
 SEEDS = 0-999
 KILLS = 100
+ROUNDS = 3
 PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 export JOBS
@@ -15,8 +16,8 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-faults test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
+.PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+        format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-cluster packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -27,11 +28,10 @@ help: ## list these targets
 demo: all ## train two kinds of network on a made-up scan, segment two others, compare, report: minutes
 	@tools/demo.sh build/credence build/demo
 
-test: packages-test all ## all tests, the unit tests again under ASan and UBSan, 5 s of each fuzz target
+test: packages-test all ## all tests, the unit tests and the seeds of the fuzz targets again under ASan and UBSan
 	$(CTEST) --test-dir build --timeout $(TEST_LIMIT)
 	@tools/build asan unit-tests
-	$(CTEST) --test-dir build-asan --timeout $(TEST_LIMIT) -L unit
-	@tools/fuzz 5
+	CREDENCE_SPARSE=1 $(CTEST) --test-dir build-asan --timeout $(TEST_LIMIT) -L unit
 
 test-long: packages-test packages-develop all ## hours: long tests, valgrind, TSan, ASan, clang, more fuzzing
 	CREDENCE_LONG=1 $(CTEST) --test-dir build --timeout $(LONG_LIMIT)
@@ -44,6 +44,9 @@ test-view: packages-view all ## the viewer's page in a real browser (Chromium), 
 test-faults: packages-test all ## 1,000 faults of disks and 500 kills, each followed by the same bytes as without
 	@CREDENCE_BUILD=build CREDENCE_PROGRAM=build/credence /usr/bin/python3 tests/faults/test_faults.py --seeds $(SEEDS) --kills $(KILLS)
 
+test-cluster: packages-cluster all ## jobs of a Slurm cluster with three nodes on this machine (root): ROUNDS=3 of each that is disturbed
+	CREDENCE_ROUNDS=$(ROUNDS) ctest --test-dir build --no-tests=error --timeout $(LONG_LIMIT) -C cluster -R '^cluster_' --verbose
+
 # One test at a time: they measure, and share the GPU's memory.
 test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
 	@tools/build release gpu-tests
@@ -54,8 +57,11 @@ test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on
 	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \
 	fi
 
-fuzz: packages-test ## each fuzz target for SECONDS=600
+fuzz: packages-test packages-develop ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
+
+fuzz-night: packages-test ## each fuzz target for 4 hours, and whether the last one brought anything new
+	@tools/fuzz-night
 
 fuzz-coverage: packages-test packages-develop ## how much of each reader the fuzz targets' inputs reach
 	@tools/fuzz-coverage
@@ -63,6 +69,7 @@ fuzz-coverage: packages-test packages-develop ## how much of each reader the fuz
 bench: all ## throughput of this machine, as JSON
 	@for what in ops predict train; do build/credence bench $$what --json || exit 1; done
 
+clang: packages-develop
 debug asan tsan clang: packages-test ## build that preset and run all tests on it
 	@tools/build $@
 	$(CTEST) --test-dir build-$@ --timeout $(LONG_LIMIT)
@@ -115,6 +122,8 @@ packages-test:
 	@tools/install-packages build optional script test
 packages-view:
 	@tools/install-packages build optional script test page
+packages-cluster:
+	@tools/install-packages build optional script test cluster slurm
 packages-deb:
 	@tools/install-packages build optional package
 packages-develop:

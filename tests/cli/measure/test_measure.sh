@@ -168,6 +168,29 @@ print(p['label']['value'] == p['segmentation'] == p['label']['segmentation'], so
 run measure "$folder/bits" --label "$folder/other.npy"; expect 1; err '11,20,30'
 run measure "$folder/bits" --label "$folder/nowhere.npy"; expect 1
 run measure "$folder/bits" --properties fraction --plot "$folder/plot.png"; expect 1; err 'no distribution was measured'
+# the segmentation beside its samples is said: here one that none of them resembles
+cp "$folder/bits/s_seg.npy" "$folder/kept.npy"
+"$python" -c "import numpy, sys; numpy.save(sys.argv[1], numpy.ones((12, 20, 30), 'u1'))" "$folder/bits/s_seg.npy"
+run measure "$folder/bits" -q --properties fraction,surface; expect 0
+out 'volume fraction +1> +0\.'; out 'specific surface +0< +[0-9.]'; out '^< > the segmentation lies below or above the spread'
+[ "$(grep -E ' 1/um[^ ]*$' "$folder/out" | awk '{ print length }' | sort -n | tail -n 1)" -le 101 ] || complain "the table is wider than it was"
+run report "$folder/bits" -o "$folder/report.html" -q
+expect 0; grep -q 'The segmentation lies below the spread' "$folder/report.html" || complain "the report doesn't say where the segmentation lies"
+mv "$folder/kept.npy" "$folder/bits/s_seg.npy"
+run measure "$folder/seg.npy" "$folder/alike.npy" --phase 1 -q; expect 0; out 'the interval is the spread of these segmentations$'
+# in the report: several phases, blocks
+run measure "$folder/bits" -q --phase all; expect 0
+"$python" - "$folder/bits/measure.json" <<'PY'
+import json, sys
+document = json.load(open(sys.argv[1]))
+row = {"property": "volume_fraction", "phase": 1, "voxels": 32, "blocks": 27, "mean": 0.5, "std": 0.02, "interval": [0.47, 0.53], "representative": True}
+document["rev"] = [row, {**row, "voxels": 64, "blocks": 1, "std": None, "interval": [None, None], "representative": False}]
+json.dump(document, open(sys.argv[1], "w"))
+PY
+run report "$folder/bits" -o "$folder/report.html" -q
+expect 0; grep -q 'Chords along z, numbers, phase 0' "$folder/report.html" && grep -q 'Chords along z, numbers, phase 1' "$folder/report.html" ||
+    complain "the report draws no distributions of several phases"
+grep -q '0.47 to 0.53</td><td class="words">representative<' "$folder/report.html" || complain "the report has no blocks"
 run measure "$folder/bits" -q; expect 0
 run report "$folder/bits" -o "$folder/report.html" -q
 expect 0; grep -q '<section id="measured"><h2>Properties</h2>' "$folder/report.html" && grep -q 'Chords along z' "$folder/report.html" || complain "the report says nothing of the properties"
