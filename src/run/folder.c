@@ -212,6 +212,31 @@ static crd_status remove_measuring(const char *folder)
     return status;
 }
 
+/* Numbers that commands made of the realisations that were here. */
+static crd_status remove_propagated(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *above = NULL, *path = NULL;
+    DIR *listing = NULL;
+    CRD_TRY(crd_run_path(folder, CRD_RUN_PROPAGATED, &above));
+    listing = opendir(above); /* NULL: there are none */
+    for (const struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
+        struct stat about;
+        if (entry->d_name[0] == '.') continue;
+        crd_free(&path);
+        CRD_TRY(crd_join_path(above, entry->d_name, "", &path));
+        if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+        CRD_TRY(crd_run_propagation_clear(path));
+        (void)rmdir(path); /* fails, as it should, where commands have left something */
+    }
+    (void)rmdir(above);
+done:
+    if (listing != NULL) (void)closedir(listing);
+    crd_free(&above);
+    crd_free(&path);
+    return status;
+}
+
 /* From here on the run is no longer complete, and its manifest is the list of what is left to be removed. */
 static crd_status set_manifest_aside(const char *folder)
 {
@@ -239,6 +264,7 @@ crd_status crd_run_folder_clear(const crd_run_folder *folder)
     CRD_PASS(visit_listed(&folder->target, CRD_RUN_LIST, remove_volume));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_PASS(remove_file(path, others[i]));
     CRD_PASS(remove_measuring(path));
+    CRD_PASS(remove_propagated(path));
     return crd_run_partial_remove(path);
 }
 

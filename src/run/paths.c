@@ -23,6 +23,7 @@ static const char *const names[] = {
     [CRD_RUN_MEASURE] = "measure.json",
     [CRD_RUN_VALUES] = "measure.csv",
     [CRD_RUN_MEASURING] = ".measure",
+    [CRD_RUN_PROPAGATED] = "propagate",
     [CRD_RUN_LOCK] = ".lock",
     [CRD_RUN_PARTIAL] = PARTIAL,
     [CRD_RUN_IDENTITY] = PARTIAL "/" IDENTITY,
@@ -85,6 +86,21 @@ static crd_status unlink_in(DIR *folder, const char *path, const char *name)
 {
     if (unlinkat(dirfd(folder), name, 0) == 0 || errno == ENOENT) return CRD_OK;
     return crd_fail_errno("can't remove %s/%s", path, name);
+}
+
+crd_status crd_run_propagation_clear(const char *folder)
+{
+    static const char *const files[] = {"state.json", "propagate.json", "propagate.csv"};
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        crd_free(&path);
+        CRD_TRY(crd_join_path(folder, files[i], "", &path));
+        if (unlink(path) != 0 && errno != ENOENT) CRD_TRY(crd_fail_errno("can't remove %s", path));
+    }
+done:
+    crd_free(&path);
+    return status;
 }
 
 crd_status crd_run_partial_remove(const char *folder)
