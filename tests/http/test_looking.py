@@ -245,8 +245,8 @@ def test_slow_lines(server):
         check(server.json("state")["version"], "half requests hold others out for ever")
     for line in lines:
         line.close()
-    time.sleep(0.3)
-    check(server.json("state")["version"], "after a thousand half requests")
+    began = time.monotonic()
+    check(server.json("state")["version"] and time.monotonic() - began < 15, f"after a thousand half requests an answer takes {time.monotonic() - began:.0f} s")
 
 
 def test_many_at_once(server):

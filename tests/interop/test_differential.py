@@ -74,6 +74,9 @@ MET_NAMES = {"u1": "MET_UCHAR", "i1": "MET_CHAR", "u2": "MET_USHORT", "i2": "MET
              "u4": "MET_UINT", "f4": "MET_FLOAT", "f8": "MET_DOUBLE"}
 
 
+METAIMAGE_KEYS = [b"BinaryDataByteOrderMSB", b"CompressedData", b"ElementType", b"DimSize", b"ElementDataFile", b"NDims"]
+
+
 def metaimage_files():
     for dtype in TYPES:
         for packed in (False, True):
@@ -352,6 +355,8 @@ def explain(name, path, data):
         begin = data.find(b"LOCAL")
         if re.search(rb"CompressedData *= *T", data) and (not packed or int(packed[1]) != len(data) - begin - 6):
             return "where CompressedDataSize is missing or wrong: ITK fails to unpack, and gives what was in its memory"
+        if any(key not in data and key.lower() in data.lower() for key in METAIMAGE_KEYS):
+            return "where a keyword is in other letters: ITK passes over it, we take it"
     if name == "tiff":
         import tifffile
         with tifffile.TiffFile(path) as file:
