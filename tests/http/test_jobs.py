@@ -251,11 +251,11 @@ def test_found_again():
 def test_moved():
     """A project that is moved has all it had: jobs, results that are shown, models; a training that was cancelled goes on there."""
     server = start("--project", "before-move")
-    wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 60})["number"])
-    wait_for(server, begin(server, "predict", {"samples": 2})["number"])
+    server.wait_for_job(server.begin_job("train", {**TRAIN, "max-steps": 60})["number"])
+    server.wait_for_job(server.begin_job("predict", {"samples": 2})["number"])
     job = start_long(server)
     server.send("POST", f"jobs/{job['number']}/cancel", {})
-    wait_for(server, job["number"], "cancelled")
+    server.wait_for_job(job["number"], "cancelled")
     before = server.json("iterations")["iterations"]
     server.stop()
     os.makedirs("moved/far")
@@ -272,8 +272,8 @@ def test_moved():
     check(shown, "its prediction is shown")
     status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
     check(status == 200, f"resume: {status} {answer}")
-    wait_for(server, job["number"])
-    wait_for(server, begin(server, "predict", {"samples": 2, "iteration": 2})["number"])
+    server.wait_for_job(job["number"])
+    server.wait_for_job(server.begin_job("predict", {"samples": 2, "iteration": 2})["number"])
     server.stop()
     check(models_of("moved/far/project/iterations/002") == models_of("undisturbed/iterations/001"), "the same bytes after the move")
 
@@ -322,7 +322,7 @@ def test_stubborn():
     server.send("POST", f"jobs/{job['number']}/cancel", {})
     time.sleep(20)
     check(alive(job["process"]), "it has time for a good end")
-    wait_for(server, job["number"], "cancelled")
+    server.wait_for_job(job["number"], "cancelled")
     check(not alive(job["process"]), "and is ended by force")
     server.stop()
 

@@ -260,7 +260,7 @@ def test_exam_follows():
     check(exam["state"] == "done" and exam["step"] == exam["steps"] == 2 and exam["number"] == job["number"] + 1, f"its exam: {exam}")
     one = next(one for one in server.json("iterations")["iterations"] if one["number"] == job["iteration"])
     check(one["score"]["boxes"] == 2 and not one["jobs"][0]["exam"] and len(one["jobs"]) == 2, f"once: {one}")
-    wait_for(other, job["number"])
+    other.wait_for_job(job["number"])
     status, answer = other.send("POST", "jobs", {"do": "train", "options": TRAIN})
     check(status == 409 and "already writing" in answer["error"]["message"], f"the other one starts nothing: {status} {answer}")
     other.stop()
@@ -298,7 +298,7 @@ def test_look_on():
         time.sleep(0.02)
     check(seen["state"] == "done" and steps == 3, f"the exam: {seen}, {steps}")
     for other in others:
-        wait_for(other, job["number"])
+        other.wait_for_job(job["number"])
         status, answer = other.send("POST", f"jobs/{job['number']}/cancel", {})
         check(status in (403, 409, 422), f"the other one doesn't cancel: {status} {answer}")
         other.stop()
