@@ -65,6 +65,7 @@ static crd_status read_file(crd_predict_run *r, const char *path)
     if (crd_store_has_attribute(store, "", expected_error)) { /* earlier versions didn't know it */
         CRD_TRY(crd_store_get_reals(store, "", expected_error, 1, &r->match.training_expected_error));
     }
+    CRD_TRY(crd_store_check(store));
     for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
         if (isfinite(r->moments[i].mean) && isfinite(r->moments[i].square)) continue;
         CRD_FAIL(CRD_ERR_FORMAT,

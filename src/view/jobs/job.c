@@ -277,7 +277,7 @@ void crd_job_follow(const char *project, crd_job *job, bool *progressed)
     int fd = -1;
     *progressed = false;
     if (crd_job_path(project, job, "log.txt", &path) != CRD_OK) return;
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || crd_alloc(LOG_BYTES, 1, "a log", &bytes) != CRD_OK) goto done;
     for (;;) { /* whole lines; one that is longer than all this isn't ours and is passed over */
         const ssize_t got = pread(fd, bytes, LOG_BYTES, (off_t)job->seen);
