@@ -3,6 +3,8 @@
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 600
+SEEDS = 0-999
+KILLS = 100
 ROUNDS = 3
 PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -14,7 +16,7 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-cluster test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+.PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
         format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-cluster packages-develop
 
 all: packages ## build the library and the program build/credence
@@ -38,6 +40,9 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 
 test-view: packages-view all ## the viewer's page in a real browser (Chromium), and its server
 	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|http_)'
+
+test-faults: packages-test all ## 1,000 faults of disks and 500 kills, each followed by the same bytes as without
+	@CREDENCE_BUILD=build CREDENCE_PROGRAM=build/credence /usr/bin/python3 tests/faults/test_faults.py --seeds $(SEEDS) --kills $(KILLS)
 
 test-cluster: packages-cluster all ## jobs of a Slurm cluster with three nodes on this machine (root): ROUNDS=3 of each that is disturbed
 	CREDENCE_ROUNDS=$(ROUNDS) ctest --test-dir build --no-tests=error --timeout $(LONG_LIMIT) -C cluster -R '^cluster_' --verbose

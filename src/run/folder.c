@@ -54,10 +54,10 @@ static crd_status look(const crd_run_target *target, content *out)
 {
     crd_status status = CRD_OK;
     crd_manifest manifest = {0};
-    DIR *listing = opendir(target->path);
+    DIR *listing = crd_open_folder(target->path);
     memset(out, 0, sizeof *out);
     if (listing == NULL) return crd_fail_errno("can't look into %s", target->path);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, target->path, &status)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         if (strcmp(name, crd_run_file_name(CRD_RUN_LOCK)) == 0) continue;
@@ -164,7 +164,7 @@ crd_status crd_run_folder_open(const crd_run_target *target, const crd_monitor *
         CRD_FAIL(CRD_ERR_ARGUMENT, "resume and overwrite exclude each other");
     }
     out->made = access(path, F_OK) != 0;
-    CRD_TRY(crd_make_folders(path));
+    CRD_TRY(crd_make_lasting_folders(path));
     CRD_TRY(crd_run_path(path, CRD_RUN_LOCK, &lock));
     CRD_TRY(crd_lock_take(lock, monitor, &out->lock));
     CRD_TRY(look(target, &found));
@@ -297,7 +297,7 @@ static int64_t partial_bytes(const char *folder)
     char *path = NULL;
     int64_t bytes = 0;
     if (crd_run_path(folder, CRD_RUN_PARTIAL, &path) != CRD_OK) return 0;
-    DIR *listing = opendir(path);
+    DIR *listing = crd_open_folder(path);
     for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
         struct stat about;
         if (fstatat(dirfd(listing), entry->d_name, &about, 0) == 0 && S_ISREG(about.st_mode)) {

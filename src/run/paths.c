@@ -109,17 +109,18 @@ crd_status crd_run_partial_remove(const char *folder)
     char *path = NULL;
     DIR *listing = NULL;
     CRD_TRY(crd_run_path(folder, CRD_RUN_PARTIAL, &path));
-    listing = opendir(path);
+    listing = crd_open_folder(path);
     if (listing == NULL) {
         if (errno != ENOENT) status = crd_fail_errno("can't look into %s", path);
         goto done;
     }
     CRD_TRY(unlink_in(listing, path, IDENTITY));
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, path, &status)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LIST) == 0) continue;
         CRD_TRY(unlink_in(listing, path, name));
     }
+    CRD_TRY(status);
     CRD_TRY(unlink_in(listing, path, LIST));
     if (rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
 done:

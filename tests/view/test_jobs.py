@@ -56,6 +56,8 @@ def test_train_and_predict():
     grown = page.js("""const layer = page.view.layer('segmentation'); page.view.goTo([8, 24, 28], true);
         return {under: layer.under?.run ?? null, finished: layer.finished, parts: page.view.partsOf(layer, 2)}""")
     assert grown["under"] == "iterations/001/runs/1", f"under it lies the run before: {grown}"
+    page.js("page.fit()")
+    page.until("return !page.waiting", "all of it is seen")
     page.pictures("growing")
     page.until("return page.jobs.job.state === 'done'", "the prediction ends", 600)
     page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && !layer.finished && !layer.under", "and takes the place of what was", 30)
