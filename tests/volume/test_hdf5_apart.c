@@ -73,7 +73,7 @@ static void test_same_voxels(void)
     for (int kind = 0; kind < LAYOUTS; kind++) {
         const char *path = scratch("a.h5");
         crd_volume *trusted = NULL;
-        make_file(path, kind);
+        make_file(path, (layout)kind);
         CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
         crd_trust_files(true);
         CHECK_OK(crd_volume_open(path, NULL, NULL, &trusted));

@@ -19,7 +19,7 @@ static bool spread_row(const uint64_t *allowed, uint64_t *row, const uint64_t *c
         if (w > 0) bits |= row[w - 1] >> 63;
         if (w + 1 < words) bits |= row[w + 1] << 63;
         bits &= allowed[w];
-        for (uint64_t more; (more = (bits << 1 | bits >> 1 | bits) & allowed[w]) != bits;) bits = more;
+        for (uint64_t more = bits; (more = (bits << 1 | bits >> 1 | bits) & allowed[w]) != bits;) bits = more;
         changed |= bits != row[w];
         row[w] = bits;
     }
@@ -57,7 +57,7 @@ static void flood_from(const flood *f, const uint64_t *allowed, int axis, bool l
     }
     for (bool changed = true; changed;) {
         changed = sweep_flood(f, allowed, true);
-        changed = sweep_flood(f, allowed, false) || changed;
+        changed |= sweep_flood(f, allowed, false);
     }
 }
 
