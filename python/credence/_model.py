@@ -147,7 +147,8 @@ def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | No
         for name in ("valid_scan", "valid_label"):
             if values.get(name) is not None:
                 values[name] = lent.add_each(values[name], name)
-        values["mask"] = lent.add_mask(values.get("mask"))
+        for name in ("mask", "valid_mask"):
+            values[name] = lent.add_masks(values.get(name), name)
         filled = Options("train", values)
         check(library.crd_train_apply_preset(filled.block, filled.given))
     except BaseException:
