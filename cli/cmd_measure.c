@@ -85,11 +85,22 @@ static const char *number(const crd_property *p, double value)
     return cli_figure_general(value, digits_of(p));
 }
 
-/* ", phase 1" or ", phases 0, 1, 2" */
+/* " 1", or " 1 (pore)" where it has a name. */
+static void print_phase(const crd_measurement *m, double phase)
+{
+    const char *name = crd_measurement_phase_name(m, phase);
+    printf(" %g", phase);
+    if (name != NULL) printf(" (%s)", name);
+}
+
+/* ", phase 1 (pore)" or ", phases 0, 1, 2" */
 static void print_phases(const crd_measurement *m)
 {
     printf(", phase%s", m->phase_count > 1 ? "s" : "");
-    for (int64_t i = 0; i < m->phase_count; i++) printf("%s %g", i > 0 ? "," : "", m->phases[i]);
+    for (int64_t i = 0; i < m->phase_count; i++) {
+        if (i > 0) putchar(',');
+        print_phase(m, m->phases[i]);
+    }
 }
 
 static void print_header(const crd_measurement *m)
@@ -145,7 +156,11 @@ static void print_table(const crd_measurement *m)
     bool joint = false;
     print_header(m);
     for (int64_t phase = 0; phase < m->phase_count; phase++) {
-        if (m->phase_count > 1) printf("phase %g\n", m->phases[phase]);
+        if (m->phase_count > 1) {
+            printf("phase");
+            print_phase(m, m->phases[phase]);
+            printf("\n");
+        }
         print_columns(m);
         for (int64_t i = 0; i < m->property_count; i++) {
             if (m->properties[i].phase == m->phases[phase]) print_line(m, &m->properties[i]);

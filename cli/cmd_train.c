@@ -10,7 +10,7 @@
 #include "next.h"
 #include "warnings.h"
 
-static void print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
+static int print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
 {
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
@@ -24,7 +24,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json_real(&json, "best_valid_bce", r->best_valid_bce);
     cli_json_int(&json, "best_epoch", r->best_epoch);
     cli_json_int(&json, "kept_epoch", r->kept_epoch);
-    cli_json_heldout(&json, &r->heldout);
+    const int code = cli_json_heldout(&json, &r->heldout);
     cli_json_real(&json, "mean_sigma", r->mean_sigma);
     cli_json_real(&json, "certain_share", r->certain_share);
     cli_json_real(&json, "calibration", r->calibration);
@@ -33,6 +33,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json_real(&json, "reading_seconds", r->reading_seconds);
     cli_warnings_json(warnings, &json);
     cli_json_close(&json);
+    return code;
 }
 
 /* "dir/model.h5" gives "dir/model". */
@@ -127,7 +128,7 @@ static int run(cli_context *context)
     if (crd_train(options, &warnings.monitor, &result) != CRD_OK) {
         code = cli_library_failed();
     } else if (context->common->json) {
-        print_json(options, &result, &warnings);
+        code = print_json(options, &result, &warnings);
     } else if (!context->common->quiet) {
         print_text(context, &result);
     }
