@@ -85,12 +85,12 @@ static const char *number(const crd_property *p, double value)
     return cli_figure_general(value, digits_of(p));
 }
 
-/* " 1", or " 1 (pore)" where it has a name. */
+/* " 1", or " 1 (pore)" where it has a name of its own. */
 static void print_phase(const crd_measurement *m, double phase)
 {
-    const char *name = crd_measurement_phase_name(m, phase);
-    printf(" %g", phase);
-    if (name != NULL) printf(" (%s)", name);
+    const char *name = crd_measurement_phase_name(m, phase), *value = cli_figure_general(phase, 6);
+    printf(" %s", value);
+    if (name != NULL && strcmp(name, value) != 0) printf(" (%s)", name);
 }
 
 /* ", phase 1 (pore)" or ", phases 0, 1, 2" */
