@@ -44,6 +44,9 @@ static const struct {
 } between[] = {
     {"interface_area_", "interface"}, {"triple_line_", "triple line"}, {"active_triple_line_", "active line"}};
 
+/* Characters of the table: an interval, and all from its beginning to the end of the size error. */
+enum { INTERVAL = 23, REST = INTERVAL + 11 };
+
 /* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */
 static const char *words_of(const crd_property *p, char *out, size_t size)
 {
@@ -120,6 +123,14 @@ static void print_header(const crd_measurement *m)
     printf("\n");
 }
 
+/* Where the segmentation lies beside its realisations: it is cut from their mean, which is smoother than each of them.
+ */
+static char side_of(const crd_measurement *m, const crd_property *p)
+{
+    if (m->samples < 2) return ' ';
+    return p->segmentation < p->interval[0] ? '<' : p->segmentation > p->interval[1] ? '>' : ' ';
+}
+
 static void print_line(const crd_measurement *m, const crd_property *p)
 {
     char name[80], interval[64] = "";
@@ -133,10 +144,11 @@ static void print_line(const crd_measurement *m, const crd_property *p)
         snprintf(interval, sizeof interval, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]),
                  p->shown ? " *" : "");
     }
-    printf("  %-34s", name);
+    printf("  %-30s", name);
     printf(" %12s", isnan(p->segmentation) && m->samples > 1 ? "-" : number(p, p->segmentation));
-    if (m->samples > 0) printf(" %12s   %-26s", number(p, p->median), interval);
-    printf(" %10s", isnan(p->size_error) ? "-" : cli_figure_general(p->size_error, 2));
+    if (m->samples > 0) printf("%c%10s  %s", side_of(m, p), number(p, p->median), interval);
+    printf("%*s", m->samples > 0 ? REST - (int)strlen(interval) : REST - INTERVAL,
+           isnan(p->size_error) ? "-" : cli_figure_general(p->size_error, 2));
     printf("  %s", strcmp(p->unit, "1") == 0 ? "" : p->unit);
     if (p->note != NULL) printf("  %s", p->note);
     printf("\n");
@@ -146,12 +158,37 @@ static void print_columns(const crd_measurement *m)
 {
     char percent[64] = "";
     snprintf(percent, sizeof percent, "%g-%g %%", m->percent[0], m->percent[1]);
-    printf("  %-34s %12s", "", "segmentation");
-    if (m->samples > 0) printf(" %12s   %-26s", "median", m->samples > 1 ? percent : "");
+    printf("  %-30s %12s", "", "segmentation");
+    if (m->samples > 0) printf(" %10s  %-*s", "median", INTERVAL, m->samples > 1 ? percent : "");
     printf(" %10s  unit\n", "size error");
 }
 
-static void print_table(const crd_measurement *m)
+/* What the marks mean that there are. Segmentations from elsewhere (no `run`) are nobody's model's. */
+static void print_legend(const crd_measurement *m, bool run)
+{
+    bool shown = false, beside = false;
+    for (int64_t i = 0; i < m->property_count; i++) {
+        char name[80];
+        if (words_of(&m->properties[i], name, sizeof name) == NULL) continue;
+        shown = shown || m->properties[i].shown;
+        beside = beside || side_of(m, &m->properties[i]) != ' ';
+    }
+    if (shown) {
+        puts("* an interval that was seen to hold the truth as often as it says; the others are the spread of the\n"
+             "  model's opinions (docs/MEASURE.md)");
+    } else if (!run) {
+        puts("the interval is the spread of these segmentations");
+    } else {
+        puts("the interval is the spread of the model's opinions; how often it holds the truth was not shown\n"
+             "(docs/MEASURE.md)");
+    }
+    if (beside) {
+        puts("< > the segmentation lies below or above the spread: it is cut from the samples' mean, which is\n"
+             "  smoother than each of them");
+    }
+}
+
+static void print_table(const crd_measurement *m, bool run)
 {
     bool joint = false;
     print_header(m);
@@ -173,36 +210,26 @@ static void print_table(const crd_measurement *m)
         joint = true;
         print_line(m, &m->properties[i]);
     }
-    if (m->samples > 1) {
-        bool shown = false;
-        for (int64_t i = 0; i < m->property_count; i++) shown = shown || m->properties[i].shown;
-        fputs(
-            shown
-                ? "* an interval that was seen to hold the truth as often as it says (docs/MEASURE.md); the others are "
-                  "the spread of the model's opinions\n"
-                : "the interval is the spread of the model's opinions; how often it holds the truth was not shown "
-                  "(docs/MEASURE.md)\n",
-            stdout);
-    }
+    if (m->samples > 1) print_legend(m, run);
 }
 
 /* The label against what was found where it is. */
 static void print_label(const crd_measurement *m)
 {
     if (m->labelled_voxels == 0) return;
-    printf("against the label, %" PRId64 " labelled voxels\n  %-34s %12s %12s", m->labelled_voxels, "", "label",
+    printf("against the label, %" PRId64 " labelled voxels\n  %-30s %12s %12s", m->labelled_voxels, "", "label",
            "segmentation");
-    if (m->samples > 0) printf(" %12s   %s", "median", m->samples > 1 ? "interval" : "");
+    if (m->samples > 0) printf(" %10s  %s", "median", m->samples > 1 ? "interval" : "");
     printf("\n");
     for (int64_t i = 0; i < m->property_count; i++) {
         const crd_property *p = &m->properties[i];
         char name[80];
         if (!p->labelled || words_of(p, name, sizeof name) == NULL) continue;
-        printf("  %-34s %12s", name, number(p, p->label.value));
+        printf("  %-30s %12s", name, number(p, p->label.value));
         printf(" %12s", number(p, p->label.segmentation));
-        if (m->samples > 0) printf(" %12s", number(p, p->label.median));
+        if (m->samples > 0) printf(" %10s", number(p, p->label.median));
         if (m->samples > 1) {
-            printf("   %s .. ", number(p, p->label.interval[0]));
+            printf("  %s .. ", number(p, p->label.interval[0]));
             printf("%s%s", number(p, p->label.interval[1]), p->label.inside ? "" : "   OUTSIDE");
         }
         printf("\n");
@@ -245,7 +272,8 @@ static int print(const cli_context *context, const crd_measurement *m)
 {
     char *json = NULL;
     if (!context->common->json) {
-        print_table(m);
+        const crd_measure_options *options = context->options;
+        print_table(m, options->input.count == 1);
         print_label(m);
         print_rev(m);
         print_files(context->options);

@@ -1,4 +1,4 @@
-# cmake -DFILES=a;b -DTABLE=crd_page_file -DHEADER=view/http/page.h -DOUTPUT=table.c -P embed_files.cmake
+# cmake -DFILES=a;b -DTABLE=crd_page_file -DHEADER=view/http/page.h -DFOLDER=web -DOUTPUT=table.c -P embed_files.cmake
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
@@ -7,7 +7,7 @@ set(arrays "")
 set(rows "")
 set(number 0)
 foreach(file ${FILES})
-  get_filename_component(name ${file} NAME)
+  file(RELATIVE_PATH name ${FOLDER} ${file})
   string(REGEX MATCH "[a-z]+$" kind ${name})
   file(READ ${file} bytes HEX)
   file(SHA256 ${file} hash)

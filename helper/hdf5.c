@@ -1,8 +1,10 @@
 /* credence-hdf5: reads one HDF5 file apart from the program that wants it (remote.h). Not for people. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "credence/volume.h"
@@ -15,6 +17,21 @@ static void let_signals_end_it(void)
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) (void)signal(fatal[i], SIG_DFL);
 }
 
+/* Files that the program or its host left open for their children are none of its business. */
+static void close_others(void)
+{
+#ifdef SYS_close_range
+    (void)syscall(SYS_close_range, 6U, ~0U, 0U);
+#endif
+}
+
+/* A plug-in of libhdf5 that unpacks in threads finds none in a sandbox, and libgomp then ends the process. */
+static void compute_alone(void)
+{
+    static const char *const limits[] = {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "BLOSC_NTHREADS"};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) (void)setenv(limits[i], "1", 1);
+}
+
 int main(void)
 {
     struct stat about;
@@ -23,5 +40,7 @@ int main(void)
         return 2;
     }
     let_signals_end_it();
+    close_others();
+    compute_alone();
     _exit(crd_hdf5_serve()); /* what libhdf5 would do at the end isn't needed, and may crash */
 }

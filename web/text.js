@@ -1,7 +1,7 @@
 // Every word that the page says, in one place, so that it can be said in another language.
-import { jobsText } from './text_jobs.js';
-import { loopText } from './text_loop.js';
-import { paintText } from './text_paint.js';
+import { jobsText } from './jobs/text_jobs.js';
+import { loopText } from './loop/text_loop.js';
+import { paintText } from './paint/text_paint.js';
 
 export const text = {
   ...jobsText,

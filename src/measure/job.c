@@ -186,4 +186,5 @@ void crd_job_close(crd_measure_job *j)
     crd_pool_free(&j->pool);
     crd_free(&j->phases);
     crd_free(&j->lags);
+    crd_free(&j->files);
 }

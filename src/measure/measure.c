@@ -181,15 +181,14 @@ static crd_status add_notes(const crd_measure_job *j, crd_measurement *m)
 static crd_status open_journal(crd_measure_job *j)
 {
     crd_status status = CRD_OK;
-    char *settings = NULL, *files = NULL, *key = NULL;
+    char *settings = NULL, *key = NULL;
     crd_text text = {0};
     if (!j->info->run) {
         if (j->options->resume) crd_warn(j->monitor, "only the measurement of a run folder can be resumed");
         return CRD_OK;
     }
     CRD_TRY(crd_settings_to_json(&crd_measure_settings, j->options, CRD_SCOPE_RESULT, &settings));
-    CRD_TRY(crd_realisations_fingerprint(j->realisations, &files));
-    crd_text_print(&text, "%s\n%s", settings, files);
+    crd_text_print(&text, "%s\n%s", settings, j->files);
     CRD_TRY(crd_text_finish(&text, &key));
     /* rank 0 clears what isn't wanted before the others look */
     const bool first = crd_dist_rank(j->dist) == 0;
@@ -198,12 +197,28 @@ static crd_status open_journal(crd_measure_job *j)
     if (!first) CRD_TRY(crd_journal_open(j->info->name, key, true, NULL, &j->journal));
 done:
     crd_settings_free_text(&settings);
-    crd_free(&files);
     crd_free(&key);
     return status;
 }
 
 /* ---- files ---- */
+
+/* Slices read before and after a file was written again would belong to no segmentation. */
+static crd_status check_unchanged(const crd_measure_job *j)
+{
+    crd_status status = CRD_OK;
+    char *now = NULL;
+    CRD_TRY(crd_realisations_fingerprint(j->realisations, &now));
+    if (strcmp(now, j->files) != 0) {
+        CRD_FAIL(CRD_ERR_FORMAT,
+                 "files of %s changed while they were measured, so that nothing is written; measure "
+                 "again once nobody writes to them",
+                 j->info->name);
+    }
+done:
+    crd_free(&now);
+    return status;
+}
 
 static crd_status write_text(const char *folder, crd_run_file file, const char *text)
 {
@@ -246,6 +261,7 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
     if (out != NULL) *out = NULL;
     CRD_TRY(crd_dist_agree_options(j.dist, &crd_measure_settings, options));
     CRD_TRY(crd_job_open(&j));
+    CRD_TRY(crd_realisations_fingerprint(j.realisations, &j.files));
     if (crd_given(options->csv)) CRD_TRY(crd_check_target(options->csv));
     if (crd_given(options->plot)) CRD_TRY(crd_check_target(options->plot));
     if (crd_given(options->plot) && !crd_png_possible()) {
@@ -261,6 +277,7 @@ static crd_status measure(const crd_measure_options *options, const crd_monitor 
     CRD_TRY(find_representative(&j, m));
     CRD_TRY(compare_with_label(&j, m));
     CRD_TRY(add_notes(&j, m));
+    CRD_TRY(check_unchanged(&j));
     m->seconds = crd_seconds() - start;
     if (crd_dist_rank(j.dist) == 0) {
         CRD_TRY(write_files(&j, m));

@@ -1,6 +1,8 @@
 /* Realisations as voxel files: all in one pass over their bits. */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -102,7 +104,9 @@ static void add_file(crd_text *text, const crd_export_plan *plan, int64_t bit, i
     crd_text_add(text, "}");
 }
 
-/* realisations.json, for the scripts that go through the files. */
+static const char list_name[] = "realisations.json";
+
+/* For the scripts that go through the files. */
 static crd_status write_list(const crd_export_options *options, const crd_export_plan *plan, const int64_t *bits,
                              const int64_t *inside, int64_t count, int64_t window)
 {
@@ -140,12 +144,58 @@ static crd_status write_list(const crd_export_options *options, const crd_export
     }
     crd_text_add(&text, "\n  ]\n}\n");
     CRD_TRY(crd_text_finish(&text, &json));
-    CRD_TRY(crd_join_path(options->output, "realisations", ".json", &path));
+    CRD_TRY(crd_join_path(options->output, list_name, "", &path));
     CRD_TRY(crd_write_file(path, json, strlen(json)));
 done:
     crd_text_free(&text);
     crd_free(&json);
     crd_free(&path);
+    return status;
+}
+
+/* Files that an earlier export listed and this one doesn't replace would pass for realisations of this run. */
+static void warn_of_others(const char *folder, const cJSON *list, const crd_export_plan *plan, const int64_t *bits,
+                           int64_t count, const crd_monitor *monitor)
+{
+    int64_t others = 0;
+    const char *example = NULL;
+    for (const cJSON *item = list != NULL ? list->child : NULL; item != NULL; item = item->next) {
+        const char *file = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "file"));
+        char name[CRD_EXPORT_NAME_BYTES], *path = NULL;
+        bool ours = file == NULL || strchr(file, '/') != NULL;
+        for (int64_t i = 0; i < count && !ours; i++) {
+            crd_export_name(plan, bits[i], name);
+            ours = strcmp(name, file) == 0;
+        }
+        if (!ours && crd_join_path(folder, file, "", &path) == CRD_OK && access(path, F_OK) == 0) {
+            example = others++ == 0 ? file : example;
+        }
+        crd_free(&path);
+    }
+    if (others == 0) return;
+    crd_warn(monitor,
+             "%s has %lld file%s of an earlier export that this one doesn't replace, such as %s: remove them, or go by "
+             "%s, which lists this one's",
+             folder, (long long)others, others == 1 ? "" : "s", example, list_name);
+}
+
+/* The list of an earlier export goes before its files do: it would speak of others. */
+static crd_status forget_earlier(const char *folder, const crd_export_plan *plan, const int64_t *bits, int64_t count,
+                                 const crd_monitor *monitor)
+{
+    enum { LIST_BYTES = 64 << 20 };
+    crd_status status = CRD_OK;
+    char *path = NULL, *text = NULL;
+    CRD_TRY(crd_join_path(folder, list_name, "", &path));
+    if (access(path, F_OK) != 0) goto done;
+    CRD_TRY(crd_read_file(path, LIST_BYTES, &text, NULL));
+    cJSON *document = cJSON_Parse(text);
+    warn_of_others(folder, cJSON_GetObjectItemCaseSensitive(document, "realisations"), plan, bits, count, monitor);
+    cJSON_Delete(document);
+    if (unlink(path) != 0) status = crd_fail_errno("can't replace %s", path);
+done:
+    crd_free(&path);
+    crd_free(&text);
     return status;
 }
 
@@ -170,6 +220,7 @@ static crd_status export_files(const crd_export_options *options, const crd_moni
     if (about->segmentation >= 0) bits[count++] = about->segmentation;
     for (int64_t i = 0; i < about->samples; i++) bits[count++] = i;
     CRD_TRY(crd_make_folders(options->output));
+    CRD_TRY(forget_earlier(options->output, &plan, bits, count, monitor));
     const int64_t passes = (count + AT_ONCE - 1) / AT_ONCE;
     for (int64_t i = 0; i < passes; i++) {
         pass.bits = bits + i * AT_ONCE;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -58,18 +59,36 @@ static size_t number_length(const char *at)
     return length;
 }
 
-/* Numbers stand alone: the 3 of "mm3" and of "v3.1" is none. */
+/* A word may end before `at`: a full stop ends a sentence where nothing follows it at once. */
+static bool ends_word(const char *at)
+{
+    return !is_word(at[0]) || (at[0] == '.' && !is_word(at[1]));
+}
+
+/* How many characters from `at` on say that a number is none, or isn't finite, as printf writes it: [+-]nan, inf. */
+static size_t no_number_length(const char *at)
+{
+    static const char *const words[] = {"infinity", "inf", "nan"};
+    const size_t sign = at[0] == '+' || at[0] == '-';
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const size_t length = strlen(words[i]);
+        if (strncasecmp(at + sign, words[i], length) == 0 && ends_word(at + sign + length)) return sign + length;
+    }
+    return 0;
+}
+
+/* Numbers stand alone: the 3 of "mm3" and of "v3.1" is none. Where the last one is nan, or too large, there is none: an
+ * earlier number is something else. */
 static bool last_number(const char *text, double *value)
 {
     bool found = false;
     for (const char *at = text; *at != '\0';) {
-        const size_t length = number_length(at);
         const bool begins = at == text || !is_word(at[-1]);
-        double number;
-        if (length > 0 && begins && (!is_word(at[length]) || (at[length] == '.' && !is_word(at[length + 1]))) &&
-            crd_parse_real(at, length, &number)) {
-            *value = number;
-            found = true;
+        const size_t digits = number_length(at), letters = digits == 0 && begins ? no_number_length(at) : 0;
+        const size_t length = digits + letters;
+        if (letters > 0) found = false;
+        if (digits > 0 && begins && ends_word(at + digits)) {
+            found = crd_parse_real(at, digits, value);
         }
         at += length > 0 ? length : 1;
     }
@@ -99,6 +118,7 @@ crd_status crd_printed_number(const char *path, const regex_t *pattern, double *
     *value = (double)NAN;
     CRD_PASS(crd_read_file(path, OUTPUT_LIMIT, &text, NULL));
     *found = pattern != NULL ? last_match(text, pattern, value) : last_number(text, value);
+    if (!*found) *value = (double)NAN;
     crd_free(&text);
     return CRD_OK;
 }

@@ -26,17 +26,19 @@ static void add_words(crd_text *text, const crd_text_list *words)
     crd_text_add(text, "]");
 }
 
-/* Everything that a value depends on, but for what the command reads besides. */
-static crd_status make_identity(const crd_propagate_options *options, bool is_run, char **out)
+/* Everything that a value depends on, but for what the command reads besides. A run is known by its manifest, a label
+ * volume by its name, size and time. */
+static crd_status make_identity(const crd_propagate_options *options, const crd_export_plan *plan, char **out)
 {
     crd_status status = CRD_OK;
     crd_text text = {0};
-    char *manifest = NULL, hash[CRD_SHA256_TEXT] = "";
-    if (is_run) CRD_TRY(crd_run_text(options->run, CRD_RUN_MANIFEST, &manifest));
-    if (manifest != NULL) {
+    char *source = NULL, hash[CRD_SHA256_TEXT] = "";
+    CRD_TRY(plan->about->run ? crd_run_text(options->run, CRD_RUN_MANIFEST, &source)
+                             : crd_realisations_fingerprint(plan->realisations, &source));
+    if (source != NULL) {
         crd_sha256 sum;
         crd_sha256_begin(&sum);
-        crd_sha256_add(&sum, manifest, strlen(manifest));
+        crd_sha256_add(&sum, source, strlen(source));
         crd_sha256_end(&sum, hash);
     }
     add_words(&text, &options->command);
@@ -53,7 +55,7 @@ static crd_status make_identity(const crd_propagate_options *options, bool is_ru
     CRD_TRY(crd_text_finish(&text, out));
 done:
     crd_text_free(&text);
-    crd_free(&manifest);
+    crd_free(&source);
     return status;
 }
 
@@ -134,7 +136,7 @@ crd_status crd_results_open(const crd_propagate_options *options, const crd_expo
     if (about->segmentation >= 0) r->items[r->count++].bit = about->segmentation;
     for (int64_t i = 0; i < about->samples; i++) r->items[r->count++].bit = i;
     for (int64_t i = 0; i < r->count; i++) r->items[i].value = r->items[i].seconds = (double)NAN;
-    CRD_TRY(make_identity(options, about->run, &r->identity));
+    CRD_TRY(make_identity(options, plan, &r->identity));
     CRD_TRY(choose_folder(options, about->run, &r->folder));
     CRD_TRY(load_state(options, plan, r));
     CRD_TRY(crd_make_folders(r->folder));

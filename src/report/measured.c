@@ -63,6 +63,9 @@ static void add_property(crd_text *page, const cJSON *p, bool spread, bool error
     if (strcmp(text(p, "unit"), "1") != 0) crd_text_html(page, text(p, "unit"));
     crd_text_add(page, "</td><td class=\"words\">");
     crd_text_html(page, text(p, "note"));
+    const double own = real(p, "segmentation");
+    if (spread && own < from) crd_text_add(page, " The segmentation lies below the spread.");
+    if (spread && own > to) crd_text_add(page, " The segmentation lies above the spread.");
     if (cJSON_IsObject(item(p, "label")) && cJSON_IsFalse(item(item(p, "label"), "inside"))) {
         crd_text_add(page, " The label lies outside.");
     }
@@ -97,7 +100,8 @@ static crd_status read_list(const cJSON *array, crd_real_list *out)
     return CRD_OK;
 }
 
-static crd_status add_distribution(crd_text *page, const char *name, const cJSON *source)
+/* `several`: there are such of other phases, so the title says which this is. */
+static crd_status add_distribution(crd_text *page, const cJSON *source, bool several)
 {
     crd_status status = CRD_OK;
     crd_distribution d = {.axis = text(source, "axis")[0], .points = cJSON_IsArray(item(source, "points"))};
@@ -105,7 +109,7 @@ static crd_status add_distribution(crd_text *page, const char *name, const cJSON
     static const char *const keys[] = {NULL, "segmentation", "median", "low", "high"};
     crd_curves curves = {0};
     crd_plot plot;
-    snprintf(d.name, sizeof d.name, "%s", name);
+    snprintf(d.name, sizeof d.name, "%s", source->string);
     snprintf(d.unit, sizeof d.unit, "%s", text(source, "unit"));
     for (int i = 0; i < 5; i++) {
         CRD_TRY(read_list(item(source, i > 0 ? keys[i] : d.points ? "points" : "edges"), lists[i]));
@@ -115,6 +119,7 @@ static crd_status add_distribution(crd_text *page, const char *name, const cJSON
     plot.title = NULL;
     crd_text_add(page, "<figure class=\"plot\"><figcaption>");
     crd_text_html(page, curves.title);
+    if (several) crd_text_print(page, ", phase %g", real(source, "phase"));
     crd_text_add(page, "</figcaption>");
     crd_plot_svg(&plot, 380.0, 260.0, curves.title, page);
     crd_text_add(page, "</figure>");
@@ -124,9 +129,66 @@ done:
     return status;
 }
 
+/* "chord_z" is also the beginning of "chord_z_phase_128". */
+static bool is_called(const cJSON *distribution, const char *name)
+{
+    const size_t length = strlen(name);
+    if (strncmp(distribution->string, name, length) != 0) return false;
+    return distribution->string[length] == '\0' || strncmp(distribution->string + length, "_phase_", 7) == 0;
+}
+
+static crd_status add_plots(crd_text *page, const cJSON *document)
+{
+    const cJSON *d;
+    const bool several = cJSON_IsArray(item(document, "phase"));
+    crd_text_add(page, "<div class=\"plots\">");
+    for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+        cJSON_ArrayForEach(d, item(document, "distributions"))
+        {
+            if (is_called(d, drawn[i])) CRD_PASS(add_distribution(page, d, several));
+        }
+    }
+    crd_text_add(page, "</div>");
+    return CRD_OK;
+}
+
+/* ---- blocks ---- */
+
+/* What blocks of each size say, and which stand for the whole. */
+static void add_blocks(crd_text *page, const cJSON *document)
+{
+    const cJSON *row;
+    if (cJSON_GetArraySize(item(document, "rev")) == 0) return;
+    crd_text_add(page, "<h3>Blocks of the segmentation</h3><p class=\"note\">A block stands for the whole where the "
+                       "deviation over blocks is below 5 % of their mean.</p><div class=\"scroll\"><table><thead><tr>"
+                       "<th scope=\"col\">Property</th><th scope=\"col\">voxels</th><th scope=\"col\">blocks</th><th "
+                       "scope=\"col\">mean</th><th scope=\"col\">deviation</th><th scope=\"col\">5-95 %</th><td></td>"
+                       "</tr></thead><tbody>");
+    cJSON_ArrayForEach(row, item(document, "rev"))
+    {
+        char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+        const cJSON *interval = item(row, "interval");
+        crd_text_add(page, "<tr><th scope=\"row\">");
+        crd_text_html(page, text(row, "property"));
+        crd_text_print(page, "<small> phase %g</small></th>", real(row, "phase"));
+        add_number(page, real(row, "voxels"));
+        add_number(page, real(row, "blocks"));
+        add_number(page, real(row, "mean"));
+        add_number(page, real(row, "std"));
+        crd_text_add(page, "<td class=\"number\">");
+        if (cJSON_IsNumber(cJSON_GetArrayItem(interval, 0)) && cJSON_IsNumber(cJSON_GetArrayItem(interval, 1))) {
+            crd_text_print(page, "%s to %s", crd_short_number(cJSON_GetArrayItem(interval, 0)->valuedouble, 4, low),
+                           crd_short_number(cJSON_GetArrayItem(interval, 1)->valuedouble, 4, high));
+        }
+        crd_text_print(page, "</td><td class=\"words\">%s</td></tr>",
+                       cJSON_IsTrue(item(row, "representative")) ? "representative" : "");
+    }
+    crd_text_add(page, "</tbody></table></div>");
+}
+
 static crd_status add_run(crd_text *page, const crd_reported_run *run, const cJSON *document)
 {
-    const cJSON *distributions = item(document, "distributions"), *d, *note;
+    const cJSON *note;
     if (run->name[0] != '\0') {
         crd_text_add(page, "<h3>");
         crd_text_html(page, run->name);
@@ -141,12 +203,8 @@ static crd_status add_run(crd_text *page, const crd_reported_run *run, const cJS
         crd_text_add(page, "</li>");
     }
     if (cJSON_GetArraySize(item(document, "notes")) > 0) crd_text_add(page, "</ul>");
-    crd_text_add(page, "<div class=\"plots\">");
-    for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
-        d = item(distributions, drawn[i]);
-        if (d != NULL) CRD_PASS(add_distribution(page, drawn[i], d));
-    }
-    crd_text_add(page, "</div>");
+    CRD_PASS(add_plots(page, document));
+    add_blocks(page, document);
     return CRD_OK;
 }
 

@@ -524,16 +524,22 @@ const crd_realisations_info *crd_realisations_describe(const crd_realisations *r
     return &realisations->info;
 }
 
+static void add_fingerprint(crd_text *text, const crd_volume *volume)
+{
+    struct stat about = {0};
+    const char *path = crd_volume_path(volume);
+    if (stat(path, &about) != 0) about = (struct stat){0}; /* a dataset in a file: its name must do */
+    crd_text_print(text, "%s %lld %lld.%09ld\n", path, (long long)about.st_size, (long long)about.st_mtim.tv_sec,
+                   about.st_mtim.tv_nsec);
+}
+
 crd_status crd_realisations_fingerprint(const crd_realisations *r, char **out)
 {
     crd_text text = {0};
     for (int64_t i = 0; i < r->source_count; i++) {
-        struct stat about = {0};
         if (r->sources[i].volume == NULL) continue; /* the label, which nothing that is kept depends on */
-        const char *path = crd_volume_path(r->sources[i].volume);
-        if (stat(path, &about) != 0) about = (struct stat){0}; /* a dataset in a file: its name must do */
-        crd_text_print(&text, "%s %lld %lld.%09ld\n", path, (long long)about.st_size, (long long)about.st_mtim.tv_sec,
-                       about.st_mtim.tv_nsec);
+        add_fingerprint(&text, r->sources[i].volume);
     }
+    if (r->mask != NULL) add_fingerprint(&text, r->mask);
     return crd_text_finish(&text, out);
 }

@@ -12,6 +12,7 @@ typedef struct route {
 static const route routes[] = {
     {CRD_GET, "", crd_api_page},
     {CRD_GET, "web/*", crd_api_page},
+    {CRD_GET, "web/*/*", crd_api_page},
     {CRD_GET, "api/1/state", crd_api_state},
     {CRD_GET, "api/1/tile/*/*/*/*/*/*/*", crd_api_tile},
     {CRD_GET, "api/1/voxel", crd_api_voxel},

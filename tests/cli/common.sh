@@ -1,4 +1,4 @@
-# Shared by the scripts beside it: sourced, not run.
+# Shared by the scripts beside it and below: sourced, not run.
 #
 #   run WORDS...          runs the program; $code, $folder/out and $folder/err hold what came of it
 #   expect CODE           the exit code must be that

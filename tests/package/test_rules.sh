@@ -30,10 +30,16 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
         grep -v '^src/base/assert\.h:' | sed 's/$/: the library never prints, exits or aborts/'
     grep -rnE '([]A-Za-z_.[>-]+) = fm(ax|in)f?\(\1\b|fmaxf?\((error|worst|largest|difference)\b' tests bench fuzz "${code[@]}" |
         sed 's/$/: fmax and fmin drop NaN; tests\/compare.h has what sees it/'
-    find src cli include tests fuzz \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cu' -o -name '*.cuh' \) \
-        -exec wc -l {} + | awk '$2 != "total" && $1 > 600 {print $2 " has " $1 " lines: look for a natural split"}'
-    find src cli include tests cmake tools docs -type f -not -path 'tests/data/*' -printf '%h\n' | sort | uniq -c |
+    # All that is written by hand: not files that tests read, nor what experiments found.
+    find . \( -path './.*' -o -path './build*' -o -path ./shared -o -path ./tests/data -o -path ./tests/golden/texts -o -path ./fuzz/corpus \
+        -o -path ./experiments/results -o -name __pycache__ \) -prune -o -type f -printf '%P\n' >"$folder/files"
+    grep -E '\.([ch]|inc|cuh?|py|sh|js|css|html|cmake)$|^tools/' "$folder/files" | tr '\n' '\0' | xargs -0 wc -l |
+        awk '$2 != "total" && $1 > 600 {print $2 " has " $1 " lines: look for a natural split"}'
+    sed 's|[^/]*$||' "$folder/files" | sort | uniq -c |
         awk '$1 > 40 {print $2 " has " $1 " files side by side: look for natural rooms"}'
+    for name in src/ cli/ web/paint/ python/ bench/ helper/ experiments/ tests/cli/; do
+        grep -q "^$name" "$folder/files" || echo "this test doesn't see $name"
+    done
 } >"$folder/complaints" || true # grep found nothing: good
 
 [ ! -s "$folder/complaints" ] || fail "$(cat "$folder/complaints")"

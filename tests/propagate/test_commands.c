@@ -32,6 +32,11 @@ static void test_last_number(void)
     CHECK(isnan(number_in("nothing - here.", NULL)));
     CHECK(isnan(number_in("nan inf", NULL)));
     CHECK(isnan(number_in("1e999", NULL)));
+    CHECK(isnan(number_in("step 500\nk_eff: nan\n", NULL))); /* and not 500 */
+    CHECK(isnan(number_in("step 500, k = -inf.", NULL)) && isnan(number_in("7 (-NaN)", NULL)));
+    CHECK(isnan(number_in("7 Infinity", NULL)) && isnan(number_in("7 then 1e999", NULL)));
+    CHECK(number_in("nan until step 3, k = 0.5", NULL) == 0.5);
+    CHECK(number_in("0.5 information by nano.py", NULL) == 0.5);
 }
 
 static void test_pattern(void)

@@ -104,10 +104,10 @@ def test_moves():
         moved = page.js("return page.view.centre")
         zoom = page.js("return page.view.zoom")
         assert abs((moved[2] - centre[2]) * zoom - 40) < 1.5 and abs((moved[1] - centre[1]) * zoom + 20) < 1.5, f"pan: {centre} to {moved}"
-        bar = page.js("return import('/web/overlay.js').then(m => m.scaleBar(page.panes[0]))")
+        bar = page.js("return import('/web/look/overlay.js').then(m => m.scaleBar(page.panes[0]))")
         length, unit = bar["words"].split()
         assert unit == "um" and abs(bar["pixels"] - float(length) / 0.65 * zoom) < 0.5, f"scale bar: {bar}"
-        bar = page.js("return import('/web/overlay.js').then(m => m.scaleBar(page.panes[2]))")  # across x, z runs to the right
+        bar = page.js("return import('/web/look/overlay.js').then(m => m.scaleBar(page.panes[2]))")  # across x, z runs to the right
         assert abs(bar["pixels"] - float(bar["words"].split()[0]) / 0.65 * zoom) < 0.5, f"scale bar along z: {bar}"
 
 

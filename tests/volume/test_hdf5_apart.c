@@ -1,5 +1,6 @@
 /* HDF5 files are read by a process of their own: what that makes of files on which libhdf5 crashes or hangs, that it
  * gives the same voxels and words, and that what it says isn't believed. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -206,6 +207,49 @@ static void test_lies(void)
     }
 }
 
+/* A file that this process has open for its children isn't handed on to the helper. */
+static void test_open_files(void)
+{
+    char path[64];
+    make_file(scratch("a.h5"), ODD);
+    const int open_for_all = open("/dev/null", O_RDONLY), other = fcntl(open_for_all, F_DUPFD, 40); /* no O_CLOEXEC */
+    CHECK(open_for_all >= 0 && other >= 40);
+    CHECK_OK(crd_volume_open(scratch("a.h5"), NULL, NULL, &volume));
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)helper_of_this_process());
+    DIR *listing = opendir(path);
+    for (const struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
+        const long number = strtol(entry->d_name, NULL, 10);
+        if (number > CRD_HDF5_FILE) CHECK_FAILED("the helper has file %ld open", number);
+    }
+    if (listing != NULL) (void)closedir(listing);
+    crd_volume_close(&volume);
+    CHECK(close(open_for_all) == 0 && close(other) == 0);
+    if (listing == NULL) SKIP("no list of open files in /proc");
+}
+
+/* A helper that is asked by another version than its own ends at once, and a program that finds such a one says so. */
+static void test_another_version(void)
+{
+    int pair[2], status = 0;
+    char strange[CRD_HDF5_MARK] = "credence 0.0.1 1 2 3 4";
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (pair[0] != CRD_HDF5_SOCKET) (void)dup2(pair[0], CRD_HDF5_SOCKET);
+        _exit(crd_hdf5_serve());
+    }
+    CHECK(child > 0 && write(pair[1], strange, sizeof strange) == (ssize_t)sizeof strange);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == CRD_HDF5_STRANGER);
+    CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
+    make_file(scratch("a.h5"), PLAIN);
+    FILE *file = fopen(scratch("credence-hdf5"), "w");
+    CHECK(file != NULL && fputs("#!/bin/sh\nexit 4\n", file) >= 0 && fclose(file) == 0);
+    CHECK(chmod(scratch("credence-hdf5"), 0700) == 0 && setenv("CREDENCE_PLUGINS", scratch("."), 1) == 0);
+    CHECK_FAILS(crd_volume_open(scratch("a.h5"), NULL, NULL, &volume), CRD_ERR_SYSTEM, "of another version");
+    CHECK(unsetenv("CREDENCE_PLUGINS") == 0 && unlink(scratch("credence-hdf5")) == 0);
+}
+
 static void test_without_helper(void)
 {
     make_file(scratch("a.h5"), PLAIN);
@@ -248,4 +292,5 @@ static void test_sandbox(void)
 }
 
 TEST_MAIN(TEST(test_files_that_crash_libhdf5), TEST(test_same_voxels), TEST(test_helper_that_dies), TEST(test_fork),
-          TEST(test_lies), TEST(test_without_helper), TEST(test_sandbox))
+          TEST(test_lies), TEST(test_open_files), TEST(test_another_version), TEST(test_without_helper),
+          TEST(test_sandbox))

@@ -391,6 +391,45 @@ static void test_a_chunk_larger_than_itself(void)
     crd_volume_close(&volume);
 }
 
+/* The index of chunks, as old files have it and as new ones: chunks that a broken part of it leads to aren't taken for
+ * some that were never written. */
+static void test_an_index_that_is_damaged(void)
+{
+    static const char *const nodes[] = {"TREE\1", "BTLF"};
+    static unsigned char bytes[1 << 20];
+    static uint8_t voxels[32 * 64 * 64];
+    static const hsize_t shape[3] = {32, 64, 64}, most[3] = {H5S_UNLIMITED, H5S_UNLIMITED, 64}, chunk[3] = {2, 8, 8};
+    const crd_box all = {.size = {32, 64, 64}};
+    for (int version = 0; version < 2; version++) {
+        const char *path = scratch("index.h5");
+        const hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_DATASET_CREATE);
+        if (version == 1) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        const hid_t space = H5Screate_simple(3, shape, most);
+        H5Pset_chunk(creation, 3, chunk);
+        const hid_t set = H5Dcreate2(file, "/x", H5T_NATIVE_UCHAR, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+        memset(voxels, 7, sizeof voxels);
+        CHECK(H5Dwrite(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, voxels) >= 0);
+        CHECK(H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+        CHECK(H5Pclose(access) >= 0 && H5Pclose(creation) >= 0);
+        FILE *stream = fopen(path, "r+b");
+        const size_t count = stream != NULL ? fread(bytes, 1, sizeof bytes, stream) : 0;
+        const unsigned char *node = NULL, *end = bytes + count; /* the last of them is a leaf */
+        for (const unsigned char *at = bytes; (at = memmem(at, (size_t)(end - at), nodes[version], 4)) != NULL; at++) {
+            node = at;
+        }
+        CHECK(node != NULL && fseek(stream, (long)(node - bytes), SEEK_SET) == 0 && fwrite("XXXX", 4, 1, stream) == 1);
+        CHECK(fclose(stream) == 0);
+        for (int trust = 0; trust < 2; trust++) {
+            crd_trust_files(trust == 1);
+            CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
+            CHECK_FAILS(crd_volume_read(volume, &all, CRD_U8, voxels), CRD_ERR_FORMAT, "may be damaged");
+            crd_volume_close(&volume);
+        }
+        crd_trust_files(false);
+    }
+}
+
 /* 800 MiB of zeros may be packed into some kilobytes, but not into what an empty file has. */
 static void test_chunks_larger_than_any_file(void)
 {
@@ -426,4 +465,5 @@ TEST_MAIN(TEST(test_the_only_volume_is_found), TEST(test_several_volumes_are_lis
           TEST(test_other_files_are_not_read), TEST(test_a_model_reads_no_other_files), TEST(test_types_that_are_none),
           TEST(test_bits_beyond_their_bytes), TEST(test_names_of_datasets), TEST(test_equal_volumes_are_equal_bytes),
           TEST(test_heaps_that_lie), TEST(test_chunks_larger_than_any_file), TEST(test_names_that_lie),
-          TEST(test_a_chunk_larger_than_itself), TEST(test_a_host_program_keeps_its_error_printer))
+          TEST(test_a_chunk_larger_than_itself), TEST(test_an_index_that_is_damaged),
+          TEST(test_a_host_program_keeps_its_error_printer))

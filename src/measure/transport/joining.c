@@ -77,3 +77,27 @@ done:
     crd_free(&both.reached);
     return status;
 }
+
+/* A row along x in which all voxels are alike. */
+static bool row_is_even(const uint64_t *row, int64_t width, int64_t words)
+{
+    const uint64_t all = row[0] & 1 ? ~UINT64_C(0) : 0, spare = width % 64 > 0 ? ~UINT64_C(0) << width % 64 : 0;
+    for (int64_t w = 0; w < words; w++) {
+        if (row[w] != (w + 1 < words ? all : all & ~spare)) return false;
+    }
+    return true;
+}
+
+bool crd_joining_straight(const crd_bitmap *b, const uint64_t *voxels, int axis)
+{
+    for (int64_t z = 0; z < b->shape[0]; z++) {
+        for (int64_t y = 0; y < b->shape[1]; y++) {
+            const uint64_t *row = crd_bitmap_row(b, voxels, z, y);
+            const uint64_t *first = crd_bitmap_row(b, voxels, axis == 0 ? 0 : z, axis == 1 ? 0 : y);
+            const bool alike = axis == 2 ? row_is_even(row, b->shape[2], b->words)
+                                         : memcmp(row, first, (size_t)b->words * sizeof *row) == 0;
+            if (!alike) return false;
+        }
+    }
+    return true;
+}

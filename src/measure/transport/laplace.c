@@ -231,6 +231,11 @@ crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out)
     *out = (crd_conduction){.converged = true};
     CRD_TRY(crd_joining_find(problem->bitmap, problem->axis, &voxels, &out->percolating));
     if (out->percolating == 0) goto done;
+    if (problem->conductivity == NULL && crd_joining_straight(problem->bitmap, voxels, problem->axis)) {
+        /* c falls evenly, and nothing is left to solve for: their share of the window, to the last bit */
+        out->relative = (double)out->percolating / (double)(whole[0] * whole[1] * whole[2]);
+        goto done;
+    }
     out->converged = false;
     s.voxels = voxels;
     cells_along(whole, problem->cell, shape);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 typedef struct crd_page_file {
-    const char *name; /* "app.js" */
+    const char *name; /* "paint/raster.js": as web/ has it */
     const char *type; /* "text/javascript; charset=utf-8" */
     const char *etag; /* with its quotes */
     const unsigned char *bytes;

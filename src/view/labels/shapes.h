@@ -1,5 +1,5 @@
 /* Which voxels a shape covers, in whole numbers: the page draws the same ones before the server has answered
- * (web/raster.js), and tests compare the two.
+ * (web/paint/raster.js), and tests compare the two.
  *
  * Voxel i of an axis spans 8 i to 8 i + 8, and its middle is 8 i + 4. Lengths along different axes are made comparable
  * by `edges`, in 1/64 of the smallest one. */

@@ -174,16 +174,44 @@ static bool is_too_large(const crd_hdf5_grid *g, uint64_t bytes)
     return bytes > 2 * (uint64_t)chunk_bytes + (1 << 16);
 }
 
+static crd_status lost_chunk(const char *shown)
+{
+    char reason[REASON];
+    return crd_fail(CRD_ERR_FORMAT, "%s can't be read and may be damaged: %s", shown,
+                    crd_hdf5_reason(reason, sizeof reason));
+}
+
+/* A voxel of a chunk that was never written is what libhdf5 fills it with, and it reads nothing for it. Where it can't
+ * tell, because the index of the chunks is damaged, it fails. */
+static crd_status check_never_written(hid_t dataset, const crd_hdf5_grid *grid, const hsize_t offset[4],
+                                      const char *shown)
+{
+    static const hsize_t one[4] = {1, 1, 1, 1};
+    crd_status status = CRD_OK;
+    double voxel;
+    uint64_t place, bytes;
+    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(grid->channel < 0 ? 3 : 4, one, NULL);
+    crd_hdf5_source_note();
+    if (space < 0 || memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, offset, NULL, one, NULL) < 0 ||
+        H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &voxel) < 0) {
+        status = lost_chunk(shown);
+    }
+    if (crd_hdf5_source_noted(&place, &bytes) > 0 && status == CRD_OK) status = lost_chunk(shown);
+    if (memory >= 0) (void)H5Sclose(memory);
+    if (space >= 0) (void)H5Sclose(space);
+    return status;
+}
+
 crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const int64_t index[3], const char *shown,
                                crd_hdf5_place *out)
 {
     hsize_t offset[4] = {0}, size = 0;
-    char reason[REASON], nothing;
+    char nothing;
     *out = (crd_hdf5_place){0};
     for (int i = 0; i < 3; i++) offset[i + (grid->channel == 0)] = (hsize_t)(index[i] * grid->chunk[i]);
-    /* Depending on the version, a chunk that isn't there has no bytes or is an error; of a real one the next call will
-     * tell. */
-    if (H5Dget_chunk_storage_size(dataset, offset, &size) < 0 || size == 0) return CRD_OK;
+    /* Depending on the version, a chunk that isn't there has no bytes or is an error, as a damaged index is. */
+    if (H5Dget_chunk_storage_size(dataset, offset, &size) < 0) return check_never_written(dataset, grid, offset, shown);
+    if (size == 0) return CRD_OK;
     if (is_too_large(grid, size)) { /* the caller refuses it */
         out->bytes = size;
         return CRD_OK;
@@ -191,10 +219,7 @@ crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const i
     crd_hdf5_source_note();
     const herr_t result = H5Dread_chunk(dataset, H5P_DEFAULT, offset, &out->skipped, &nothing);
     const int times = crd_hdf5_source_noted(&out->offset, &out->bytes);
-    if (result < 0) {
-        return crd_fail(CRD_ERR_FORMAT, "%s can't be read and may be damaged: %s", shown,
-                        crd_hdf5_reason(reason, sizeof reason));
-    }
+    if (result < 0) return lost_chunk(shown);
     if (times == 1 && out->bytes == size) return CRD_OK;
     return crd_fail(CRD_ERR_FORMAT, "%s can't be read: libhdf5 looks for a chunk in %d places", shown, times);
 }

@@ -190,23 +190,19 @@ static bool send_all(const crd_hdf5_remote *r, const void *data, size_t bytes)
     return true;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
+/* Only seconds in which it was waited count: not those in which this process was stopped, by Ctrl-Z or a debugger. */
 static bool receive_all(const crd_hdf5_remote *r, void *data, size_t bytes, bool *late)
 {
     char *at = data;
-    const double end = now() + WAIT_SECONDS;
+    int waited = 0;
     *late = false;
     while (bytes > 0) {
         struct pollfd wait = {.fd = r->socket, .events = POLLIN};
-        *late = now() > end;
+        *late = waited > WAIT_SECONDS;
         if (*late) return false;
-        if (poll(&wait, 1, 1000) == 0) continue;
+        const int ready = poll(&wait, 1, 1000);
+        waited += ready == 0;
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t got = recv(r->socket, at, bytes, 0);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return false;
@@ -228,6 +224,12 @@ static crd_status lost(crd_hdf5_remote *r, bool late)
         return crd_fail(CRD_ERR_FORMAT,
                         "%s makes libhdf5 crash (%s): it is damaged, or made to do harm; nothing of it is used",
                         r->shown, strsignal(WTERMSIG(how)));
+    }
+    if (how >= 0 && WIFEXITED(how) && WEXITSTATUS(how) == CRD_HDF5_STRANGER) {
+        return crd_fail(CRD_ERR_SYSTEM,
+                        "%s can't be read: the program %s that was found is of another version of credence; install "
+                        "credence anew",
+                        r->shown, helper_name);
     }
     return crd_fail(CRD_ERR_FORMAT,
                     "%s can't be read: the process that reads HDF5 files ended without an answer (exit %d)", r->shown,
@@ -320,6 +322,7 @@ static crd_status describe(crd_hdf5_remote *r, const crd_volume *volume, size_t 
     if (strlen(r->shown) >= sizeof what->shown || (dataset != NULL && strlen(dataset) >= sizeof what->dataset)) {
         CRD_FAIL(CRD_ERR_ARGUMENT, "%s is a name of more than %d letters", r->shown, CRD_HDF5_NAME - 1);
     }
+    crd_hdf5_mark(what->mark);
     snprintf(what->file, sizeof what->file, "%s", volume->file);
     snprintf(what->shown, sizeof what->shown, "%s", r->shown);
     snprintf(what->dataset, sizeof what->dataset, "%s", dataset != NULL ? dataset : "");

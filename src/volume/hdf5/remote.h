@@ -1,7 +1,8 @@
 /* libhdf5 at arm's length.
  *
  * libhdf5 believes what a file says and crashes on some that lie (docs/SECURITY.md). So it doesn't parse files for
- * reading in the process of the user: a small program, credence-hdf5, does (serve.c), in a sandbox (base/hdf5/sandbox.h).
+ * reading in the process of the user: a small program, credence-hdf5, does (serve.c), in a sandbox
+ * (base/hdf5/sandbox.h).
  *
  * - It is a program of its own, started by posix_spawn, which copies no memory: it works from any thread, beside MPI
  *   and CUDA, in Python and under sanitizers, none of which is true of a fork that goes on in the same program.
@@ -21,10 +22,16 @@
 
 /* The helper's open files. */
 enum { CRD_HDF5_SOCKET = 3, CRD_HDF5_WINDOW = 4, CRD_HDF5_FILE = 5 };
-enum { CRD_HDF5_NAME = 2048, CRD_HDF5_SENTENCE = 1024 };
+enum { CRD_HDF5_NAME = 2048, CRD_HDF5_SENTENCE = 1024, CRD_HDF5_MARK = 64 };
+
+/* Who sends it: a program and a helper of different versions exchange other structs, and would wait for each other. The
+ * helper ends with CRD_HDF5_STRANGER where the mark isn't its own. */
+enum { CRD_HDF5_STRANGER = 4 };
+void crd_hdf5_mark(char mark[CRD_HDF5_MARK]);
 
 /* The first message to the helper. */
 typedef struct crd_hdf5_opening {
+    char mark[CRD_HDF5_MARK];                                               /* first for ever */
     char file[CRD_HDF5_NAME], shown[CRD_HDF5_NAME], dataset[CRD_HDF5_NAME]; /* no dataset: the only volume */
     int64_t length, data_limit;
     int64_t cache_bytes, own_cache_bytes; /* for what we decode, and for libhdf5's own */

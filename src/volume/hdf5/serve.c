@@ -10,7 +10,15 @@
 #include "base/hdf5/sandbox.h"
 #include "base/hdf5/source.h"
 #include "base/memory.h"
+#include "build_config.h"
 #include "volume/hdf5/remote.h"
+
+void crd_hdf5_mark(char mark[CRD_HDF5_MARK])
+{
+    memset(mark, 0, CRD_HDF5_MARK);
+    snprintf(mark, CRD_HDF5_MARK, "credence %s %zu %zu %zu %zu", CRD_VERSION, sizeof(crd_hdf5_opening),
+             sizeof(crd_hdf5_order), sizeof(crd_hdf5_description), sizeof(crd_hdf5_answer));
+}
 
 typedef struct serving {
     crd_hdf5_opening what;
@@ -101,7 +109,11 @@ int crd_hdf5_serve(void)
     static serving s;
     crd_hdf5_order order;
     ignore_signals();
-    if (!move(true, &s.what, sizeof s.what)) return 2;
+    char own[CRD_HDF5_MARK];
+    crd_hdf5_mark(own);
+    if (!move(true, s.what.mark, sizeof s.what.mark)) return 2;
+    if (memcmp(s.what.mark, own, sizeof own) != 0) return CRD_HDF5_STRANGER;
+    if (!move(true, (char *)&s.what + sizeof own, sizeof s.what - sizeof own)) return 2;
     crd_sandbox_enter(s.what.data_limit);
     const crd_status status = open_file(&s);
     if (!answer(status) || status != CRD_OK) return 0;
