@@ -7,8 +7,8 @@
 #include "credence/train.h"
 #include "heldout.h"
 #include "json.h"
-#include "next.h"
-#include "warnings.h"
+#include "talk/next.h"
+#include "talk/warnings.h"
 
 static int print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
 {

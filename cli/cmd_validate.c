@@ -6,7 +6,7 @@
 #include "command.h"
 #include "credence/number.h"
 #include "figures.h"
-#include "next.h"
+#include "talk/next.h"
 
 /* Of two classes, by their names and the values that the segmentation has for them. */
 static void print_confusion(const crd_validation *v)

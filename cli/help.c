@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "credence/status.h"
-#include "wrap.h"
+#include "talk/wrap.h"
 
 enum { WIDTH = 80, TEXT_COLUMN = 28, SENTENCE = 1024 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "credence/predict.h"
-#include "progress.h"
+#include "talk/progress.h"
 
 #define AT(field) offsetof(cli_common, field)
 

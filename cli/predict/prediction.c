@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "next.h"
-#include "wrap.h"
+#include "talk/next.h"
+#include "talk/wrap.h"
 
 void cli_json_prediction(cli_json *json, const crd_predict_options *options, const crd_predict_result *r)
 {

@@ -10,8 +10,8 @@
 #include "credence/predict.h"
 #include "credence/volume.h"
 #include "json.h"
-#include "next.h"
 #include "prediction.h"
+#include "talk/next.h"
 
 static int out_of_memory(void)
 {

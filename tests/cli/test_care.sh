@@ -111,7 +111,7 @@ run compare run box; expect 0; err 'warning: run was validated over 4096 voxels 
 ! grep -qE 'is ahead|In all' "$folder/out" || complain "compare names a winner among figures that can't be compared"
 run compare run run; expect 0; no_err
 run compare run nosuch; expect 1; err 'there is no run folder nosuch'
-if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures: no'; then
+if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures and slices: no'; then
     run report run -o p1/scan.tif; expect 1; err 'p1/scan.tif is there already and is no report; give -o another name'
     run phantom graphite -o p3 --shape 8,8,8; expect 0
     run report run -o r.html --scan p3/scan.tif; expect 1; err 'p3/scan.tif isn.t the scan of the run run: its shape is another one'

@@ -54,7 +54,7 @@ done
 
 # What to type next is for people: a page of the first run that is there, below the result, as a command that works.
 run "${base[@]}" a.npy -o "it's a run"; expect 0; same "$(tail -1 out)" "  credence report 'it'\\''s a run' -o report.html"
-if "$CREDENCE_PROGRAM" --version | grep -q '^pictures.*: yes'; then
+if "$CREDENCE_PROGRAM" --version | grep -q '^PNG pictures and slices: yes'; then
     next=$(tail -1 out); rm -f report.html
     (credence() { "$CREDENCE_PROGRAM" "$@" --quiet; }; eval "$next") && [ -s report.html ] || complain "$next"
 fi

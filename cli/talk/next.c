@@ -1,4 +1,4 @@
-#include "next.h"
+#include "talk/next.h"
 
 #include <stdio.h>
 #include <string.h>

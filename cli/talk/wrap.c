@@ -1,4 +1,4 @@
-#include "wrap.h"
+#include "talk/wrap.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "talk/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "json.h"
 #include "signals.h"
-#include "wrap.h"
+#include "talk/wrap.h"
 
 /* Seconds between two drawings of the bar; between two lines at least, and at most while the share hardly moves. */
 static const double bar_interval = 0.1, line_interval = 3, line_patience = 60;
