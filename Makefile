@@ -13,8 +13,8 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-coverage bench debug asan tsan clang valgrind coverage format check-format \
-        install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
+.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+        format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -25,11 +25,10 @@ help: ## list these targets
 demo: all ## train two kinds of network on a made-up scan, segment two others, compare, report: minutes
 	@tools/demo.sh build/credence build/demo
 
-test: packages-test all ## all tests, the unit tests again under ASan and UBSan, 5 s of each fuzz target
+test: packages-test all ## all tests, the unit tests and the seeds of the fuzz targets again under ASan and UBSan
 	$(CTEST) --test-dir build --timeout $(TEST_LIMIT)
 	@tools/build asan unit-tests
-	$(CTEST) --test-dir build-asan --timeout $(TEST_LIMIT) -L unit
-	@tools/fuzz 5
+	CREDENCE_SPARSE=1 $(CTEST) --test-dir build-asan --timeout $(TEST_LIMIT) -L unit
 
 test-long: packages-test packages-develop all ## hours: long tests, valgrind, TSan, ASan, clang, more fuzzing
 	CREDENCE_LONG=1 $(CTEST) --test-dir build --timeout $(LONG_LIMIT)
@@ -49,8 +48,11 @@ test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on
 	    echo "Skipped: this build of credence has no CUDA plug-in, because nvcc was not found when it was configured."; \
 	fi
 
-fuzz: packages-test ## each fuzz target for SECONDS=600
+fuzz: packages-test packages-develop ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
+
+fuzz-night: packages-test ## each fuzz target for 4 hours, and whether the last one brought anything new
+	@tools/fuzz-night
 
 fuzz-coverage: packages-test packages-develop ## how much of each reader the fuzz targets' inputs reach
 	@tools/fuzz-coverage
@@ -58,6 +60,7 @@ fuzz-coverage: packages-test packages-develop ## how much of each reader the fuz
 bench: all ## throughput of this machine, as JSON
 	@for what in ops predict train; do build/credence bench $$what --json || exit 1; done
 
+clang: packages-develop
 debug asan tsan clang: packages-test ## build that preset and run all tests on it
 	@tools/build $@
 	$(CTEST) --test-dir build-$@ --timeout $(LONG_LIMIT)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Wall time and memory of `credence measure` on 742 x 1100 x 1100 voxels with 48 realisations, within 4 GiB: the first pass with all its
-# properties, local thickness of one realisation, its diffusivity along z. For a machine that has nothing else to do: some 4 minutes on
-# two cores, 10 GB of disk. Needs NumPy.
+# properties, local thickness of the segmentation and of one realisation, diffusivity of both along z. For a machine that has nothing else
+# to do: some 4 minutes on two cores, 10 GB of disk. Needs NumPy.
 #
 #   bench/measure_large.sh build/credence /scratch/large
 set -eu

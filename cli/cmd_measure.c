@@ -131,36 +131,64 @@ static char side_of(const crd_measurement *m, const crd_property *p)
     return p->segmentation < p->interval[0] ? '<' : p->segmentation > p->interval[1] ? '>' : ' ';
 }
 
-static void print_line(const crd_measurement *m, const crd_property *p)
+/* What lines of a table go by. */
+typedef struct table {
+    const crd_measurement *m;
+    bool errors;      /* there are size errors */
+    const char *said; /* the note of the line before, which isn't repeated; NULL: it had none */
+} table;
+
+static void write_interval(const crd_measurement *m, const crd_property *p, char *out, size_t size)
 {
-    char name[80], interval[64] = "";
-    if (words_of(p, name, sizeof name) == NULL) return;
-    const bool spread = m->samples > 1;
-    if (spread && isinf(p->interval[0])) {
-        snprintf(interval, sizeof interval, "%s", number(p, p->interval[0]));
-    } else if (spread && isinf(p->interval[1])) {
-        snprintf(interval, sizeof interval, "> %s", number(p, p->interval[0]));
-    } else if (spread) {
-        snprintf(interval, sizeof interval, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]),
-                 p->shown ? " *" : "");
+    *out = '\0';
+    if (m->samples < 2) return;
+    if (isinf(p->interval[0])) {
+        snprintf(out, size, "%s", number(p, p->interval[0]));
+    } else if (isinf(p->interval[1])) {
+        snprintf(out, size, "> %s", number(p, p->interval[0]));
+    } else {
+        snprintf(out, size, "%s .. %s%s", number(p, p->interval[0]), number(p, p->interval[1]), p->shown ? " *" : "");
     }
-    printf("  %-30s", name);
-    printf(" %12s", isnan(p->segmentation) && m->samples > 1 ? "-" : number(p, p->segmentation));
-    if (m->samples > 0) printf("%c%10s  %s", side_of(m, p), number(p, p->median), interval);
-    printf("%*s", m->samples > 0 ? REST - (int)strlen(interval) : REST - INTERVAL,
-           isnan(p->size_error) ? "-" : cli_figure_general(p->size_error, 2));
-    printf("  %s", strcmp(p->unit, "1") == 0 ? "" : p->unit);
-    if (p->note != NULL) printf("  %s", p->note);
-    printf("\n");
 }
 
-static void print_columns(const crd_measurement *m)
+static void print_line(table *t, const crd_property *p)
 {
+    const crd_measurement *m = t->m;
+    char name[80], interval[64], line[512];
+    size_t used;
+    if (words_of(p, name, sizeof name) == NULL) return;
+    const bool fresh = p->note != NULL && (t->said == NULL || strcmp(t->said, p->note) != 0);
+    write_interval(m, p, interval, sizeof interval);
+    snprintf(line, sizeof line, "  %-30s %12s", name,
+             isnan(p->segmentation) && m->samples > 1 ? "-" : number(p, p->segmentation));
+    used = strlen(line);
+    if (m->samples > 0) {
+        const int rest = t->errors ? 0 : INTERVAL;
+        snprintf(line + used, sizeof line - used, "%c%10s  %-*s", side_of(m, p), number(p, p->median), rest, interval);
+    }
+    used = strlen(line);
+    if (t->errors) {
+        const int rest = m->samples > 0 ? REST - (int)strlen(interval) : REST - INTERVAL;
+        snprintf(line + used, sizeof line - used, "%*s", rest,
+                 isnan(p->size_error) ? "-" : cli_figure_general(p->size_error, 2));
+    }
+    used = strlen(line);
+    snprintf(line + used, sizeof line - used, "  %-6s  %s", strcmp(p->unit, "1") == 0 ? "" : p->unit,
+             fresh ? p->note : "");
+    for (used = strlen(line); used > 0 && line[used - 1] == ' '; used--) line[used - 1] = '\0';
+    puts(line);
+    t->said = p->note;
+}
+
+static void print_columns(table *t)
+{
+    const crd_measurement *m = t->m;
     char percent[64] = "";
     snprintf(percent, sizeof percent, "%g-%g %%", m->percent[0], m->percent[1]);
     printf("  %-30s %12s", "", "segmentation");
     if (m->samples > 0) printf(" %10s  %-*s", "median", INTERVAL, m->samples > 1 ? percent : "");
-    printf(" %10s  unit\n", "size error");
+    printf("%s  unit\n", t->errors ? " size error" : "");
+    t->said = NULL;
 }
 
 /* What the marks mean that there are. Segmentations from elsewhere (no `run`) are nobody's model's. */
@@ -191,6 +219,8 @@ static void print_legend(const crd_measurement *m, bool run)
 static void print_table(const crd_measurement *m, bool run)
 {
     bool joint = false;
+    table t = {.m = m};
+    for (int64_t i = 0; i < m->property_count; i++) t.errors = t.errors || !isnan(m->properties[i].size_error);
     print_header(m);
     for (int64_t phase = 0; phase < m->phase_count; phase++) {
         if (m->phase_count > 1) {
@@ -198,17 +228,17 @@ static void print_table(const crd_measurement *m, bool run)
             print_phase(m, m->phases[phase]);
             printf("\n");
         }
-        print_columns(m);
+        print_columns(&t);
         for (int64_t i = 0; i < m->property_count; i++) {
-            if (m->properties[i].phase == m->phases[phase]) print_line(m, &m->properties[i]);
+            if (m->properties[i].phase == m->phases[phase]) print_line(&t, &m->properties[i]);
         }
     }
     for (int64_t i = 0; i < m->property_count; i++) {
         if (!isnan(m->properties[i].phase)) continue;
         if (!joint) printf("several phases\n");
-        if (!joint) print_columns(m);
+        if (!joint) print_columns(&t);
         joint = true;
-        print_line(m, &m->properties[i]);
+        print_line(&t, &m->properties[i]);
     }
     if (m->samples > 1) print_legend(m, run);
 }

@@ -34,7 +34,7 @@ static crd_status read_classes(void *context, const crd_box *box, uint8_t *class
 {
     (void)context;
     for (int64_t i = 0; i < box->size[0] * box->size[1] * box->size[2]; i++)
-        classes[i] = i % 5 == 4 ? 255 : (uint8_t)(i % 5);
+        classes[i] = (uint8_t)(i % 5 == 4 ? 255 : i % 5);
     return CRD_OK;
 }
 

@@ -66,7 +66,7 @@ static char *next_line(char **rest)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     crd_wire_header headers[16];
-    crd_wire_request wire = {.headers = headers, .body = "{}", .body_bytes = size % 3};
+    crd_wire_request wire = {.headers = headers, .body = "{}", .body_bytes = (int64_t)(size % 3)};
     crd_request request, copy;
     crd_response response = {0};
     if (view.layers.count == 0) open_volumes();

@@ -38,7 +38,7 @@ class Page {
     this.histogram = new Histogram($('histogram'), this.view);
     this.map = new VolumeMap($('map'), this);
     this.steps = new Steps(this);
-    $('tab-panels').before(this.steps.root);
+    $('tabs').before(this.steps.root);
     this.tabs = new Tabs($('tabs'), $('tab-panels'));
     this.tabs.add('layers', text.layers, layerPanel(this.view));
     this.boxes = new Boxes(this, state);

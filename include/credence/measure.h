@@ -52,10 +52,10 @@ typedef struct crd_measure_options {
     char *axis;           /* "zyx": along which transport and active triple lines are computed */
     double tolerance;     /* of its solver */
     char *transport;      /* "exact", or "fast": on cells of 2x2x2 voxels, corrected by the segmentation's ratio */
-    bool rev;             /* blocks of 32, 64, 128 ... voxels: how much a piece of that size says, */
-    bool rev_transport;   /* of transport, too */
-    char *label;          /* a label volume that everything is held against, where it is labelled, */
-    crd_real_list ignore; /* which is where it has none of these values */
+    bool rev;             /* also blocks of 32, 64, 128 ... voxels: how much a piece of that size tells of the whole */
+    bool rev_transport;   /* the same for transport */
+    char *label;          /* a label volume that everything is compared with, where it is labelled */
+    crd_real_list ignore; /* values of voxels that aren't labelled */
 
     int64_t slow_samples; /* realisations of which slow properties are computed; 0: all */
 
@@ -70,8 +70,8 @@ typedef struct crd_measure_options {
     char *type;
     int64_t offset;
 
-    char
-        *conductivity; /* "1=1,2=0.3": what phases conduct, of which transport is computed together; NULL: each alone */
+    /* "1=1,2=0.3": what phases conduct whose transport is computed together; NULL: each phase alone. */
+    char *conductivity;
     crd_real_list foreground; /* values of the label that mean the second of two phases; none: the larger of two */
     bool active;              /* also triple lines of what joins both end faces along `axis` */
 } crd_measure_options;
@@ -95,12 +95,11 @@ typedef struct crd_property {
     char axis;                    /* 'z', 'y', 'x', or 0 where there is none */
     char unit[24];                /* "1/um"; "1" where it has none */
     double segmentation;
-    double
-        bounds[2]; /* of the lower and upper segmentation of --bounds; no interval: properties don't rise with them */
+    double bounds[2]; /* of the two segmentations of --bounds. No interval: a property need not lie between them */
     double mean, std, median;
     double interval[2];
-    bool shown;                           /* the interval was shown to hold the truth as often as it says: */
-    int coverage_held, coverage_phantoms; /* that of so many of so many phantoms; else it is a spread */
+    bool shown;                           /* the interval was seen to hold the truth as often as it says, */
+    int coverage_held, coverage_phantoms; /* in `held` of so many phantoms; else it is a spread */
     int64_t defined;                      /* values that are numbers */
     crd_real_list values;                 /* of the realisations */
     double size_error;                    /* of the segmentation: what another piece of the same size would give */

@@ -71,7 +71,7 @@ typedef struct crd_heldout {
 } crd_heldout;
 
 typedef struct crd_member_info { /* of a member of an ensemble */
-    int64_t seed;                /* that its weights, order, augmentation and noise followed from */
+    int64_t seed;                /* of its weights, order, augmentation and noise */
     int64_t epoch;               /* whose state it is; 0: not known */
     double check_nll;            /* of that state where it was checked; NaN: not known */
 } crd_member_info;

@@ -3,8 +3,8 @@
  * graphite is a battery electrode: flat, tilted, overlapping dark grains in a light matrix; foreground (1) is grain.
  * weld is two plates joined by a weld with pores: voids are light in dark metal, as light as the air around it;
  * foreground (1) is void. electrode has three phases: light particles (1) and between them, where they are close,
- * binder (2) of a middle grey value; the rest is pore (0), which is dark. image is no world of its own: the same camera
- * looks at the phases of a label volume, whatever they are.
+ * binder (2) of a middle grey value; the rest is pore (0), which is dark. image has no objects of its own: the same
+ * camera looks at the phases of a label volume, whatever they are.
  *
  * Everything follows from the options and the seed: the same bytes on every machine, for any number of threads.
  *

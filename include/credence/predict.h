@@ -14,8 +14,8 @@
  *
  * The volumes are the same bytes for any number of threads and processes (credence/cluster.h), any memory limit, and
  * any number of interruptions. During a run, what is finished lies in run/.partial: slices, or the volumes themselves
- * where they are made of tiles. A run that was stopped, by a
- * callback, a signal or a full disk, continues from there with `resume`.
+ * where they are made of tiles. A run that was stopped, by a callback, a signal or a full disk, continues from there
+ * with `resume`.
  *
  * Threads: several calls may run at once, each in a thread of its own and into a folder of its own, beside any others
  * of the library. They know nothing of each other: `threads` and `max_memory` divide the machine among them. In a job
@@ -61,7 +61,7 @@ typedef struct crd_predict_options {
     char *norms;     /* "training", "scan", "chunk", or NULL: what goes with the mode */
     int64_t halo;    /* voxels around a tile */
     int64_t tile[3]; /* 0,0,0: by the scan and the kind of device */
-    bool step_given, trim_given, aggregate_given, halo_given; /* set by name, which says something even of a default */
+    bool step_given, trim_given, aggregate_given, halo_given; /* the option was given, even with its default value */
     char *estimator;                                          /* "independent" or "mean" */
     char *draws;                                              /* "shared" or "per-chunk" */
     char *aggregate;                                          /* "chunks" or "samples" */
@@ -94,11 +94,11 @@ typedef struct crd_predict_options {
 
 CRD_API extern const crd_settings crd_predict_settings;
 
-/* What came of one of more than two classes. */
+/* What came of one class, of more than two. */
 typedef struct crd_class_result {
     char name[CRD_CLASS_NAME_TEXT];
     double volume_fraction; /* share of voxels that are of it in the segmentation */
-    double fraction_low;    /* and what crd_predict_result has of two classes */
+    double fraction_low;    /* this and the rest as in crd_predict_result */
     double fraction_high;
     double fraction_mean, fraction_interval90[2], fraction_systematic;
 } crd_class_result;

@@ -88,10 +88,9 @@ typedef struct crd_setting {
     const char *name; /* without dashes: "kl-temperature" */
     crd_setting_kind kind;
     crd_setting_scope scope;
-    size_t offset;       /* offsetof in the options struct */
-    const char *initial; /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
-    double low,
-        high; /* INT, REAL, and each number of TRIPLE, REALS and PAIRS: allowed range; ignored when both are 0 */
+    size_t offset;        /* offsetof in the options struct */
+    const char *initial;  /* the default, as text; NULL: 0, NULL or empty. A LIST has none */
+    double low, high;     /* allowed range of INT, REAL, and each number of TRIPLE, REALS and PAIRS; both 0: any */
     const char *choices;  /* CHOICE: "a|b|c". TRIPLE: a word that stands for 0,0,0 ("auto"), or NULL */
     const char *argument; /* what --help calls the value: "FILE", "z,y,x" */
     const char *help;     /* one sentence without the final dot */
@@ -101,8 +100,8 @@ typedef struct crd_setting {
     /* TEXT with a form of its own, or an INT, TRIPLE or PAIRS of which a range doesn't say all: fails with a sentence
      * that begins with `name`. Empty text isn't asked about; NULL: any value will do. */
     crd_status (*check)(const char *name, const char *text);
-    /* offsetof a bool of the options struct that is true once the setting has been set, be it to its default; 0: none.
-     * It is for options that mean something by being there. */
+    /* offsetof a bool of the options struct that is true once the setting was given, even with its default value; 0:
+     * none. For options that mean something by being there. */
     size_t mark;
 } crd_setting;
 
@@ -112,8 +111,8 @@ typedef struct crd_setting_alias {
     const char *key;  /* "*_dir": every key that ends so */
     const char *name; /* of the setting; NULL: the key is known and has no meaning here */
     double add;       /* added to a number: files that count epochs from 2 where we count from 1 have -1 */
-    const char
-        *words[2];     /* what false and true stand for; NULL: themselves. Where given, the alias is for these only */
+    /* What false and true stand for; NULL: themselves. Where given, the alias is for these only. */
+    const char *words[2];
     const char *upper; /* the number at this other key and ours are the ends of a range, "33-67"; NULL: no range */
 } crd_setting_alias;
 

@@ -10,8 +10,8 @@
  *     crd_settings_clear(&crd_surface_settings, &options);
  *
  * Vertices lie where the level is between two neighbouring samples; x, y, z are (origin + index) * spacing, with whole
- * indices in the middle of voxels. Every edge belongs to two triangles, which pass it in opposite directions; corners
- * are anticlockwise for who looks from outside the phase. The mesh has the topology of the voxels with 6 neighbours.
+ * indices in the middle of voxels. Every edge belongs to two triangles, which pass it in opposite directions; seen
+ * from outside the phase, corners are anticlockwise. The mesh has the topology of the voxels with 6 neighbours.
  * Volumes of any size are read slice by slice, and the mesh goes to its file as it is made. The same input gives the
  * same bytes for any number of threads.
  *

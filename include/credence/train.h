@@ -51,7 +51,7 @@ typedef struct crd_train_options {
     double prior_std, prior_narrow, prior_share;
     char *norm; /* "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
-    bool chunk_given; /* set by name; else it is made smaller where a scan is */
+    bool chunk_given; /* the option was given; else it is made smaller where a scan is */
     double lr;
     int64_t lr_decay_start; /* -1: constant */
     double kl_initial, kl_step, kl_temperature;

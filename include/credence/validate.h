@@ -71,18 +71,17 @@ typedef struct crd_validation {
     int64_t shape[3];
     int64_t voxels;  /* that count: labelled, inside the mask */
     int64_t ignored; /* the others */
-    double accuracy, dice,
-        iou;                /* dice, iou: of the foreground; of more than two classes the mean over those that occur */
+    double accuracy;
+    double dice, iou;       /* of the foreground; of more than two classes the mean over those that occur */
     int64_t tp, fp, fn, tn; /* of the foreground; -1 where there are more than two classes */
-    double volume_fraction,
-        label_fraction; /* foreground in the segmentation and in the label; NaN where there are more */
-    struct {            /* one entry per class */
+    double volume_fraction; /* of the foreground in the segmentation; NaN where there are more than two classes */
+    double label_fraction;  /* and in the label */
+    struct {                /* one entry per class */
         crd_text_list name;
         crd_real_list value; /* in the segmentation */
         crd_real_list dice, iou;
         crd_real_list volume_fraction, label_fraction;
-        crd_real_list
-            confusion; /* counts of voxels by label (rows) and segmentation: [label * classes + segmentation] */
+        crd_real_list confusion; /* counts of voxels: [label * classes + segmentation] */
         crd_real_list slice_volume_fraction, slice_label_fraction; /* more than two: [slice * classes + class] */
     } classes;
     int64_t seen_in_training; /* did the model, or one that it began with, learn from any of these voxels? 1: yes, so

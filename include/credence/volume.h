@@ -136,8 +136,9 @@ CRD_API crd_status crd_volume_from_callback(const crd_volume_source *source, con
 CRD_API crd_status crd_volume_create(const char *path, const crd_volume_info *info, const crd_volume_options *options,
                                      crd_volume **out);
 
-/* What libhdf5 must read of an HDF5 file is read by a program of its own, credence-hdf5, in a sandbox: a file that makes
- * libhdf5 crash or hang is an error. For all that is opened from now on by this process, `trust` reads it in here. */
+/* What libhdf5 must read of an HDF5 file is read by a program of its own, credence-hdf5, in a sandbox: a file that
+ * makes libhdf5 crash or hang is an error. For all that is opened from now on by this process, `trust` reads it in
+ * here. */
 CRD_API void crd_trust_files(bool trust);
 /* What that program does; for nobody else. Gives back its exit code. */
 CRD_API int crd_hdf5_serve(void);

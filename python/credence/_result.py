@@ -227,14 +227,19 @@ class Result:
             raise FileExistsError(f"{target} is there already; a result is saved under a new name")
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
+            manifest = copy.deepcopy(self.manifest)
             if self.folder is not None:
                 shutil.copytree(self.folder, part)
             else:
                 self._write_to(part)
-                manifest = copy.deepcopy(self.manifest)
-                if self._mask is not None:
-                    np.save(part / _MASK, np.asarray(self._mask))
-                    _name_mask(manifest, str(target.resolve() / _MASK))
+            if self._mask is not None:
+                np.save(part / _MASK, np.asarray(self._mask))
+            own = self._mask is not None
+            if self.folder is not None:
+                own = manifest.get("mask", {}).get("path") == str(self.folder.resolve() / _MASK)
+            if own:  # a copy has a mask of its own, which may outlive the other's
+                _name_mask(manifest, str(target.resolve() / _MASK))
+            if own or self.folder is None:
                 _write_manifest(part, manifest)
             part.rename(target)
         finally:

@@ -38,6 +38,10 @@ def dtype_of(kind: int) -> Any:
 
 def _as_array(source: Any) -> Any:
     """A NumPy array without a copy where there is one; else the object itself, to be asked for boxes."""
+    if isinstance(source, np.ma.MaskedArray):
+        raise ArgumentError(
+            "a masked array has values behind its mask, which would count: give array.filled(value) in its place"
+        )
     if isinstance(source, np.ndarray):
         return source
     if hasattr(source, "__dlpack__") and not hasattr(source, "chunks"):  # torch and others, in the CPU's memory
@@ -63,6 +67,9 @@ class Lent:
             self.name = os.fspath(source)
             return
         array = _as_array(source)
+        dims = getattr(source, "dims", None)  # xarray's names of axes
+        if isinstance(dims, tuple) and sorted(map(str, dims)) == ["x", "y", "z"] and dims != ("z", "y", "x"):
+            raise ArgumentError(f"a volume's axes are z, y, x, not {', '.join(dims)}: give array.transpose('z', 'y', 'x')")
         if len(array.shape) != 3:
             raise ArgumentError(f"a volume has three axes (z, y, x), not {len(array.shape)}")
         self._lend(array, name)

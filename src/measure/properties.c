@@ -20,14 +20,19 @@ typedef struct making {
     crd_measurement *m;
 } making;
 
-static crd_status add(const making *k, const char *name, int axis, const char *unit, double size_error,
-                      const char *note)
+/* `why` a value can be missing: words, to which the axis is added where they end with a space; NULL: it can't. */
+static crd_status add_some(const making *k, const char *name, int axis, const char *unit, double size_error,
+                           const char *note, const char *why)
 {
-    char full[CRD_PROPERTY_NAME];
+    char full[CRD_PROPERTY_NAME], reason[64];
     if (axis >= 0) {
         snprintf(full, sizeof full, "%s_%c", name, axes[axis]);
     } else {
         snprintf(full, sizeof full, "%s", name);
+    }
+    if (axis >= 0 && why != NULL && why[strlen(why) - 1] == ' ') {
+        snprintf(reason, sizeof reason, "%s%c", why, axes[axis]);
+        why = reason;
     }
     const crd_property_plan plan = {.name = full,
                                     .phase = k->value,
@@ -36,8 +41,15 @@ static crd_status add(const making *k, const char *name, int axis, const char *u
                                     .bits = k->bits,
                                     .size_error = size_error,
                                     .systematic = k->systematic,
-                                    .note = note};
+                                    .note = note,
+                                    .why = why};
     return crd_measurement_add(k->m, k->info, &plan);
+}
+
+static crd_status add(const making *k, const char *name, int axis, const char *unit, double size_error,
+                      const char *note)
+{
+    return add_some(k, name, axis, unit, size_error, note, NULL);
 }
 
 /* ---- cells ---- */
@@ -109,9 +121,13 @@ static crd_status add_fraction(making *k)
         full += voxels == k->pass->voxels;
     }
     if (empty > 0 || full > 0) {
-        snprintf(note, sizeof note, "the phase %s in %lld of %lld segmentations%s",
-                 empty >= full ? "is empty" : "fills the window", (long long)(empty >= full ? empty : full),
-                 (long long)k->info->bits, empty > 0 && full > 0 ? ", and fills the window in others" : "");
+        const char *how = empty >= full ? "is empty" : "fills the window";
+        snprintf(note, sizeof note, "the phase %s", how);
+        if (k->info->bits > 1) {
+            snprintf(note, sizeof note, "the phase %s in %lld of %lld segmentations%s", how,
+                     (long long)(empty >= full ? empty : full), (long long)k->info->bits,
+                     empty > 0 && full > 0 ? ", and fills the window in others" : "");
+        }
     }
     k->systematic = &k->info->systematic[k->pass->plan.phases[k->phase]];
     CRD_PASS(add(k, "volume_fraction", -1, "1", size_error_of(k, FRACTION), note[0] != '\0' ? note : NULL));
@@ -200,11 +216,11 @@ static crd_status add_components(making *k)
     for (int64_t i = 0; i < k->info->bits; i++) {
         k->bits[i] = share(components_of(k, i)->largest, components_of(k, i)->voxels);
     }
-    CRD_PASS(add(k, "largest_share", -1, "1", (double)NAN, NULL));
+    CRD_PASS(add_some(k, "largest_share", -1, "1", (double)NAN, NULL, "the phase is empty"));
     for (int64_t i = 0; i < k->info->bits; i++) {
         k->bits[i] = share(components_of(k, i)->closed, components_of(k, i)->voxels);
     }
-    CRD_PASS(add(k, "closed_share", -1, "1", (double)NAN, NULL));
+    CRD_PASS(add_some(k, "closed_share", -1, "1", (double)NAN, NULL, "the phase is empty"));
     for (int axis = 0; axis < 3; axis++) {
         char note[80];
         int64_t joined = 0;
@@ -217,7 +233,7 @@ static crd_status add_components(making *k)
         for (int64_t i = 0; i < k->info->bits; i++) {
             k->bits[i] = share(components_of(k, i)->percolating[axis], components_of(k, i)->voxels);
         }
-        CRD_PASS(add(k, "percolating_share", axis, "1", (double)NAN, NULL));
+        CRD_PASS(add_some(k, "percolating_share", axis, "1", (double)NAN, NULL, "the phase is empty"));
     }
     return add_sizes(k);
 }
@@ -282,7 +298,7 @@ static crd_status add_chords(making *k)
             const int64_t unlike = ends - 2 * both;
             k->bits[i] = unlike > 0 && ends > 0 ? spacing * (double)ends / (double)unlike : (double)NAN;
         }
-        CRD_PASS(add(k, "mean_intercept", axis, "length", (double)NAN, NULL));
+        CRD_PASS(add_some(k, "mean_intercept", axis, "length", (double)NAN, NULL, "the phase has no boundary across "));
     }
     for (int axis = 0; axis < 3; axis++) {
         for (int kind = 0; kind < 3; kind++) { /* mean, length-weighted mean, share of chords that are cut */
@@ -301,7 +317,8 @@ static crd_status add_chords(making *k)
                              : all > 0.0 ? (double)chord->cut / all
                                          : (double)NAN;
             }
-            CRD_PASS(add(k, names[kind], axis, kind < 2 ? "length" : "1", (double)NAN, NULL));
+            CRD_PASS(add_some(k, names[kind], axis, kind < 2 ? "length" : "1", (double)NAN, NULL,
+                              kind < 2 ? "no chord is whole along " : "there are no chords along "));
         }
         CRD_PASS(add_chord_lengths(k, axis));
     }

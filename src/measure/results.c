@@ -210,6 +210,24 @@ static void widen_by_cuts(const crd_measurement *m, const crd_realisations_info 
     note_coverage(p);
 }
 
+/* The note, and why values are missing, where some are. */
+static crd_status write_note(const crd_property_plan *plan, const crd_realisations_info *info, crd_property *p)
+{
+    char text[320] = "";
+    const long long missing = (long long)(info->samples - p->defined), samples = (long long)info->samples;
+    const char *note = plan->note != NULL ? plan->note : "", *between = note[0] != '\0' ? ", " : "";
+    const bool own = info->segmentation >= 0 && !isfinite(p->segmentation);
+    if (plan->why == NULL || (missing == 0 && !own)) return crd_strdup(plan->note, &p->note);
+    if (missing == samples) {
+        snprintf(text, sizeof text, "%s%s%s", note, between, plan->why);
+    } else if (missing > 0) {
+        snprintf(text, sizeof text, "%s%sn/a in %lld of %lld: %s", note, between, missing, samples, plan->why);
+    } else {
+        snprintf(text, sizeof text, "%s%sn/a in the segmentation: %s", note, between, plan->why);
+    }
+    return crd_strdup(text, &p->note);
+}
+
 crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *info, const crd_property_plan *plan)
 {
     crd_summary summary;
@@ -224,7 +242,6 @@ crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *
     p->bounds[1] = value_at(plan->bits, info->upper);
     p->size_error = plan->size_error;
     p->label.value = value_at(plan->bits, info->label);
-    CRD_PASS(crd_strdup(plan->note, &p->note));
     CRD_PASS(copy_list(plan->bits, info->samples, &p->values));
     CRD_PASS(crd_summarise(plan->bits, info->samples, m->percent, &summary));
     p->mean = summary.mean;
@@ -232,6 +249,7 @@ crd_status crd_measurement_add(crd_measurement *m, const crd_realisations_info *
     p->median = summary.median;
     memcpy(p->interval, summary.interval, sizeof p->interval);
     p->defined = summary.defined;
+    CRD_PASS(write_note(plan, info, p));
     widen(m, plan->systematic, p);
     if (plan->by_cuts) widen_by_cuts(m, info, plan->bits, p);
     for (int d = 0; d < CRD_PROPERTY_DETAILS && plan->details[d].name != NULL; d++) {

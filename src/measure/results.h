@@ -27,6 +27,7 @@ typedef struct crd_property_plan {
     const double *systematic;
     bool by_cuts;     /* its interval is wider by what it is at both cuts (run/realisations.h), where there are some */
     const char *note; /* or NULL */
+    const char *why;  /* a value can be missing; NULL: it can't, or the note says it */
     struct {          /* further numbers of each bit, up to the first without a name */
         const char *name;
         const double *bits;

@@ -152,6 +152,7 @@ static crd_status add_all(const crd_slow_plan *plan, const crd_realisations_info
                                                          .unit = "length",
                                                          .bits = t->figures[i],
                                                          .size_error = (double)NAN,
+                                                         .why = "the phase is empty or fills the window",
                                                          .note = note[0] != '\0' ? note : NULL}));
     }
     for (int64_t i = 0; i < info->bits * t->bins; i++) {

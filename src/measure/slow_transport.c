@@ -230,11 +230,12 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     crd_realisations_info taken = *info;
-    char note[96] = "", name[CRD_PROPERTY_NAME];
+    char note[96] = "", why[32], name[CRD_PROPERTY_NAME];
     int64_t relative = 0;
     static const char *const names[] = {"d_rel", "tortuosity_factor", "formation_factor"};
     taken.samples = plan->samples;
     write_note(plan, info, axis, t, note, sizeof note);
+    snprintf(why, sizeof why, "nothing percolates along %c", "zyx"[axis]);
     for (int i = 0; i < 3; i++) {
         const bool several = plan->conductivity != NULL;
         if (several && i == TORTUOSITY) continue; /* there is no share of a phase that it could relate to */
@@ -245,6 +246,7 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
                                       .bits = t->figures[i],
                                       .size_error = (double)NAN,
                                       .by_cuts = i == RELATIVE && !several,
+                                      .why = i == RELATIVE ? NULL : why,
                                       .note = i == RELATIVE && note[0] != '\0' ? note : NULL};
         snprintf(name, sizeof name, "%s_%c", names[i], "zyx"[axis]);
         if (i == RELATIVE) {

@@ -460,6 +460,7 @@ crd_status crd_model_read(const char *path, crd_model_extra *extra, void *contex
     CRD_TRY(make_model(path, &info, &model));
     CRD_TRY(read_parameters(store, model));
     if (extra != NULL) CRD_TRY(extra(context, store));
+    CRD_TRY(crd_store_check(store));
     *out = model;
     model = NULL;
 done:

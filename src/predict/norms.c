@@ -47,7 +47,7 @@ static crd_status write_file(const crd_predict_run *r, const char *path)
     shape_of(&r->request, shape);
     CRD_TRY(crd_store_create(path, &store));
     CRD_TRY(crd_store_put_doubles(store, dataset, 4, shape, &r->moments->mean));
-    CRD_TRY(crd_store_put_reals(store, "", expected_error, 1, &r->likeness.training_expected_error));
+    CRD_TRY(crd_store_put_reals(store, "", expected_error, 1, &r->match.training_expected_error));
     CRD_TRY(crd_store_commit(store));
 done:
     crd_store_close(&store);
@@ -63,8 +63,9 @@ static crd_status read_file(crd_predict_run *r, const char *path)
     CRD_TRY(crd_store_open(path, &store));
     CRD_TRY(crd_store_get_doubles(store, dataset, 4, shape, "this run", &r->moments->mean));
     if (crd_store_has_attribute(store, "", expected_error)) { /* earlier versions didn't know it */
-        CRD_TRY(crd_store_get_reals(store, "", expected_error, 1, &r->likeness.training_expected_error));
+        CRD_TRY(crd_store_get_reals(store, "", expected_error, 1, &r->match.training_expected_error));
     }
+    CRD_TRY(crd_store_check(store));
     for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
         if (isfinite(r->moments[i].mean) && isfinite(r->moments[i].square)) continue;
         CRD_FAIL(CRD_ERR_FORMAT,
@@ -132,7 +133,7 @@ crd_status crd_norms_prepare(crd_predict_run *r)
     if (crd_predict_first(r)) CRD_PASS(make(r));
     CRD_PASS(crd_dist_broadcast(r->dist, r->moments, count * (int64_t)sizeof *r->moments));
     take_fingerprint(r);
-    return r->norms_new ? crd_likeness_of_training(r, &r->likeness) : CRD_OK;
+    return r->norms_new ? crd_expected_error_of_training(r, &r->match) : CRD_OK;
 }
 
 crd_status crd_norms_keep(crd_predict_run *r)

@@ -5,7 +5,7 @@
 
 #include "predict/run.h"
 
-/* Fills r->moments and their fingerprint, and of rank 0's r->likeness what the model's pieces say; nothing where every
+/* Fills r->moments and their fingerprint, and of rank 0's r->match what the model's pieces say; nothing where every
  * chunk has its own. All processes call it together, before the run is identified: a run that is resumed goes on with
  * the same. */
 crd_status crd_norms_prepare(crd_predict_run *r);

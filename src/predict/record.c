@@ -350,12 +350,12 @@ crd_status crd_record_write(const crd_record *record, const char *folder, crd_pr
     CRD_TRY(request->backend->describe(&request->device, device, sizeof device));
     CRD_TRY(add_up(request, record->partial, &t));
     m.inside = t.inside;
-    crd_likeness_check((double)t.doubt, t.inside, &record->log->monitor, record->likeness);
+    crd_expected_error_check((double)t.doubt, t.inside, &record->log->monitor, record->match);
     crd_seams_check(request, record->seams, &record->log->monitor);
     m.warnings = record->log->warnings;
-    m.likeness.expected_error = record->likeness->expected_error;
-    m.likeness.training_expected_error = record->likeness->training_expected_error;
-    m.likeness.histogram_distance = record->likeness->histogram_distance;
+    m.match.expected_error = record->match->expected_error;
+    m.match.training_expected_error = record->match->training_expected_error;
+    m.match.histogram_distance = record->match->histogram_distance;
     fill_inputs(record, &m);
     fill_plan(request, &m);
     m.certificate.places = record->certificate->places;

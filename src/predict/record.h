@@ -3,9 +3,9 @@
 #define CRD_PREDICT_RECORD_H
 
 #include "predict/certificate.h"
+#include "predict/expected_error.h"
 #include "predict/finished/volumes.h"
 #include "predict/identity.h"
-#include "predict/likeness.h"
 #include "predict/memory_plan.h"
 #include "run/log.h"
 
@@ -17,7 +17,7 @@ typedef struct crd_record {
     const crd_memory_plan *memory;
     const crd_seams *seams;
     const crd_certificate *certificate;
-    crd_likeness *likeness;
+    crd_training_match *match;
     crd_run_log *log;
     const crd_partial *partial;
     const crd_run_times *times;

@@ -39,7 +39,7 @@ static crd_status settle_scan(crd_predict_run *r)
         CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &measured));
         statistics = *measured;
         CRD_PASS(crd_scan_settle(r->scan, &statistics, &r->log.monitor));
-        r->likeness.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+        r->match.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     CRD_PASS(crd_dist_broadcast(r->dist, &statistics, (int64_t)sizeof statistics));
     return crd_predict_first(r) ? CRD_OK : crd_scan_settle(r->scan, &statistics, &r->log.monitor);
@@ -116,7 +116,7 @@ static crd_status end_inspection(crd_predict_run *r)
     if (!crd_scan_needs_statistics(r->scan)) {
         CRD_PASS(crd_inspection_statistics(r->inspection, &r->log.monitor, &statistics));
         CRD_PASS(crd_scan_settle(r->scan, statistics, &r->log.monitor));
-        r->likeness.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
+        r->match.histogram_distance = crd_training_match_check(&r->request, r->scan, &r->log.monitor);
     }
     crd_inspection_free(&r->inspection);
     return CRD_OK;
@@ -291,7 +291,7 @@ static crd_status write_results(crd_predict_run *r, crd_predict_result *result)
                                .memory = &r->memory,
                                .seams = &r->seams,
                                .certificate = &r->certificate,
-                               .likeness = &r->likeness,
+                               .match = &r->match,
                                .log = &r->log,
                                .partial = r->partial,
                                .times = &r->times,
@@ -465,7 +465,7 @@ static crd_status predict(const crd_predict_options *options, const crd_model *m
     CRD_PASS(crd_alloc(1, sizeof *r, "the run", &r));
     r->dist = crd_dist_current();
     r->sink = sink;
-    r->likeness = (crd_likeness){(double)NAN, (double)NAN, (double)NAN};
+    r->match = (crd_training_match){(double)NAN, (double)NAN, (double)NAN};
     crd_run_log_begin(crd_dist_watch(r->dist, monitor), &r->log);
     status = run_all(r, options, model, &result);
     if (status != CRD_OK) {

@@ -3,12 +3,12 @@
 #define CRD_PREDICT_RUN_H
 
 #include "predict/certificate.h"
+#include "predict/expected_error.h"
 #include "predict/finished/growing_volumes.h"
 #include "predict/finished/probe.h"
 #include "predict/finished/writer.h"
 #include "predict/finisher.h"
 #include "predict/inspection.h"
-#include "predict/likeness.h"
 #include "predict/outlet.h"
 #include "predict/reader.h"
 #include "predict/record.h"
@@ -51,7 +51,7 @@ struct crd_predict_run {
     double finished; /* seconds until this process's last item was finished */
     crd_seams seams;
     crd_certificate certificate;
-    crd_likeness likeness; /* rank 0's */
+    crd_training_match match; /* rank 0's */
     crd_run_times times;
 
     /* Of crd_finish_slices. */

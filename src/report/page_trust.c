@@ -190,10 +190,10 @@ static void heldout_table(crd_text *page, const crd_heldout *h, bool many)
 }
 
 /* How like the training scans this one is; says nothing where nothing is known. */
-static void say_likeness(crd_text *page, const crd_manifest *m)
+static void say_match(crd_text *page, const crd_manifest *m)
 {
-    const double own = m->likeness.expected_error, training = m->likeness.training_expected_error;
-    const double greys = m->likeness.histogram_distance;
+    const double own = m->match.expected_error, training = m->match.training_expected_error;
+    const double greys = m->match.histogram_distance;
     if (!isfinite(own) && !isfinite(greys)) return;
     crd_text_add(page, "<p>This scan beside those: ");
     if (isfinite(own)) {
@@ -223,7 +223,7 @@ static void say_training(crd_text *page, const crd_reported_run *s)
     if (model == NULL) {
         crd_text_add(page, "<p>The model\xe2\x80\x99s file isn\xe2\x80\x99t where the manifest says, so what it was "
                            "trained on isn\xe2\x80\x99t known here.</p>");
-        say_likeness(page, &s->run);
+        say_match(page, &s->run);
         return;
     }
     const crd_training_record *t = &model->training;
@@ -253,7 +253,7 @@ static void say_training(crd_text *page, const crd_reported_run *s)
                      "<p>No labels were held back from its training, so how good it is where it didn\xe2\x80\x99t "
                      "learn isn\xe2\x80\x99t known.</p>");
     }
-    say_likeness(page, &s->run);
+    say_match(page, &s->run);
 }
 
 static bool same_model(const crd_reported_run *runs, int count)
@@ -270,7 +270,7 @@ crd_status crd_page_trust(crd_text *page, const crd_reported_run *runs, int coun
         if (count > 1) crd_page_which(page, &runs[i]);
         if (i > 0 && same_model(runs, count)) {
             crd_text_add(page, "<p>The same model.</p>");
-            say_likeness(page, &runs[i].run);
+            say_match(page, &runs[i].run);
         } else {
             say_training(page, &runs[i]);
         }

@@ -60,7 +60,7 @@ static void grow(const search *s, int64_t seed, crd_region *region)
     int64_t first[3], begin = 0, end = 0;
     double weights[4] = {0};
     split(s, seed, first);
-    *region = (crd_region){.low = {INT64_MAX, INT64_MAX, INT64_MAX}};
+    *region = (crd_region){.low = {INT64_MAX, INT64_MAX, INT64_MAX}, .peak = (double)s->means[seed]};
     s->queue[end++] = seed;
     s->taken[seed] = 1;
     while (begin < end) {

@@ -9,7 +9,8 @@
 typedef struct crd_region {
     int64_t centre[3], low[3], high[3]; /* voxels; `high` is the first beyond */
     int64_t voxels;
-    double mean; /* of the map */
+    double mean; /* of the map, */
+    double peak; /* and of its highest block: that is what regions are ordered by */
 } crd_region;
 
 /* At most so many, the highest first, from means over blocks of edge `block`, `cells` of them along each axis. */

@@ -9,6 +9,7 @@
 #include "base/monitor.h"
 #include "chunk/mask.h"
 #include "report/names.h"
+#include "run/own_mask.h"
 #include "run/paths.h"
 
 static crd_status add_warning(crd_reported_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -164,6 +165,15 @@ static crd_status open_mask(crd_reported_run *s, const char *named)
     s->mask_is_its = crd_manifest_mask(&s->run) != NULL && strcmp(text, crd_manifest_mask(&s->run)) == 0;
     CRD_PASS(strcmp(text, "cylinder") == 0 ? crd_strdup("the circle inscribed in y and x", &s->mask_name)
                                            : crd_name_of(text, &s->mask_name));
+    char *own = NULL;
+    const crd_status status = named == NULL ? crd_run_own_mask(s->folder, &s->run, NULL, &own) : CRD_OK;
+    crd_free(&own);
+    if (status == CRD_ERR_MISMATCH) {
+        return add_warning(s,
+                           "The mask %s has changed since the run was made in it, so it isn't drawn, and what lies "
+                           "outside counts as certain.",
+                           s->mask_name);
+    }
     if (fits(&s->in_scan, shape) && crd_mask_open(text, shape, &s->mask) == CRD_OK) return CRD_OK;
     return add_warning(s, "The mask %s can't be opened, so it isn't drawn, and what lies outside counts as certain.",
                        s->mask_name);

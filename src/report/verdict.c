@@ -62,8 +62,8 @@ static void say_shares(crd_text *page, const crd_reported_run *s)
 /* The scan isn't like those of the training. */
 static bool is_strange(const crd_manifest *m)
 {
-    return m->likeness.expected_error > CRD_VERDICT_ERRORS * m->likeness.training_expected_error ||
-           m->likeness.histogram_distance > CRD_VERDICT_GREYS;
+    return m->match.expected_error > CRD_VERDICT_ERRORS * m->match.training_expected_error ||
+           m->match.histogram_distance > CRD_VERDICT_GREYS;
 }
 
 /* What speaks for it: the label of this scan, else that of the training scans where the model didn't learn. */
@@ -108,7 +108,7 @@ static void say_doubts(crd_text *page, const crd_reported_run *runs, int count)
         const crd_manifest *m = &runs[i].run;
         strange |= is_strange(m);
         borders |= has_borders(m);
-        looked &= isfinite(m->likeness.histogram_distance) || isfinite(m->likeness.expected_error);
+        looked &= isfinite(m->match.histogram_distance) || isfinite(m->match.expected_error);
         warnings += runs[i].warnings.count;
         beaten |= is_beaten(crd_reported_model(&runs[i]));
     }

@@ -381,9 +381,9 @@ static const field fields[] = {
     FIELD(NULL, "mode", TEXT, mode),
     FIELD(NULL, "norms", TEXT, norms),
     {.key = "certificate", OWN(certificate)},
-    FIELD("likeness", "expected_error", REAL, likeness.expected_error),
-    FIELD("likeness", "training_expected_error", REAL, likeness.training_expected_error),
-    FIELD("likeness", "histogram_distance", REAL, likeness.histogram_distance),
+    FIELD("likeness", "expected_error", REAL, match.expected_error),
+    FIELD("likeness", "training_expected_error", REAL, match.training_expected_error),
+    FIELD("likeness", "histogram_distance", REAL, match.histogram_distance),
 
     {.key = "outputs", OWN(outputs)},
     {.key = "uncertainty", OWN(uncertainty)},

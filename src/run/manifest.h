@@ -83,7 +83,7 @@ typedef struct crd_manifest {
     struct {                                            /* to the training scans */
         double expected_error, training_expected_error; /* shares of voxels that the network expects to get wrong */
         double histogram_distance;                      /* of the grey values, 0 .. 1 */
-    } likeness;
+    } match;
     crd_output *outputs;
     int64_t output_count;
     int64_t inside;               /* voxels that count */

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "chunk/mask.h"
+#include "run/own_mask.h"
 #include "run/paths.h"
 #include "run/read.h"
 #include "run/realisation_sources.h"
@@ -298,10 +299,7 @@ static crd_status open_run(crd_realisations *r, const crd_realisations_options *
         memcpy(r->info.origin, r->scan_origin, sizeof r->info.origin);
     }
     memcpy(mask_shape, run.scan.shape, 3 * sizeof *mask_shape);
-    if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
-        crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
-        CRD_TRY(crd_strdup(crd_manifest_mask(&run), mask));
-    }
+    if (options->mask == NULL) CRD_TRY(crd_run_own_mask(folder, &run, monitor, mask));
 done:
     crd_manifest_free(&run);
     return status;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "run/own_mask.h"
 #include "run/paths.h"
 #include "run/read.h"
 #include "validate/seen.h"
@@ -189,10 +190,7 @@ static crd_status find_run(const crd_validate_options *options, const crd_monito
     inputs->boxed = crd_manifest_boxed(&run);
     memcpy(inputs->origin, run.plan.origin, sizeof inputs->origin);
     memcpy(inputs->scan, run.scan.shape, sizeof inputs->scan);
-    if (options->mask == NULL && crd_manifest_mask(&run) != NULL) {
-        crd_info(monitor, "the run's mask is used: %s", crd_manifest_mask(&run));
-        CRD_TRY(crd_strdup(crd_manifest_mask(&run), &inputs->mask));
-    }
+    if (options->mask == NULL) CRD_TRY(crd_run_own_mask(options->run, &run, monitor, &inputs->mask));
 done:
     crd_manifest_free(&run);
     return status;

@@ -62,23 +62,42 @@ void crd_api_plan(crd_view *view, crd_reader *reader, const crd_request *request
     }
 }
 
+/* What the body of a request says; false: nothing that could be understood. */
+static bool read_wish(const cJSON *body, crd_wishes *out, crd_response *response)
+{
+    const cJSON *exam = cJSON_GetObjectItem(body, "exam");
+    const char *what = cJSON_GetStringValue(cJSON_GetObjectItem(body, "do"));
+    if (what == NULL) {
+        crd_response_error(response, 400, "malformed",
+                           "The body must be {\"do\":\"train\",\"options\":{...}}, or \"predict\" or \"score\".");
+        return false;
+    }
+    if (exam != NULL && (!cJSON_IsBool(exam) || strcmp(what, "train") != 0)) {
+        crd_response_error(response, 400, "malformed", "exam must be true or false, and belongs to a training.");
+        return false;
+    }
+    if (crd_wishes_read(what, cJSON_GetObjectItem(body, "options"), out) != CRD_OK) {
+        refuse(response);
+        return false;
+    }
+    out->examine = cJSON_IsTrue(exam);
+    return true;
+}
+
 void crd_api_jobs(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)
 {
     cJSON *body = request->body != NULL ? cJSON_ParseWithLength(request->body, (size_t)request->body_bytes) : NULL;
-    const char *what = cJSON_GetStringValue(cJSON_GetObjectItem(body, "do"));
     crd_wishes wishes = {0};
     crd_text text = {0};
     int64_t number = 0;
     (void)reader;
-    if (what == NULL) {
-        crd_response_error(response, 400, "malformed",
-                           "The body must be {\"do\":\"train\",\"options\":{...}}, or \"predict\" or \"score\".");
-    } else if (crd_wishes_read(what, cJSON_GetObjectItem(body, "options"), &wishes) != CRD_OK ||
-               crd_jobs_start(view, &wishes, &number) != CRD_OK) {
-        refuse(response);
-    } else {
-        crd_jobs_describe(view, number, &text);
-        crd_response_json(response, 201, &text);
+    if (read_wish(body, &wishes, response)) {
+        if (crd_jobs_start(view, &wishes, &number) == CRD_OK) {
+            crd_jobs_describe(view, number, &text);
+            crd_response_json(response, 201, &text);
+        } else {
+            refuse(response);
+        }
     }
     crd_wishes_free(&wishes);
     cJSON_Delete(body);

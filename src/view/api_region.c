@@ -38,6 +38,8 @@ static void add_region(crd_text *text, crd_view *view, const crd_looker *looker,
     crd_text_number(text, r->mean, 6, "null");
     crd_text_add(text, ",\"excess\":");
     crd_text_number(text, r->excess, 6, "null");
+    crd_text_add(text, ",\"peak\":"); /* of what the order goes by */
+    crd_text_number(text, r->place.peak, 6, "null");
     crd_text_add(text, ",\"edges\":");
     crd_text_number(text, r->edges, 6, "null");
     crd_text_print(text, ",\"looked\":%s}", crd_project_looked(view->project, looker->run, &box) ? "true" : "false");

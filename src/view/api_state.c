@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "draw/colour.h"
 #include "view/jobs/command.h"
-#include "view/tiles/growth.h"
 #include "view/tiles/levels.h"
+#include "view/tiles/written_slices.h"
 #include "view/view.h"
 
 static void add_triple(crd_text *text, const char *name, const int64_t values[3])
@@ -52,7 +52,7 @@ static void add_layer(crd_text *text, const crd_view *view, int number)
         crd_text_add(text, ",\"run\":");
         crd_text_json(text, layer->run);
     }
-    if (layer->growth != NULL) crd_growth_describe(layer->growth, layer->info.shape[0], text);
+    if (layer->written != NULL) crd_written_slices_describe(layer->written, layer->info.shape[0], text);
     if (number == 0) add_reals(text, "window", view->window, 2);
     if (layer->kind == CRD_LAYER_CLASSES) {
         crd_text_add(text, ",\"classes\":[");

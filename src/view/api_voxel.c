@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "view/tiles/growth.h"
+#include "view/tiles/written_slices.h"
 #include "view/view.h"
 
 static crd_status add_value(crd_text *text, crd_reader *reader, int number, const int64_t at[3])
@@ -21,7 +21,7 @@ static crd_status add_value(crd_text *text, crd_reader *reader, int number, cons
             return CRD_OK;
         }
     }
-    if (layer->growth != NULL && !crd_growth_ready(layer->growth, box.origin[0], box.origin[0] + 1)) {
+    if (layer->written != NULL && !crd_written_slices_ready(layer->written, box.origin[0], box.origin[0] + 1)) {
         crd_text_add(text, "null}"); /* it isn't computed yet */
         return CRD_OK;
     }
@@ -105,8 +105,8 @@ void crd_api_box(crd_view *view, crd_reader *reader, const crd_request *request,
         crd_response_error(response, 413, "too_large", "A box may have 64 MiB at most.");
         return;
     }
-    const bool grown = layer->growth == NULL || level > 0 ||
-                       crd_growth_ready(layer->growth, box.origin[0], box.origin[0] + box.size[0]);
+    const bool grown = layer->written == NULL || level > 0 ||
+                       crd_written_slices_ready(layer->written, box.origin[0], box.origin[0] + box.size[0]);
     const crd_status found = !grown       ? CRD_OK
                              : level == 0 ? crd_reader_source(reader, (int)number, &volume)
                                           : crd_reader_find(reader, (int)number, (int)level, &box, &volume);

@@ -13,7 +13,7 @@ crd_status crd_looker_open(const crd_layers *layers, crd_looker **out)
     looker->uncertainty = looker->segmentation = -1;
     for (int i = 0; i < layers->count; i++) {
         const crd_layer *layer = &layers->items[i];
-        if (layer->run[0] == '\0' || layer->growth != NULL || layer->aside) continue;
+        if (layer->run[0] == '\0' || layer->written != NULL || layer->aside) continue;
         if (strcmp(layer->id, "uncertainty") == 0) looker->uncertainty = i;
         if (strcmp(layer->id, "segmentation") == 0) looker->segmentation = i;
     }

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "view/tiles/growth.h"
+#include "view/tiles/written_slices.h"
 #include "view/view.h"
 
 enum { FOLLOWED = 8 };
@@ -105,7 +105,7 @@ crd_status crd_runs_show(crd_view *view, const char *folder, const char *name)
 crd_status crd_runs_follow_first(crd_view *view, const char *folder)
 {
     for (int i = 0; i < view->layers.count; i++) {
-        if (view->layers.items[i].growth != NULL) return follow(view, folder, view->layers.items[i].run, true, false);
+        if (view->layers.items[i].written != NULL) return follow(view, folder, view->layers.items[i].run, true, false);
     }
     return CRD_OK;
 }
@@ -126,7 +126,7 @@ static void tell_layer(crd_view *view, int number)
     crd_text_print(&text, "{\"layer\":%d,\"revision\":%lld,\"there\":1,\"high\":", number,
                    (long long)atomic_load(&layer->revision));
     crd_text_real(&text, atomic_load(&layer->high));
-    crd_growth_describe(layer->growth, layer->info.shape[0], &text);
+    crd_written_slices_describe(layer->written, layer->info.shape[0], &text);
     crd_text_add(&text, "}");
     if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, "layer", json);
     crd_free(&json);
@@ -138,9 +138,9 @@ static void look_at_layers(crd_view *view, const char *name)
 {
     for (int i = 0; i < view->layers.count; i++) {
         crd_layer *layer = &view->layers.items[i];
-        if (layer->growth == NULL || strcmp(layer->run, name) != 0) continue;
-        const bool none = crd_growth_share(layer->growth) == 0.0;
-        if (crd_growth_look(layer->growth) == 0) continue;
+        if (layer->written == NULL || strcmp(layer->run, name) != 0) continue;
+        const bool none = crd_written_slices_share(layer->written) == 0.0;
+        if (crd_written_slices_look(layer->written) == 0) continue;
         if (none) (void)crd_layer_find_high(layer); /* else it is seen in paler colours */
         atomic_fetch_add(&layer->revision, 1);
         tell_layer(view, i);

@@ -24,6 +24,17 @@ run convert scan.npy told.nrrd --dtype f32 --spacing 2,1,0.5,mm --json; expect 0
 same "$(json 'd["path"], d["format"], d["shape"], d["type"], d["spacing"], d["unit"]')" "told.nrrd nrrd [5, 6, 7] f32 [2, 1, 0.5] mm"
 run convert scan.npy levels.zarr --levels 2 --json; expect 0; same "$(json 'd["format"], d["spacing"]')" "zarr None"
 run info levels.zarr/1 --json; expect 0; same "$(json 'd["shape"]')" "[3, 3, 4]"
+# Files of chunks that aren't there are said, in either version; so are further images, of which the first is read.
+for version in zarr zarr3; do
+    run convert scan.npy "half.$version.zarr" --format $version; expect 0
+    run info "half.$version.zarr"; no_err
+    find "half.$version.zarr/0" -type f ! -name '*zarr*' -delete
+    run convert "half.$version.zarr" nothing.npy; expect 0; err '^half.*: 100 % of its (chunks|shards). files aren.t there; their voxels read as 0'
+    rm nothing.npy
+done
+mkdir series.zarr; cp -r levels.zarr series.zarr/0; cp -r levels.zarr series.zarr/1; echo '{"zarr_format": 2}' >series.zarr/.zgroup
+run info series.zarr; expect 0; err '^series.zarr holds several images: the first is read; series.zarr/1 is the next one$'
+run info series.zarr/1; expect 0; no_err
 run info levels.zarr/2; expect 1; err '^credence: levels.zarr has no level 2; it has 0 to 1$'
 run info levels.tif/2; expect 1; err '^credence: levels.tif/2 can.t be opened'
 run convert scan.h5:/entry/data scan.raw; expect 0; holds "np.array_equal(np.fromfile('scan.raw', '<u2').reshape(scan.shape), scan)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The experiments at their tiny scale: they run, print complete tables, leave a file a unit, and do nothing twice.
+# The experiments at their tiny scale: they run, print complete tables, leave a file a unit, and do nothing twice. The short run has
+# one of those in shell and one of those in Python; CREDENCE_LONG=1 has all.
 . "$(dirname "$0")/common.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export CREDENCE=$CREDENCE_PROGRAM OUT=$folder/results SCALE=tiny SAMPLES=2 DEVICE=cpu
@@ -19,10 +20,27 @@ same "$(ls "$OUT"/weld-tiny/*.json | wc -l)" 2
 rm -r "$OUT"/weld-tiny/small-bcnn-seed1 "$OUT"/weld-tiny/small-bcnn-seed1.*
 PRESETS=small experiment weld 4 '^\| S33 \| (BCNN|MCDN) \| 0'
 same "$(grep -c ': trained in' "$folder/err")" 1
-KINDS=bcnn PRESETS=graphite experiment graphite 2 '^\| Litarion \| BCNN \| 0[.0-9]* \| 0'
-VARIANTS=100:0.003 SEEDS="1 2" MATERIALS=weld experiment recipe 4 \
-    '^\| weld-T100-lr0.003-[36] \| weld-(alike|faint) \| 0.* ± 0'
-[ "${CREDENCE_LONG:-}" != 1 ] || experiment ablation 2 '^\| prior-std-3 \| (alike|faint) \| 0'
+long_ones() {
+    KINDS=bcnn PRESETS=graphite experiment graphite 2 '^\| Litarion \| BCNN \| 0[.0-9]* \| 0'
+    VARIANTS=100:0.003 SEEDS="1 2" MATERIALS=weld experiment recipe 4 \
+        '^\| weld-T100-lr0.003-[36] \| weld-(alike|faint) \| 0.* ± 0'
+    experiment ablation 2 '^\| prior-std-3 \| (alike|faint) \| 0'
+    three_phase
+    same "$(ls "$folder"/three/*.html | wc -l)" 4
+    before=$(md5sum "$folder/three/rows.csv")
+    three_phase
+    same "$(md5sum "$folder/three/rows.csv")" "$before"
+    exams
+    before=$(md5sum "$folder/exams/rows.csv")
+    exams
+    same "$(md5sum "$folder/exams/rows.csv")" "$before"
+    if "$CREDENCE" --version | grep -q '^page in the browser (view): yes'; then
+        loop
+        before=$(md5sum "$folder/loop/rounds.csv")
+        loop
+        same "$(md5sum "$folder/loop/rounds.csv")" "$before"
+    fi
+}
 
 # Coverage of intervals: a line for every prediction; one that was cut off is made again, and no other.
 coverage() {
@@ -49,11 +67,6 @@ three_phase() {
     expect 0
     same "$(grep -cE '^\| (bcnn, normal prior|mcdn) \| 1 \| 0\.' "$folder/out")" 4
 }
-three_phase
-same "$(ls "$folder"/three/*.html | wc -l)" 4
-before=$(md5sum "$folder/three/rows.csv")
-three_phase
-same "$(md5sum "$folder/three/rows.csv")" "$before"
 
 # Exams: a line for every training, and nothing done twice.
 exams() {
@@ -73,18 +86,7 @@ loop() {
     same "$(grep -cE '^\| fine \| [0-9.]+ \|( [0-9.]+ \([0-9.]+\) \|){3}( [0-9.]+ \|){2}$' "$folder/out")" 2
     same "$(wc -l <"$folder/loop/rounds.csv")" 7
 }
-if "$CREDENCE" --version | grep -q '^page in the browser (view): yes'; then
-    loop
-    before=$(md5sum "$folder/loop/rounds.csv")
-    loop
-    same "$(md5sum "$folder/loop/rounds.csv")" "$before"
-fi
-if [ "${CREDENCE_LONG:-}" = 1 ]; then
-    exams
-    before=$(md5sum "$folder/exams/rows.csv")
-    exams
-    same "$(md5sum "$folder/exams/rows.csv")" "$before"
-fi
+[ "${CREDENCE_LONG:-}" != 1 ] || long_ones
 
 run_unknown() { SCALE=huge "$root/experiments/weld/run.sh" >"$folder/out" 2>"$folder/err"; }
 run_unknown && complain "a scale that doesn't exist was taken"

@@ -267,6 +267,36 @@ def test_found_again():
     check(models_of("found/iterations/001") == models_of("undisturbed/iterations/001"), "the same bytes after two kills")
 
 
+def test_moved():
+    """A project that is moved has all it had: jobs, results that are shown, models; a training that was cancelled goes on there."""
+    server = start("--project", "before-move")
+    wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 60})["number"])
+    wait_for(server, begin(server, "predict", {"samples": 2})["number"])
+    job = start_long(server)
+    server.send("POST", f"jobs/{job['number']}/cancel", {})
+    wait_for(server, job["number"], "cancelled")
+    before = server.json("iterations")["iterations"]
+    server.stop()
+    os.makedirs("moved/far")
+    os.rename("before-move", "moved/far/project")
+    server = start("--project", "moved/far/project")
+    after = server.json("iterations")["iterations"]
+    keep = ("number", "do", "iteration", "state", "folder", "result")
+    check([[{key: job[key] for key in keep} for job in one["jobs"]] for one in before] == [[{key: job[key] for key in keep} for job in one["jobs"]] for one in after], f"jobs: {after}")
+    for _ in range(200):
+        shown = [layer for layer in server.json("state")["layers"] if layer.get("run") == "iterations/001/runs/1"]
+        if shown:
+            break
+        time.sleep(0.1)
+    check(shown, "its prediction is shown")
+    status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
+    check(status == 200, f"resume: {status} {answer}")
+    wait_for(server, job["number"])
+    wait_for(server, begin(server, "predict", {"samples": 2, "iteration": 2})["number"])
+    server.stop()
+    check(models_of("moved/far/project/iterations/002") == models_of("undisturbed/iterations/001"), "the same bytes after the move")
+
+
 def test_other_process():
     """A process that got the number of one that is gone isn't taken for it."""
     other = subprocess.Popen(["sleep", "60"])
@@ -287,7 +317,7 @@ def test_other_process():
     other.wait()
 
 
-def test_failed_and_stubborn():
+def test_failed():
     os.remove("label.npy")
     np.save("label.npy", np.full(SHAPE, 1, np.uint8))  # nothing to tell apart
     server = start("--project", "failing")
@@ -298,6 +328,21 @@ def test_failed_and_stubborn():
     check(log[-1]["text"] == failed["error"], "and the log")
     part = server.ask(f"/api/1/jobs/{job['number']}/log?from=10").data
     check(part == server.ask(f"/api/1/jobs/{job['number']}/log").data[10:], "from a byte on")
+    server.stop()
+
+
+def test_stubborn():
+    """A job that doesn't listen is ended by force after half a minute."""
+    if not os.environ.get("CREDENCE_LONG"):
+        return
+    server = start("--project", "stubborn")
+    job = start_long(server)
+    os.kill(job["process"], signal.SIGSTOP)
+    server.send("POST", f"jobs/{job['number']}/cancel", {})
+    time.sleep(20)
+    check(alive(job["process"]), "it has time for a good end")
+    wait_for(server, job["number"], "cancelled")
+    check(not alive(job["process"]), "and is ended by force")
     server.stop()
 
 
@@ -333,8 +378,8 @@ def main():
     label = (field > np.median(field)).astype(np.uint8)
     np.save("scan.npy", (100 * label + noise.normal(0, 20, SHAPE)).astype(np.float32))
     np.save("label.npy", label)
-    for test in (test_nothing_written, test_train_and_predict, test_painted, test_accept_by_value, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_other_process,
-                 test_failed_and_stubborn, test_ctrl_c):
+    for test in (test_nothing_written, test_train_and_predict, test_painted, test_accept_by_value, test_wrong_wishes, test_cancel_and_resume, test_found_again, test_moved, test_other_process,
+                 test_stubborn, test_failed, test_ctrl_c):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

@@ -1,4 +1,5 @@
 """The loop of `credence view`: held-out boxes, what trainings get, exams, proposals, beginning anew."""
+import json
 import os
 import re
 import signal
@@ -147,6 +148,12 @@ def free_box(boxes):
 def test_exam(truth):
     server = start()
     exams = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]
+    zs, ys, xs = slices_of(exams[0])
+    points = [8 * v for point in ((ys.start, xs.start), (ys.start, xs.start + 2), (ys.start + 2, xs.start)) for v in point]
+    check(server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": zs.start, "points": points, "value": 3})[0] == 200, "a third class")
+    status, answer = server.send("POST", "jobs", {"do": "score", "options": {"samples": 2}})
+    check(status == 422 and "class 3" in answer["error"]["message"] and not os.path.exists("loop/iterations/001/exam/1"), f"an exam of what it hasn't learnt: {status} {answer}")
+    check(server.send("POST", "labels/undo", {})[0] == 200, "undo")
     job = begin(server, "score", {"samples": 2, "mode": "seamless"})
     check(job["do"] == "score" and job["folder"] == "iterations/001/exam/1" and job["step"] == 1 and job["steps"] == 2, f"an exam: {job}")
     check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")
@@ -248,6 +255,76 @@ def test_killed_exam(server):
     server.stop()
 
 
+def exam_of(server, iteration, seconds=400):
+    """The exam that follows a training by itself, once it has ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        jobs = [job for one in server.json("iterations")["iterations"] if one["number"] == iteration for job in one["jobs"]]
+        if any(job["do"] == "score" and job["state"] != "running" for job in jobs):
+            return next(job for job in jobs if job["do"] == "score")
+        time.sleep(0.05)
+    check(False, f"no exam follows: {jobs}")
+    return None
+
+
+def test_exam_follows():
+    """A training that is started with "exam" is judged as soon as it is done, by whichever server sees that; two servers do it once."""
+    server = start()
+    status, job = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": True})
+    check(status == 201 and job["exam"], f"a training with its exam: {status} {job}")
+    other = start()
+    check(other.json("state")["job"]["number"] == job["number"], "another server looks on")
+    exam = exam_of(server, job["iteration"])
+    check(exam["state"] == "done" and exam["step"] == exam["steps"] == 2 and exam["number"] == job["number"] + 1, f"its exam: {exam}")
+    one = next(one for one in server.json("iterations")["iterations"] if one["number"] == job["iteration"])
+    check(one["score"]["boxes"] == 2 and not one["jobs"][0]["exam"] and len(one["jobs"]) == 2, f"once: {one}")
+    wait_for(other, job["number"])
+    status, answer = other.send("POST", "jobs", {"do": "train", "options": TRAIN})
+    check(status == 409 and "already writing" in answer["error"]["message"], f"the other one starts nothing: {status} {answer}")
+    other.stop()
+    status, job = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "max-steps": 40}, "exam": True})
+    server.stop(signal.SIGKILL)
+    server = start()
+    exam = exam_of(server, job["iteration"])
+    check(exam["state"] == "done", f"also after the server was killed: {exam}")
+    wait_for(server, begin(server, "train", TRAIN)["number"])
+    for number in [box["number"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]:
+        server.ask(f"/api/1/boxes/{number}", "DELETE")
+    status, last = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": True})
+    wait_for(server, last["number"])
+    time.sleep(1)
+    check(server.json("state")["job"]["number"] == last["number"], "without a box for the exam there is none")
+    for what, exam in (("predict", True), ("score", False), ("train", 1), ("train", "yes")):
+        check(server.send("POST", "jobs", {"do": what, "exam": exam})[0] == 400, f"{what} with exam {exam}")
+    server.stop()
+
+
+def test_look_on():
+    """An exam that runs is followed by a second server, which takes no step of it."""
+    server = start()
+    server.send("POST", "loop/anew", {})
+    for _ in range(3):
+        server.send("POST", "boxes", {"held_out": True})
+    job = begin(server, "train", TRAIN)
+    wait_for(server, job["number"])
+    job = begin(server, "score", {"samples": 12, "mode": "seamless"})
+    others = [start(), start("--read-only")]
+    steps = 0
+    while (seen := server.json(f"jobs/{job['number']}"))["state"] == "running":
+        with open("loop/" + job["folder"] + "/job.json") as file:
+            steps = max(steps, json.load(file)["step"])
+        time.sleep(0.02)
+    check(seen["state"] == "done" and steps == 3, f"the exam: {seen}, {steps}")
+    for other in others:
+        wait_for(other, job["number"])
+        status, answer = other.send("POST", f"jobs/{job['number']}/cancel", {})
+        check(status in (403, 409, 422), f"the other one doesn't cancel: {status} {answer}")
+        other.stop()
+    log = server.ask(f"/api/1/jobs/{job['number']}/log").data.decode()
+    check("error" not in log, f"each step was done once: {log[-500:]}")
+    server.stop()
+
+
 def test_mask():
     """Boxes lie inside the mask; trainings and exams go by it."""
     server = Server("scan.npy", "--cache", "none", "--project", "masked", "--mask", "cylinder", wait=False)
@@ -263,6 +340,23 @@ def test_mask():
     check(refused.returncode != 0 and "small.npy" in refused.stderr, f"a mask of another shape: {refused.stderr}")
 
 
+def test_given_model():
+    """A model that the viewer is given may have learnt from what is held out: then there is no score."""
+    model = "loop/iterations/001/model.h5"
+    server = Server("scan.npy", "--cache", "none", "--project", "given", "--model", model, wait=False)
+    where = np.argwhere(volume("loop/iterations/001/label.zarr") != 255)[0]
+    box = ",".join(f"{at}:{at + 8}" for at in np.minimum(where, np.array(SHAPE) - 8))
+    check(server.send("POST", "boxes", {"role": "exam", "box": box})[0] == 201, f"an exam at {box}")
+    zs, ys, xs = slices_of(box)
+    points = [8 * v for point in ((ys.start, xs.start), (ys.start, xs.stop), (ys.stop, xs.stop), (ys.stop, xs.start)) for v in point]
+    for z in range(zs.start, zs.stop):
+        check(server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": z, "points": points, "value": z % 2})[0] == 200, "labels")
+    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
+    job = wait_for(server, job["number"], "failed")
+    check("has learnt from labels in the exam box" in job["error"] and server.json("iterations")["iterations"][0]["score"] is None, f"a score of what was learnt: {job['error']}")
+    server.stop()
+
+
 random = np.random.default_rng(3)
 truth = np.zeros(SHAPE, np.uint8)
 for z in range(SHAPE[0]):
@@ -275,5 +369,8 @@ server = test_exam(truth)
 server = test_proposals(server)
 test_warm_and_anew(server, truth)
 test_killed_exam(server)
+test_exam_follows()
+test_look_on()
+test_given_model()
 test_mask()
 finish()

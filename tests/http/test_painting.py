@@ -284,7 +284,7 @@ def test_killed(times):
 
 def test_full_disk():
     """On a disk that is full a stroke is refused; what was confirmed stays, and it goes on when there is room."""
-    script = f"""mount -t tmpfs -o size=300k tmpfs small && cd small && exec '{PROGRAM}' view ../scan.npy --no-browser --cache none --project full"""
+    script = f"""mount -t tmpfs -o size=600k tmpfs small && cd small && head -c 300k /dev/zero >filler && exec '{PROGRAM}' view ../scan.npy --no-browser --cache none --project full"""
     os.makedirs("small", exist_ok=True)
     if subprocess.run(["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=300k tmpfs small"], capture_output=True).returncode != 0:
         print("skipped: no file system of its own can be made here", flush=True)
@@ -307,6 +307,10 @@ def test_full_disk():
         revision = answer["revision"]
     check(refused > 3 and revision > 1, f"it got full after {revision} strokes")
     check(np.array_equal(labels_of(server), wanted), "what was confirmed is there")
+    os.remove(f"/proc/{server.process.pid}/cwd/filler")  # its file system is seen by nobody else
+    status, answer = server.send("POST", "labels", {**stroke(1, 33, 0, [(80, 80), (400, 900)], 70), "revision": revision})
+    disc(wanted, 0, 33, [(80, 80), (400, 900)], 70, 1)
+    check(status == 200 and np.array_equal(labels_of(server), wanted), f"where there is room again it goes on: {status} {answer}")
     server.stop(signal.SIGKILL)
 
 

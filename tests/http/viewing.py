@@ -91,7 +91,7 @@ class Server:
         return np.frombuffer(data, np.uint8).reshape(rows, columns)
 
     def wait_for_levels(self):
-        for _ in range(300):
+        for _ in range(2000):
             if all(layer["there"] == 1 for layer in self.json("state")["layers"]):
                 time.sleep(0.1)  # the revision rises behind the last slab
                 return

@@ -4,6 +4,7 @@ own, because their NumPy isn't Debian's:
 
     python3 -m venv --system-site-packages peers && peers/bin/pip install quantimpy scikit-image porespy openpnm connected-components-3d 'numpy<2'
     peers/bin/pip install --no-deps taufactor && peers/bin/pip install ipython      (with Debian's python3-torch)
+    peers/bin/pip uninstall matplotlib      (where Debian's is installed, whose parts would be taken with the new one)
     CREDENCE_PEERS=peers/bin/python ctest --test-dir build -R measure_peers
 
 Tolerances say what is known to differ: other weights of directions, whole radii, other stopping rules. What counts the same things
@@ -30,11 +31,12 @@ except ImportError as missing:
 
 PROGRAM = os.environ["CREDENCE_PROGRAM"]
 FOLDER = tempfile.TemporaryDirectory(prefix="credence-peers-")
-failures = 0
+failures = compared = 0
 
 
 def near(found, expected, tolerance, what):
-    global failures
+    global failures, compared
+    compared += 1
     if found is None or not abs(found - expected) <= tolerance * abs(expected):
         failures += 1
         print(f"failed: {what}: {found}, the peer {expected}")
@@ -154,6 +156,18 @@ def taufactor(peer):
         solver.solve(verbose=False, conv_crit=1e-3)
         near(found["d_rel_z"], float(np.ravel(solver.D_eff)[0]), 0.005, f"{name}: D_rel")
         near(found["tortuosity_factor_z"], float(np.ravel(solver.tau)[0]), 0.005, f"{name}: tortuosity factor")
+        # along the shortest edge of a voxel: along another one it doesn't converge
+        for spacing in ((1.0, 2.0, 1.0), (0.5, 0.65, 1.5)):
+            found = ours(phase, "--properties", "transport", "--axis", "z", spacing=spacing)
+            solver = peer.AnisotropicSolver(phase.astype("u1"), spacing, device="cpu")
+            solver.solve(verbose=False, conv_crit=1e-3)
+            near(found["d_rel_z"], float(np.ravel(solver.D_eff)[0]), 0.005, f"{name}: D_rel, spacing {spacing}")
+        # two phases that conduct and one that doesn't; harmonic means between voxels, as ours
+        phase = phase.astype("u1") + 2 * (framed(field(shape, scales, 0.5, 7)) & ~phase)
+        found = ours(phase, "--conductivity", "1=1,2=0.3", "--axis", "z")
+        solver = peer.MultiPhaseSolver(phase.astype("u1"), {1: 1, 2: 0.3}, device="cpu")
+        solver.solve(verbose=False, conv_crit=1e-3)
+        near(found["d_rel_z"], float(np.ravel(solver.D_eff)[0]), 0.005, f"{name}: effective conductivity of two phases")
 
 
 tried = 0
@@ -163,7 +177,9 @@ for check in quantimpy, skimage, cc3d, porespy, taufactor:
     except (ImportError, ValueError, AttributeError) as missing:  # ValueError, AttributeError: built for another NumPy
         print(f"without {check.__name__}: {missing}")
         continue
+    before = failures, compared
     check(library)
+    print(f"{check.__name__}: {compared - before[1]} comparisons, {failures - before[0]} failed")
     tried += 1
 if tried == 0:
     print("skipped: none of the libraries is installed; CREDENCE_PEERS names a Python that has them")

@@ -495,7 +495,7 @@ static void test_values_of_labels(void)
     p = crd_measurement_find(m, "volume_fraction", 2.0);
     CHECK(p != NULL && p->labelled && p->label.value == p->segmentation);
     crd_measurement_free(&m);
-    for (int64_t i = 0; i < count; i++) voxels[i] = i < 7 ? 7 : (uint8_t)(i % 3);
+    for (int64_t i = 0; i < count; i++) voxels[i] = (uint8_t)(i < 7 ? 7 : i % 3);
     CHECK_OK(save(c.label, c.shape));
     for (int64_t i = 0; i < count; i++) voxels[i] = (uint8_t)(i % 3);
     CHECK_FAILS(measure(&c, &m), CRD_ERR_ARGUMENT, "has voxels of the value 7");

@@ -73,6 +73,22 @@ class Arrays(unittest.TestCase):
             with self.assertRaisesRegex(credence.ArgumentError, words):
                 predict(array)
 
+    def test_masked_arrays(self):
+        """What is masked isn't read as if it weren't."""
+        masked = np.ma.masked_greater(scan, 1000)
+        with self.assertRaisesRegex(credence.ArgumentError, "filled"):
+            credence.measure(masked)
+        with self.assertRaisesRegex(credence.ArgumentError, "filled"):
+            credence.train(scan, [masked])
+
+    def test_named_axes(self):
+        named = Lazy(scan)
+        named.dims = ("z", "y", "x")
+        self.assertEqual(predict(named), wanted)
+        named.dims = ("x", "y", "z")
+        with self.assertRaisesRegex(credence.ArgumentError, "axes are z, y, x, not x, y, z"):
+            predict(named)
+
     def test_lazy(self):
         lazy = Lazy(scan)
         self.assertEqual(predict(lazy), wanted)
@@ -109,6 +125,8 @@ class Arrays(unittest.TestCase):
                 self.assertEqual(predict(module.from_array(scan, chunks=(5, 8, 7))), wanted)
             else:
                 self.assertEqual(predict(module.DataArray(scan, dims=("z", "y", "x"))), wanted)
+                with self.assertRaisesRegex(credence.ArgumentError, "axes are z, y, x, not x, y, z"):
+                    predict(module.DataArray(scan.transpose(), dims=("x", "y", "z")))
         if tried == 0:
             self.skipTest("none of them is installed")
 

@@ -106,6 +106,9 @@ class Memory(unittest.TestCase):
             run("validate", str(r.folder), "--label", path("label.npy"))
             with open(r.folder / "validation.json") as file:
                 self.assertEqual(json.load(file)["voxels"], int(mask.sum()))
+        copy = there.save(path("masked copy"))  # it doesn't need the folder that it was made from
+        shutil.rmtree(there.folder)
+        self.assertEqual(credence.validate(copy, label)["voxels"], int(mask.sum()))
 
     def test_many_measure_at_once(self):
         r = quick()

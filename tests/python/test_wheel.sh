@@ -2,6 +2,7 @@
 # Wheels: `pip install` in an empty virtual environment without a network, with all libraries inside, and used from an
 # empty environment beside other packages that bring libraries of the same names.
 . "$(dirname "$0")/../package/common.sh"
+. "$(dirname "$0")/../package/hardening.sh"
 only_plain_builds
 "$CREDENCE_PYTHON" -c 'import numpy' 2>/dev/null || skip "this Python has no numpy"
 "$CREDENCE_PYTHON" -c 'import ensurepip, venv' 2>/dev/null || skip "this Python can't make virtual environments"
@@ -49,6 +50,10 @@ for library in two/lib/python3*/site-packages/credence/lib/*; do
     outside=$(ldd "$library" | grep -oE '/[^ ]+' | grep -vE "^($PWD/two|/)[^ ]*/(crd|ld-linux|lib(c|credence|m|dl|pthread|rt|resolv|util|stdc\+\+|gcc_s)\.)" || true)
     [ -z "$outside" ] || fail "$library needs $outside of this machine"
 done
+if [ "$(cached CREDENCE_HARDENING)" = ON ] && command -v readelf >/dev/null; then
+    is_hardened two/lib/python3*/site-packages/credence/lib/*credence* # the others are Debian's
+    is_checked two/lib/python3*/site-packages/credence/lib/libcredence.so*
+fi
 # The GPU's plug-in is installed apart: where CREDENCE_PLUGINS says, or where installations have it. Found, it looks for a GPU.
 cat >gpu.py <<'PYTHON'
 import numpy as np

@@ -158,7 +158,7 @@ static void test_round_trip(void)
                                    .mean_probability = 0.35,
                                    .interval90 = {0.1, 0.65},
                                    .samples = {samples, 3}},
-                      .likeness = {0.07, 0.05, (double)NAN},
+                      .match = {0.07, 0.05, (double)NAN},
                       .classes = classes,
                       .class_count = 2,
                       .seams = {.at = 0.5, .elsewhere = 0.25, .ratio = (double)NAN},
@@ -195,8 +195,8 @@ static void test_round_trip(void)
     CHECK(r.classes[0].segmentation == 0.7 && r.classes[0].samples.count == 0 && isnan(r.classes[0].mean));
     CHECK(r.classes[1].mean == 1.0 / 3.0 && r.classes[1].interval90[1] == 0.4);
     CHECK(r.classes[1].samples.count == 3 && r.classes[1].samples.items[2] == 0.7);
-    CHECK(r.likeness.expected_error == 0.07 && r.likeness.training_expected_error == 0.05);
-    CHECK(isnan(r.likeness.histogram_distance));
+    CHECK(r.match.expected_error == 0.07 && r.match.training_expected_error == 0.05);
+    CHECK(isnan(r.match.histogram_distance));
     CHECK(r.warnings.count == 2 && strcmp(r.warnings.items[1], warnings[1]) == 0);
     CHECK(cJSON_Compare(r.settings, m.settings, true) && cJSON_Compare(r.identity, m.identity, true));
     CHECK(crd_manifest_boxed(&r) && strcmp(crd_manifest_mask(&r), "cylinder") == 0);

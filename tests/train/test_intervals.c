@@ -28,7 +28,7 @@ static void make_up(uint64_t seed, int planes, int samples, made_up *m)
     memset(m, 0, sizeof *m);
     for (int v = 0; v < VOXELS; v++) {
         const double u = crd_random_uniform(&stream, at++);
-        m->label[v] = u < 0.2 ? CRD_LABEL_NONE : (uint8_t)((int)(u * 97.0) % (planes > 1 ? 3 : 2));
+        m->label[v] = (uint8_t)(u < 0.2 ? CRD_LABEL_NONE : (int)(u * 97.0) % (planes > 1 ? 3 : 2));
         for (int s = 0; s < samples; s++) {
             double sum = 0.0;
             int best = 0;

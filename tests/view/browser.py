@@ -34,6 +34,9 @@ if "page in the browser (view): yes" not in subprocess.run([PROGRAM, "--version"
     print("skipped: this build has no web server (libmicrohttpd)")
     sys.exit(77)
 
+# A busy machine takes many times as long for everything: how long a test waits says nothing about what it waits for.
+PATIENCE = 5
+
 FOLDER = tempfile.mkdtemp()
 os.environ["XDG_CACHE_HOME"] = os.path.join(FOLDER, "cache")
 os.environ["XDG_RUNTIME_DIR"] = os.path.join(FOLDER, "runtime")
@@ -42,8 +45,9 @@ os.makedirs(PICTURES, exist_ok=True)
 
 
 class Server:
-    def __init__(self, *words, port=None):
-        command = [PROGRAM, "view", *words, "--no-browser", *(["--port", str(port)] if port else [])]
+    def __init__(self, *words, port=None, command=None):
+        """`command`: any that ends as a server."""
+        command = command or [PROGRAM, "view", *words, "--no-browser", *(["--port", str(port)] if port else [])]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=FOLDER)
         said = ""
         while not (found := re.search(r"http://\S+", said)):
@@ -74,7 +78,7 @@ class Page:
             options.add_argument("--blink-settings=preferredColorScheme=0")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
-        self.driver.set_script_timeout(60)
+        self.driver.set_script_timeout(60 * PATIENCE)
         self.said = []
         # The window's frame takes some of it: what counts is the page.
         inner = self.driver.execute_script("return [innerWidth, innerHeight]")
@@ -91,6 +95,7 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def until(self, script, what, seconds=60):
+        seconds *= PATIENCE
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if answer := self.js(script):
@@ -139,8 +144,40 @@ class Page:
         self.driver.save_screenshot(path)
         return path
 
+    def pictures(self, name):
+        """In light and in dark."""
+        for scheme in ("light", "dark"):
+            self.js("document.documentElement.dataset.theme = arguments[0]", scheme)
+            self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+            assert os.path.getsize(self.picture(f"{name}-{scheme}")) > 20000, "an empty picture"
+        self.js("delete document.documentElement.dataset.theme")
+
     def close(self):
         self.driver.quit()
+
+
+class Both:
+    """A server and a tab on it; a picture is kept where a test fails, and nothing may be complained of."""
+
+    def __init__(self, *words, link="", **look):
+        self.words, self.link, self.look = words, link, look
+
+    def __enter__(self):
+        self.server = Server(*self.words)
+        self.page = Page(self.server.address + self.link, **self.look)
+        return self.page
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if kind is not None:
+                self.page.picture("failed")
+            complaints = self.page.complaints()
+        finally:
+            self.page.close()
+            code = self.server.stop()
+        if kind is None:
+            assert not complaints, f"the console says {complaints}"
+            assert code == 0, f"the server ended with {code}"
 
 
 def drag(page, axis, path, button="left"):

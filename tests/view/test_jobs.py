@@ -20,7 +20,7 @@ def phantom():
 
 
 def open_page(server, **more):
-    page = Page(server.address, **more)
+    page = Page(server.address, **{"width": 1440, "height": 860, **more})
     page.js("page.showTab('train')")
     return page
 
@@ -30,7 +30,7 @@ def value(page, selector, what="value"):
 
 
 def test_train_and_predict():
-    server = Server("scan.npy", "--label", "label.npy", "--project", "watched")
+    server = Server("scan.npy", "--label", "label.npy", "--project", "watched", "--spacing", "0.65,0.65,0.65,um")
     page = open_page(server)
     page.until("return page.jobs.train.said.textContent.includes('one such training')", "a first training can't be timed")
     assert page.js("return page.jobs.train.command.textContent").startswith("credence train --scan /"), "the command line"
@@ -39,7 +39,7 @@ def test_train_and_predict():
     page.until("return page.jobs.train.command.textContent.includes('--max-steps 12')", "the command follows the fields")
     page.find("#panel-train section[aria-label='Train a model'] button.main").click()
     page.until("return page.jobs.running && page.jobs.bar.max === 12 && page.jobs.bar.value > 0", "progress is seen", 60)
-    page.picture("training")
+    page.pictures("training")
     assert page.js("return document.getElementById('job-line').textContent.startsWith('training ')"), "in the line at the bottom, too"
     page.until("return page.jobs.job.state === 'done'", "the training ends", 600)
     page.until("return !page.jobs.predict.go.disabled && page.jobs.model.value === '1'", "its model can be used")
@@ -56,14 +56,14 @@ def test_train_and_predict():
     grown = page.js("""const layer = page.view.layer('segmentation'); page.view.goTo([8, 24, 28], true);
         return {under: layer.under?.run ?? null, finished: layer.finished, parts: page.view.partsOf(layer, 2)}""")
     assert grown["under"] == "iterations/001/runs/1", f"under it lies the run before: {grown}"
-    page.picture("growing")
+    page.pictures("growing")
     page.until("return page.jobs.job.state === 'done'", "the prediction ends", 600)
     page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && !layer.finished && !layer.under", "and takes the place of what was", 30)
     page.until("return page.regions?.list.length > 0", "where to look first is found anew", 30)
     page.until_drawn()
     page.js("page.showTab('iterations')")
     assert page.js("return [...document.querySelectorAll('#panel-iterations .runs li')].length") == 2, "two predictions of one iteration"
-    page.picture("iterations")
+    page.pictures("iterations")
     # A plan may take too long on a machine that does a lot else.
     wrong = [words for words in page.complaints() if not ("/api/1/plan" in words and "503" in words)]
     assert not wrong, wrong
@@ -94,7 +94,7 @@ def test_by_keyboard():
     page.js("page.jobs.cancel.focus()")
     page.actions().send_keys(Keys.ENTER).perform()
     page.until("return page.jobs.job.state === 'cancelled' && !page.jobs.resume.hidden", "it ends in good order", 60)
-    page.picture("cancelled")
+    page.pictures("cancelled")
     assert page.js("return page.jobs.said.textContent.startsWith('stopped')"), "and says so"
     assert page.js("return !page.jobs.train.go.disabled"), "another may begin"
     page.close()

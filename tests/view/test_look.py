@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, PROGRAM, Keys, Page, Server, np, own_port, run  # noqa: E402
+from browser import FOLDER, PROGRAM, Both, Keys, Page, Server, np, own_port, run  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -27,30 +27,6 @@ np.save(os.path.join(FOLDER, "spots/scan_seg.npy"), inside)
 np.save(os.path.join(FOLDER, "spots/scan_unc.npy"), spots)
 subprocess.run([PROGRAM, "convert", "scan.npy", "packed.nii.gz", "--quiet"], cwd=FOLDER, check=True)
 SPACING = ("--spacing", "1.3,0.65,0.65,um")
-
-
-class Both:
-    """A server and a tab on it; a picture is kept where a test fails, and nothing may be complained of."""
-
-    def __init__(self, *words, link="", **look):
-        self.words, self.link, self.look = words, link, look
-
-    def __enter__(self):
-        self.server = Server(*self.words)
-        self.page = Page(self.server.address + self.link, **self.look)
-        return self.page
-
-    def __exit__(self, kind, error, trace):
-        try:
-            if kind is not None:
-                self.page.picture("failed")
-            complaints = self.page.complaints()
-        finally:
-            self.page.close()
-            code = self.server.stop()
-        if kind is None:
-            assert not complaints, f"the console says {complaints}"
-            assert code == 0, f"the server ended with {code}"
 
 
 def grey_of(page, value):
@@ -297,10 +273,28 @@ def check_names_and_contrast(page):
         assert contrast(ink, back) >= 4.5, f"'{words}': {ink} on {back} has {contrast(ink, back):.2f} to 1"
 
 
+def test_words():
+    """No part's words take the place of another's."""
+    with Both("scan.npy") as page:
+        twice = page.driver.execute_async_script("""const done = arguments[0];
+            Promise.all(['jobs/text_jobs', 'paint/text_paint', 'loop/text_loop'].map(name => import(`/web/${name}.js`)).concat(import('/web/text.js'))).then(modules => {
+                const parts = modules.slice(0, 3).map(module => Object.values(module).find(value => typeof value === 'object')), whole = modules[3].text;
+                done(parts.flatMap(part => Object.keys(part).filter(key => key !== 'keyRows' && part[key] !== whole[key])));
+            }, error => done([error.message]));""")
+        assert not twice, f"words of the same name: {twice}"
+
+
 def test_names_and_contrast():
+    """Of every control in every tab, of the list of keys, and of a question."""
     for scheme in ("light", "dark"):
         with Both("scan.npy", "--run", "run", "--label", "label.npy", scheme=scheme) as page:
+            for tab in page.js("return page.tabs.items.map(item => item.id)"):
+                page.js("page.showTab(arguments[0]); document.querySelectorAll('#tab-panels details').forEach(part => { part.open = true; })", tab)
+                page.until(f"return document.getElementById('panel-{tab}').checkVisibility()", f"the tab {tab}")
+                check_names_and_contrast(page)
+            page.js("page.showTab('labels'); page.boxes.anew.click()")
             check_names_and_contrast(page)
+            page.actions().send_keys(Keys.ESCAPE).perform()
             page.find("#show-keys").click()
             check_names_and_contrast(page)
 
@@ -317,6 +311,14 @@ def test_small_and_large():
         page.until("return !document.getElementById('side').checkVisibility({visibilityProperty: true})", "the panel is a drawer")
         page.find("#drawer").click()
         page.until("return document.getElementById('side').checkVisibility({visibilityProperty: true})", "it opens")
+        page.driver.set_window_size(800 + page.js("return outerWidth - innerWidth"), 450 + page.js("return outerHeight - innerHeight"))  # as 1600 x 900 at 200 %
+        page.until("return innerWidth <= 810", "the window of 200 %")
+        assert page.js("return document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"), "200 %: larger than the window"
+        page.picture("zoomed")
+        outside = page.js("""return [...document.querySelectorAll('#top button, #top input, #rail button, #side [role=tab]')].filter(node => node.checkVisibility()).filter(node => {
+            const box = node.getBoundingClientRect(), rail = node.closest('#rail');
+            return box.left < -0.5 || box.right > innerWidth + 0.5 || (!rail && box.bottom > innerHeight); }).map(node => node.outerHTML.slice(0, 80))""")
+        assert not outside, f"200 %: out of reach: {outside}"
     with Both("scan.npy", flags=("--force-device-scale-factor=2",)) as page:
         page.js("page.view.setZoom(2); page.view.cross = false; page.view.goTo([30, 150, 210], true)")
         page.until_drawn()
@@ -363,5 +365,5 @@ def test_wrong_key():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_regions, test_packed_stack, test_keyboard, test_names_and_contrast,
+    sys.exit(run([test_first_run, test_moves, test_window, test_links, test_layers, test_values, test_regions, test_packed_stack, test_keyboard, test_words, test_names_and_contrast,
                   test_small_and_large, test_without_webgl, test_server_gone_and_back, test_wrong_key]))

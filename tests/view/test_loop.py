@@ -54,12 +54,16 @@ def wait_for_job(page, what):
     assert page.js("return page.jobs.job.state") == "done", page.js("return page.jobs.job")
 
 
-def start_training(page, words):
+def start_training(page, words, number):
+    """And wait for its exam, which follows by itself."""
     page.js("page.showTab('train'); page.jobs.steps.value = '8'; page.jobs.steps.dispatchEvent(new Event('change', { bubbles: true }))")
     page.until(f"return [...document.querySelectorAll('#panel-train .way button')].some(button => button.checkVisibility() && !button.disabled && button.textContent.startsWith('{words}'))", f"the way '{words}'")
     page.js(f"[...document.querySelectorAll('#panel-train .way button')].find(button => button.checkVisibility() && button.textContent.startsWith('{words}')).click()")
-    page.until("return page.jobs.running", "it runs")
-    wait_for_job(page, "train")
+    page.until("return page.jobs.running && page.jobs.job.do === 'train'", "it runs")
+    command = page.js("return page.jobs.job.command")
+    page.until(f"return !page.jobs.running && page.jobs.iterations.some(one => one.number === {number} && one.score)", "the training ends, and is judged", 400)
+    assert page.js("return page.jobs.job.do") == "score", page.js("return page.jobs.job")
+    return command
 
 
 def test_loop():
@@ -81,7 +85,7 @@ def test_loop():
         label_box(page, box["box"], truth)
     page.until("return [...document.querySelectorAll('.boxes .go')].filter(item => item.textContent.includes('100 % labelled')).length === 3", "they are labelled")
     page.until_drawn()
-    page.picture("held-out")
+    page.pictures("held-out")
     page.until("return page.proposals.list.length > 0 && page.proposals.said.textContent.includes('no prediction')", "boxes at random are proposed")
     taken = page.js("return page.proposals.list[0].box")
     page.js("[...document.querySelectorAll('ol.boxes li button:last-child')][0].click()")
@@ -89,8 +93,8 @@ def test_loop():
     assert page.js("return page.paint.state.boxes[3]") == {"number": 4, "role": "train", "box": taken}
     label_box(page, taken, truth)
     page.until("return page.jobs.trainable", "there is something to learn from")
-    start_training(page, "From scratch")
-    assert "--valid-label" in page.js("return page.jobs.job.command"), "checks are given"
+    assert page.js("return page.jobs.exam.textContent").startswith("Then its exam: 2 held-out boxes"), "what comes after it is said"
+    assert "--valid-label" in start_training(page, "From scratch", 1), "checks are given"
     page.js("page.jobs.part.value = 'whole'; page.jobs.samples.value = '4'; page.jobs.part.dispatchEvent(new Event('change', { bubbles: true }))")
     click(page, "#panel-train section[aria-label='Predict with it'] button.main")
     wait_for_job(page, "predict")
@@ -103,21 +107,18 @@ def test_loop():
         assert not any(all(a < d + 8 and c < b + 8 for (a, b), (c, d) in zip(ends_of(proposal["box"]), box)) for box in held), f"{proposal} beside {held}"
     click(page, "ol.boxes li .go")
     page.until_drawn()
-    page.picture("proposals")
+    page.pictures("proposals")
     page.js("page.showTab('iterations')")
-    page.js("[...document.querySelectorAll('#panel-iterations button')].find(button => button.textContent === 'Score it').click()")
-    page.until("return page.jobs.job?.do === 'score'", "an exam begins")
-    wait_for_job(page, "score")
     page.until("return document.querySelectorAll('#panel-iterations .plot .point').length === 1", "its error is drawn")
     assert page.js("return document.getElementById('panel-iterations').textContent.includes('Fewer than three exam boxes')"), "two boxes say little"
-    start_training(page, "On from iteration 1, 8 steps")
+    start_training(page, "Go on, 8 steps", 2)
     page.js("page.showTab('iterations')")
-    page.js("[...document.querySelectorAll('#panel-iterations section button')].find(button => button.textContent === 'Score it').click()")
-    page.until("return page.jobs.job?.do === 'score' && page.jobs.job.iteration === 2", "the second exam")
+    page.js("[...document.querySelectorAll('#panel-iterations section button')].find(button => button.textContent === 'Score it again').click()")
+    page.until("return page.jobs.job?.do === 'score' && page.jobs.job.iteration === 2 && page.jobs.running", "another exam")
     wait_for_job(page, "score")
     page.until("return document.querySelectorAll('#panel-iterations .plot .point').length === 2", "two points")
     assert page.js("return document.querySelectorAll('#panel-iterations .plot rect.point').length") == 1, "a square for the one from scratch"
-    page.picture("loop-iterations")
+    page.pictures("loop-iterations")
     advised(page)
     begin_anew(page)
     # A refusal is shown as a sentence, and the browser notes its status.
@@ -139,7 +140,7 @@ def hidden_in_held_out(page, box):
     bare = [page.pixel_at(0, [middle[0], middle[1], middle[2] + k]) for k in range(-3, 4)]
     assert any(max(colour) - min(colour) > 20 for colour in shown), f"a prediction is coloured: {shown}"
     assert all(max(colour) - min(colour) <= 3 for colour in bare), f"and hidden while painting: {bare}"
-    page.picture("hidden")
+    page.pictures("hidden")
     answer = ask(page, "POST", "labels", {"do": "accept", "box": box["box"]})
     assert "held out" in answer["failed"], answer
     page.js("page.paint.choose('navigate')")

@@ -3,12 +3,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import FOLDER, Keys, Page, Server, drag, np, own_port, run, saved  # noqa: E402
+from browser import FOLDER, PROGRAM, Keys, Page, Server, drag, np, own_port, run, saved  # noqa: E402
 
 SHAPE = (60, 300, 420)
 noise = np.random.default_rng(5)
@@ -260,6 +261,43 @@ def test_killed_while_painting():
         page.said = []  # of the lines that were cut a browser complains, and should
 
 
+def test_full_disk():
+    """What a full disk refuses stays in the page, and is there as soon as there is room."""
+    script = f"mount -t tmpfs -o size=600k tmpfs small && cd small && head -c 450k /dev/zero >filler && exec '{PROGRAM}' view ../scan.npy --no-browser --cache none --project full"
+    os.makedirs(os.path.join(FOLDER, "small"), exist_ok=True)
+    if subprocess.run(["unshare", "-Urm", "sh", "-c", "mount -t tmpfs -o size=300k tmpfs small"], capture_output=True, cwd=FOLDER).returncode != 0:
+        print("skipped: no file system of its own can be made here", flush=True)
+        return
+    server = Server(command=["unshare", "-Urm", "sh", "-c", script])
+    page = Page(server.address)
+    try:
+        page.js("page.view.setZoom(3); page.view.cross = false; page.view.goTo([30, 150, 210], true)")
+        page.until_drawn()
+        page.js(COVER)
+        page.js("page.paint.set({ size: 50, value: 1, tool: 'brush', greyOn: true, grey: [5000, 6500] })")  # of noise: nothing packs
+        number = 0
+        while page.js("return page.paint.queue.tries") == 0 and number < 150:
+            page.js("page.view.move(0, arguments[0])", 1 if number % 40 < 20 else -1)
+            drag(page, 0, [(-70 + number, -40), (70 - number, 40)])
+            number += 1
+            page.until(f"return window.previews.length === {number} && [...window.previews[{number - 1}].filter.cells.values()].every(Boolean)", "what is there is known")
+            page.until("return page.paint.queue.items.length === 0 || page.paint.queue.tries > 0", "saved, or refused")
+        assert page.js("return page.paint.queue.items.length") > 0, f"it never got full in {number} strokes"
+        assert "Not saved yet" in page.find("#notice").text and "tries again" in page.find("#notice").text, page.find("#notice").text
+        page.until("return document.getElementById('connection').dataset.state === 'saving'", "the dot says that something isn't saved")
+        os.remove(f"/proc/{server.process.pid}/cwd/filler")  # its file system is seen by nobody else
+        saved(page)
+        wanted = np.full(SHAPE, 255, np.uint8)
+        for i in range(number):
+            mask, value = preview(page, i)
+            wanted[mask] = value
+        assert np.array_equal(labels_of(server), wanted), f"{(labels_of(server) != wanted).sum()} voxels differ"
+        page.picture("full-disk")
+    finally:
+        page.close()
+        server.stop()
+
+
 def test_two_tabs():
     """Two tabs paint in turn: each sees the other's, and neither loses anything."""
     with Painting() as (server, page):
@@ -369,5 +407,5 @@ def test_looks():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_strokes_agree, test_rules_agree, test_tools_and_undo, test_classes, test_killed_while_painting, test_two_tabs, test_by_keyboard, test_held_out,
+    sys.exit(run([test_strokes_agree, test_rules_agree, test_tools_and_undo, test_classes, test_killed_while_painting, test_full_disk, test_two_tabs, test_by_keyboard, test_held_out,
                   test_read_only, test_looks]))

@@ -36,6 +36,27 @@ def make_run():
     return made
 
 
+def test_first_run():
+    """Of a scan alone: what somebody sees who has just started."""
+    scan = make_run()
+    if scan[0] != "sample/scan.npy":
+        scan = (os.path.join(os.path.dirname(scan[0]), "phantom/scan.npy"),)
+    server = Server(scan[0], "--project", "nothing-yet")
+    page = Page(server.address, 1440, 860)
+    try:
+        page.pictures("start")
+        page.js("page.showTab('train')")
+        page.until("return page.jobs.train.said.textContent.length > 0", "what is missing is said")
+        page.pictures("start-train")
+        page.find("#show-keys").click()
+        page.pictures("keys")
+        assert not page.complaints(), page.complaints()
+        assert not os.path.exists(os.path.join(FOLDER, "nothing-yet")), "looking made a folder"
+    finally:
+        page.close()
+        server.stop()
+
+
 def test_pictures():
     server = Server(*make_run(), "--read-only")
     try:
@@ -89,4 +110,4 @@ def test_painting():
 
 
 if __name__ == "__main__":
-    sys.exit(run([test_pictures, test_painting]))
+    sys.exit(run([test_first_run, test_pictures, test_painting]))

@@ -219,7 +219,7 @@ static void test_open_files(void)
     DIR *listing = opendir(path);
     for (const struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
         const long number = strtol(entry->d_name, NULL, 10);
-        if (number > CRD_HDF5_FILE) CHECK_FAILED("the helper has file %ld open", number);
+        if (number > CRD_HELPER_FILE) CHECK_FAILED("the helper has file %ld open", number);
     }
     if (listing != NULL) (void)closedir(listing);
     crd_volume_close(&volume);
@@ -231,16 +231,16 @@ static void test_open_files(void)
 static void test_another_version(void)
 {
     int pair[2], status = 0;
-    char strange[CRD_HDF5_MARK] = "credence 0.0.1 1 2 3 4";
+    char strange[CRD_HELPER_MARK] = "credence 0.0.1 1 2 3 4";
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-        if (pair[0] != CRD_HDF5_SOCKET) (void)dup2(pair[0], CRD_HDF5_SOCKET);
+        if (pair[0] != CRD_HELPER_SOCKET) (void)dup2(pair[0], CRD_HELPER_SOCKET);
         _exit(crd_hdf5_serve());
     }
     CHECK(child > 0 && write(pair[1], strange, sizeof strange) == (ssize_t)sizeof strange);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == CRD_HDF5_STRANGER);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == CRD_HELPER_STRANGER);
     CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
     make_file(scratch("a.h5"), PLAIN);
     FILE *file = fopen(scratch("credence-hdf5"), "w");

@@ -187,7 +187,7 @@ static void test_slices_are_not_one_piece(void)
 {
     new_folder();
     for (int i = 0; i < 2; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "s%d.tif", i);
         const uint64_t data = 8 + 16 * (uint64_t)i;
         maker m = make_header(false, data + 16);

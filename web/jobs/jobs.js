@@ -18,11 +18,12 @@ export class Jobs {
     this.model = choice([]);
     this.part = choice(Object.entries(text.parts), 'slab');
     this.samples = make('input', { inputMode: 'numeric', placeholder: text.samplesUsual });
+    this.exam = make('p', { className: 'soft small' });
     const more = make('details', {}, make('summary', {}, text.moreSettings), field(text.presetWord, this.preset), field(text.stepCount, this.steps), field(text.members, this.members));
     this.train = new Wish(this, 'train', text.trainHead, [this.fromField], [
-      { words: () => text.goOnSteps(this.from.value, this.stepsWanted || shortSteps), options: () => this.goOnOptions({ 'max-steps': this.stepsWanted || shortSteps }) },
-      { words: () => text.goOnPreset(this.from.value), options: () => (this.stepsWanted ? null : this.goOnOptions({})) },
-      { words: () => text.trainScratch, options: () => this.trainOptions() }], [more]);
+      { words: () => text.goOnSteps(this.stepsWanted || shortSteps), options: () => this.goOnOptions({ 'max-steps': this.stepsWanted || shortSteps }) },
+      { words: () => text.goOnPreset, options: () => (this.stepsWanted ? null : this.goOnOptions({})) },
+      { words: () => text.trainScratch, options: () => this.trainOptions() }], [this.exam, more]);
     this.predict = new Wish(this, 'predict', text.predictHead, [field(text.modelOf, this.model), field(text.part, this.part), field(text.samples, this.samples)],
       [{ words: () => text.predict, options: () => this.predictOptions() }]);
     this.line = document.getElementById('job-line');
@@ -104,9 +105,10 @@ export class Jobs {
     }).join(',');
   }
 
+  // A training is followed by its exam.
   async start(what, options) {
     try {
-      this.show(await send('POST', 'jobs', { do: what, options }));
+      this.show(await send('POST', 'jobs', { do: what, options, ...(what === 'train' ? { exam: true } : {}) }));
       this.page.say(text.began(what));
       this.card.scrollIntoView({ block: 'nearest' });
     } catch (error) { this.page.notice(error.message); }
@@ -134,8 +136,9 @@ export class Jobs {
   async changed() {
     const before = this.job;
     try { this.take(await getJson('state')); } catch { return; }
-    if (before?.state === 'running' && !this.running && this.job) {
-      const words = text.ended[this.job.state]?.(this.job.do) ?? '';
+    const follows = this.job?.do === 'score' ? this.running && this.job.number !== before?.number : this.job?.exam && this.job.state === 'done' && this.page.boxes.loop?.exam > 0;
+    if (before?.state === 'running' && this.job && (follows || !this.running)) {
+      const words = follows ? text.examFollows : text.ended[this.job.state]?.(this.job.do) ?? '';
       this.page.notice(words);
       this.page.say(words);
     }
@@ -218,7 +221,10 @@ export class Jobs {
   }
 
   settle() {
-    const locked = this.writable ? null : text.readOnly;
+    const exams = this.page.boxes.loop?.exam ?? 0;
+    this.exam.hidden = exams === 0;
+    this.exam.textContent = text.thenExam(exams);
+    const locked = this.writable ? null : text.startsNothing;
     this.train.allow(locked ?? (this.trainable ? null : text.nothingLabelled));
     this.predict.allow(locked ?? (this.hasModel ? null : text.noModel));
     if (!this.panel?.hidden) this.replan();

@@ -70,8 +70,8 @@ export class Pane {
 
   levelFor(layer) {
     const pixel = Math.max(this.pixels(right[this.axis]), this.pixels(down[this.axis]));
-    const wanted = Math.floor(Math.log2(1 / pixel) + 0.25) + (this.tiles.slow && this.page.moving ? 1 : 0);
-    return Math.max(0, Math.min(layer.levels - 1, wanted));
+    const sharp = Math.max(0, Math.floor(Math.log2(1 / pixel) + 0.25));
+    return Math.min(layer.levels - 1, sharp + (this.tiles.slow && this.page.moving ? 1 : 0));
   }
 
   draw() {

@@ -57,7 +57,7 @@ export class Regions {
     const image = make('img', { alt: '', width: 80, height: 80 });
     const go = make('button', { type: 'button', className: 'region' }, image, make('span', {},
       make('b', {}, `${i + 1}`), make('span', {}, text.regionAt(region.centre)), make('span', { className: 'soft' }, text.regionSize(size)),
-      make('span', { className: 'soft' }, text.regionMean(number(region.mean), number(region.excess)))));
+      make('span', { className: 'soft' }, text.regionMean(this.order, number(region.mean), number(region.peak)))));
     go.addEventListener('click', () => this.goTo(i));
     const item = make('li', {}, go, make('label', { className: 'soft' }, box, ` ${text.looked}`));
     Object.assign(region, { item, box, image });
@@ -89,7 +89,7 @@ export class Regions {
     region.item.scrollIntoView({ block: 'nearest' });
     this.page.showTab('regions');
     this.view.goTo(region.centre, true);
-    this.page.say(`${text.regionNumber(i + 1)}, ${text.regionAt(region.centre)}, ${text.regionMean(number(region.mean), number(region.excess))}`);
+    this.page.say(`${text.regionNumber(i + 1)}, ${text.regionAt(region.centre)}, ${text.regionMean(this.order, number(region.mean), number(region.peak))}`);
   }
 
   tickCurrent() {

@@ -52,7 +52,7 @@ export class History {
     part.append(make('div', { className: 'row wrap' },
       ...(shown ? [this.button(text.show, () => this.show(shown)), this.button(text.compare, () => this.show(shown, true))] : []),
       ...(model ? [this.button(text.useModel, () => page.jobs.predictWith(number))] : []),
-      ...(model && own ? [this.button(text.goOn, () => page.jobs.goOnFrom(number)), this.button(text.scoreIt, () => page.jobs.start('score', { iteration: number }))] : [])));
+      ...(model && own ? [this.button(text.goOn, () => page.jobs.goOnFrom(number)), this.button(one.score ? text.scoreAgain : text.scoreIt, () => page.jobs.start('score', { iteration: number }))] : [])));
     if (runs.length) part.append(make('ul', { className: 'runs', ariaLabel: text.runs(runs.length) }, ...runs.map(run => make('li', {}, `${this.extent(run)} · `, this.state(run)))));
     return part;
   }
@@ -76,7 +76,7 @@ export class History {
   }
 
   score(score) {
-    const row = (words, value, interval, form) => [make('dt', {}, words), make('dd', {}, make('b', {}, form(value)), interval ? ` ${text.from(interval.map(form))}` : '')];
+    const row = (words, value, interval, form) => [make('dt', {}, words), make('dd', {}, make('b', {}, form(value)), interval && score.enough ? ` ${text.from(interval.map(form))}` : '')];
     return make('div', { className: 'score' }, make('dl', {}, ...row(text.examError, score.error, score.error_interval, text.percent), ...row(text.nll, score.nll, score.nll_interval, text.number),
       ...(score.uncertain === null ? [] : row(text.uncertainWrong, score.uncertain, score.uncertain_interval, text.percent))),
     make('p', { className: 'soft small' }, `${text.scoredOn(score)}${score.enough ? '' : ` ${text.tooFew}`}`));

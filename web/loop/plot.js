@@ -21,7 +21,7 @@ const short = count => (count >= 1e6 ? `${Number((count / 1e6).toPrecision(3))} 
 const percent = share => `${Number((100 * share).toPrecision(3))} %`;
 
 export function errorPlot(iterations) {
-  const points = iterations.filter(({ score, labels }) => score && labels).map(({ number, score, labels, warm }) => ({ number, warm, x: labels.voxels, y: score.error, ends: score.error_interval }));
+  const points = iterations.filter(({ score, labels }) => score && labels).map(({ number, score, labels, warm }) => ({ number, warm, x: labels.voxels, y: score.error, ends: score.enough ? score.error_interval : null }));
   if (points.length === 0) return null;
   const across = ticks(Math.max(...points.map(point => point.x), 1), 4), upward = ticks(Math.max(...points.map(point => (point.ends ? point.ends[1] : point.y)), 0.001), 4);
   const x = value => left + value / across.at(-1) * (width - left - right), y = value => height - bottom - value / upward.at(-1) * (height - top - bottom);
@@ -33,11 +33,15 @@ export function errorPlot(iterations) {
   for (const value of across) root.append(svg('text', { x: x(value), y: height - bottom + 15, 'text-anchor': value === across.at(-1) ? 'end' : 'middle' }, short(value)));
   root.append(svg('text', { x: (left + width - right) / 2, y: height - 5, 'text-anchor': 'middle' }, text.plotAcross));
   root.append(svg('polyline', { points: points.map(point => `${x(point.x)},${y(point.y)}`).join(' '), class: 'path' }));
+  const numbers = []; /* where several points lie together one list of their numbers stands */
   for (const point of points) {
     const at = [x(point.x), y(point.y)];
     if (point.ends) root.append(svg('line', { x1: at[0], x2: at[0], y1: y(point.ends[0]), y2: y(point.ends[1]), class: 'interval' }));
     root.append(point.warm ? svg('circle', { cx: at[0], cy: at[1], r: 4, class: 'point' }) : svg('rect', { x: at[0] - 4, y: at[1] - 4, width: 8, height: 8, class: 'point' }));
-    root.append(svg('text', { x: at[0] + 7, y: at[1] - 6, class: 'number' }, String(point.number)));
+    const late = at[0] > width - 60, near = numbers.find(other => Math.hypot(other.at[0] - at[0], other.at[1] - at[1]) < 14);
+    if (near) near.node.textContent += `, ${point.number}`;
+    else numbers.push({ at, node: svg('text', { x: at[0] + (late ? -7 : 7), y: at[1] - 6, 'text-anchor': late ? 'end' : 'start', class: 'number' }, String(point.number)) });
   }
+  root.append(...numbers.map(({ node }) => node));
   return root;
 }

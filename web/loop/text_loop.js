@@ -33,7 +33,7 @@ export const loopText = {
   tooFew: 'Fewer than three exam boxes: too few to say how far this is from the truth.',
   twoRises: 'The error rose twice in a row. A model that goes on may keep early mistakes: train from scratch once.', toScratch: 'Train from scratch',
   earlierLoop: 'Of an earlier loop: it can be shown, but not gone on from.',
-  show: 'Show', compare: 'Compare (Q)', goOn: 'Go on from it', scoreIt: 'Score it',
+  show: 'Show', compare: 'Compare (Q)', goOn: 'Go on from it', scoreIt: 'Score it', scoreAgain: 'Score it again',
   showing: name => `${name} is shown.`, comparing: name => `Hold Q to see ${name}.`, compareItself: 'That is the one you see; choose another to compare it with.',
   runName: run => {
     const found = /iterations\/0*(\d+)\/runs\/(\d+)$/.exec(run);
@@ -43,6 +43,6 @@ export const loopText = {
   labelFacts: ({ voxels, boxes }) => `${count(voxels)} voxels learnt from${boxes ? `, ${boxes} ${boxes === 1 ? 'box' : 'boxes'}` : ''}`,
   fromScratch: 'from scratch', from: ends => `(${ends[0].replace(' %', '')} to ${ends[1]})`,
   examError: 'error', nll: 'NLL', uncertainWrong: 'unsure where wrong',
-  percent: share => `${Number((100 * share).toPrecision(3))} %`, number: value => String(Number(value.toPrecision(3))),
+  percent: share => `${Number(100 * share < 1 ? (100 * share).toFixed(2) : (100 * share).toPrecision(3))} %`, number: value => String(Number(value.toPrecision(3))),
   scoredOn: ({ boxes, voxels }) => `On ${boxes} exam ${boxes === 1 ? 'box' : 'boxes'}, ${count(voxels)} labelled voxels.`,
 };

@@ -29,7 +29,7 @@ export const paintText = {
   keyRows: [
     ['[B] [E] [F] [G], [Esc]', 'brush, eraser, fill, polygon; back to navigating'],
     ['right drag', 'while painting: erase'],
-    ['[[] and ], [Shift] wheel', 'brush size'],
+    ['[[] []], [Shift] wheel', 'brush size'],
     ['[O], [R]', 'ball or disc; range of grey on and off'],
     ['[1] to [9]', 'class'],
     ['[Enter]', 'paint at the cross-hair; a polygon\'s next corner there'],

@@ -18,7 +18,7 @@ function open(dialog, ...nodes) {
 
 // "[Ctrl] wheel" with its keys as keys.
 function withKeys(words) {
-  return words.split(/(\[[^\]]+\])/).filter(Boolean).map(part => (part[0] === '[' ? make('kbd', {}, part.slice(1, -1)) : part));
+  return words.split(/(\[(?:\]|[^\]]+)\])/).filter(Boolean).map(part => (part[0] === '[' ? make('kbd', {}, part.slice(1, -1)) : part));
 }
 
 export function showKeys(steps) {
@@ -32,6 +32,8 @@ export function showKeys(steps) {
   open(dialog, make('h2', { id: 'keys-title' }, text.keysTitle), make('table', {}, make('tbody', {}, ...rows)),
     make('div', { className: 'row' }, make('span', {}, check(text.lettersOff, letters.on, on => { letters.on = on; }), ' ', check(text.stepsShown, steps.shown, on => steps.show(on))),
       button(text.close, () => dialog.close())));
+  dialog.tabIndex = -1; /* its beginning is seen, not the first of its buttons */
+  dialog.focus();
 }
 
 // True where the user wants it; Escape and "Cancel" don't.

@@ -10,7 +10,7 @@
 #include "base/hdf5/source.h"
 #include "base/hdf5/types.h"
 #include "base/memory.h"
-#include "net/store/store_file.h"
+#include "net/store/apart.h"
 
 enum { NAME_MAX_BYTES = 256, SHAPE_TEXT = 160 };
 
@@ -29,15 +29,14 @@ crd_status crd_store_broken(const crd_store *store, const char *name)
     return crd_fail(CRD_ERR_FORMAT, "%s of %s can't be read (%s); the file is damaged", name, store->path, why);
 }
 
-static crd_status open_file(crd_store *store)
+static void free_store(crd_store **store)
 {
-    if (store->temporary != NULL) {
-        return crd_hdf5_sink_create(store->temporary, store->path, true, &store->sink, &store->file);
-    }
-    return crd_hdf5_source_open(store->path, &store->file);
+    crd_free(&(*store)->path);
+    crd_free(&(*store)->temporary);
+    crd_free(store);
 }
 
-static crd_status start(const char *path, bool write, crd_store **out)
+static crd_status make(const char *path, bool write, crd_store **out)
 {
     crd_status status = CRD_OK;
     crd_store *store = NULL;
@@ -46,31 +45,58 @@ static crd_status start(const char *path, bool write, crd_store **out)
     store->file = H5I_INVALID_HID;
     CRD_TRY(crd_strdup(path, &store->path));
     if (write) CRD_TRY(crd_temporary_name(path, &store->temporary));
-    crd_hdf5_lock();
-    status = open_file(store);
-    if (status != CRD_OK) {
-        crd_hdf5_unlock();
-        goto done;
-    }
     *out = store;
     store = NULL;
 done:
-    if (store != NULL) {
-        crd_free(&store->path);
-        crd_free(&store->temporary);
-        crd_free(&store);
+    if (store != NULL) free_store(&store);
+    return status;
+}
+
+/* Holds the lock from here on; gives up the store where its file can't be opened. */
+static crd_status start(crd_store **out, int fd, int64_t length)
+{
+    crd_store *store = *out;
+    crd_status status;
+    crd_hdf5_lock();
+    if (store->temporary != NULL) {
+        status = crd_hdf5_sink_create(store->temporary, store->path, true, &store->sink, &store->file);
+    } else if (fd >= 0) {
+        status = crd_hdf5_source_take(fd, length, store->path, &store->file);
+    } else {
+        status = crd_hdf5_source_open(store->path, &store->file);
     }
+    if (status == CRD_OK) return CRD_OK;
+    crd_hdf5_unlock();
+    free_store(out);
     return status;
 }
 
 crd_status crd_store_open(const char *path, crd_store **out)
 {
-    return start(path, false, out);
+    CRD_PASS(make(path, false, out));
+    if (crd_helper_trusted()) return start(out, -1, 0);
+    const crd_status status = crd_store_apart_open(*out);
+    if (status != CRD_OK) free_store(out);
+    return status;
+}
+
+crd_status crd_store_take(int fd, int64_t length, const char *path, crd_store **out)
+{
+    const crd_status status = make(path, false, out);
+    if (status == CRD_OK) return start(out, fd, length);
+    (void)close(fd);
+    return status;
 }
 
 crd_status crd_store_create(const char *path, crd_store **out)
 {
-    return start(path, true, out);
+    CRD_PASS(make(path, true, out));
+    return start(out, -1, 0);
+}
+
+crd_status crd_store_check(const crd_store *store)
+{
+    return store->lost.status == CRD_OK ? CRD_OK : crd_fail(store->lost.status, "%s", store->lost.message);
 }
 
 crd_status crd_store_commit(crd_store *store)
@@ -83,23 +109,26 @@ crd_status crd_store_commit(crd_store *store)
 void crd_store_close(crd_store **store)
 {
     if (*store == NULL) return;
-    if ((*store)->sink != NULL) {
-        crd_hdf5_sink_close(&(*store)->sink);
-    } else if ((*store)->file >= 0) {
-        (void)H5Fclose((*store)->file);
+    if ((*store)->helper != NULL) {
+        crd_helper_close(&(*store)->helper);
+    } else {
+        if ((*store)->sink != NULL) {
+            crd_hdf5_sink_close(&(*store)->sink);
+        } else if ((*store)->file >= 0) {
+            (void)H5Fclose((*store)->file);
+        }
+        crd_hdf5_unlock();
     }
-    crd_hdf5_unlock();
     /* After a commit nothing of that name is left. */
     if ((*store)->temporary != NULL) (void)unlink((*store)->temporary);
-    crd_free(&(*store)->path);
-    crd_free(&(*store)->temporary);
-    crd_free(store);
+    free_store(store);
 }
 
 /* Is there something under this path? Every part of it is asked for, since libhdf5 fails on a missing group. */
 bool crd_store_has(crd_store *store, const char *name)
 {
     char part[NAME_MAX_BYTES];
+    if (store->helper != NULL) return crd_store_apart_has(store, CRD_ASK_HAS, "", name);
     if (strlen(name) >= sizeof part) return false;
     for (const char *end = name; *end != '\0';) {
         end = strchr(end + 1, '/');
@@ -238,6 +267,22 @@ static crd_status check_type(const crd_store *store, const char *name, hid_t dat
                     wanted == H5T_FLOAT ? "float" : "integer", wanted == H5T_FLOAT ? 8 * bytes : (size_t)0);
 }
 
+crd_status crd_store_check_claim(const crd_store *store, const char *name, int64_t count, uint64_t stored)
+{
+    enum { MOST = 1032 }; /* bytes that a packed one can stand for */
+    if ((uint64_t)count / MOST <= stored) return CRD_OK;
+    return crd_fail(CRD_ERR_FORMAT, "%s of %s speaks of %" PRId64 " values and holds none; the file is damaged", name,
+                    store->path, count);
+}
+
+static crd_status check_dataset_claim(const crd_store *store, const char *name, hid_t dataset, int rank,
+                                      const int64_t *shape)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < rank; axis++) CRD_PASS(crd_product(count, shape[axis], 1, &count));
+    return crd_store_check_claim(store, name, count, H5Dget_storage_size(dataset));
+}
+
 static crd_status get(crd_store *store, const char *name, int rank, const int64_t *shape, const char *needed_by,
                       H5T_class_t class, size_t bytes, hid_t memory_type, void *values)
 {
@@ -254,6 +299,7 @@ static crd_status get(crd_store *store, const char *name, int rank, const int64_
     }
     CRD_TRY(check_shape(store, name, dataset, rank, shape, needed_by));
     CRD_TRY(check_type(store, name, dataset, class, bytes));
+    CRD_TRY(check_dataset_claim(store, name, dataset, rank, shape));
     if (H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         status = crd_store_broken(store, name);
 done:
@@ -264,30 +310,43 @@ done:
 crd_status crd_store_get_floats(crd_store *store, const char *name, int rank, const int64_t *shape,
                                 const char *needed_by, float *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_FLOATS, "", name, rank, shape, needed_by, sizeof(float), values);
+    }
     return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(float), H5T_NATIVE_FLOAT, values);
 }
 
 crd_status crd_store_get_doubles(crd_store *store, const char *name, int rank, const int64_t *shape,
                                  const char *needed_by, double *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_DOUBLES, "", name, rank, shape, needed_by, sizeof(double), values);
+    }
     return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(double), H5T_NATIVE_DOUBLE, values);
 }
 
 crd_status crd_store_get_halves(crd_store *store, const char *name, int rank, const int64_t *shape,
                                 const char *needed_by, float *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_HALVES, "", name, rank, shape, needed_by, sizeof(float), values);
+    }
     return get(store, name, rank, shape, needed_by, H5T_FLOAT, sizeof(float) / 2, H5T_NATIVE_FLOAT, values);
 }
 
 crd_status crd_store_get_integers(crd_store *store, const char *name, int64_t count, const char *needed_by,
                                   int64_t *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_INTEGERS, "", name, 1, &count, needed_by, sizeof(int64_t), values);
+    }
     return get(store, name, 1, &count, needed_by, H5T_INTEGER, 0, H5T_NATIVE_INT64, values);
 }
 
 crd_status crd_store_get_shape(crd_store *store, const char *name, int rank, int64_t *shape)
 {
     hsize_t size[H5S_MAX_RANK] = {0};
+    if (store->helper != NULL) return crd_store_apart_shape(store, name, rank, shape);
     if (!crd_store_has(store, name)) {
         return crd_fail(CRD_ERR_MISMATCH, "%s lacks the dataset %s", store->path, name);
     }

@@ -1,8 +1,8 @@
 /* An HDF5 file of named arrays and attributes without times: what models and checkpoints are written with.
  *
- * A store holds libhdf5's lock (base/hdf5/lock.h) from open or create to close: one at a time, on one thread. Names are
- * paths from the root ("decoder/3/a/bias"); groups in between are made as needed. An attribute belongs to a group, ""
- * being the root. Every failure's sentence names the file. */
+ * A store that is written, or read in this process, holds libhdf5's lock (base/hdf5/lock.h) from open or create to
+ * close: one at a time, on one thread. Names are paths from the root ("decoder/3/a/bias"); groups in between are made
+ * as needed. An attribute belongs to a group, "" being the root. Every failure's sentence names the file. */
 #ifndef CRD_NET_STORE_H
 #define CRD_NET_STORE_H
 
@@ -14,7 +14,10 @@
 
 typedef struct crd_store crd_store;
 
+/* For reading, which a process of its own does (base/hdf5/helper.h) unless crd_trust_files says otherwise. What it
+ * doesn't find it may not have been able to look for: crd_store_check, at the end, tells. */
 crd_status crd_store_open(const char *path, crd_store **out);
+crd_status crd_store_check(const crd_store *store);
 /* Writes to a temporary file beside `path`, which crd_store_commit renames; closing without commit removes it. */
 crd_status crd_store_create(const char *path, crd_store **out);
 crd_status crd_store_commit(crd_store *store);

@@ -4,7 +4,7 @@
 
 #include "base/hdf5/types.h"
 #include "base/memory.h"
-#include "net/store/store_file.h"
+#include "net/store/apart.h"
 
 static crd_status put(crd_store *store, const char *group, const char *name, hid_t space, hid_t file_type,
                       hid_t memory_type, const void *values)
@@ -80,6 +80,7 @@ static int64_t count_of(hid_t attribute)
 
 bool crd_store_has_attribute(crd_store *store, const char *group, const char *name)
 {
+    if (store->helper != NULL) return crd_store_apart_has(store, CRD_ASK_HAS_ATTRIBUTE, group, name);
     if (group[0] != '\0' && !crd_store_has(store, group)) return false;
     return H5Aexists_by_name(store->file, group[0] != '\0' ? group : "/", name, H5P_DEFAULT) > 0;
 }
@@ -109,11 +110,17 @@ done:
 
 crd_status crd_store_get_numbers(crd_store *store, const char *group, const char *name, int64_t count, int64_t *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_NUMBERS, group, name, 1, &count, "", sizeof *values, values);
+    }
     return get_array(store, group, name, count, false, values);
 }
 
 crd_status crd_store_get_reals(crd_store *store, const char *group, const char *name, int64_t count, double *values)
 {
+    if (store->helper != NULL) {
+        return crd_store_apart_values(store, CRD_ASK_REALS, group, name, 1, &count, "", sizeof *values, values);
+    }
     return get_array(store, group, name, count, true, values);
 }
 
@@ -143,6 +150,7 @@ crd_status crd_store_get_text(crd_store *store, const char *group, const char *n
     crd_status status = CRD_OK;
     hid_t attribute, type;
     *out = NULL;
+    if (store->helper != NULL) return crd_store_apart_text(store, group, name, out);
     CRD_TRY(open_attribute(store, group, name, &attribute, &type));
     if (H5Tget_class(type) != H5T_STRING || count_of(attribute) != 1)
         CRD_FAIL(CRD_ERR_FORMAT, "the attribute '%s' of %s isn't a text", name, store->path);

@@ -71,14 +71,14 @@ static void write_key(const char *path, const char key[CRD_KEY_BYTES])
     (void)close(fd);
 }
 
-crd_status crd_key_make(const char *subject, int port, char key[CRD_KEY_BYTES])
+crd_status crd_key_make(const char *scan, int port, char key[CRD_KEY_BYTES])
 {
     crd_status status = CRD_OK;
     char *folder = NULL, *path = NULL, name[CRD_SHA256_TEXT + 16], digest[CRD_SHA256_TEXT];
     crd_sha256 hash;
     if (crd_private_folder(&folder) != CRD_OK) return draw(key);
     crd_sha256_begin(&hash);
-    crd_sha256_add(&hash, subject, strlen(subject));
+    crd_sha256_add(&hash, scan, strlen(scan));
     crd_sha256_end(&hash, digest);
     snprintf(name, sizeof name, "view-%.16s-%d", digest, port);
     CRD_TRY(crd_join_path(folder, name, "", &path));

@@ -82,7 +82,8 @@ crd_status crd_job_write(const char *project, const crd_job *job)
                       cJSON_AddNumberToObject(document, "from", (double)job->from) != NULL &&
                       cJSON_AddNumberToObject(document, "loop", (double)job->loop) != NULL &&
                       cJSON_AddNumberToObject(document, "learnt", (double)job->learnt) != NULL &&
-                      cJSON_AddNumberToObject(document, "boxes", (double)job->boxes) != NULL;
+                      cJSON_AddNumberToObject(document, "boxes", (double)job->boxes) != NULL &&
+                      cJSON_AddBoolToObject(document, "examine", job->examine) != NULL;
     if (!fine) CRD_FAIL(CRD_ERR_MEMORY, "there is no memory for the job");
     CRD_TRY(crd_json_print(document, false, &text));
     CRD_TRY(crd_job_path(project, job, "job.json", &path));
@@ -151,6 +152,7 @@ crd_status crd_job_read(const char *project, const char *folder, crd_job *out)
     out->loop = count_of(document, "loop");
     out->learnt = count_of(document, "learnt");
     out->boxes = count_of(document, "boxes");
+    out->examine = cJSON_IsTrue(cJSON_GetObjectItem(document, "examine"));
     out->step = count_of(document, "step");
     out->log_from = out->seen = count_of(document, "log_from");
     if (cJSON_IsTrue(cJSON_GetObjectItem(document, "cancelling"))) out->kill_at = crd_seconds() + CRD_JOB_PATIENCE;
@@ -403,7 +405,8 @@ void crd_job_describe(const char *project, const crd_job *job, crd_text *text)
     crd_text_real(text, job->ended > 0.0 ? job->ended : NAN);
     crd_text_add(text, ",\"error\":");
     crd_text_json(text, job->error[0] != '\0' ? job->error : NULL);
-    crd_text_print(text, ",\"cancelling\":%s,\"progress\":", job->kill_at > 0.0 ? "true" : "false");
+    crd_text_print(text, ",\"cancelling\":%s,\"exam\":%s,\"progress\":", job->kill_at > 0.0 ? "true" : "false",
+                   job->examine ? "true" : "false");
     if (job->state == CRD_JOB_RUNNING && job->total > 0) {
         crd_job_progress(job, text);
     } else {

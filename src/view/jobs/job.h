@@ -30,6 +30,7 @@ typedef struct crd_job {
     int64_t from, loop;        /* but from that iteration; and the loop that it belongs to */
     int64_t learnt, boxes;     /* voxels that it learns from, and boxes to train on that have a label */
     bool check;                /* it has labels of its own to check on */
+    bool examine;              /* of a training: its model is to be judged as soon as it is done */
     crd_text_list parts;       /* of a score: the boxes, */
     int64_t step;              /* and which step of theirs it is at */
     crd_process process;
@@ -43,6 +44,7 @@ typedef struct crd_job {
     char stage[64], unit[32], note[256];
     int64_t done, total; /* total 0: nothing is known */
     double left;         /* seconds; NaN: not known */
+    double gone_at;      /* since when its process is gone, and nobody has said what became of it; 0: it isn't */
 } crd_job;
 
 void crd_job_free(crd_job *job);

@@ -115,12 +115,6 @@ static void show_run(crd_view *view, const crd_job *job)
     crd_free(&folder);
 }
 
-static void write_job(crd_view *view, const crd_job *job)
-{
-    if (crd_project_read_only(view->project)) return;
-    if (crd_job_write(view->jobs->project, job) != CRD_OK) crd_view_complain(view);
-}
-
 /* A job that ended while nobody looked is known as such from the start; of an exam the follower takes the next step. */
 static void settle(crd_view *view)
 {
@@ -128,9 +122,7 @@ static void settle(crd_view *view)
     bool progressed;
     if (job == NULL || job->kind == CRD_JOB_SCORE || crd_process_runs(&job->process)) return;
     crd_job_follow(view->jobs->project, job, &progressed);
-    crd_job_end(view->jobs->project, job);
-    if (!crd_project_read_only(view->project))
-        (void)crd_job_write(view->jobs->project, job); /* else the next one does */
+    crd_job_end(view->jobs->project, job); /* the record is for the server that writes to the project */
 }
 
 crd_status crd_jobs_open(crd_view *view)
@@ -166,70 +158,6 @@ void crd_jobs_close(crd_jobs **jobs)
     crd_free(&(*jobs)->project);
     pthread_mutex_destroy(&(*jobs)->lock);
     crd_free(jobs);
-}
-
-/* ---- telling ---- */
-
-static void tell(crd_view *view, const crd_job *job, const char *event)
-{
-    crd_text text = {0};
-    char *json = NULL;
-    if (strcmp(event, "progress") == 0) {
-        crd_job_progress(job, &text);
-    } else {
-        crd_text_print(&text, "{\"number\":%lld}", (long long)job->number);
-    }
-    if (crd_text_finish(&text, &json) == CRD_OK) crd_events_add(view->events, event, json);
-    crd_free(&json);
-    view->http->wake(view->server);
-}
-
-/* A step of an exam is done: the next one, or what all of them say. */
-static crd_status go_on(crd_view *view, crd_job *job, bool cancelled)
-{
-    crd_jobs *jobs = view->jobs;
-    if (job->step + 1 >= crd_scoring_steps(job)) return crd_scoring_end(jobs->project, job);
-    if (cancelled) {
-        job->state = CRD_JOB_CANCELLED;
-        return CRD_OK;
-    }
-    const double began = job->began;
-    job->step++;
-    CRD_PASS(crd_scoring_words(view, job));
-    CRD_PASS(crd_job_start(jobs->project, job, false));
-    job->began = began;
-    return crd_job_write(jobs->project, job);
-}
-
-static void end(crd_view *view, crd_job *job)
-{
-    crd_jobs *jobs = view->jobs;
-    const bool cancelled = job->kill_at > 0.0;
-    crd_job_end(jobs->project, job);
-    if (job->kind == CRD_JOB_SCORE && job->state == CRD_JOB_DONE && go_on(view, job, cancelled) != CRD_OK) {
-        job->state = CRD_JOB_FAILED;
-        snprintf(job->error, sizeof job->error, "%.590s", crd_last_error()->message);
-    }
-    if (job->state == CRD_JOB_RUNNING) return;
-    write_job(view, job);
-    if (job->kind == CRD_JOB_PREDICT && job->state != CRD_JOB_DONE) crd_runs_forget(view, job->folder);
-    tell(view, job, "job");
-}
-
-void crd_jobs_look(crd_view *view)
-{
-    crd_jobs *jobs = view->jobs;
-    bool progressed = false;
-    pthread_mutex_lock(&jobs->lock);
-    crd_job *job = crd_jobs_now(jobs);
-    if (job != NULL) {
-        const bool there = crd_process_runs(&job->process); /* before the log: what it says last is read, too */
-        crd_job_follow(jobs->project, job, &progressed);
-        if (progressed) tell(view, job, "progress");
-        if (there && job->kill_at > 0.0 && crd_seconds() > job->kill_at) crd_process_signal(&job->process, SIGKILL);
-        if (!there) end(view, job);
-    }
-    pthread_mutex_unlock(&jobs->lock);
 }
 
 /* ---- starting ---- */
@@ -295,13 +223,12 @@ done:
     return status;
 }
 
-crd_status crd_jobs_start(crd_view *view, const crd_wishes *wishes, int64_t *number)
+crd_status crd_jobs_begin(crd_view *view, const crd_wishes *wishes, int64_t *number)
 {
     crd_status status = CRD_OK;
     crd_jobs *jobs = view->jobs;
     crd_job job = {0};
     bool kept = false;
-    pthread_mutex_lock(&jobs->lock);
     CRD_TRY(is_free(jobs));
     CRD_TRY(crd_job_prepare(view, wishes, &job));
     job.number = *number = next_number(jobs);
@@ -309,10 +236,17 @@ crd_status crd_jobs_start(crd_view *view, const crd_wishes *wishes, int64_t *num
     CRD_TRY(keep(jobs, &job));
     kept = true;
     show_run(view, &job);
-    tell(view, &job, "job");
+    crd_jobs_tell(view, &job, "job");
 done:
     if (!kept) crd_job_free(&job);
-    pthread_mutex_unlock(&jobs->lock);
+    return status;
+}
+
+crd_status crd_jobs_start(crd_view *view, const crd_wishes *wishes, int64_t *number)
+{
+    pthread_mutex_lock(&view->jobs->lock);
+    const crd_status status = crd_jobs_begin(view, wishes, number);
+    pthread_mutex_unlock(&view->jobs->lock);
     return status;
 }
 
@@ -330,7 +264,7 @@ crd_status crd_jobs_resume(crd_view *view, int64_t number)
     CRD_TRY(crd_project_claim(view->project));
     CRD_TRY(crd_job_start(jobs->project, job, true));
     show_run(view, job);
-    tell(view, job, "job");
+    crd_jobs_tell(view, job, "job");
 done:
     pthread_mutex_unlock(&jobs->lock);
     return status;
@@ -359,12 +293,14 @@ crd_status crd_jobs_cancel(crd_view *view, int64_t number)
     crd_jobs *jobs = view->jobs;
     pthread_mutex_lock(&jobs->lock);
     crd_job *job = crd_jobs_find(jobs, number);
+    CRD_TRY(crd_project_claim(view->project));                  /* else it is another server's */
     if (job->state == CRD_JOB_RUNNING && job->kill_at == 0.0) { /* a second signal would end it at once */
         job->kill_at = crd_seconds() + CRD_JOB_PATIENCE;
         crd_process_signal(&job->process, SIGTERM);
         status = crd_job_write(jobs->project, job);
-        tell(view, job, "job");
+        crd_jobs_tell(view, job, "job");
     }
+done:
     pthread_mutex_unlock(&jobs->lock);
     return status;
 }

@@ -78,6 +78,7 @@ crd_status crd_job_prepare(crd_view *view, const crd_wishes *wishes, crd_job *jo
     crd_loop_facts facts;
     memset(job, 0, sizeof *job);
     job->kind = wishes->kind;
+    job->examine = wishes->examine;
     job->left = NAN;
     if (view->layers.items[0].kind != CRD_LAYER_SCAN) {
         return crd_fail(CRD_ERR_ARGUMENT, "there is no scan here to work on");

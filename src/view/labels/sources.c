@@ -13,7 +13,7 @@ static int find_layer(const crd_layers *layers, const char *id)
 {
     for (int i = layers->count - 1; i >= 0; i--) {
         const crd_layer *layer = &layers->items[i];
-        if (strcmp(layer->id, id) == 0 && layer->growth == NULL && !layer->aside) return i;
+        if (strcmp(layer->id, id) == 0 && layer->written == NULL && !layer->aside) return i;
     }
     return -1;
 }

@@ -131,6 +131,7 @@ crd_status crd_exam_box_read(const char *path, crd_exam_box *out)
     out->nll = all > 0.0 ? nll * all : 0.0;
     out->inaccurate = (int64_t)(iu + ic);
     out->warned = (int64_t)iu;
+    out->seen = cJSON_IsTrue(cJSON_GetObjectItem(document, "seen_in_training"));
 done:
     cJSON_Delete(document);
     crd_free(&text);

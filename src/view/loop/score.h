@@ -14,6 +14,7 @@ typedef struct crd_exam_box {
     int64_t voxels, wrong;
     double nll;                 /* sum over voxels */
     int64_t inaccurate, warned; /* cubes that are wrong, and those of them that the map calls uncertain */
+    bool seen;                  /* the model learnt from labels in it, so it says nothing */
 } crd_exam_box;
 
 typedef struct crd_score {

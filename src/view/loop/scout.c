@@ -57,7 +57,7 @@ static int find_map(const crd_layers *layers)
 {
     for (int i = layers->count - 1; i >= 0; i--) {
         const crd_layer *layer = &layers->items[i];
-        if (strcmp(layer->id, "uncertainty") != 0 || layer->growth != NULL || layer->aside) continue;
+        if (strcmp(layer->id, "uncertainty") != 0 || layer->written != NULL || layer->aside) continue;
         if (memcmp(layer->info.shape, layers->items[0].info.shape, sizeof layer->info.shape) == 0) return i;
     }
     return -1;

@@ -109,7 +109,7 @@ static void survey(crd_view *view)
 
 static bool wants_store(const crd_layer *layer)
 {
-    if (layer->levels == 1 || layer->growth != NULL || layer->painted) return false;
+    if (layer->levels == 1 || layer->written != NULL || layer->painted) return false;
     return layer->slow_across || layer->pyramid[layer->levels - 1] == NULL;
 }
 

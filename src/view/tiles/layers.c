@@ -10,11 +10,11 @@
 #include "base/monitor.h"
 #include "credence/number.h"
 #include "run/read.h"
-#include "view/tiles/growth.h"
 #include "view/tiles/label_values.h"
 #include "view/tiles/layers_inside.h"
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
+#include "view/tiles/written_slices.h"
 #include "volume/types.h"
 #include "volume/zarr/zarr.h"
 
@@ -216,7 +216,7 @@ void crd_layer_close(crd_layer *layer)
     crd_levels *store = atomic_exchange(&layer->store, NULL);
     crd_levels_close(&store);
     crd_preview_free(&layer->preview);
-    crd_growth_close(&layer->growth);
+    crd_written_slices_close(&layer->written);
     for (int n = 0; n < CRD_VIEW_LEVELS; n++) crd_volume_close(&layer->pyramid[n]);
     crd_volume_close(&layer->mask);
     crd_volume_close(&layer->source);

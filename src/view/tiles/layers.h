@@ -4,7 +4,7 @@
  * pyramid where it has one, from the store that a background pass fills (view/tiles/levels.h), and until that has come
  * so far from level 0. A run that comes while the server is there adds layers behind the others; none is ever removed,
  * and what may change in one of them is atomic. A layer whose volume is still being written knows how far that has come
- * (view/tiles/growth.h), and nothing beyond is read of it. */
+ * (view/tiles/written_slices.h), and nothing beyond is read of it. */
 #ifndef CRD_VIEW_LAYERS_H
 #define CRD_VIEW_LAYERS_H
 
@@ -24,7 +24,7 @@ typedef enum crd_layer_kind {
 
 typedef struct crd_levels crd_levels;
 typedef struct crd_preview crd_preview;
-typedef struct crd_growth crd_growth;
+typedef struct crd_written_slices crd_written_slices;
 
 typedef struct crd_layer {
     char id[48];   /* "scan", "uncertainty-5-95" */
@@ -45,7 +45,7 @@ typedef struct crd_layer {
     bool slow_across;                     /* planes across y and x would take seconds from the file */
     crd_levels *_Atomic store;            /* NULL: there is none */
     crd_preview *preview;                 /* likewise */
-    crd_growth *growth;                   /* NULL: the volume was complete when it was opened */
+    crd_written_slices *written;          /* NULL: the volume was complete when it was opened */
     atomic_llong revision;
     int class_count;
     crd_volume

@@ -1,8 +1,8 @@
 /* One thread's way to the voxels of all layers. */
 #include "base/memory.h"
-#include "view/tiles/growth.h"
 #include "view/tiles/layers.h"
 #include "view/tiles/levels.h"
+#include "view/tiles/written_slices.h"
 
 void crd_reader_close(crd_reader *reader)
 {
@@ -55,8 +55,8 @@ crd_status crd_reader_find(crd_reader *reader, int layer, int level, const crd_b
         *out = reader->store[layer][level];
         return CRD_OK;
     }
-    if (level == 0 && of->growth != NULL &&
-        !crd_growth_ready(of->growth, box->origin[0], box->origin[0] + box->size[0])) {
+    if (level == 0 && of->written != NULL &&
+        !crd_written_slices_ready(of->written, box->origin[0], box->origin[0] + box->size[0])) {
         return CRD_OK;
     }
     if (level == 0 && !(of->slow_across && of->store != NULL && crd_levels_building(of->store))) {

@@ -11,9 +11,9 @@
 #include "run/paths.h"
 #include "run/read.h"
 #include "view/labels/learnt.h"
-#include "view/tiles/growth.h"
 #include "view/tiles/histogram.h"
 #include "view/tiles/layers_inside.h"
+#include "view/tiles/written_slices.h"
 #include "volume/zarr/zarr.h"
 
 static void name_classes(crd_layer *layer, const crd_manifest *run)
@@ -40,7 +40,7 @@ static crd_status sample_first(const crd_layer *layer, crd_greys *greys)
     const int64_t *shape = layer->info.shape;
     int64_t begin = 0, end = 0;
     greys->type = layer->info.type;
-    if (!crd_growth_next(layer->growth, shape[0], &begin, &end)) return CRD_OK;
+    if (!crd_written_slices_next(layer->written, shape[0], &begin, &end)) return CRD_OK;
     crd_box box = {.origin = {(begin + end) / 2, 0, 0}, .size = {1, 1, 1}};
     for (int i = 1; i < 3; i++) {
         box.size[i] = shape[i] < MOST ? shape[i] : MOST;
@@ -61,7 +61,7 @@ crd_status crd_layer_find_high(crd_layer *layer)
     crd_greys *greys = NULL;
     if (!layer->spread) return CRD_OK;
     CRD_TRY(crd_alloc(1, sizeof *greys, "values of a map", &greys));
-    CRD_TRY(layer->growth != NULL ? sample_first(layer, greys) : crd_greys_sample(layer->source, greys, NULL));
+    CRD_TRY(layer->written != NULL ? sample_first(layer, greys) : crd_greys_sample(layer->source, greys, NULL));
     const double high = crd_greys_percentile(greys, 0.999) * layer->scale;
     if (high > 0.0 && high < 1.0) atomic_store(&layer->high, ceil(100.0 * high) / 100.0);
 done:
@@ -101,7 +101,7 @@ static crd_status add_output(const adding *a, const crd_output *output, const ch
     CRD_TRY(crd_layer_fill(a->layers, layer, path, NULL, a->grows ? NULL : a->monitor));
     snprintf(layer->run, sizeof layer->run, "%s", a->name);
     layer->aside = a->aside;
-    if (a->grows) CRD_TRY(crd_growth_open(layer->source, &layer->growth));
+    if (a->grows) CRD_TRY(crd_written_slices_open(layer->source, &layer->written));
     const crd_volume_info *info = &layer->info;
     const bool narrow = info->type == CRD_U8 || info->type == CRD_U16;
     layer->scale = narrow && info->scale == 1.0 ? (info->type == CRD_U8 ? 1.0 / 255.0 : 1.0 / 65535.0) : info->scale;

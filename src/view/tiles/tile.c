@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "view/tiles/growth.h"
 #include "view/tiles/levels.h"
 #include "view/tiles/preview.h"
+#include "view/tiles/written_slices.h"
 
 enum { ROWS_TOUCHED = 1 << 20 };
 
@@ -228,13 +228,13 @@ static crd_status make_grown(crd_reader *reader, crd_layer *layer, const plane *
     memset(pixels, layer->kind == CRD_LAYER_CLASSES ? CRD_NO_CLASS : 0, (size_t)(p->rows * p->columns));
     if (p->axis == 0) {
         const int64_t first = p->slice * edge, middle = first + edge / 2 < depth ? first + edge / 2 : depth - 1;
-        const bool ready = crd_growth_ready(layer->growth, first, middle + 1);
+        const bool ready = crd_written_slices_ready(layer->written, first, middle + 1);
         return ready ? make_plane(reader, layer, p, place, pixels, there) : CRD_OK;
     }
     const bool turned = p->axis == 2; /* z runs to the right */
     const int64_t from = (turned ? p->column : p->row) * edge, count = turned ? p->columns : p->rows;
     CRD_TRY(crd_alloc(p->rows * p->columns, 1, "a part of a tile", &part));
-    for (int64_t begin = from, end = 0; crd_growth_next(layer->growth, depth, &begin, &end); begin = end) {
+    for (int64_t begin = from, end = 0; crd_written_slices_next(layer->written, depth, &begin, &end); begin = end) {
         /* Pixels all of whose slices are there: layers of chunks are whole pixels of every level, but for the last. */
         const int64_t first = begin / edge - from / edge, behind = (end + edge - 1) / edge - from / edge;
         plane some = *p;
@@ -265,7 +265,7 @@ crd_status crd_tile_make(crd_reader *reader, const crd_tile_place *place, uint8_
     if (!crd_tile_size(reader->layers, place, &p.rows, &p.columns)) {
         return crd_fail(CRD_ERR_ARGUMENT, "there is no such tile");
     }
-    if (layer->growth != NULL && !crd_growth_complete(layer->growth)) {
+    if (layer->written != NULL && !crd_written_slices_complete(layer->written)) {
         return make_grown(reader, layer, &p, place, pixels, there);
     }
     return make_plane(reader, layer, &p, place, pixels, there);

@@ -1,5 +1,4 @@
 /* HDF5: `file.h5:/dataset`, or the only volume in the file. See find.c for what is a volume. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/hdf5/lock.h"
@@ -124,11 +123,9 @@ static crd_status open_apart(crd_volume *volume, hdf5_state *state)
     return crd_flat_check(state->flat, length, NULL);
 }
 
-static atomic_bool trusting;
-
 void crd_trust_files(bool trust)
 {
-    atomic_store(&trusting, trust);
+    crd_helper_trust(trust);
 }
 
 static crd_status open_here(crd_volume *volume, hdf5_state *state)
@@ -144,7 +141,7 @@ static crd_status hdf5_open(crd_volume *volume, const crd_volume_options *option
     hdf5_state *state = NULL;
     (void)options;
     CRD_PASS(new_state(volume, &state));
-    CRD_PASS(atomic_load(&trusting) ? open_here(volume, state) : open_apart(volume, state));
+    CRD_PASS(crd_helper_trusted() ? open_here(volume, state) : open_apart(volume, state));
     memcpy(volume->info.shape, state->array.shape, sizeof volume->info.shape);
     volume->info.type = state->array.type;
     volume->layer = state->array.chunk[state->array.channel == 0];

@@ -1,37 +1,22 @@
-/* libhdf5 at arm's length.
+/* HDF5 volumes that are read by the helper (base/hdf5/helper.h), which parses the file (serve.c).
  *
- * libhdf5 believes what a file says and crashes on some that lie (docs/SECURITY.md). So it doesn't parse files for
- * reading in the process of the user: a small program, credence-hdf5, does (serve.c), in a sandbox
- * (base/hdf5/sandbox.h).
- *
- * - It is a program of its own, started by posix_spawn, which copies no memory: it works from any thread, beside MPI
- *   and CUDA, in Python and under sanitizers, none of which is true of a fork that goes on in the same program.
- * - We open the file; the helper gets it as an open file, a socket for orders and answers, and a piece of shared
- * memory, of which it can't take anything back (sealed).
  * - It finds the dataset and describes it. A plain array is then read here, by its offset, and the helper is done.
  *   Of chunks that we can decode it tells the places, a layer of chunks at a time, when they are first wanted; their
  *   bytes are read and decoded here. What only libhdf5 can read it reads box by box into the shared memory.
- * - Nothing that it says is believed: every number is checked, and every place held against the file's length.
- * - If it dies, hangs (limits on processor time and on waiting) or breaks the rules, that is a sentence.
- *
- * crd_trust_files(true) reads in the process of the user, as all versions before did. */
+ * - Nothing that it says is believed: every number is checked, and every place held against the file's length. */
 #ifndef CRD_VOLUME_HDF5_REMOTE_H
 #define CRD_VOLUME_HDF5_REMOTE_H
 
+#include "base/hdf5/helper.h"
 #include "volume/hdf5/chunks.h"
 
-/* The helper's open files. */
-enum { CRD_HDF5_SOCKET = 3, CRD_HDF5_WINDOW = 4, CRD_HDF5_FILE = 5 };
-enum { CRD_HDF5_NAME = 2048, CRD_HDF5_SENTENCE = 1024, CRD_HDF5_MARK = 64 };
+enum { CRD_HDF5_NAME = 2048 };
 
-/* Who sends it: a program and a helper of different versions exchange other structs, and would wait for each other. The
- * helper ends with CRD_HDF5_STRANGER where the mark isn't its own. */
-enum { CRD_HDF5_STRANGER = 4 };
-void crd_hdf5_mark(char mark[CRD_HDF5_MARK]);
+/* Of the helper's work. */
+void crd_hdf5_mark(char mark[CRD_HELPER_MARK]);
 
-/* The first message to the helper. */
+/* The first order. */
 typedef struct crd_hdf5_opening {
-    char mark[CRD_HDF5_MARK];                                               /* first for ever */
     char file[CRD_HDF5_NAME], shown[CRD_HDF5_NAME], dataset[CRD_HDF5_NAME]; /* no dataset: the only volume */
     int64_t length, data_limit;
     int64_t cache_bytes, own_cache_bytes; /* for what we decode, and for libhdf5's own */
@@ -56,12 +41,6 @@ typedef struct crd_hdf5_description {
     bool swap;
 } crd_hdf5_description;
 
-/* The answer to each. */
-typedef struct crd_hdf5_answer {
-    int status;
-    char sentence[CRD_HDF5_SENTENCE];
-} crd_hdf5_answer;
-
 /* Starts the helper and has the volume's file described, which follows the first answer. The volume's path is borrowed;
  * `own_cache_bytes` is for libhdf5. */
 crd_status crd_hdf5_remote_open(const crd_volume *volume, size_t own_cache_bytes, crd_hdf5_remote **out,
@@ -80,5 +59,8 @@ void crd_hdf5_remote_close(crd_hdf5_remote **remote);
 crd_status crd_hdf5_read_box(const crd_hdf5_array *array, const crd_box *box, const char *shown, void *voxels);
 /* Describes the open file; the dataset stays open in about->array. Needs the lock. */
 crd_status crd_hdf5_describe(hid_t file, const crd_hdf5_opening *what, crd_hdf5_description *about);
+
+/* What the helper does for a volume, once its mark was read; gives back the exit code. */
+int crd_hdf5_serve_volume(void);
 
 #endif

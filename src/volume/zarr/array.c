@@ -86,6 +86,25 @@ bool crd_zarr_array_has_layer(crd_zarr_array *array, int64_t layer)
     return true;
 }
 
+crd_status crd_zarr_array_absent(crd_zarr_array *array, int64_t *absent, int64_t *looked)
+{
+    enum { MOST = 4096 };
+    const crd_zarr_layout *l = &array->layout;
+    int64_t files, counts[3];
+    for (int i = 0; i < 3; i++) counts[i] = l->sharded ? array->shards[i] : array->counts[i];
+    *absent = *looked = 0;
+    CRD_PASS(crd_product(counts[0], counts[1], counts[2], &files));
+    for (int64_t n = 0; n < files; n += files / MOST + 1) {
+        const int64_t at[3] = {n / counts[2] / counts[1], n / counts[2] % counts[1], n % counts[2]};
+        int64_t index[3];
+        for (int i = 0; i < 3; i++) index[i] = at[i] * (l->sharded ? l->shard[i] : 1);
+        crd_zarr_name_chunk(array, index);
+        *absent += access(array->path, F_OK) != 0 && errno == ENOENT;
+        ++*looked;
+    }
+    return CRD_OK;
+}
+
 void crd_zarr_array_close(crd_zarr_array **array)
 {
     if (*array == NULL) return;

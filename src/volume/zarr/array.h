@@ -47,6 +47,8 @@ const crd_zarr_layout *crd_zarr_array_layout(const crd_zarr_array *array);
 crd_status crd_zarr_array_read(crd_zarr_array *array, const crd_box *box, bool once, void *voxels);
 /* Are all chunks of a layer there, 0 being that of the first slices? */
 bool crd_zarr_array_has_layer(crd_zarr_array *array, int64_t layer);
+/* How many of the array's files aren't there; of very many some are looked for, evenly. */
+crd_status crd_zarr_array_absent(crd_zarr_array *array, int64_t *absent, int64_t *looked);
 
 /* A new array for the shape and type of `info`, in our chunks. The folder is made. With `go_on`, an array that is there
  * and has the same layout is written on, which one with shards can't be. */

@@ -167,6 +167,36 @@ done:
     return status;
 }
 
+/* Files that aren't there are no mistake in zarr, and in a copy that was cut short they are. */
+static crd_status tell_absent(const crd_volume *volume, crd_zarr_array *array, const crd_monitor *monitor)
+{
+    const crd_zarr_layout *layout = crd_zarr_array_layout(array);
+    int64_t absent, looked;
+    if (monitor == NULL) return CRD_OK;
+    CRD_PASS(crd_zarr_array_absent(array, &absent, &looked));
+    if (absent == 0) return CRD_OK;
+    crd_info(monitor,
+             "%s: %.3g %% of its %s files aren't there; their voxels read as %g. That is how zarr leaves out what was "
+             "never written, and how a copy looks that was cut short",
+             volume->file, 100.0 * (double)absent / (double)looked, layout->sharded ? "shards'" : "chunks'",
+             layout->fill);
+    return CRD_OK;
+}
+
+/* Of several images the first is meant, as converters have it. */
+static void tell_others(const crd_volume *volume, const char *folder, const crd_monitor *monitor)
+{
+    char *next = NULL;
+    const size_t root = strlen(volume->file);
+    const bool below = strncmp(folder + root, "/0/", 3) == 0 || strncmp(folder + root, "0/", 2) == 0;
+    crd_zarr_attributes about;
+    if (monitor == NULL || !below || crd_join_path(volume->file, "1", "", &next) != CRD_OK) return;
+    if (read_attributes(next, NULL, &about) == CRD_OK && about.multiscales) {
+        crd_info(monitor, "%s holds several images: the first is read; %s is the next one", volume->file, next);
+    }
+    crd_free(&next);
+}
+
 static crd_status zarr_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
@@ -188,6 +218,8 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
                  "%s isn't complete: it is still being written, or that was interrupted; what is missing reads as 0",
                  volume->file);
     }
+    if (!about.incomplete) CRD_TRY(tell_absent(volume, state->array, monitor));
+    if (!about.incomplete) tell_others(volume, folder, monitor);
     if (layout->stored == CRD_STORED_I64) {
         crd_info(monitor, "%s holds 64-bit integers, which are read as f64 (exact up to 2^53)", volume->file);
     }

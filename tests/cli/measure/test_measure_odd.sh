@@ -51,6 +51,8 @@ run measure "$folder/empty" --json --properties all -q; expect 0
 for p in volume_fraction specific_surface mean_curvature euler_6 euler_26 components; do same "$(value $p median)" 0; done
 for p in mean_intercept_x thickness_mean largest_share tortuosity_factor_z; do same "$(value $p median)" None; done
 same "$(value d_rel_y median)" 0; same "$(value volume_fraction note)" "the phase is empty in 25 of 25 segmentations"
+same "$(value thickness_mean note), $(value mean_intercept_y note), $(value largest_share note)" \
+    "the phase is empty or fills the window, the phase has no boundary across y, the phase is empty"
 run measure "$folder/full" --json --properties all -q; expect 0
 for p in volume_fraction euler_6 euler_26 components largest_share; do same "$(value $p median)" 1; done
 same "$(json "[p['median'] == 1 for p in d['properties'] if p['name'] == 'd_rel_x'][0]")" True
@@ -59,6 +61,13 @@ for p in mean_intercept_x thickness_mean; do same "$(value $p median)" None; don
 run measure "$folder/sometimes" --json --properties all --axis z -q; expect 0
 same "$(json "[(p['defined'], p['values'][22]) for p in d['properties'] if p['name'] in ('thickness_mean', 'tortuosity_factor_z')]")" "[(22, None), (23, None)]"
 same "$(value volume_fraction note)" "the phase is empty in 1 of 25 segmentations, and fills the window in others"
+same "$(value thickness_std note), $(value tortuosity_factor_z note)" \
+    "n/a in 2 of 24: the phase is empty or fills the window, n/a in 1 of 24: nothing percolates along z"
+run measure "$folder/sometimes" --properties thickness --slow-samples 23 --json -q; expect 0
+same "$(value thickness_max note)" "of 23 realisations, n/a in 1 of 23: the phase is empty or fills the window"
+run measure "$folder/none.npy" --phase 1 --properties fraction,transport --axis z --spacing 1,1,1,um -q; expect 0
+out '^  volume fraction +0          the phase is empty$'; out '^  D_rel along z +0          nothing percolates along z$'
+out '^  tortuosity factor along z +n/a$' # for the same reason
 
 # nothing percolates
 run measure "$folder/wall" --properties transport --axis z -q; expect 0; out 'D_rel along z +0 +0 .*percolates in 0 of 24'; out 'tortuosity factor along z +n/a'
@@ -100,6 +109,24 @@ run measure "$folder/part" --json --properties fraction -q; expect 0
 same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-all")"
 run measure "$folder/part" --json --properties fraction --bbox 0:8,0:12,0:15 -q; expect 0
 same "$(json "['%.12f' % p['segmentation'] for p in d['properties'] if p['name'] == 'volume_fraction'][0]")" "$(cat "$folder/share-box")"
+# a mask that was changed since
+for sum in "$("$python" -c "
+import hashlib, numpy as np
+print(hashlib.sha256(b'12,16,20 u8\n' + np.load('$folder/inside.npy').tobytes()).hexdigest())")" "$(printf '%064d' 7)"; do
+    "$python" - "$folder/part/manifest.json" "$sum" <<'PY'
+import json, sys
+manifest = json.load(open(sys.argv[1]))
+manifest["mask"] = {"path": manifest["settings"]["mask"], "sha256": sys.argv[2]}
+json.dump(manifest, open(sys.argv[1], "w"))
+PY
+    run measure "$folder/part" --properties fraction -q
+    if [ "$sum" = "$(printf '%064d' 7)" ]; then
+        expect 1; err 'the mask .*inside.npy has changed since the run .*part was made in it'
+        run export "$folder/part" -o "$folder/none" -q; expect 1; err 'inside.npy has changed'
+        run measure "$folder/part" --properties fraction -q --mask "$folder/inside.npy"
+    fi
+    expect 0
+done
 
 # no segmentation
 run measure "$folder/many.npy"; expect 1; err 'more than 16 different values: it looks like a scan'

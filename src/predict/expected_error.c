@@ -1,4 +1,4 @@
-#include "predict/likeness.h"
+#include "predict/expected_error.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -37,7 +37,7 @@ static void add_doubt(const crd_pieces *pieces, const uint32_t *mean, int planes
     *count += (size[0] - 2 * margin[0]) * (size[1] - 2 * margin[1]) * (size[2] - 2 * margin[2]);
 }
 
-static crd_status ask_all(crd_predict_run *r, crd_predictor *predictor, crd_likeness *out)
+static crd_status ask_all(crd_predict_run *r, crd_predictor *predictor, crd_training_match *out)
 {
     const crd_backend *backend = r->request.backend;
     const crd_pieces *pieces = &r->request.model->pieces;
@@ -55,7 +55,7 @@ static crd_status ask_all(crd_predict_run *r, crd_predictor *predictor, crd_like
     return CRD_OK;
 }
 
-crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out)
+crd_status crd_expected_error_of_training(crd_predict_run *r, crd_training_match *out)
 {
     crd_status status = CRD_OK;
     crd_predictor_plan plan;
@@ -81,10 +81,10 @@ done:
     return status;
 }
 
-void crd_likeness_check(double doubt, int64_t voxels, const crd_monitor *monitor, crd_likeness *likeness)
+void crd_expected_error_check(double doubt, int64_t voxels, const crd_monitor *monitor, crd_training_match *match)
 {
-    likeness->expected_error = doubt / 0x1p32 / (double)voxels;
-    const double here = likeness->expected_error, there = likeness->training_expected_error;
+    match->expected_error = doubt / 0x1p32 / (double)voxels;
+    const double here = match->expected_error, there = match->training_expected_error;
     if (!(here > much_harder * there && here > there + not_by_chance)) return;
     crd_warn(
         monitor,

@@ -3,23 +3,17 @@
  * training scans that the model carries. Where a scan has more noise, less contrast, finer objects or another fraction
  * than those, the network is less sure of it: what it expects rises with what it gets wrong. It doesn't where the
  * network is sure and wrong, as with brightness that changes across the scan. */
-#ifndef CRD_PREDICT_LIKENESS_H
-#define CRD_PREDICT_LIKENESS_H
+#ifndef CRD_PREDICT_EXPECTED_ERROR_H
+#define CRD_PREDICT_EXPECTED_ERROR_H
 
-#include "predict/request.h"
+#include "predict/training_match.h"
 
 typedef struct crd_predict_run crd_predict_run;
 
-typedef struct crd_likeness {
-    double expected_error;          /* in this run */
-    double training_expected_error; /* in the model's pieces; NaN where norms aren't frozen at them */
-    double histogram_distance;      /* of the grey values (training_match.h); NaN where the model has none */
-} crd_likeness;
-
 /* Fills training_expected_error; the norms' moments are known. */
-crd_status crd_likeness_of_training(crd_predict_run *r, crd_likeness *out);
+crd_status crd_expected_error_of_training(crd_predict_run *r, crd_training_match *out);
 /* From sums of round(min(p, 1 - p) * 2^32) over so many voxels: fills expected_error, and warns of a scan that is much
  * harder. */
-void crd_likeness_check(double doubt, int64_t voxels, const crd_monitor *monitor, crd_likeness *likeness);
+void crd_expected_error_check(double doubt, int64_t voxels, const crd_monitor *monitor, crd_training_match *match);
 
 #endif
