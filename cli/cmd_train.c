@@ -94,10 +94,11 @@ static void print_text(const cli_context *context, const crd_train_result *r)
     } else {
         printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
     }
-    printf(
-        "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
-        "command with --resume and a larger --max-steps or --epochs).\n",
-        stem, options->output, number);
+    if (strstr(crd_build_description(), "PNG pictures and slices: yes") != NULL) {
+        printf("Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the "
+               "same command with --resume and a larger --max-steps or --epochs).\n",
+               stem, options->output, number);
+    }
     print_next(context);
 }
 
