@@ -3,6 +3,9 @@
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 600
+SEEDS = 0-999
+KILLS = 100
+ROUNDS = 3
 PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 export JOBS
@@ -13,8 +16,8 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
-        format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-develop
+.PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+        format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-cluster packages-develop
 
 all: packages ## build the library and the program build/credence
 	@tools/build release
@@ -37,6 +40,12 @@ test-long: packages-test packages-develop all ## hours: long tests, valgrind, TS
 
 test-view: packages-view all ## the viewer's page in a real browser (Chromium), and its server
 	$(CTEST) -j 1 --test-dir build --timeout $(LONG_LIMIT) -C page -R '^(page_|test_view_|http_)'
+
+test-faults: packages-test all ## 1,000 faults of disks and 500 kills, each followed by the same bytes as without
+	@CREDENCE_BUILD=build CREDENCE_PROGRAM=build/credence /usr/bin/python3 tests/faults/test_faults.py --seeds $(SEEDS) --kills $(KILLS)
+
+test-cluster: packages-cluster all ## jobs of a Slurm cluster with three nodes on this machine (root): ROUNDS=3 of each that is disturbed
+	CREDENCE_ROUNDS=$(ROUNDS) ctest --test-dir build --no-tests=error --timeout $(LONG_LIMIT) -C cluster -R '^cluster_' --verbose
 
 # One test at a time: they measure, and share the GPU's memory.
 test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on a machine with nvcc and a GPU
@@ -113,6 +122,8 @@ packages-test:
 	@tools/install-packages build optional script test
 packages-view:
 	@tools/install-packages build optional script test page
+packages-cluster:
+	@tools/install-packages build optional script test cluster slurm
 packages-deb:
 	@tools/install-packages build optional package
 packages-develop:

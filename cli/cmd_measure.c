@@ -85,7 +85,7 @@ static const char *number(const crd_property *p, double value)
 {
     if (!isfinite(value)) return cli_figure((double)NAN, 0); /* infinite: nothing percolates */
     if (value == floor(value) && fabs(value) < 1e9) return cli_figure(value, 0);
-    return cli_figure_general(value, digits_of(p));
+    return cli_figure_digits(value, digits_of(p));
 }
 
 /* " 1", or " 1 (pore)" where it has a name of its own. */

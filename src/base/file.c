@@ -15,6 +15,73 @@
 /* Linux moves at most 2 GiB less a page in one call; the rest of the name's 255 bytes is kept for the suffix. */
 enum { CALL_LIMIT = 1 << 30, NAME_KEPT = 200 };
 
+int crd_open(const char *path, int flags)
+{
+    int fd;
+    do fd = open(path, flags, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int crd_open_in(int folder, const char *name, int flags)
+{
+    int fd;
+    do fd = openat(folder, name, flags, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int crd_close(int fd)
+{
+    return close(fd) != 0 && errno != EINTR ? -1 : 0;
+}
+
+int crd_sync_data(int fd)
+{
+    int failed;
+    do failed = fdatasync(fd);
+    while (failed != 0 && errno == EINTR);
+    return failed;
+}
+
+int crd_resize(int fd, int64_t bytes)
+{
+    int failed;
+    do failed = ftruncate(fd, (off_t)bytes);
+    while (failed != 0 && errno == EINTR);
+    return failed;
+}
+
+DIR *crd_open_folder(const char *path)
+{
+    DIR *listing;
+    do listing = opendir(path);
+    while (listing == NULL && errno == EINTR);
+    return listing;
+}
+
+struct dirent *crd_next_entry(DIR *listing, const char *path, crd_status *status)
+{
+    errno = 0;
+    struct dirent *entry = readdir(listing);
+    if (entry == NULL && errno != 0) *status = crd_fail_errno("can't read the folder %s", path);
+    return entry;
+}
+
+int64_t crd_read_some(int fd, int64_t offset, void *data, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        const size_t wanted = bytes - done < CALL_LIMIT ? bytes - done : CALL_LIMIT;
+        const ssize_t got = pread(fd, (char *)data + done, wanted, (off_t)(offset + (int64_t)done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
+        done += (size_t)got;
+    }
+    return (int64_t)done;
+}
+
 crd_status crd_read_at(int fd, const char *path, int64_t offset, void *data, size_t bytes)
 {
     char *target = data;
@@ -53,6 +120,19 @@ crd_status crd_write_at(int fd, const char *path, int64_t offset, const void *da
     return CRD_OK;
 }
 
+crd_status crd_write_on(int fd, const char *path, const void *data, size_t bytes)
+{
+    const char *source = data;
+    while (bytes > 0) {
+        const ssize_t put = write(fd, source, bytes < CALL_LIMIT ? bytes : CALL_LIMIT);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return crd_fail_errno("can't write %s", path);
+        source += put;
+        bytes -= (size_t)put;
+    }
+    return CRD_OK;
+}
+
 /* Length of `path` without trailing slashes, and where its last part begins. */
 static size_t split_path(const char *path, size_t *name_start)
 {
@@ -87,8 +167,10 @@ crd_status crd_temporary_name(const char *path, char **out)
 crd_status crd_sync_and_close(int fd, const char *path)
 {
     /* Some file systems have nothing to sync for a folder and say EINVAL. */
-    const int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
-    if (close(fd) != 0 && failed == 0 && errno != EINTR) return crd_fail_errno("can't finish writing %s", path);
+    int failed;
+    do failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+    while (failed == EINTR);
+    if (crd_close(fd) != 0 && failed == 0) return crd_fail_errno("can't finish writing %s", path);
     if (failed == 0) return CRD_OK;
     errno = failed;
     return crd_fail_errno("can't bring %s onto the disk", path);
@@ -96,16 +178,20 @@ crd_status crd_sync_and_close(int fd, const char *path)
 
 crd_status crd_sync_tree(const char *folder, const char *shown)
 {
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool failed = fd < 0 || syncfs(fd) != 0;
-    const crd_status status = failed ? crd_fail_errno("can't bring %s onto the disk", shown) : CRD_OK;
+    const int fd = crd_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = fd < 0;
+    if (!failed) {
+        do failed = syncfs(fd);
+        while (failed != 0 && errno == EINTR);
+    }
+    const crd_status status = failed != 0 ? crd_fail_errno("can't bring %s onto the disk", shown) : CRD_OK;
     if (fd >= 0) (void)close(fd);
     return status;
 }
 
-static crd_status sync_path(const char *path)
+crd_status crd_sync_folder(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("can't open %s to bring it onto the disk", path);
     return crd_sync_and_close(fd, path);
 }
@@ -116,10 +202,10 @@ static crd_status sync_folder_of(const char *path)
     char *folder = NULL;
     size_t start = 0;
     (void)split_path(path, &start);
-    if (start == 0) return sync_path(".");
+    if (start == 0) return crd_sync_folder(".");
     CRD_TRY(crd_strdup(path, &folder));
     folder[start] = '\0';
-    CRD_TRY(sync_path(folder));
+    CRD_TRY(crd_sync_folder(folder));
 done:
     crd_free(&folder);
     return status;
@@ -166,11 +252,13 @@ bool crd_file_is_other(const char *path, const char *beginning)
 {
     char head[64];
     const size_t length = strlen(beginning);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
-    const ssize_t got = read(fd, head, length < sizeof head ? length : sizeof head);
+    const int64_t got = crd_read_some(fd, 0, head, length < sizeof head ? length : sizeof head);
     (void)close(fd);
-    return got > 0 && ((size_t)got < length || strncasecmp(head, beginning, length) != 0);
+    bool zeros = true; /* what a power cut leaves of a file whose bytes hadn't arrived */
+    for (int64_t i = 0; i < got; i++) zeros = zeros && head[i] == '\0';
+    return !zeros && ((size_t)got < length || strncasecmp(head, beginning, length) != 0);
 }
 
 crd_status crd_write_file(const char *path, const void *data, size_t bytes)
@@ -178,7 +266,7 @@ crd_status crd_write_file(const char *path, const void *data, size_t bytes)
     crd_status status = CRD_OK;
     char *name = NULL;
     CRD_PASS(crd_temporary_name(path, &name));
-    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = crd_open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
     if (fd < 0) {
         status = crd_fail_errno("can't create a file beside %s", path);
         crd_free(&name);
@@ -236,7 +324,7 @@ done:
 crd_status crd_open_plain(const char *path, int *fd, int64_t *bytes)
 {
     struct stat about = {0};
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *fd = crd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd >= 0 && fstat(*fd, &about) == 0 && S_ISREG(about.st_mode)) {
         *bytes = about.st_size;
         return CRD_OK;
@@ -291,7 +379,19 @@ crd_status crd_folder_of(const char *path, char **out)
     return CRD_OK;
 }
 
-crd_status crd_make_folders(const char *path)
+/* Whose folder can't be read can't be synced: a user may enter it all the same. */
+static crd_status sync_name_of(const char *path)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    CRD_TRY(crd_folder_of(path, &folder));
+    if (access(folder, R_OK) == 0 || errno != EACCES) status = crd_sync_folder(folder);
+done:
+    crd_free(&folder);
+    return status;
+}
+
+static crd_status make_folders(const char *path, bool lasting)
 {
     crd_status status = CRD_OK;
     char *copy = NULL;
@@ -302,10 +402,12 @@ crd_status crd_make_folders(const char *path)
         if (*p != '/' && *p != '\0') continue;
         const char end = *p;
         *p = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
+        const bool made = mkdir(copy, 0777) == 0;
+        if (!made && errno != EEXIST) {
             status = crd_fail_errno("can't make the folder %s", copy);
             goto done;
         }
+        if (lasting && (made || end == '\0')) CRD_TRY(sync_name_of(copy));
         *p = end;
         if (end == '\0') break;
     }
@@ -319,22 +421,33 @@ done:
     return status;
 }
 
+crd_status crd_make_folders(const char *path)
+{
+    return make_folders(path, false);
+}
+
+crd_status crd_make_lasting_folders(const char *path)
+{
+    return make_folders(path, true);
+}
+
 bool crd_is_empty_folder(const char *path)
 {
+    crd_status status = CRD_OK;
     int64_t entries = 0;
-    DIR *listing = opendir(path);
+    DIR *listing = crd_open_folder(path);
     if (listing == NULL) return false;
-    while (entries <= 2 && readdir(listing) != NULL) entries++;
+    while (entries <= 2 && crd_next_entry(listing, path, &status) != NULL) entries++;
     (void)closedir(listing);
-    return entries <= 2; /* itself and the one above */
+    return status == CRD_OK && entries <= 2; /* itself and the one above */
 }
 
 crd_status crd_empty_folder(const char *path)
 {
     crd_status status = CRD_OK;
-    DIR *listing = opendir(path);
+    DIR *listing = crd_open_folder(path);
     if (listing == NULL) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't look into %s", path);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, path, &status)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         if (unlinkat(dirfd(listing), entry->d_name, 0) != 0 && errno != ENOENT) {
             CRD_TRY(crd_fail_errno("can't remove %s/%s", path, entry->d_name));

@@ -67,6 +67,16 @@ static bool is_over(const crd_queue *q, int64_t end)
     return done >= (end < q->failed ? end : q->failed);
 }
 
+/* For waits that end by a clock which nobody sets: the one on the wall may jump back by hours. */
+static void make_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 crd_status crd_queue_open(const crd_queue_plan *plan, crd_queue **out)
 {
     crd_status status = CRD_OK;
@@ -77,7 +87,7 @@ crd_status crd_queue_open(const crd_queue_plan *plan, crd_queue **out)
     q->failed = NONE;
     pthread_mutex_init(&q->mutex, NULL);
     pthread_cond_init(&q->more, NULL);
-    pthread_cond_init(&q->done, NULL);
+    make_condition(&q->done);
     for (; q->started < plan->threads; q->started++) {
         worker *w = &q->workers[q->started];
         *w = (worker){.queue = q, .number = q->started, .item = BEGINNING};
@@ -129,7 +139,7 @@ bool crd_queue_wait_a_while(crd_queue *q, int64_t end, int milliseconds)
 {
     struct timespec until;
     int result = 0;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += milliseconds % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000) {

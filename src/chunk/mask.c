@@ -1,5 +1,6 @@
 #include "chunk/mask.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -41,7 +42,7 @@ static crd_status marks_read(crd_volume *volume, const crd_box *box, void *voxel
     const int64_t count = box->size[0] * box->size[1] * box->size[2];
     CRD_TRY(crd_alloc(count, sizeof *values, "a part of the mask", &values));
     CRD_TRY(crd_volume_read(volume->state, box, CRD_F32, values));
-    for (int64_t i = 0; i < count; i++) inside[i] = values[i] != 0.0f;
+    for (int64_t i = 0; i < count; i++) inside[i] = values[i] != 0.0f && !isnan(values[i]); /* NaN: nothing is there */
 done:
     crd_free(&values);
     return status;

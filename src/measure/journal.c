@@ -67,7 +67,7 @@ crd_status crd_journal_open(const char *folder, const char *key, bool resume, co
     }
     if (!resume || !same) {
         CRD_TRY(crd_empty_folder(j->path));
-        CRD_TRY(crd_make_folders(j->path));
+        CRD_TRY(crd_make_lasting_folders(j->path));
         CRD_TRY(crd_join_path(j->path, KEY, "", &file));
         CRD_TRY(crd_write_file(file, key, strlen(key)));
     }

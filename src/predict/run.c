@@ -361,6 +361,8 @@ static crd_status say_how_to_go_on(crd_predict_run *r)
     const crd_error error = *crd_last_error();
     if (r->finisher != NULL) (void)r->finisher->wait(r);
     crd_inspection_free(&r->inspection);
+    if (strstr(error.message, "--overwrite") != NULL)
+        return crd_error_adopt(&error); /* there is nothing to go on with */
     if (r->sink != NULL || r->partial == NULL || (crd_predict_first(r) && r->identity == NULL)) {
         return crd_error_adopt(&error);
     }

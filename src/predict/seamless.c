@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "predict/run.h"
+#include "run/paths.h"
 
 static bool any_finished(const crd_predict_run *r)
 {
@@ -19,8 +21,17 @@ static crd_status restore(crd_predict_run *r)
 
 static crd_status open_files(crd_predict_run *r)
 {
-    CRD_PASS(crd_tile_borders_open(&r->request, r->path, &r->borders));
-    return crd_tile_files_open(&r->request, r->path, &r->files);
+    crd_status status = CRD_OK;
+    char *partial = NULL;
+    CRD_TRY(crd_tile_borders_open(&r->request, r->path, &r->borders));
+    CRD_TRY(crd_tile_files_open(&r->request, r->path, &r->files));
+    /* Tiles are noted as soon as they are on the disk; their files must be found there. */
+    CRD_TRY(crd_run_path(r->path, CRD_RUN_PARTIAL, &partial));
+    CRD_TRY(crd_sync_folder(partial));
+    CRD_TRY(crd_sync_folder(r->path));
+done:
+    crd_free(&partial);
+    return status;
 }
 
 static bool tile_done(const crd_predict_run *r, int64_t tile)

@@ -120,7 +120,7 @@ static crd_status choose_folder(const crd_propagate_options *options, bool is_ru
     char *above = NULL;
     if (options->output != NULL) return crd_strdup(options->output, out);
     if (!is_run) return crd_fail(CRD_ERR_ARGUMENT, "output: %s is no run folder; say where values go", options->run);
-    CRD_TRY(crd_join_path(options->run, "propagate", "", &above));
+    CRD_TRY(crd_run_path(options->run, CRD_RUN_PROPAGATED, &above));
     CRD_TRY(crd_join_path(above, options->name, "", out));
 done:
     crd_free(&above);
@@ -140,6 +140,7 @@ crd_status crd_results_open(const crd_propagate_options *options, const crd_expo
     CRD_TRY(choose_folder(options, about->run, &r->folder));
     CRD_TRY(load_state(options, plan, r));
     CRD_TRY(crd_make_folders(r->folder));
+    if (options->overwrite) CRD_TRY(crd_run_propagation_clear(r->folder));
 done:
     if (status != CRD_OK) crd_results_close(r);
     return status;

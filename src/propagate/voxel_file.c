@@ -109,7 +109,7 @@ static crd_status create_vti(crd_voxel_file *f, const char *path)
     CRD_PASS(crd_check_target(path));
     CRD_PASS(crd_strdup(path, &f->path));
     CRD_PASS(crd_temporary_name(path, &f->temporary));
-    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    f->fd = crd_open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
     if (f->fd < 0) return crd_fail_errno("can't create %s", f->temporary);
     return write_head(f);
 }

@@ -130,11 +130,11 @@ static void drop_maps_without_first(crd_manifest *m)
 crd_status crd_run_look_by_name(const char *folder, crd_manifest *m)
 {
     crd_status status = CRD_OK;
-    DIR *entries = opendir(folder);
+    DIR *entries = crd_open_folder(folder);
     if (entries == NULL) return crd_fail_errno("can't open the run folder %s", folder);
     crd_outputs_free(&m->outputs, m->output_count);
     m->output_count = 0;
-    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(entries, folder, &status)) != NULL;) {
         if (is_voxels_of_header(dirfd(entries), entry->d_name)) continue;
         CRD_TRY(look_at(folder, entry->d_name, m));
     }

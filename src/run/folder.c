@@ -54,10 +54,10 @@ static crd_status look(const crd_run_target *target, content *out)
 {
     crd_status status = CRD_OK;
     crd_manifest manifest = {0};
-    DIR *listing = opendir(target->path);
+    DIR *listing = crd_open_folder(target->path);
     memset(out, 0, sizeof *out);
     if (listing == NULL) return crd_fail_errno("can't look into %s", target->path);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, target->path, &status)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         if (strcmp(name, crd_run_file_name(CRD_RUN_LOCK)) == 0) continue;
@@ -164,7 +164,7 @@ crd_status crd_run_folder_open(const crd_run_target *target, const crd_monitor *
         CRD_FAIL(CRD_ERR_ARGUMENT, "resume and overwrite exclude each other");
     }
     out->made = access(path, F_OK) != 0;
-    CRD_TRY(crd_make_folders(path));
+    CRD_TRY(crd_make_lasting_folders(path));
     CRD_TRY(crd_run_path(path, CRD_RUN_LOCK, &lock));
     CRD_TRY(crd_lock_take(lock, monitor, &out->lock));
     CRD_TRY(look(target, &found));
@@ -212,6 +212,31 @@ static crd_status remove_measuring(const char *folder)
     return status;
 }
 
+/* Numbers that commands made of the realisations that were here. */
+static crd_status remove_propagated(const char *folder)
+{
+    crd_status status = CRD_OK;
+    char *above = NULL, *path = NULL;
+    DIR *listing = NULL;
+    CRD_TRY(crd_run_path(folder, CRD_RUN_PROPAGATED, &above));
+    listing = opendir(above); /* NULL: there are none */
+    for (const struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
+        struct stat about;
+        if (entry->d_name[0] == '.') continue;
+        crd_free(&path);
+        CRD_TRY(crd_join_path(above, entry->d_name, "", &path));
+        if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+        CRD_TRY(crd_run_propagation_clear(path));
+        (void)rmdir(path); /* fails, as it should, where commands have left something */
+    }
+    (void)rmdir(above);
+done:
+    if (listing != NULL) (void)closedir(listing);
+    crd_free(&above);
+    crd_free(&path);
+    return status;
+}
+
 /* From here on the run is no longer complete, and its manifest is the list of what is left to be removed. */
 static crd_status set_manifest_aside(const char *folder)
 {
@@ -239,6 +264,7 @@ crd_status crd_run_folder_clear(const crd_run_folder *folder)
     CRD_PASS(visit_listed(&folder->target, CRD_RUN_LIST, remove_volume));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) CRD_PASS(remove_file(path, others[i]));
     CRD_PASS(remove_measuring(path));
+    CRD_PASS(remove_propagated(path));
     return crd_run_partial_remove(path);
 }
 
@@ -271,7 +297,7 @@ static int64_t partial_bytes(const char *folder)
     char *path = NULL;
     int64_t bytes = 0;
     if (crd_run_path(folder, CRD_RUN_PARTIAL, &path) != CRD_OK) return 0;
-    DIR *listing = opendir(path);
+    DIR *listing = crd_open_folder(path);
     for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
         struct stat about;
         if (fstatat(dirfd(listing), entry->d_name, &about, 0) == 0 && S_ISREG(about.st_mode)) {

@@ -51,7 +51,7 @@ static holder read_holder(int fd)
 {
     holder found = {.pid = 0};
     char content[CONTENT_BYTES];
-    const ssize_t got = pread(fd, content, sizeof content - 1, 0);
+    const int64_t got = crd_read_some(fd, 0, content, sizeof content - 1);
     if (got <= 0) return found;
     content[got] = '\0';
     const int fields = sscanf(content, "%255s %ld %31s %ld", found.host, &found.pid, found.job, &found.restarts);
@@ -68,8 +68,8 @@ static crd_status write_holder(int fd, const char *path, const holder *own)
         length += snprintf(content + length, sizeof content - (size_t)length, " %s %ld", own->job, own->restarts);
     }
     content[length++] = '\n';
-    return ftruncate(fd, 0) == 0 ? crd_write_at(fd, path, 0, content, (size_t)length)
-                                 : crd_fail_errno("can't write the lock file %s", path);
+    return crd_resize(fd, 0) == 0 ? crd_write_at(fd, path, 0, content, (size_t)length)
+                                  : crd_fail_errno("can't write the lock file %s", path);
 }
 
 static bool earlier_run(const holder *found, const holder *own)
@@ -101,11 +101,11 @@ static crd_status open_lock(const char *path, int *fd, bool *created)
 {
     for (int i = 0; i < TRIES; i++) {
         *created = true;
-        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *fd = crd_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
         if (*fd >= 0) return CRD_OK;
         if (errno != EEXIST) break;
         *created = false;
-        *fd = open(path, O_RDWR | O_CLOEXEC);
+        *fd = crd_open(path, O_RDWR | O_CLOEXEC);
         if (*fd >= 0) return CRD_OK;
         if (errno != ENOENT) break; /* it was released between the two calls */
     }

@@ -1,12 +1,19 @@
 #include "run/log.h"
 
 #include <cjson/cJSON.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+
+enum { LINE_BYTES = 4096 };
 
 static void keep_warning(crd_run_log *log, const char *text)
 {
@@ -55,14 +62,29 @@ void crd_run_log_begin(const crd_monitor *outer, crd_run_log *log)
 {
     memset(log, 0, sizeof *log);
     log->outer = outer;
+    log->fd = -1;
     log->monitor = (crd_monitor){.context = log, .message = message, .progress = progress};
     log->started = crd_seconds();
 }
 
+/* A last line that a kill, a full disk or a power cut has left unfinished goes. */
+static void cut_last_line(int fd)
+{
+    struct stat about;
+    char end[LINE_BYTES];
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return;
+    const int64_t bytes = about.st_size, from = bytes > LINE_BYTES ? bytes - LINE_BYTES : 0;
+    const int64_t got = crd_read_some(fd, from, end, (size_t)(bytes - from));
+    int64_t whole = got;
+    while (whole > 0 && end[whole - 1] != '\n') whole--;
+    if (whole < got && (whole > 0 || from == 0)) (void)crd_resize(fd, from + whole);
+}
+
 crd_status crd_run_log_open(crd_run_log *log, const char *path, bool append)
 {
-    log->file = fopen(path, append ? "a" : "w");
-    if (log->file == NULL) return crd_fail_errno("can't write %s", path);
+    log->fd = crd_open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC));
+    if (log->fd < 0) return crd_fail_errno("can't write %s", path);
+    if (append) cut_last_line(log->fd);
     for (int64_t i = 0; i < log->warnings.count; i++) log_text(log, "warning", log->warnings.items[i]);
     return CRD_OK;
 }
@@ -70,10 +92,14 @@ crd_status crd_run_log_open(crd_run_log *log, const char *path, bool append)
 void crd_run_log_event(crd_run_log *log, const char *event, const char *fields, const char *times)
 {
     const int64_t ms = (int64_t)(1e3 * crd_run_log_seconds(log));
-    if (log->file == NULL) return;
-    fprintf(log->file, "{\"event\": \"%s\"%s%s, \"times\": {%s%s\"seconds\": %" PRId64 ".%03d}}\n", event,
-            fields[0] != '\0' ? ", " : "", fields, times, times[0] != '\0' ? ", " : "", ms / 1000, (int)(ms % 1000));
-    (void)fflush(log->file);
+    char line[LINE_BYTES];
+    if (log->fd < 0) return;
+    const int length = snprintf(
+        line, sizeof line, "{\"event\": \"%s\"%s%s, \"times\": {%s%s\"seconds\": %" PRId64 ".%03d}}\n", event,
+        fields[0] != '\0' ? ", " : "", fields, times, times[0] != '\0' ? ", " : "", ms / 1000, (int)(ms % 1000));
+    if (length < 0 || length >= (int)sizeof line) return;
+    const crd_error told = *crd_last_error(); /* why a run ends stays what is told; it doesn't end for its log */
+    if (crd_write_on(log->fd, "the log", line, (size_t)length) != CRD_OK) (void)crd_error_adopt(&told);
 }
 
 double crd_run_log_seconds(const crd_run_log *log)
@@ -83,9 +109,9 @@ double crd_run_log_seconds(const crd_run_log *log)
 
 void crd_run_log_end(crd_run_log *log)
 {
-    if (log->file != NULL) (void)fclose(log->file);
+    if (log->fd >= 0) (void)close(log->fd);
     for (int64_t i = 0; i < log->warnings.count; i++) crd_free(&log->warnings.items[i]);
     crd_free(&log->warnings.items);
     log->warnings.count = 0;
-    log->file = NULL;
+    log->fd = -1;
 }

@@ -2,8 +2,6 @@
 #ifndef CRD_RUN_LOG_H
 #define CRD_RUN_LOG_H
 
-#include <stdio.h>
-
 #include "credence/monitor.h"
 #include "credence/settings.h"
 
@@ -11,8 +9,8 @@ typedef struct crd_run_log {
     const crd_monitor *outer;
     crd_monitor monitor; /* to be given to everything that reports; valid while the log stays where it is */
     crd_text_list warnings;
-    bool lost;  /* there was no memory for one of them */
-    FILE *file; /* NULL until crd_run_log_open */
+    bool lost; /* there was no memory for one of them */
+    int fd;    /* -1 until crd_run_log_open */
     double started;
 } crd_run_log;
 

@@ -23,6 +23,7 @@ static const char *const names[] = {
     [CRD_RUN_MEASURE] = "measure.json",
     [CRD_RUN_VALUES] = "measure.csv",
     [CRD_RUN_MEASURING] = ".measure",
+    [CRD_RUN_PROPAGATED] = "propagate",
     [CRD_RUN_LOCK] = ".lock",
     [CRD_RUN_PARTIAL] = PARTIAL,
     [CRD_RUN_IDENTITY] = PARTIAL "/" IDENTITY,
@@ -87,23 +88,39 @@ static crd_status unlink_in(DIR *folder, const char *path, const char *name)
     return crd_fail_errno("can't remove %s/%s", path, name);
 }
 
+crd_status crd_run_propagation_clear(const char *folder)
+{
+    static const char *const files[] = {"state.json", "propagate.json", "propagate.csv"};
+    crd_status status = CRD_OK;
+    char *path = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        crd_free(&path);
+        CRD_TRY(crd_join_path(folder, files[i], "", &path));
+        if (unlink(path) != 0 && errno != ENOENT) CRD_TRY(crd_fail_errno("can't remove %s", path));
+    }
+done:
+    crd_free(&path);
+    return status;
+}
+
 crd_status crd_run_partial_remove(const char *folder)
 {
     crd_status status = CRD_OK;
     char *path = NULL;
     DIR *listing = NULL;
     CRD_TRY(crd_run_path(folder, CRD_RUN_PARTIAL, &path));
-    listing = opendir(path);
+    listing = crd_open_folder(path);
     if (listing == NULL) {
         if (errno != ENOENT) status = crd_fail_errno("can't look into %s", path);
         goto done;
     }
     CRD_TRY(unlink_in(listing, path, IDENTITY));
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, path, &status)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LIST) == 0) continue;
         CRD_TRY(unlink_in(listing, path, name));
     }
+    CRD_TRY(status);
     CRD_TRY(unlink_in(listing, path, LIST));
     if (rmdir(path) != 0) status = crd_fail_errno("can't remove %s", path);
 done:

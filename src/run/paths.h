@@ -15,6 +15,7 @@ typedef enum crd_run_file {
     CRD_RUN_MEASURE,    /* properties of the realisations, */
     CRD_RUN_VALUES,     /* and all values of them as a table; */
     CRD_RUN_MEASURING,  /* the folder of what an unfinished measurement has finished */
+    CRD_RUN_PROPAGATED, /* the folder of those of propagated numbers */
     CRD_RUN_LOCK,
     CRD_RUN_PARTIAL,  /* the folder of what isn't complete yet, */
     CRD_RUN_IDENTITY, /* in it: what the run is, so that it can be resumed, */
@@ -37,6 +38,9 @@ bool crd_run_volume_there(const char *path);
 crd_status crd_run_text(const char *folder, crd_run_file file, char **out);
 /* Has a run been interrupted there that can be resumed? */
 bool crd_run_interrupted(const char *folder);
+
+/* Removes the values of a propagation from its folder, which stays: what a command wrote there is the user's. */
+crd_status crd_run_propagation_clear(const char *folder);
 
 /* Removes the folder of what isn't complete and all in it: the identity first, since a run
  * whose slices are partly gone can't be resumed, and the list of volumes last, since it says which run the rest is of.

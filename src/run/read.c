@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "run/by_name.h"
 #include "run/paths.h"
@@ -79,7 +80,7 @@ done:
 crd_status crd_run_read(const char *folder, crd_manifest *out)
 {
     crd_status status = CRD_OK;
-    DIR *there = opendir(folder);
+    DIR *there = crd_open_folder(folder);
     memset(out, 0, sizeof *out);
     if (there == NULL) return crd_fail_errno("can't open the run folder %s", folder);
     (void)closedir(there);

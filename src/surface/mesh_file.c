@@ -66,7 +66,7 @@ crd_status crd_mesh_file_create(const char *path, const crd_mesh_format *format,
     for (int i = 0; i < f->count; i++) {
         array_file *array = &f->arrays[i];
         CRD_TRY(crd_temporary_name(path, &array->path));
-        array->fd = open(array->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        array->fd = crd_open(array->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
         if (array->fd < 0) status = crd_fail_errno("can't create %s", array->path);
         if (array->fd < 0) goto done;
     }

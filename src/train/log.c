@@ -2,12 +2,12 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,11 +17,13 @@
 #include "credence/number.h"
 
 struct crd_train_log {
-    FILE *file;
+    int fd;
     char *path;
     int64_t members;
     pthread_mutex_t lock; /* of a line */
 };
+
+#define LOG_LIMIT ((size_t)1 << 32)
 
 static double number(const cJSON *object, const char *name)
 {
@@ -54,40 +56,44 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
     return at >= 1.0 && at < 1e15;
 }
 
-/* Lines that stay move to the front of the file, over those that don't. */
-static bool move(FILE *file, const char *line, size_t length, off_t to)
+/* A run that was killed may have logged more steps than its checkpoint has, the last one half: those come again. What
+ * stays moves to the front of the text, over what doesn't; *length is its own. */
+static void keep_until(const crd_train_log *log, const int64_t *resumed_at, crd_log_reader *reader, void *context,
+                       char *text, size_t *length, double *seconds)
 {
-    const off_t at = ftello(file);
-    return at == to + (off_t)length || (fseeko(file, to, SEEK_SET) == 0 && fwrite(line, 1, length, file) == length &&
-                                        fseeko(file, at, SEEK_SET) == 0);
-}
-
-/* A run that was killed may have logged more steps than its checkpoint has, the last one half: those come again. */
-static crd_status keep_until(crd_train_log *log, const int64_t *resumed_at, crd_log_reader *reader, void *context,
-                             double *seconds)
-{
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    off_t keep = 0;
-    bool fine = true;
-    while (fine && (length = getline(&line, &room, log->file)) > 0) {
+    size_t kept = 0;
+    for (char *line = text, *end; (end = memchr(line, '\n', *length - (size_t)(line - text))) != NULL; line = end + 1) {
+        const size_t bytes = (size_t)(end + 1 - line);
         crd_log_step step;
         crd_log_epoch epoch;
         bool ends_epoch;
-        if (line[length - 1] != '\n' || !parse(line, &step, &epoch, &ends_epoch)) break;
+        *end = '\0';
+        const bool whole = parse(line, &step, &epoch, &ends_epoch);
+        *end = '\n';
+        if (!whole) break;
         if (step.member >= log->members || step.step > resumed_at[step.member]) continue;
-        fine = move(log->file, line, (size_t)length, keep);
-        keep += length;
+        memmove(text + kept, line, bytes);
+        kept += bytes;
         *seconds = isfinite(step.seconds) ? step.seconds : *seconds;
         if (reader != NULL) reader(context, &step, ends_epoch ? &epoch : NULL);
     }
-    free(line);
-    if (!fine || ferror(log->file) || fseeko(log->file, keep, SEEK_SET) != 0 ||
-        ftruncate(fileno(log->file), keep) != 0) {
-        return crd_fail_errno("the log %s can't be continued", log->path);
-    }
-    return CRD_OK;
+    *length = kept;
+}
+
+/* The file takes its new content whole: a kill must not leave a line twice. */
+static crd_status go_on_with(crd_train_log *log, const int64_t *resumed_at, crd_log_reader *reader, void *context,
+                             double *seconds)
+{
+    crd_status status = CRD_OK;
+    char *text = NULL;
+    size_t length = 0, before;
+    CRD_TRY(crd_read_file(log->path, LOG_LIMIT, &text, &length));
+    before = length;
+    keep_until(log, resumed_at, reader, context, text, &length, seconds);
+    if (length != before) CRD_TRY(crd_write_file(log->path, text, length));
+done:
+    crd_free(&text);
+    return status;
 }
 
 crd_status crd_log_open(const char *path, int64_t members, const int64_t *resumed_at, crd_log_reader *reader,
@@ -102,15 +108,15 @@ crd_status crd_log_open(const char *path, int64_t members, const int64_t *resume
     *seconds = 0.0;
     CRD_TRY(crd_alloc(1, sizeof *log, "the log", &log));
     log->members = members;
+    log->fd = -1;
     pthread_mutex_init(&log->lock, NULL);
     CRD_TRY(crd_strdup(path, &log->path));
-    log->file = fopen(path, go_on ? "r+e" : "we");
-    if (log->file == NULL) {
+    if (go_on) CRD_TRY(go_on_with(log, resumed_at, reader, context, seconds));
+    log->fd = crd_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (go_on ? 0 : O_TRUNC));
+    if (log->fd < 0) {
         status = crd_fail_errno("the log %s can't be written", path);
         goto done;
     }
-    (void)setvbuf(log->file, NULL, _IOLBF, 0); /* people look at it while it grows */
-    if (go_on) CRD_TRY(keep_until(log, resumed_at, reader, context, seconds));
     *out = log;
     log = NULL;
 done:
@@ -121,20 +127,20 @@ done:
 void crd_log_close(crd_train_log **log)
 {
     if (*log == NULL) return;
-    if ((*log)->file != NULL) fclose((*log)->file);
+    if ((*log)->fd >= 0) (void)close((*log)->fd);
     pthread_mutex_destroy(&(*log)->lock);
     crd_free(&(*log)->path);
     crd_free(log);
 }
 
-static void add_speeds(crd_train_log *log, const double *speeds, int ranks)
+static void add_speeds(crd_text *line, const double *speeds, int ranks)
 {
-    fprintf(log->file, ",\"examples_per_second\":[");
+    crd_text_print(line, ",\"examples_per_second\":[");
     for (int rank = 0; rank < ranks; rank++) {
         char number[CRD_NUMBER_BYTES];
-        fprintf(log->file, "%s%s", rank > 0 ? "," : "", crd_short_number(speeds[rank], 4, number));
+        crd_text_print(line, "%s%s", rank > 0 ? "," : "", crd_short_number(speeds[rank], 4, number));
     }
-    fprintf(log->file, "]");
+    crd_text_print(line, "]");
 }
 
 crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_log_epoch *epoch, const double *speeds,
@@ -156,25 +162,31 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
                   {"mean_sigma", epoch != NULL ? epoch->mean_sigma : 0.0},
                   {"certain_share", epoch != NULL ? epoch->certain_share : 0.0}};
     const size_t count = epoch != NULL ? sizeof fields / sizeof fields[0] : 4;
-    pthread_mutex_lock(&log->lock);
-    fputs("{", log->file);
-    if (log->members > 1) fprintf(log->file, "\"member\":%" PRId64 ",", step->member);
-    fprintf(log->file, "\"step\":%" PRId64 ",\"epoch\":%" PRId64, step->step, step->epoch);
+    crd_status status = CRD_OK;
+    crd_text line = {0};
+    char *words = NULL;
+    crd_text_add(&line, "{");
+    if (log->members > 1) crd_text_print(&line, "\"member\":%" PRId64 ",", step->member);
+    crd_text_print(&line, "\"step\":%" PRId64 ",\"epoch\":%" PRId64, step->step, step->epoch);
     for (size_t i = 0; i < count; i++) {
         char text[CRD_NUMBER_BYTES];
-        fprintf(log->file, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
+        crd_text_print(&line, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
     }
-    if (epoch != NULL && speeds != NULL) add_speeds(log, speeds, ranks);
-    fprintf(log->file, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
-            (int)(1e3 * (step->seconds - floor(step->seconds))));
-    const bool failed = ferror(log->file) != 0;
+    if (epoch != NULL && speeds != NULL) add_speeds(&line, speeds, ranks);
+    crd_text_print(&line, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
+                   (int)(1e3 * (step->seconds - floor(step->seconds))));
+    CRD_TRY(crd_text_finish(&line, &words));
+    pthread_mutex_lock(&log->lock);
+    status = crd_write_on(log->fd, log->path, words, strlen(words));
     pthread_mutex_unlock(&log->lock);
-    if (failed) return crd_fail_errno("the log %s can't be written", log->path);
-    return CRD_OK;
+done:
+    crd_text_free(&line);
+    crd_free(&words);
+    return status;
 }
 
 crd_status crd_log_flush(crd_train_log *log)
 {
-    if (fflush(log->file) == 0 && (fsync(fileno(log->file)) == 0 || errno == EINVAL)) return CRD_OK;
+    if (crd_sync_data(log->fd) == 0 || errno == EINVAL) return CRD_OK;
     return crd_fail_errno("the log %s can't be written", log->path);
 }

@@ -11,6 +11,7 @@
 
 #include "backend/choose.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -155,7 +156,7 @@ static crd_status make_folder(crd_train_run *r)
     char *folder = NULL;
     CRD_TRY(crd_folder_of(r->options->output, &folder));
     r->made_folder = access(folder, F_OK) != 0;
-    if (r->made_folder) CRD_TRY(crd_make_folders(folder));
+    if (r->made_folder) CRD_TRY(crd_make_lasting_folders(folder));
 done:
     crd_free(&folder);
     return status;
@@ -228,7 +229,7 @@ static void remove_unfinished(const char *path)
     const size_t length = strlen(name);
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 2, slash != NULL ? path : "./");
-    DIR *list = opendir(folder);
+    DIR *list = crd_open_folder(folder);
     if (list == NULL) return;
     for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
         const char *found = entry->d_name;

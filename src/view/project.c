@@ -131,7 +131,7 @@ static crd_status claim(crd_project *p)
     char *lock = NULL;
     cJSON *before = p->document;
     if (p->held != NULL) return CRD_OK;
-    CRD_TRY(crd_make_folders(p->folder));
+    CRD_TRY(crd_make_lasting_folders(p->folder));
     CRD_TRY(crd_join_path(p->folder, "lock", "", &lock));
     CRD_TRY(crd_lock_take(lock, NULL, &p->held));
     p->document = NULL;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "volume/zarr/zarr.h"
 
@@ -100,21 +101,13 @@ static crd_status read_head(const char *path, unsigned char head[HEAD_BYTES], si
     if (S_ISDIR(about.st_mode)) return CRD_OK;
     if (!S_ISREG(about.st_mode)) return crd_fail(CRD_ERR_ARGUMENT, "%s is neither a file nor a folder", path);
     if (about.st_size == 0) return crd_fail(CRD_ERR_FORMAT, "%s is empty", path);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("%s can't be opened", path);
-    while (*count < HEAD_BYTES) {
-        const ssize_t got = pread(fd, head + *count, HEAD_BYTES - *count, (off_t)*count);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            const crd_status status = crd_fail_errno("%s can't be read", path);
-            (void)close(fd);
-            return status;
-        }
-        if (got == 0) break;
-        *count += (size_t)got;
-    }
+    const int64_t got = crd_read_some(fd, 0, head, HEAD_BYTES);
+    const crd_status status = got < 0 ? crd_fail_errno("%s can't be read", path) : CRD_OK;
     (void)close(fd);
-    return CRD_OK;
+    if (got > 0) *count = (size_t)got;
+    return status;
 }
 
 crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)

@@ -216,6 +216,10 @@ static void test_masks(void)
     }
     CHECK_OK(save(scratch("mask.npy"), CRD_U16, marks));
     check_mask(scratch("mask.npy"), inside);
+    float holes[COUNT]; /* as programs write what isn't there */
+    for (int i = 0; i < COUNT; i++) holes[i] = inside[i] ? -0.25f : (float)NAN;
+    CHECK_OK(save(scratch("holes.npy"), CRD_F32, holes));
+    check_mask(scratch("holes.npy"), inside);
     for (int i = 0; i < COUNT; i++) { /* the circle of diameter 6 around the middle of 6 x 9 */
         const double y = (double)(i / X % Y) + 0.5 - 3.0, x = (double)(i % X) + 0.5 - 4.5;
         inside[i] = y * y + x * x <= 9.0;

@@ -90,9 +90,11 @@ run "${predict[@]}" --scan p1/scan.tif --mask again/scan_seg.tif -o again --over
 cmp -s kept.tif again/scan_prob.tif && [ -e again/manifest.json ] || complain "the earlier run was touched"
 sed -i 's/"scan_prob.tif"/"."/' again/manifest.json; mkdir again/3; echo mine >again/3/4
 mkdir again/.measure; touch again/.measure/first again/measure.json again/measure.csv again/validation.json # of the earlier run
+mkdir -p again/propagate/d again/propagate/e; touch again/propagate/{d,e}/{propagate.json,propagate.csv,state.json}; echo mine >again/propagate/e/field.vtk
 run "${predict[@]}" --scan p1/scan.tif -o again --overwrite; expect 0
 same "$(cat again/3/4)" mine
-for file in .measure measure.json measure.csv validation.json; do [ ! -e again/$file ] || complain "$file of the earlier run is still there"; done
+same "$(cat again/propagate/e/field.vtk)" mine
+for file in .measure measure.json measure.csv validation.json propagate/d propagate/e/{propagate.json,propagate.csv,state.json}; do [ ! -e again/$file ] || complain "$file of the earlier run is still there"; done
 mkdir -p begun/.partial # killed before anything was written
 run "${predict[@]}" --scan p1/scan.tif -o begun; expect 1; err 'begun is not empty: it holds the rest of an earlier run'
 run "${predict[@]}" --scan p1/scan.tif -o begun --overwrite; expect 0

@@ -10,12 +10,11 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 
 from ports import own_port
-from viewing import FOLDER, PROGRAM, Server, check, failures, np
+from viewing import PROGRAM, Server, check, finish, np
 
 
 def run(*words):
@@ -252,8 +251,8 @@ def test_slow_lines(server):
         check(server.json("state")["version"], "half requests hold others out for ever")
     for line in lines:
         line.close()
-    time.sleep(0.3)
-    check(server.json("state")["version"], "after a thousand half requests")
+    began = time.monotonic()
+    check(server.json("state")["version"] and time.monotonic() - began < 15, f"after a thousand half requests an answer takes {time.monotonic() - began:.0f} s")
 
 
 def test_many_at_once(server):
@@ -486,10 +485,8 @@ def main():
     check(server.stop() == 0, f"stops: {server.errors}")
     for test in (test_projects, test_events, test_scan_changes, test_huge, test_start_and_stop, test_browser, test_socket, test_wrong_use, test_odd_volumes, test_part_of_a_part, test_cache):
         test()
-    shutil.rmtree(FOLDER)
-    print(f"{len(failures)} failed")
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -129,6 +129,13 @@ static void test_groups_that_lie(void)
     const double *spacing = crd_volume_describe(volume)->spacing;
     CHECK(spacing[0] == 2.0 && spacing[1] == 6.0 && spacing[2] == 8.0);
     crd_volume_close(&volume);
+    /* Axes as xarray names them, of the array alone. */
+    write_text("x.zarr/0/.zattrs", "{\"_ARRAY_DIMENSIONS\": [\"plane\", \"y\", \"x\"]}");
+    CHECK_OK(crd_volume_open(scratch("x.zarr/0"), NULL, NULL, &volume));
+    crd_volume_close(&volume);
+    write_text("x.zarr/0/.zattrs", "{\"_ARRAY_DIMENSIONS\": [\"x\", \"y\", \"z\"]}");
+    CHECK_FAILS(crd_volume_open(scratch("x.zarr/0"), NULL, NULL, &volume), CRD_ERR_UNSUPPORTED, "end in z, y, x");
+    CHECK(unlink(scratch("x.zarr/0/.zattrs")) == 0);
 }
 
 /* What another machine's owner may have put where a file is expected. */

@@ -74,7 +74,7 @@ export class Boxes {
   row(box) {
     const facts = this.facts.get(box.number), words = text.boxAt(box);
     const go = make('button', { type: 'button', className: 'go' }, make('b', { className: `role ${box.role}` }, text.roles[box.role]), make('span', {}, words),
-      make('span', { className: 'soft' }, facts ? text.boxLabelled(facts.labelled / facts.voxels) : ''));
+      make('span', { className: 'soft' }, facts && facts.labelled !== null ? text.boxLabelled(facts.labelled / facts.voxels) : ''));
     const remove = make('button', { type: 'button', ariaLabel: text.removeBox(text.roles[box.role], words), title: text.remove, disabled: !this.paint.state.writable }, '✕');
     go.addEventListener('click', () => this.goTo(box));
     remove.addEventListener('click', () => this.remove(box));

@@ -191,7 +191,7 @@ crd_status crd_sha256_file(const char *path, char text[CRD_SHA256_TEXT])
     unsigned char *piece = NULL;
     crd_sha256 hash;
     struct stat about;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return crd_fail_errno("can't open %s", path);
     if (fstat(fd, &about) != 0) {
         status = crd_fail_errno("can't look at %s", path);

@@ -258,10 +258,22 @@ static bool receive_all(const crd_helper *h, void *data, size_t bytes, bool *lat
 static crd_status lost(crd_helper *h, bool late)
 {
     const int how = end_helper(h);
-    if (late || (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU)) {
+    if (late) { /* it hardly computed, or the limit on that would have ended it */
+        return crd_fail(CRD_ERR_SYSTEM,
+                        "%s can't be read: the process that reads HDF5 files was waited for in vain for %d minutes; "
+                        "the disk may be slow, or gone",
+                        h->shown, WAIT_SECONDS / 60);
+    }
+    if (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU) {
         return crd_fail(
             CRD_ERR_FORMAT,
             "%s keeps libhdf5 busy without an end: it is damaged, or made to do harm; nothing of it is used", h->shown);
+    }
+    if (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL) { /* nothing in a file sends that */
+        return crd_fail(CRD_ERR_MEMORY,
+                        "%s can't be read: the process that reads HDF5 files was killed, as the system does where "
+                        "memory runs out",
+                        h->shown);
     }
     if (how >= 0 && WIFSIGNALED(how)) {
         return crd_fail(CRD_ERR_FORMAT,

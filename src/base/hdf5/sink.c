@@ -108,7 +108,7 @@ static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing)
     file->end = file->allocated;
     if (file->sink->failure != 0) return 0;
     if (file->sink->over && fstat(file->sink->fd, &about) == 0 && (haddr_t)about.st_size >= file->allocated) return 0;
-    if (ftruncate(file->sink->fd, (off_t)file->allocated) != 0) file->sink->failure = errno;
+    if (crd_resize(file->sink->fd, (int64_t)file->allocated) != 0) file->sink->failure = errno;
     return 0;
 }
 
@@ -156,7 +156,7 @@ static crd_status create(const char *path, const char *shown, bool fixed_format,
     sink->file = H5I_INVALID_HID;
     CRD_TRY(crd_strdup(shown, &sink->shown));
     sink->over = over;
-    sink->fd = open(path, O_RDWR | O_CREAT | (over ? 0 : O_EXCL) | O_CLOEXEC, 0666);
+    sink->fd = crd_open(path, O_RDWR | O_CREAT | (over ? 0 : O_EXCL) | O_CLOEXEC);
     if (sink->fd < 0) {
         status = crd_fail_errno("%s can't be created", shown);
         goto done;

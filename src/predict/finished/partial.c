@@ -48,7 +48,7 @@ static crd_status open_file(const crd_partial *partial, const char *name, bool r
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(crd_join_path(partial->folder, name, "", &path));
-    *out = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_TRUNC), 0666);
+    *out = crd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_TRUNC));
     if (*out < 0) status = crd_fail_errno("can't open %s", path);
 done:
     crd_free(&path);
@@ -82,7 +82,7 @@ static crd_status open_journal(crd_partial *partial, int rank, bool keep)
     if (rank > 0) snprintf(name, sizeof name, "journal.%d", rank);
     CRD_PASS(open_file(partial, name, keep, &partial->journal));
     CRD_PASS(read_journal(partial, partial->journal, &partial->journal_bytes));
-    if (ftruncate(partial->journal, (off_t)partial->journal_bytes) != 0) {
+    if (crd_resize(partial->journal, partial->journal_bytes) != 0) {
         return crd_fail_errno("can't shorten the journal in %s", partial->folder);
     }
     return CRD_OK;
@@ -92,9 +92,10 @@ static crd_status open_journal(crd_partial *partial, int rank, bool keep)
 static crd_status read_other_journals(crd_partial *partial)
 {
     crd_status status = CRD_OK;
-    DIR *listing = opendir(partial->folder);
+    DIR *listing = crd_open_folder(partial->folder);
     if (listing == NULL) return crd_fail_errno("can't look into %s", partial->folder);
-    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry;
+         status == CRD_OK && (entry = crd_next_entry(listing, partial->folder, &status)) != NULL;) {
         int64_t bytes;
         int file = -1;
         if (strncmp(entry->d_name, "journal.", 8) != 0) continue;
@@ -110,9 +111,9 @@ static crd_status read_other_journals(crd_partial *partial)
 static crd_status remove_edges(const crd_partial *partial)
 {
     crd_status status = CRD_OK;
-    DIR *listing = opendir(partial->folder);
+    DIR *listing = crd_open_folder(partial->folder);
     if (listing == NULL) return crd_fail_errno("can't look into %s", partial->folder);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; (entry = crd_next_entry(listing, partial->folder, &status)) != NULL;) {
         if (strncmp(entry->d_name, "edge.", 5) != 0 && strncmp(entry->d_name, "scratch", 7) != 0) continue;
         if (unlinkat(dirfd(listing), entry->d_name, 0) == 0 || errno == ENOENT) continue;
         status = crd_fail_errno("can't remove %s/%s", partial->folder, entry->d_name);
@@ -146,6 +147,9 @@ static crd_status open_all(crd_partial *partial, const char *folder, const char 
     CRD_PASS(open_files(partial, resume));
     CRD_PASS(remove_edges(partial));
     CRD_PASS(open_journal(partial, 0, resume));
+    /* Without their names on the disk, all that is noted later would be gone with the power. */
+    CRD_PASS(crd_sync_folder(partial->folder));
+    CRD_PASS(crd_sync_folder(folder));
     return read_other_journals(partial);
 }
 
@@ -262,7 +266,7 @@ crd_status crd_partial_write(crd_partial *partial, const crd_slice *slice)
 crd_status crd_partial_sync(crd_partial *partial)
 {
     for (int64_t i = 0; i < partial->request->quantity_count && !partial->request->seamless; i++) {
-        if (partial->files[i] >= 0 && fdatasync(partial->files[i]) != 0)
+        if (partial->files[i] >= 0 && crd_sync_data(partial->files[i]) != 0)
             return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     }
     return crd_partial_sync_probes(partial);
@@ -270,7 +274,7 @@ crd_status crd_partial_sync(crd_partial *partial)
 
 crd_status crd_partial_sync_probes(crd_partial *partial)
 {
-    if (fdatasync(partial->probe) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+    if (crd_sync_data(partial->probe) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     return CRD_OK;
 }
 
@@ -291,7 +295,7 @@ crd_status crd_partial_note(crd_partial *partial, int64_t number, const uint64_t
 
 crd_status crd_partial_flush(crd_partial *partial)
 {
-    if (fdatasync(partial->journal) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
+    if (crd_sync_data(partial->journal) != 0) return crd_fail_errno("can't bring %s onto the disk", partial->folder);
     return CRD_OK;
 }
 

@@ -81,13 +81,14 @@ crd_status crd_shared_slice_leave(crd_accumulator *a, const char *folder, int64_
     char *path = NULL;
     int fd = -1;
     CRD_TRY(name_file(folder, z, band, &path));
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd = crd_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     if (fd < 0) {
         status = crd_fail_errno("can't make %s", path);
         goto done;
     }
     CRD_TRY(write_sums(a, fd, path, z));
-    const int closed = close(fd); /* file systems between machines tell others at this moment, or say why they can't */
+    const int closed =
+        crd_close(fd); /* file systems between machines tell others at this moment, or say why they can't */
     fd = -1;
     if (closed != 0) {
         status = crd_fail_errno("can't write %s", path);
@@ -106,7 +107,7 @@ crd_status crd_shared_slice_take(crd_accumulator *a, const char *folder, int64_t
     char *path = NULL;
     int fd = -1;
     CRD_TRY(name_file(folder, z, band, &path));
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         status =
             crd_fail_errno("can't open %s, which another process has written: do all machines see this folder?", path);

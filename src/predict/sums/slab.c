@@ -86,7 +86,7 @@ crd_status crd_slab_create(const crd_slab_shape *shape, int64_t memory, const ch
     CRD_TRY(crd_alloc(slab->slots, (size_t)tiles->bytes, "the sums of a slab", &slab->memory));
     if (slab->slots < tiles->total) {
         CRD_TRY(crd_strdup(scratch, &slab->path));
-        slab->fd = open(scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        slab->fd = crd_open(scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC);
         if (slab->fd < 0) {
             status = crd_fail_errno("can't make the scratch file %s", scratch);
             goto done;

@@ -51,7 +51,7 @@ crd_status crd_tile_borders_open(const crd_request *request, const char *folder,
     borders->request = request;
     borders->file = -1;
     CRD_TRY(crd_run_partial_path(folder, "borders", &borders->path));
-    borders->file = open(borders->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    borders->file = crd_open(borders->path, O_RDWR | O_CREAT | O_CLOEXEC);
     if (borders->file < 0) {
         status = crd_fail_errno("can't open %s", borders->path);
         goto done;
@@ -115,7 +115,7 @@ crd_status crd_tile_borders_write(crd_tile_borders *borders, const crd_tile_box 
 
 crd_status crd_tile_borders_sync(crd_tile_borders *borders)
 {
-    if (fdatasync(borders->file) != 0) return crd_fail_errno("can't bring %s onto the disk", borders->path);
+    if (crd_sync_data(borders->file) != 0) return crd_fail_errno("can't bring %s onto the disk", borders->path);
     return CRD_OK;
 }
 

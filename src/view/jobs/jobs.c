@@ -212,7 +212,7 @@ static crd_status begin(crd_view *view, const crd_wishes *wishes, crd_job *job)
     bool made = false;
     CRD_TRY(crd_project_claim(view->project));
     CRD_TRY(crd_join_path(jobs->project, job->folder, "", &folder));
-    CRD_TRY(crd_make_folders(folder));
+    CRD_TRY(crd_make_lasting_folders(folder));
     made = true;
     CRD_TRY(fix(view, wishes, job, folder));
     CRD_TRY(crd_job_start(jobs->project, job, false));
@@ -342,7 +342,7 @@ crd_status crd_jobs_log(crd_view *view, int64_t number, int64_t from, int64_t mo
     status = crd_job_path(jobs->project, crd_jobs_find(jobs, number), "log.txt", &path);
     pthread_mutex_unlock(&jobs->lock);
     CRD_TRY(status);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno != ENOENT) CRD_TRY(crd_fail_errno("can't read %s", path));
     const int64_t bytes = fd >= 0 && fstat(fd, &about) == 0 ? (int64_t)about.st_size - from : 0;
     *count = bytes < 0 ? 0 : bytes < most ? bytes : most;

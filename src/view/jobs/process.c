@@ -37,7 +37,7 @@ static bool read_state(int64_t number, int64_t *began, bool *ended)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)number);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     const ssize_t got = read(fd, text, sizeof text - 1);
     (void)close(fd);
@@ -124,9 +124,9 @@ static crd_status start(char *const *words, int result, int log, crd_process *ou
 
 crd_status crd_process_start(char *const *words, const char *result, const char *log, crd_process *out)
 {
-    const int to = open(result, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int to = crd_open(result, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     if (to < 0) return crd_fail_errno("can't write %s", result);
-    const int about = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const int about = crd_open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
     if (about < 0) {
         const crd_status status = crd_fail_errno("can't write %s", log);
         (void)close(to);

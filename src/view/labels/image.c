@@ -71,19 +71,6 @@ done:
     return status;
 }
 
-/* The folder's own name onto the disk: what its files say doesn't matter where nobody finds it. */
-static crd_status sync_above(const char *folder)
-{
-    crd_status status = CRD_OK;
-    char *above = NULL;
-    CRD_TRY(crd_folder_of(folder, &above));
-    const int fd = open(above, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    status = fd >= 0 ? crd_sync_and_close(fd, above) : crd_fail_errno("can't open %s", above);
-done:
-    crd_free(&above);
-    return status;
-}
-
 /* .zarray comes last: what has one is complete. */
 crd_status crd_image_make(const char *folder, const crd_volume_info *info)
 {
@@ -100,8 +87,7 @@ crd_status crd_image_make(const char *folder, const crd_volume_info *info)
         layout.chunk[i] = CRD_BLOCK_EDGE;
     }
     CRD_TRY(path_of(folder, "0", &chunks));
-    CRD_TRY(crd_make_folders(chunks));
-    CRD_TRY(sync_above(folder));
+    CRD_TRY(crd_make_lasting_folders(chunks));
     crd_text_add(&group, "{\n    \"zarr_format\": 2\n}\n");
     CRD_TRY(write_text(folder, ".zgroup", &group));
     crd_zarr_attributes_write(2, &labels, "labels", 1, one, true, &attributes);
@@ -122,7 +108,7 @@ crd_status crd_image_read_chunk(const char *folder, const int64_t index[3], uint
     char name[NAME], *path = NULL;
     name_chunk(index, "", name);
     CRD_TRY(path_of(folder, name, &path));
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC);
     *there = fd >= 0;
     if (fd < 0 && errno != ENOENT) status = crd_fail_errno("can't open %s", path);
     if (fd >= 0) {
@@ -147,7 +133,7 @@ crd_status crd_image_write_chunk(const char *folder, const int64_t index[3], con
     }
     name_chunk(index, ".tmp", name);
     CRD_TRY(path_of(folder, name, &temporary));
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    fd = crd_open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         status = crd_fail_errno("%s can't be written", temporary);
         goto done;
@@ -168,7 +154,7 @@ crd_status crd_image_sync(const char *folder)
     crd_status status = CRD_OK;
     char *path = NULL;
     CRD_TRY(path_of(folder, "0", &path));
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    const int fd = crd_open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     status = fd >= 0 ? crd_sync_and_close(fd, path) : crd_fail_errno("can't open %s", path);
 done:
     crd_free(&path);
@@ -219,12 +205,12 @@ crd_status crd_image_chunks(const char *folder, int64_t (**out)[3], int64_t *cou
     *out = NULL;
     *count = 0;
     CRD_TRY(path_of(folder, "0", &source));
-    opened = opendir(source);
+    opened = crd_open_folder(source);
     if (opened == NULL) {
         status = crd_fail_errno("can't open %s", source);
         goto done;
     }
-    for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
+    for (const struct dirent *entry; (entry = crd_next_entry(opened, source, &status)) != NULL;) {
         if (!read_name(entry->d_name, index)) continue;
         if (*count == room) {
             int64_t(*larger)[3] = NULL;
@@ -236,6 +222,7 @@ crd_status crd_image_chunks(const char *folder, int64_t (**out)[3], int64_t *cou
         }
         memcpy(list[(*count)++], index, sizeof index);
     }
+    CRD_TRY(status);
     *out = list;
     list = NULL;
 done:

@@ -111,19 +111,13 @@ static crd_status check_head(crd_label_journal *j, int64_t end, bool *there)
 
 static crd_status cut_to(crd_label_journal *j, int64_t bytes)
 {
-    int refused;
-    do refused = ftruncate(j->fd, (off_t)bytes);
-    while (refused != 0 && errno == EINTR);
-    return refused == 0 ? CRD_OK : crd_fail_errno("can't cut %s", j->path);
+    return crd_resize(j->fd, bytes) == 0 ? CRD_OK : crd_fail_errno("can't cut %s", j->path);
 }
 
 /* What is read is confirmed from here on, also what a process that was killed had not brought onto the disk. */
 static crd_status bring_onto_disk(const crd_label_journal *j)
 {
-    int refused;
-    do refused = fdatasync(j->fd);
-    while (refused != 0 && errno == EINTR);
-    return refused == 0 ? CRD_OK : crd_fail_errno("can't bring %s onto the disk", j->path);
+    return crd_sync_data(j->fd) == 0 ? CRD_OK : crd_fail_errno("can't bring %s onto the disk", j->path);
 }
 
 /* Is there a whole mark in what can't be read? All that lies before a mark was on the disk when it was made: then this
@@ -174,7 +168,7 @@ static crd_status begin_file(crd_label_journal *j)
     make_head(j, head);
     CRD_PASS(crd_write_file(j->path, head, HEAD));
     if (j->fd >= 0) (void)close(j->fd);
-    j->fd = open(j->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    j->fd = crd_open(j->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (j->fd < 0) return crd_fail_errno("can't open %s", j->path);
     j->bytes = HEAD;
     return CRD_OK;
@@ -193,7 +187,7 @@ crd_status crd_label_journal_open(const char *path, const int64_t shape[3], bool
     memcpy(j->shape, shape, sizeof j->shape);
     j->bytes = HEAD;
     CRD_TRY(crd_strdup(path, &j->path));
-    j->fd = open(path, (change ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+    j->fd = crd_open(path, (change ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
     if ((j->fd < 0 && errno != ENOENT) || (j->fd >= 0 && fstat(j->fd, &about) != 0)) {
         status = crd_fail_errno("can't open %s", path);
         goto done;
@@ -302,7 +296,7 @@ crd_status crd_label_journal_forget(crd_label_journal *j, int64_t offset, int64_
     int fd = -1;
     CRD_TRY(crd_temporary_name(j->path, &temporary));
     CRD_TRY(crd_alloc(PORTION, 1, "the journal", &portion));
-    fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = crd_open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
     if (fd < 0) {
         status = crd_fail_errno("%s can't be written", temporary);
         goto done;
@@ -314,7 +308,7 @@ crd_status crd_label_journal_forget(crd_label_journal *j, int64_t offset, int64_
         CRD_TRY(crd_read_at(j->fd, j->path, at, portion, some));
         CRD_TRY(crd_write_at(fd, temporary, HEAD + at - offset, portion, some));
     }
-    if (fsync(fd) != 0) {
+    if (crd_sync_data(fd) != 0) {
         status = crd_fail_errno("%s can't be brought onto the disk", temporary);
         goto done;
     }

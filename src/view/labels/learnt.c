@@ -39,9 +39,9 @@ crd_status crd_labels_met(const char *image, bool met[256])
     uint8_t *voxels = NULL;
     DIR *listing = NULL;
     CRD_TRY(crd_join_path(image, "0", "", &chunks));
-    listing = opendir(chunks); /* NULL: it learnt from a file */
+    listing = crd_open_folder(chunks); /* NULL: it learnt from a file */
     CRD_TRY(crd_alloc(CRD_BLOCK_VOXELS, 1, "labels", &voxels));
-    for (const struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
+    for (const struct dirent *entry; listing != NULL && (entry = crd_next_entry(listing, chunks, &status)) != NULL;) {
         CRD_TRY(meet(image, entry->d_name, voxels, met));
     }
 done:

@@ -127,7 +127,7 @@ static int64_t bytes_below(int folder, int depth)
         if (fstatat(dirfd(list), e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
         bytes += (int64_t)about.st_blocks * 512;
         if (!S_ISDIR(about.st_mode) || depth == 0) continue;
-        const int below = openat(dirfd(list), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const int below = crd_open_in(dirfd(list), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0) bytes += bytes_below(below, depth - 1);
     }
     (void)closedir(list);
@@ -137,7 +137,7 @@ static int64_t bytes_below(int folder, int depth)
 /* The folder's size is noted when it is complete; walking through thousands of files each time would be slow. */
 static int64_t bytes_of(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = crd_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd >= 0 ? bytes_below(fd, 6) : 0;
 }
 
@@ -183,7 +183,7 @@ static crd_status list_entries(const crd_cache_folder *cache, entry **out, int64
 {
     crd_status status = CRD_OK;
     int64_t room = 0;
-    DIR *list = opendir(cache->path);
+    DIR *list = crd_open_folder(cache->path);
     if (list == NULL) return crd_fail_errno("can't look into %s", cache->path);
     for (struct dirent *e; (e = readdir(list)) != NULL;) {
         struct stat about;

@@ -321,10 +321,7 @@ static crd_status make_slab(crd_levels *l, const crd_layer *layer, crd_volume *s
 /* All of it onto the disk, once: from then on it outlives a restart of the machine. */
 static crd_status settle(crd_levels *l)
 {
-    const int fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool failed = fd < 0 || syncfs(fd) != 0;
-    if (fd >= 0) (void)close(fd);
-    if (failed) return crd_fail_errno("can't bring %s onto the disk", l->folder);
+    CRD_PASS(crd_sync_tree(l->folder, l->folder));
     free_voxels(l);
     return note(l, true);
 }

@@ -182,7 +182,7 @@ static crd_status create_packed(const crd_array_plan *plan, crd_array *array)
     array->packing = true;
     array->stream.next_out = array->output;
     array->stream.avail_out = OUTPUT_BYTES;
-    flat->fd = open(plan->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    flat->fd = crd_open(plan->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
     if (flat->fd < 0) return crd_fail_errno("%s can't be created", plan->shown);
     if (plan->pack_head) return pack(array, plan->head, (int64_t)plan->head_bytes);
     array->written = array->head = (int64_t)plan->head_bytes;

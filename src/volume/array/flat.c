@@ -213,14 +213,14 @@ crd_status crd_flat_create_at(const char *temporary, const char *shown, const cr
     CRD_TRY(crd_flat_make(shown, info, &flat));
     flat->offset = offset;
     flat->swap = swap;
-    flat->fd = open(temporary, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC, 0666);
+    flat->fd = crd_open(temporary, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC);
     if (flat->fd < 0) {
         status = crd_fail_errno("%s can't be created", shown);
         goto done;
     }
     /* A full disk is better said now than after hours; file systems that can't reserve find out while writing. */
     if (fallocate(flat->fd, 0, 0, offset + bytes) != 0 &&
-        ((errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) || ftruncate(flat->fd, offset + bytes) != 0)) {
+        ((errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) || crd_resize(flat->fd, offset + bytes) != 0)) {
         status = crd_fail_errno("%s can't be given its %.1f MiB", shown, (double)(offset + bytes) / 1048576.0);
         goto done;
     }
@@ -271,7 +271,7 @@ crd_status crd_flat_write(crd_flat *flat, const crd_box *box, const void *voxels
 
 crd_status crd_flat_sync(const crd_flat *flat)
 {
-    if (fdatasync(flat->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", flat->path);
+    if (crd_sync_data(flat->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", flat->path);
     return CRD_OK;
 }
 

@@ -70,10 +70,32 @@ static crd_status make_data_path(const char *header, const char *data_suffix, ch
     return CRD_OK;
 }
 
+/* Does a header lie there that a process which was killed between the two names had written? Then the voxels are ours.
+ */
+static bool header_was_due(const char *header)
+{
+    crd_status status = CRD_OK;
+    char *folder = NULL;
+    bool due = false;
+    const char *slash = strrchr(header, '/'), *name = slash != NULL ? slash + 1 : header;
+    const size_t length = strlen(name);
+    if (crd_folder_of(header, &folder) != CRD_OK) return false;
+    DIR *listing = crd_open_folder(folder);
+    for (const struct dirent *entry; listing != NULL && (entry = crd_next_entry(listing, folder, &status)) != NULL;) {
+        const char *found = entry->d_name;
+        due = due || (found[0] == '.' && strncmp(found + 1, name, length) == 0 &&
+                      strncmp(found + 1 + length, ".tmp.", 5) == 0);
+    }
+    if (listing != NULL) (void)closedir(listing);
+    crd_free(&folder);
+    return due;
+}
+
 static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_header_data *data)
 {
     CRD_PASS(make_data_path(volume->file, data_suffix, &data->path));
-    if (!volume->over && !volume->staged && access(data->path, F_OK) == 0 && access(volume->file, F_OK) != 0) {
+    if (!volume->over && !volume->staged && access(data->path, F_OK) == 0 && access(volume->file, F_OK) != 0 &&
+        !header_was_due(volume->file)) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "%s would keep its voxels in %s, and there is such a file already; choose another name",
                         volume->file, data->path);
@@ -132,9 +154,10 @@ crd_status crd_header_data_finish(crd_volume *volume, crd_header_data *data, con
     CRD_PASS(crd_write_file(volume->write_path, head, strlen(head)));
     /* An earlier header must not describe the new voxels, whatever happens before its own takes its place. */
     if (unlink(volume->file) != 0 && errno != ENOENT) return crd_fail_errno("%s can't be replaced", volume->file);
-    CRD_PASS(crd_replace_file(data->temporary, data->path));
-    crd_free(&data->temporary);
-    return CRD_OK;
+    const crd_status status = crd_replace_file(data->temporary, data->path);
+    data->placed = access(data->temporary, F_OK) != 0;
+    if (data->placed) crd_free(&data->temporary);
+    return status;
 }
 
 void crd_header_data_close(crd_header_data **data)
@@ -172,6 +195,10 @@ const char *crd_header_data_file(const crd_volume *volume, int64_t index)
 void crd_header_data_close_volume(crd_volume *volume)
 {
     crd_header_data *data = volume->state;
+    /* Voxels alone would be in the way of the next try. */
+    if (data != NULL && data->placed && !data->staged && !volume->committed && access(volume->file, F_OK) != 0) {
+        (void)unlink(data->path);
+    }
     crd_header_data_close(&data);
     volume->state = NULL;
 }

@@ -17,6 +17,7 @@ typedef struct crd_header_data {
     char *path, *temporary; /* NULL where the header is in front */
     crd_packing packing;
     bool staged; /* what isn't finished stays */
+    bool placed; /* the voxels have their final name, their header perhaps not yet */
 } crd_header_data;
 
 crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/monitor.h"
 
@@ -25,10 +26,13 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static bool is_plain_file(const char *path)
+/* A file that can't be looked at is no reason to go on without it. */
+static crd_status is_plain_file(const char *path, bool *is)
 {
     struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    const bool there = stat(path, &about) == 0;
+    *is = there && S_ISREG(about.st_mode);
+    return there || errno == ENOENT || errno == ELOOP ? CRD_OK : crd_fail_errno("%s can't be read", path);
 }
 
 int crd_slices_compare(const char *a, const char *b)
@@ -222,7 +226,9 @@ static crd_status add(list *l, const char *path)
 static crd_status consider(list *l, const char *path, const crd_format *format)
 {
     const char *name = base_name(path);
-    if (name[0] != '.' && crd_format_has_suffix(format, name) && is_plain_file(path)) return add(l, path);
+    bool slice = name[0] != '.' && crd_format_has_suffix(format, name);
+    if (slice) CRD_PASS(is_plain_file(path, &slice));
+    if (slice) return add(l, path);
     if (l->ignored++ == 0 || strcmp(name, l->example) < 0) snprintf(l->example, sizeof l->example, "%s", name);
     return CRD_OK;
 }
@@ -232,32 +238,70 @@ static crd_status list_folder(const char *path, const crd_format *format, list *
     crd_status status = CRD_OK;
     char *full = NULL;
     size_t length = strlen(path);
-    DIR *folder = opendir(path);
+    DIR *folder = crd_open_folder(path);
     if (folder == NULL) return crd_fail_errno("can't open the folder %s", path);
     while (length > 1 && path[length - 1] == '/') length--;
     const size_t room = length + 258;
     CRD_TRY(crd_alloc((int64_t)room, 1, "a file name", &full));
-    for (;;) {
-        errno = 0;
-        const struct dirent *item = readdir(folder);
-        if (item == NULL) break;
+    for (const struct dirent *item; (item = crd_next_entry(folder, path, &status)) != NULL;) {
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
         snprintf(full, room, "%.*s%s%s", (int)length, path, path[length - 1] == '/' ? "" : "/", item->d_name);
         CRD_TRY(consider(l, full, format));
     }
-    if (errno != 0) status = crd_fail_errno("can't read the folder %s", path);
 done:
     closedir(folder);
     crd_free(&full);
     return status;
 }
 
+/* glob takes a folder that can't be read any further for one that ends there, and slices would be missing without a
+ * word: its calls go past us. */
+static _Thread_local int listing_failure;
+
+static void *open_listing(const char *path)
+{
+    return crd_open_folder(path);
+}
+
+static struct dirent *next_in_listing(void *listing)
+{
+    errno = 0;
+    struct dirent *entry = readdir(listing);
+    if (entry == NULL && errno != 0) listing_failure = errno;
+    return entry;
+}
+
+static void close_listing(void *listing)
+{
+    (void)closedir(listing);
+}
+
+static int look_at(const char *path, struct stat *about)
+{
+    return stat(path, about);
+}
+
+static int look_at_link(const char *path, struct stat *about)
+{
+    return lstat(path, about);
+}
+
 static crd_status list_pattern(const char *path, const crd_format *format, list *l)
 {
     crd_status status = CRD_OK;
-    glob_t found = {0};
-    const int result = glob(path, GLOB_NOSORT, NULL, &found);
+    glob_t found = {.gl_opendir = open_listing,
+                    .gl_readdir = next_in_listing,
+                    .gl_closedir = close_listing,
+                    .gl_stat = look_at,
+                    .gl_lstat = look_at_link};
+    listing_failure = 0;
+    const int result = glob(path, GLOB_NOSORT | GLOB_ALTDIRFUNC, NULL, &found);
     if (result == GLOB_NOSPACE) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the files that match %s", path);
+    if (listing_failure != 0) {
+        errno = listing_failure;
+        status = crd_fail_errno("can't read the folder of %s", path);
+        goto done;
+    }
     if (result != 0 && result != GLOB_NOMATCH) CRD_FAIL(CRD_ERR_SYSTEM, "can't read the folder of %s", path);
     for (size_t i = 0; i < found.gl_pathc; i++) CRD_TRY(consider(l, found.gl_pathv[i], format));
 done:

@@ -1,9 +1,11 @@
 /* libtiff, used as a decoder of strips, tiles and rows. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "volume/tiff/tiff.h"
 
@@ -19,6 +21,8 @@ struct crd_tiff_decoder {
     int64_t allowance; /* the most libtiff may allocate at once */
     char trouble[256]; /* libtiff's first complaint since it was last cleared */
     bool is_error;
+    int64_t position; /* where libtiff reads next */
+    int failure;      /* errno of a read that failed since then, 0: none did */
 };
 
 crd_status crd_tiff_decoder_create(crd_tiff_decoder **out)
@@ -78,10 +82,54 @@ static void clear_trouble(crd_tiff_decoder *decoder)
 {
     decoder->trouble[0] = '\0';
     decoder->is_error = false;
+    decoder->failure = 0;
+}
+
+/* ---- how libtiff reads: its own way takes a read that was interrupted, or moved less, for a damaged file ---- */
+
+static tmsize_t read_on(thandle_t client, void *data, tmsize_t bytes)
+{
+    crd_tiff_decoder *decoder = client;
+    const int64_t got = bytes < 0 ? -1 : crd_read_some(decoder->file.fd, decoder->position, data, (size_t)bytes);
+    if (got < 0) decoder->failure = errno;
+    if (got > 0) decoder->position += got;
+    return (tmsize_t)got;
+}
+
+static tmsize_t write_nothing(thandle_t client, void *data, tmsize_t bytes)
+{
+    (void)client, (void)data, (void)bytes;
+    return -1;
+}
+
+static toff_t size_of(thandle_t client)
+{
+    struct stat about;
+    return fstat(((const crd_tiff_decoder *)client)->file.fd, &about) == 0 ? (toff_t)about.st_size : 0;
+}
+
+static toff_t seek_to(thandle_t client, toff_t offset, int from)
+{
+    crd_tiff_decoder *decoder = client;
+    const int64_t base = from == SEEK_SET ? 0 : from == SEEK_CUR ? decoder->position : (int64_t)size_of(client);
+    if (offset > INT64_MAX || base > INT64_MAX - (int64_t)offset) return (toff_t)-1;
+    decoder->position = base + (int64_t)offset;
+    return (toff_t)decoder->position;
+}
+
+/* The descriptor is the reader's. */
+static int close_nothing(thandle_t client)
+{
+    (void)client;
+    return 0;
 }
 
 static crd_status refuse(const crd_tiff_decoder *decoder, const char *what)
 {
+    if (decoder->failure != 0) {
+        errno = decoder->failure;
+        return crd_fail_errno("slice z = %lld in %s can't be read", (long long)decoder->z, decoder->file.path);
+    }
     return crd_fail(CRD_ERR_FORMAT,
                     "slice z = %lld in %s can't be read (%s%s%s); the file is damaged: copy it again from its source",
                     (long long)decoder->z, decoder->file.path, what, decoder->trouble[0] != '\0' ? ": " : "",
@@ -91,31 +139,28 @@ static crd_status refuse(const crd_tiff_decoder *decoder, const char *what)
 static crd_status attach(crd_tiff_decoder *decoder, const crd_tiff_file *file, int64_t allowance)
 {
     crd_status status = CRD_OK;
-    int fd = -1;
     TIFFOpenOptions *options = NULL;
     crd_tiff_decoder_detach(decoder);
     decoder->file = *file;
     decoder->allowance = allowance;
     clear_trouble(decoder);
-    fd = dup(file->fd);
-    if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0) { /* libtiff reads the header from where the descriptor stands */
-        status = crd_fail_errno("can't open %s a second time", file->path);
-        goto done;
-    }
+    decoder->position = 0;
     options = TIFFOpenOptionsAlloc();
     if (options == NULL) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory to decode %s", file->path);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)allowance);
     TIFFOpenOptionsSetErrorHandlerExtR(options, take_error, decoder);
     TIFFOpenOptionsSetWarningHandlerExtR(options, take_warning, decoder);
     /* m: not mapped, a mapped file that shrinks kills; h: the header only, pages are chosen by offset. */
-    decoder->handle = TIFFFdOpenExt(fd, file->path, "rmh", options);
-    if (decoder->handle == NULL) {
+    decoder->handle = TIFFClientOpenExt(file->path, "rmh", decoder, read_on, write_nothing, seek_to, close_nothing,
+                                        size_of, NULL, NULL, options);
+    if (decoder->handle == NULL && decoder->failure != 0) {
+        errno = decoder->failure;
+        status = crd_fail_errno("%s can't be read", file->path);
+    } else if (decoder->handle == NULL) {
         CRD_FAIL(CRD_ERR_FORMAT, "%s can't be opened as TIFF (%s)", file->path, decoder->trouble);
     }
-    fd = -1;
 done:
     if (options != NULL) TIFFOpenOptionsFree(options);
-    if (fd >= 0) close(fd);
     return status;
 }
 

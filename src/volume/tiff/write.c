@@ -115,7 +115,7 @@ crd_status crd_tiff_writer_create(const char *path, const crd_volume_info *info,
     writer->staged = staged;
     CRD_TRY(plan(writer, path, info));
     if (writer->layout.deflated) CRD_TRY(prepare_deflate(writer));
-    writer->layout.fd = open(path, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC, 0666);
+    writer->layout.fd = crd_open(path, O_RDWR | O_CREAT | (staged ? 0 : O_EXCL) | O_CLOEXEC);
     if (writer->layout.fd < 0) {
         status = crd_fail_errno("can't create %s", path);
         goto done;
@@ -239,7 +239,7 @@ void crd_tiff_writer_set_range(crd_tiff_writer *writer, double low, double high)
 crd_status crd_tiff_writer_sync(const crd_tiff_writer *writer)
 {
     const crd_tiff_layout *l = &writer->layout;
-    if (fdatasync(l->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", l->path);
+    if (crd_sync_data(l->fd) != 0) return crd_fail_errno("can't bring %s onto the disk", l->path);
     return CRD_OK;
 }
 
@@ -258,5 +258,5 @@ crd_status crd_tiff_writer_finish(crd_tiff_writer *writer, bool sync)
     const int fd = l->fd;
     l->fd = -1;
     if (sync) return crd_sync_and_close(fd, l->path);
-    return close(fd) == 0 ? CRD_OK : crd_fail_errno("can't finish writing %s", l->path);
+    return crd_close(fd) == 0 ? CRD_OK : crd_fail_errno("can't finish writing %s", l->path);
 }

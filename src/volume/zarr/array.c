@@ -226,7 +226,7 @@ done:
 crd_status crd_zarr_open_file(crd_zarr_array *array, int *out, int64_t *bytes)
 {
     struct stat about;
-    *out = open(array->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *out = crd_open(array->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*out < 0 && errno == ENOENT) return CRD_OK;
     if (*out >= 0 && fstat(*out, &about) == 0 && S_ISREG(about.st_mode)) {
         *bytes = (int64_t)about.st_size;

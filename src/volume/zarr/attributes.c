@@ -110,6 +110,16 @@ crd_status crd_zarr_attributes_parse(const char *shown, int version, const char 
     return status;
 }
 
+crd_status crd_zarr_array_attributes_check(const char *shown, const char *text, size_t bytes)
+{
+    cJSON *root = cJSON_ParseWithLength(text, bytes);
+    const cJSON *names = crd_zarr_get(root, "_ARRAY_DIMENSIONS");
+    const int rank = cJSON_GetArraySize(names);
+    const crd_status status = rank >= 3 ? crd_zarr_check_names(shown, names, rank) : CRD_OK;
+    cJSON_Delete(root);
+    return status;
+}
+
 static const char *long_name(const char *unit)
 {
     static const char *const names[][2] = {{"pm", "picometer"},  {"A", "angstrom"},    {"nm", "nanometer"},

@@ -27,6 +27,9 @@ crd_status crd_zarr_look(const char *folder, crd_zarr_node *out);
 crd_status crd_zarr_layout_parse(const char *shown, int version, const char *text, size_t bytes, crd_zarr_layout *out);
 void crd_zarr_layout_write(const crd_zarr_layout *layout, crd_text *text);
 
+/* Of an array of version 2: xarray's names of its axes, which aren't in .zarray. */
+crd_status crd_zarr_array_attributes_check(const char *shown, const char *text, size_t bytes);
+
 /* What the attributes of a group say about one level. */
 typedef struct crd_zarr_attributes {
     bool multiscales;         /* there is an image at all */

@@ -75,6 +75,20 @@ crd_status crd_zarr_take_shape(const char *shown, const cJSON *shape_list, const
     return CRD_OK;
 }
 
+crd_status crd_zarr_check_names(const char *shown, const cJSON *names, int rank)
+{
+    static const char *const wanted[3] = {"z", "y", "x"};
+    int known = 0, right = 0;
+    for (int i = 0; i < 3; i++) {
+        const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(names, rank - 3 + i));
+        if (name == NULL) continue;
+        known += strlen(name) == 1 && strchr("zyx", name[0]) != NULL;
+        right += strcmp(name, wanted[i]) == 0;
+    }
+    if (known == right) return CRD_OK;
+    return crd_fail(CRD_ERR_UNSUPPORTED, "%s has axes that don't end in z, y, x, which is what a volume has", shown);
+}
+
 /* A number, or a word for one. */
 static bool take_number(const cJSON *fill, double *out)
 {

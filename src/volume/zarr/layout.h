@@ -15,6 +15,9 @@ bool crd_zarr_take_whole(const cJSON *array, int count, int64_t *out);
 /* Shape and chunks, as one is in a file; `chunks_called` is for the sentence. */
 crd_status crd_zarr_take_shape(const char *shown, const cJSON *shape, const cJSON *chunk, const char *chunks_called,
                                crd_zarr_layout *out);
+/* Names of axes are anybody's choice, but z, y and x in another order would be taken for what they aren't. NULL: none.
+ */
+crd_status crd_zarr_check_names(const char *shown, const cJSON *names, int rank);
 /* After the type, which it must be one of. */
 crd_status crd_zarr_take_fill(const char *shown, const cJSON *fill, crd_zarr_layout *out);
 

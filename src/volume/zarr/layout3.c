@@ -213,21 +213,6 @@ static crd_status take_names(const char *shown, const cJSON *encoding, crd_zarr_
     return CRD_OK;
 }
 
-/* Names of axes are anybody's choice, but z, y and x in another order would be taken for what they aren't. */
-static crd_status check_axes(const char *shown, const cJSON *names, int rank)
-{
-    static const char *const wanted[3] = {"z", "y", "x"};
-    int known = 0, right = 0;
-    for (int i = 0; i < 3; i++) {
-        const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(names, rank - 3 + i));
-        if (name == NULL) continue;
-        known += strlen(name) == 1 && strchr("zyx", name[0]) != NULL;
-        right += strcmp(name, wanted[i]) == 0;
-    }
-    if (known == right) return CRD_OK;
-    return crd_fail(CRD_ERR_UNSUPPORTED, "%s has axes that don't end in z, y, x, which is what a volume has", shown);
-}
-
 /* What a reader doesn't know it must refuse, unless it is said to be harmless. */
 static crd_status check_keys(const char *shown, const cJSON *root)
 {
@@ -269,7 +254,7 @@ crd_status crd_zarr_layout3_take(const char *shown, const cJSON *root, crd_zarr_
     }
     CRD_PASS(crd_zarr_take_shape(shown, shape, setting(grid, "chunk_shape"), "chunk_shape", out));
     CRD_PASS(take_names(shown, crd_zarr_get(root, "chunk_key_encoding"), out));
-    CRD_PASS(check_axes(shown, crd_zarr_get(root, "dimension_names"), out->rank));
+    CRD_PASS(crd_zarr_check_names(shown, crd_zarr_get(root, "dimension_names"), out->rank));
     CRD_PASS(take_fill(shown, crd_zarr_get(root, "fill_value"), out));
     if (cJSON_GetArraySize(codecs) == 1 && is(cJSON_GetArrayItem(codecs, 0), "sharding_indexed")) {
         return take_shards(shown, cJSON_GetArrayItem(codecs, 0), shape, out);

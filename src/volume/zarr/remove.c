@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "volume/zarr/zarr.h"
 
 enum { DEEPEST = 16 };
@@ -51,14 +52,14 @@ static crd_status remove_content(int folder, const char *shown, int depth)
     crd_status status = CRD_OK;
     DIR *listing;
     CRD_PASS(list(folder, shown, &listing));
-    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; status == CRD_OK && (entry = crd_next_entry(listing, shown, &status)) != NULL;) {
         const char *name = entry->d_name;
         struct stat about;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !is_zarr_name(name)) continue;
         if (fstatat(dirfd(listing), name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
         const bool is_folder = S_ISDIR(about.st_mode);
         if (is_folder && depth < DEEPEST) {
-            const int child = openat(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            const int child = crd_open_in(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (child >= 0) status = remove_content(child, shown, depth + 1);
         }
         if (status == CRD_OK && unlinkat(dirfd(listing), name, is_folder ? AT_REMOVEDIR : 0) != 0) {
@@ -71,7 +72,7 @@ static crd_status remove_content(int folder, const char *shown, int depth)
 
 crd_status crd_zarr_remove(const char *path)
 {
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int folder = crd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0) return errno == ENOENT ? CRD_OK : crd_fail_errno("can't remove %s", path);
     CRD_PASS(remove_content(folder, path, 0));
     if (rmdir(path) != 0) return crd_fail_errno("%s holds more than a zarr volume and isn't removed", path);
@@ -83,14 +84,14 @@ static crd_status sweep(int folder, const char *shown, bool levels)
     crd_status status = CRD_OK;
     DIR *listing;
     CRD_PASS(list(folder, shown, &listing));
-    for (struct dirent *entry; status == CRD_OK && (entry = readdir(listing)) != NULL;) {
+    for (struct dirent *entry; status == CRD_OK && (entry = crd_next_entry(listing, shown, &status)) != NULL;) {
         const char *name = entry->d_name;
         if (is_leftover(name)) {
             if (unlinkat(dirfd(listing), name, 0) != 0 && errno != ENOENT) {
                 status = crd_fail_errno("can't remove %s in %s", name, shown);
             }
         } else if (levels && strspn(name, "0123456789") == strlen(name)) {
-            const int level = openat(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            const int level = crd_open_in(dirfd(listing), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (level >= 0) status = sweep(level, shown, false);
         }
     }
@@ -100,7 +101,7 @@ static crd_status sweep(int folder, const char *shown, bool levels)
 
 crd_status crd_zarr_sweep(const char *path)
 {
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int folder = crd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0) return crd_fail_errno("can't look into %s", path);
     return sweep(folder, path, true);
 }

@@ -139,7 +139,7 @@ static crd_status copy_in_order(crd_zarr_array *array, crd_zarr_place *places, c
     }
 done:
     if (from >= 0) (void)close(from);
-    if (to >= 0 && close(to) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
+    if (to >= 0 && crd_close(to) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
     return status;
 }
 
@@ -179,7 +179,7 @@ static crd_status finish_shard(crd_zarr_array *array, const int64_t shard[3])
     CRD_TRY(crd_write_at(fd, array->path, end, places, bytes));
     CRD_TRY(crd_write_at(fd, array->path, end + (int64_t)bytes, sum, SUM));
 done:
-    if (fd >= 0 && close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
+    if (fd >= 0 && crd_close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
     return status;
 }
 

@@ -109,13 +109,13 @@ crd_status crd_zarr_open_to_write(const char *path, int flags, int *out)
 {
     crd_status status = CRD_OK;
     char *folder = NULL;
-    *out = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    *out = crd_open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
     if (*out >= 0) return CRD_OK;
     if (errno == ENOENT) {
         CRD_TRY(crd_strdup(path, &folder));
         *strrchr(folder, '/') = '\0';
         CRD_TRY(crd_make_folders(folder));
-        *out = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        *out = crd_open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
     }
     if (*out < 0) status = crd_fail_errno("%s can't be written", path);
 done:
@@ -150,7 +150,7 @@ static crd_status store_chunk(crd_zarr_array *array, const int64_t index[3])
     CRD_TRY(crd_zarr_passing_name(array->path, &temporary));
     CRD_TRY(crd_zarr_open_to_write(temporary, O_WRONLY | O_TRUNC, &fd));
     status = crd_write_at(fd, array->path, 0, data, bytes);
-    if (close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
+    if (crd_close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
     if (status == CRD_OK && rename(temporary, array->path) != 0) {
         status = crd_fail_errno("can't rename %s to %s", temporary, array->path);
     }
@@ -179,7 +179,7 @@ static crd_status store_rows(crd_zarr_array *array, const crd_box *box, const cr
     const size_t row = (size_t)(p->end[2] - p->first[2]) * array->size;
     int fd = -1;
     CRD_TRY(crd_zarr_open_to_write(array->path, O_RDWR, &fd));
-    if (ftruncate(fd, (off_t)(array->voxels * (int64_t)array->size)) != 0) {
+    if (crd_resize(fd, array->voxels * (int64_t)array->size) != 0) {
         status = crd_fail_errno("%s can't be written", array->path);
         goto done;
     }
@@ -190,7 +190,7 @@ static crd_status store_rows(crd_zarr_array *array, const crd_box *box, const cr
         }
     }
 done:
-    if (fd >= 0 && close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
+    if (fd >= 0 && crd_close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
     return status;
 }
 

@@ -197,6 +197,22 @@ static void tell_others(const crd_volume *volume, const char *folder, const crd_
     crd_free(&next);
 }
 
+/* What an array of version 2 says of itself lies beside it. */
+static crd_status check_own_attributes(const char *folder, int version)
+{
+    crd_status status = CRD_OK;
+    char *path = NULL, *text = NULL;
+    size_t bytes = 0;
+    if (version != 2 || !has(folder, ".zattrs")) return CRD_OK;
+    CRD_TRY(crd_join_path(folder, ".zattrs", "", &path));
+    CRD_TRY(crd_read_file(path, CRD_ZARR_GROUP_LIMIT, &text, &bytes));
+    CRD_TRY(crd_zarr_array_attributes_check(folder, text, bytes));
+done:
+    crd_free(&path);
+    crd_free(&text);
+    return status;
+}
+
 static crd_status zarr_open(crd_volume *volume, const crd_volume_options *options, const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
@@ -209,6 +225,7 @@ static crd_status zarr_open(crd_volume *volume, const crd_volume_options *option
     CRD_TRY(crd_alloc(1, sizeof *state, "a volume", &state));
     CRD_TRY(crd_zarr_array_open(folder, volume->cache_bytes, &volume->cache, &state->array));
     const crd_zarr_layout *layout = crd_zarr_array_layout(state->array);
+    CRD_TRY(check_own_attributes(folder, layout->version));
     volume->info = about.info;
     memcpy(volume->info.shape, layout->shape, sizeof layout->shape);
     volume->info.type = crd_stored_widened(layout->stored);
