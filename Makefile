@@ -85,7 +85,7 @@ coverage: packages-test packages-develop ## what the tests reach, as build-cover
 	gcovr --root . --filter src/ --filter cli/ --object-directory build-coverage \
 	      --html-details build-coverage/coverage.html --print-summary
 
-lint: packages-test packages-develop ## read the code: clang-tidy, gcc -fanalyzer and cppcheck have nothing to say
+lint: packages-test packages-develop ## read the code: clang-tidy and cppcheck have nothing to say
 	@tools/lint
 
 format: packages-develop ## clang-format on our own files

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-tidy has nothing to say (the fast part of `make lint`), and it would: a mistake put in on purpose is told.
+# clang-tidy has nothing to say (the first half of `make lint`), and it would: a mistake put in on purpose is told.
 . "$(dirname "$0")/common.sh"
 [ "$(cached CMAKE_BUILD_TYPE)" = Release ] || skip "the tests of the release build do this, and once is enough"
 command -v clang-tidy >/dev/null || skip "no clang-tidy (on Debian: clang-tidy)"
