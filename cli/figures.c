@@ -31,6 +31,16 @@ const char *cli_figure_general(double value, int digits)
     return text;
 }
 
+const char *cli_figure_digits(double value, int digits)
+{
+    char *text = next_text();
+    if (isnan(value)) return "n/a";
+    snprintf(text, BYTES, "%#.*g", digits, value);
+    const size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == '.') text[length - 1] = '\0'; /* a whole number of so many digits */
+    return text;
+}
+
 /* Quoted where a comma, a quote or a line's end would break the table. */
 static void csv_text(const char *text)
 {

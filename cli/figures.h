@@ -7,8 +7,9 @@
 
 /* "0.9312", with so many decimals, or "n/a"; static storage, sixteen in turn. */
 const char *cli_figure(double value, int decimals);
-/* The same with significant digits. */
+/* The same with significant digits: at most so many, or, for columns, that many with their zeros ("0.1810"). */
 const char *cli_figure_general(double value, int digits);
+const char *cli_figure_digits(double value, int digits);
 
 /* Dice, IoU and shares of every class, and the confusion matrix. */
 void cli_print_classes(const crd_validation *validation);

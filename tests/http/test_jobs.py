@@ -5,10 +5,9 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
-from viewing import FOLDER, PROGRAM, Server, check, failures, np
+from viewing import FOLDER, PROGRAM, Server, check, finish, np
 
 BUILD = os.environ.get("CREDENCE_BUILD", os.path.dirname(PROGRAM))
 TRAIN = {"max-steps": 6, "chunk": "16,16,16", "batch": 2, "filters": 4, "valid-fraction": 0, "no-intervals": True, "threads": 1}
@@ -21,24 +20,6 @@ def start(*words):
 
 def job_of(server, number):
     return server.json(f"jobs/{number}")
-
-
-def wait_for(server, number, state="done", seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        job = job_of(server, number)
-        if job["state"] != "running":
-            break
-        time.sleep(0.05)
-    log = server.ask(f"/api/1/jobs/{number}/log").data.decode()
-    check(job["state"] == state, f"job {number} is {job['state']}, not {state}: {job['error']}: {log[-600:]}")
-    return job
-
-
-def begin(server, what, options):
-    status, job = server.send("POST", "jobs", {"do": what, "options": options})
-    check(status == 201, f"{what}: {status} {job}")
-    return job
 
 
 def alive(process):
@@ -62,7 +43,7 @@ def test_nothing_written():
 
 def test_train_and_predict():
     server = start()
-    job = begin(server, "train", TRAIN)
+    job = server.begin_job("train", TRAIN)
     check(job["number"] == 1 and job["do"] == "train" and job["iteration"] == 1 and job["state"] == "running", f"begins: {job}")
     with open(f"/proc/{job['process']}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
@@ -73,7 +54,7 @@ def test_train_and_predict():
     check(not any("socket" in os.readlink(f"/proc/{job['process']}/fd/{fd}") for fd in held), "no socket of the server's")
     status, refused = server.send("POST", "jobs", {"do": "train", "options": TRAIN})
     check(status == 409, f"one at a time: {status} {refused}")
-    job = wait_for(server, 1)
+    job = server.wait_for_job(1)
     check(job["result"]["steps"] == 6 and job["ended"] >= job["began"], f"its result: {job['result']}")
     check(os.path.exists("scan.view/iterations/001/model.h5"), "the model")
     plan = server.json("plan?do=train&" + "&".join(f"{key}={str(value).lower()}" for key, value in {**TRAIN, "max-steps": 12}.items()))
@@ -81,9 +62,9 @@ def test_train_and_predict():
     plan = server.json("plan?do=predict&samples=2")
     check(plan["seconds"] > 0 and plan["memory"] > 0 and plan["disk"] > 0 and "--format zarr" in plan["command"] and plan["iteration"] == 1, f"the plan: {plan}")
     check("--dry-run" not in plan["command"] and "--progress" not in plan["command"], f"as a person would type it: {plan['command']}")
-    job = begin(server, "predict", {"samples": 2})
+    job = server.begin_job("predict", {"samples": 2})
     check(job["folder"] == "iterations/001/runs/1", job["folder"])
-    wait_for(server, 2)
+    server.wait_for_job(2)
     for _ in range(100):
         layers = [layer for layer in server.json("state")["layers"] if layer.get("run") == "iterations/001/runs/1" and "finished" not in layer]
         if layers:
@@ -98,13 +79,13 @@ def test_train_and_predict():
             path = os.path.join(at, name)
             with open(path, "rb") as mine, open(path.replace("by-hand", "scan.view/iterations/001/runs/1/run"), "rb") as theirs:
                 check(mine.read() == theirs.read(), f"the command of the plan gives the same bytes: {path}")
-    job = begin(server, "predict", {"samples": 2, "bbox": "8:40,0:32,8:32"})
-    wait_for(server, job["number"])
-    job = begin(server, "predict", {"samples": 2, "preview": True, "iteration": 1})
-    wait_for(server, job["number"])
-    job = begin(server, "train", {**TRAIN, "iteration": 1})
+    job = server.begin_job("predict", {"samples": 2, "bbox": "8:40,0:32,8:32"})
+    server.wait_for_job(job["number"])
+    job = server.begin_job("predict", {"samples": 2, "preview": True, "iteration": 1})
+    server.wait_for_job(job["number"])
+    job = server.begin_job("train", {**TRAIN, "iteration": 1})
     check(job["iteration"] == 2 and "--init scan.view/iterations/001/model.h5" in job["command"].replace(FOLDER + "/", "").replace("./", ""), f"a warm start: {job['command']}")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     iterations = server.json("iterations")["iterations"]
     check([(entry["number"], len(entry["jobs"])) for entry in iterations] == [(1, 4), (2, 1)], f"iterations: {iterations}")
     check(server.stop() == 0, f"stops: {server.errors}")
@@ -123,11 +104,11 @@ def test_painted():
         status, answer = server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 20, "points": [y, 8, y, 240], "radius": 50, "value": value})
         check(status == 200 and answer["voxels"] > 0, f"a stroke: {status} {answer}")
     check(server.json("state")["trainable"], "now there is")
-    job = begin(server, "train", TRAIN)
+    job = server.begin_job("train", TRAIN)
     check("iterations/001/label.zarr --ignore 255" in job["command"], f"a snapshot: {job['command']}")
     before = server.json("state")["labels"]["counts"]
     server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 30, "points": [64, 8, 64, 240], "radius": 50, "value": 1})
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     info = json.loads(subprocess.run([PROGRAM, "info", "--json", "painted/iterations/001/label.zarr"], capture_output=True, text=True, check=True).stdout)
     check(info["shape"] == list(SHAPE), f"the snapshot: {info}")
     subprocess.run([PROGRAM, "convert", "painted/iterations/001/label.zarr", "snapshot.npy", "--quiet"], check=True)
@@ -149,9 +130,9 @@ def test_accept_by_value():
         for place, value in enumerate(painted):
             status, answer = server.send("POST", "labels", {"do": "stroke", "axis": 0, "slice": 20, "points": [40 + 80 * place, 8, 40 + 80 * place, 240], "radius": 36, "value": value})
             check(status == 200 and answer["voxels"] > 0, f"a stroke: {status} {answer}")
-        wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 2})["number"])
-        job = begin(server, "predict", {"samples": 2})
-        wait_for(server, job["number"])
+        server.wait_for_job(server.begin_job("train", {**TRAIN, "max-steps": 2})["number"])
+        job = server.begin_job("predict", {"samples": 2})
+        server.wait_for_job(job["number"])
         for _ in range(100):
             layers = [layer for layer in server.json("state")["layers"] if layer.get("run") == job["folder"] and "finished" not in layer]
             if layers:
@@ -212,7 +193,7 @@ def models_of(folder):
 
 def start_long(server, steps=60):
     """A training that will be interrupted once a few steps are done."""
-    job = begin(server, "train", {**TRAIN, "max-steps": steps})
+    job = server.begin_job("train", {**TRAIN, "max-steps": steps})
     for _ in range(1200):
         job = job_of(server, job["number"])
         if job["state"] != "running" or (job["progress"] and job["progress"]["stage"] == "training" and job["progress"]["done"] >= 4):
@@ -224,18 +205,18 @@ def start_long(server, steps=60):
 
 def test_cancel_and_resume():
     server = start("--project", "undisturbed")
-    wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 60})["number"])
+    server.wait_for_job(server.begin_job("train", {**TRAIN, "max-steps": 60})["number"])
     server.stop()
     server = start("--project", "disturbed")
     job = start_long(server)
     status, answer = server.send("POST", f"jobs/{job['number']}/cancel", {})
     check(status == 200 and answer["cancelling"], f"cancelling: {answer}")
-    cancelled = wait_for(server, job["number"], "cancelled")
+    cancelled = server.wait_for_job(job["number"], "cancelled")
     check(cancelled["error"].startswith("stopped"), f"in good order: {cancelled['error']}")
     check(not alive(job["process"]), "its process is gone")
     status, resumed = server.send("POST", f"jobs/{job['number']}/resume", {})
     check(status == 200 and resumed["state"] == "running" and resumed["error"] is None, f"goes on: {resumed}")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     server.stop()
     check(models_of("disturbed/iterations/001") == models_of("undisturbed/iterations/001"), "the same bytes after cancel and resume")
 
@@ -250,7 +231,7 @@ def test_found_again():
     again = server.json("state")["job"]
     check(again["number"] == job["number"] and again["state"] == "running" and again["process"] == job["process"], f"found again: {again}")
     os.kill(job["process"], signal.SIGKILL)
-    gone = wait_for(server, job["number"], "interrupted")
+    gone = server.wait_for_job(job["number"], "interrupted")
     check(gone["ended"] is not None, "and has an end")
     server.stop()
     server = start("--project", "found")
@@ -262,7 +243,7 @@ def test_found_again():
     while alive(process):
         time.sleep(0.05)
     server = start("--project", "found")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     server.stop()
     check(models_of("found/iterations/001") == models_of("undisturbed/iterations/001"), "the same bytes after two kills")
 
@@ -270,11 +251,11 @@ def test_found_again():
 def test_moved():
     """A project that is moved has all it had: jobs, results that are shown, models; a training that was cancelled goes on there."""
     server = start("--project", "before-move")
-    wait_for(server, begin(server, "train", {**TRAIN, "max-steps": 60})["number"])
-    wait_for(server, begin(server, "predict", {"samples": 2})["number"])
+    server.wait_for_job(server.begin_job("train", {**TRAIN, "max-steps": 60})["number"])
+    server.wait_for_job(server.begin_job("predict", {"samples": 2})["number"])
     job = start_long(server)
     server.send("POST", f"jobs/{job['number']}/cancel", {})
-    wait_for(server, job["number"], "cancelled")
+    server.wait_for_job(job["number"], "cancelled")
     before = server.json("iterations")["iterations"]
     server.stop()
     os.makedirs("moved/far")
@@ -291,8 +272,8 @@ def test_moved():
     check(shown, "its prediction is shown")
     status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
     check(status == 200, f"resume: {status} {answer}")
-    wait_for(server, job["number"])
-    wait_for(server, begin(server, "predict", {"samples": 2, "iteration": 2})["number"])
+    server.wait_for_job(job["number"])
+    server.wait_for_job(server.begin_job("predict", {"samples": 2, "iteration": 2})["number"])
     server.stop()
     check(models_of("moved/far/project/iterations/002") == models_of("undisturbed/iterations/001"), "the same bytes after the move")
 
@@ -309,7 +290,7 @@ def test_other_process():
     with open(folder + "/job.json", "w") as file:
         json.dump(job, file)
     server = start("--project", "borrowed")
-    ended = wait_for(server, job["number"], "interrupted", 5)
+    ended = server.wait_for_job(job["number"], "interrupted", 5)
     server.send("POST", f"jobs/{job['number']}/cancel", {})
     check(ended["state"] == "interrupted" and other.poll() is None, "another's process is left alone")
     server.stop()
@@ -321,8 +302,8 @@ def test_failed():
     os.remove("label.npy")
     np.save("label.npy", np.full(SHAPE, 1, np.uint8))  # nothing to tell apart
     server = start("--project", "failing")
-    job = begin(server, "train", TRAIN)
-    failed = wait_for(server, job["number"], "failed")
+    job = server.begin_job("train", TRAIN)
+    failed = server.wait_for_job(job["number"], "failed")
     check(failed["error"] and "label" in failed["error"], f"the program's own sentence: {failed['error']}")
     log = [json.loads(line) for line in server.ask(f"/api/1/jobs/{job['number']}/log").data.decode().splitlines()]
     check(log[-1]["text"] == failed["error"], "and the log")
@@ -341,7 +322,7 @@ def test_stubborn():
     server.send("POST", f"jobs/{job['number']}/cancel", {})
     time.sleep(20)
     check(alive(job["process"]), "it has time for a good end")
-    wait_for(server, job["number"], "cancelled")
+    server.wait_for_job(job["number"], "cancelled")
     check(not alive(job["process"]), "and is ended by force")
     server.stop()
 
@@ -356,7 +337,7 @@ def test_ctrl_c():
     check(alive(job["process"]), "it goes on")
     server = start("--project", "goes-on")
     server.send("POST", f"jobs/{job['number']}/cancel", {})
-    wait_for(server, job["number"], "cancelled")
+    server.wait_for_job(job["number"], "cancelled")
     server.send("POST", f"jobs/{job['number']}/resume", {})
     server.process.send_signal(signal.SIGINT)
     time.sleep(1)
@@ -383,10 +364,8 @@ def main():
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
-    shutil.rmtree(FOLDER)
-    print(f"{len(failures)} failed")
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

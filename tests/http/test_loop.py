@@ -16,24 +16,6 @@ def start(*words):
     return Server("scan.npy", "--cache", "none", "--project", "loop", *words, wait=False)
 
 
-def wait_for(server, number, state="done", seconds=400):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        job = server.json(f"jobs/{number}")
-        if job["state"] != "running":
-            break
-        time.sleep(0.05)
-    log = server.ask(f"/api/1/jobs/{number}/log").data.decode()
-    check(job["state"] == state, f"job {number} is {job['state']}, not {state}: {job['error']}: {log[-600:]}")
-    return job
-
-
-def begin(server, what, options):
-    status, job = server.send("POST", "jobs", {"do": what, "options": options})
-    check(status == 201, f"{what}: {status} {job}")
-    return job
-
-
 def slices_of(box):
     return tuple(slice(*map(int, part.split(":"))) for part in box.split(","))
 
@@ -108,9 +90,9 @@ def test_training(truth):
     paint(server, truth)
     check(all(box["labelled"] == 512 for box in server.json("boxes")["boxes"]), "boxes are labelled")
     check(server.send("POST", "boxes", {"role": "train", "box": free_box(boxes)})[0] == 201, "a box to train on")
-    job = begin(server, "train", TRAIN)
+    job = server.begin_job("train", TRAIN)
     check(re.search(r"--valid-scan \S+scan.npy --valid-label \S*iterations/001/check.zarr", job["command"]), f"checks: {job['command']}")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     label = volume("loop/iterations/001/label.zarr")
     wanted, least = truth.copy(), truth.copy()
     kept = np.full(SHAPE, 255, np.uint8)
@@ -154,17 +136,17 @@ def test_exam(truth):
     status, answer = server.send("POST", "jobs", {"do": "score", "options": {"samples": 2}})
     check(status == 422 and "class 3" in answer["error"]["message"] and not os.path.exists("loop/iterations/001/exam/1"), f"an exam of what it hasn't learnt: {status} {answer}")
     check(server.send("POST", "labels/undo", {})[0] == 200, "undo")
-    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
+    job = server.begin_job("score", {"samples": 2, "mode": "seamless"})
     check(job["do"] == "score" and job["folder"] == "iterations/001/exam/1" and job["step"] == 1 and job["steps"] == 2, f"an exam: {job}")
     check(server.send("POST", "jobs", {"do": "score"})[0] == 409, "one job at a time")
-    job = wait_for(server, job["number"])
+    job = server.wait_for_job(job["number"])
     check(job["step"] == 2, f"its last step: {job}")
     check("--foreground 1" in job["command"], f"what is looked for doesn't depend on the exam's labels: {job['command']}")
     first = server.json("iterations")
     score = first["iterations"][0]["score"]
     check(score["boxes"] == 2 and score["voxels"] == 1024 and not score["enough"] and not first["scratch"], f"the score: {score}")
-    job = begin(server, "predict", {"samples": 2, "mode": "seamless"})
-    wait_for(server, job["number"])
+    job = server.begin_job("predict", {"samples": 2, "mode": "seamless"})
+    server.wait_for_job(job["number"])
     run = "loop/iterations/001/runs/1/run"
     segmentation, probability = volume(f"{run}/scan_seg.zarr") > 0, volume(f"{run}/scan_prob.zarr")
     wrong = sum(int((segmentation[slices_of(box)] != truth[slices_of(box)]).sum()) for box in exams)
@@ -212,9 +194,9 @@ def test_proposals(server):
 
 def test_warm_and_anew(server, truth):
     paint(server, truth)
-    job = begin(server, "train", {**TRAIN, "iteration": 1})
+    job = server.begin_job("train", {**TRAIN, "iteration": 1})
     check(job["iteration"] == 2 and "--init" in job["command"], f"a warm start: {job['command']}")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     iterations = server.json("iterations")["iterations"]
     check(iterations[1]["warm"] and iterations[1]["from"] == 1, f"facts: {iterations[1]}")
     status, answer = server.send("POST", "loop/anew", {})
@@ -227,8 +209,8 @@ def test_warm_and_anew(server, truth):
     status, answer = server.send("POST", "jobs", {"do": "score", "options": {"iteration": 2}})
     check(status == 422, f"nor is one judged on it: {status} {answer}")
     check(server.json("iterations")["loop"] == 2, "the loop's number")
-    job = begin(server, "train", TRAIN)
-    wait_for(server, job["number"])
+    job = server.begin_job("train", TRAIN)
+    server.wait_for_job(job["number"])
     check(server.json("iterations")["iterations"][2]["loop"] == 2, "from scratch it begins")
 
 
@@ -237,21 +219,21 @@ def test_killed_exam(server):
     server.send("POST", "loop/anew", {})
     for _ in range(3):
         server.send("POST", "boxes", {"held_out": True})
-    job = begin(server, "train", TRAIN)
-    wait_for(server, job["number"])
-    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
+    job = server.begin_job("train", TRAIN)
+    server.wait_for_job(job["number"])
+    job = server.begin_job("score", {"samples": 2, "mode": "seamless"})
     server.stop(signal.SIGKILL)
     time.sleep(0.5)
     server = start()
-    job = wait_for(server, job["number"])
+    job = server.wait_for_job(job["number"])
     wanted = [entry for entry in server.json("iterations")["iterations"] if entry["number"] == job["iteration"]][0]["score"]
     check(job["step"] == job["steps"] and wanted["boxes"] == job["steps"], f"all boxes were judged: {job} {wanted}")
-    job = begin(server, "score", {"samples": 24, "mode": "seamless"})
+    job = server.begin_job("score", {"samples": 24, "mode": "seamless"})
     status, answer = server.send("POST", f"jobs/{job['number']}/cancel", {})
-    job = wait_for(server, job["number"], "cancelled")
+    job = server.wait_for_job(job["number"], "cancelled")
     status, answer = server.send("POST", f"jobs/{job['number']}/resume", {})
     check(status == 200, f"resumed: {status} {answer}")
-    wait_for(server, job["number"])
+    server.wait_for_job(job["number"])
     server.stop()
 
 
@@ -267,35 +249,43 @@ def exam_of(server, iteration, seconds=400):
     return None
 
 
+def server_words(job):
+    """The options that a job was started with, as its record has them."""
+    with open(f"loop/{job['folder']}/job.json") as file:
+        return " ".join(json.load(file)["wishes"])
+
+
 def test_exam_follows():
     """A training that is started with "exam" is judged as soon as it is done, by whichever server sees that; two servers do it once."""
     server = start()
-    status, job = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": True})
+    status, job = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": {"samples": 2, "mode": "seamless"}})
     check(status == 201 and job["exam"], f"a training with its exam: {status} {job}")
     other = start()
     check(other.json("state")["job"]["number"] == job["number"], "another server looks on")
     exam = exam_of(server, job["iteration"])
+    check("--samples 2 --mode seamless" in server_words(exam), f"with its options: {server_words(exam)}")
     check(exam["state"] == "done" and exam["step"] == exam["steps"] == 2 and exam["number"] == job["number"] + 1, f"its exam: {exam}")
     one = next(one for one in server.json("iterations")["iterations"] if one["number"] == job["iteration"])
     check(one["score"]["boxes"] == 2 and not one["jobs"][0]["exam"] and len(one["jobs"]) == 2, f"once: {one}")
-    wait_for(other, job["number"])
+    other.wait_for_job(job["number"])
     status, answer = other.send("POST", "jobs", {"do": "train", "options": TRAIN})
     check(status == 409 and "already writing" in answer["error"]["message"], f"the other one starts nothing: {status} {answer}")
     other.stop()
-    status, job = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "max-steps": 40}, "exam": True})
+    status, job = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "max-steps": 40}, "exam": {"samples": 2, "mode": "seamless"}})
     server.stop(signal.SIGKILL)
     server = start()
     exam = exam_of(server, job["iteration"])
     check(exam["state"] == "done", f"also after the server was killed: {exam}")
-    wait_for(server, begin(server, "train", TRAIN)["number"])
+    server.wait_for_job(server.begin_job("train", TRAIN)["number"])
     for number in [box["number"] for box in server.json("boxes")["boxes"] if box["role"] == "exam"]:
         server.ask(f"/api/1/boxes/{number}", "DELETE")
     status, last = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": True})
-    wait_for(server, last["number"])
+    server.wait_for_job(last["number"])
     time.sleep(1)
     check(server.json("state")["job"]["number"] == last["number"], "without a box for the exam there is none")
-    for what, exam in (("predict", True), ("score", False), ("train", 1), ("train", "yes")):
+    for what, exam in (("predict", True), ("score", False), ("train", 1), ("train", "yes"), ("train", []), ("score", {})):
         check(server.send("POST", "jobs", {"do": what, "exam": exam})[0] == 400, f"{what} with exam {exam}")
+    check(server.send("POST", "jobs", {"do": "train", "exam": {"output": "x"}})[0] == 422, "an exam with a path")
     server.stop()
 
 
@@ -305,9 +295,9 @@ def test_look_on():
     server.send("POST", "loop/anew", {})
     for _ in range(3):
         server.send("POST", "boxes", {"held_out": True})
-    job = begin(server, "train", TRAIN)
-    wait_for(server, job["number"])
-    job = begin(server, "score", {"samples": 12, "mode": "seamless"})
+    job = server.begin_job("train", TRAIN)
+    server.wait_for_job(job["number"])
+    job = server.begin_job("score", {"samples": 12, "mode": "seamless"})
     others = [start(), start("--read-only")]
     steps = 0
     while (seen := server.json(f"jobs/{job['number']}"))["state"] == "running":
@@ -316,7 +306,7 @@ def test_look_on():
         time.sleep(0.02)
     check(seen["state"] == "done" and steps == 3, f"the exam: {seen}, {steps}")
     for other in others:
-        wait_for(other, job["number"])
+        other.wait_for_job(job["number"])
         status, answer = other.send("POST", f"jobs/{job['number']}/cancel", {})
         check(status in (403, 409, 422), f"the other one doesn't cancel: {status} {answer}")
         other.stop()
@@ -351,8 +341,8 @@ def test_given_model():
     points = [8 * v for point in ((ys.start, xs.start), (ys.start, xs.stop), (ys.stop, xs.stop), (ys.stop, xs.start)) for v in point]
     for z in range(zs.start, zs.stop):
         check(server.send("POST", "labels", {"do": "polygon", "axis": 0, "slice": z, "points": points, "value": z % 2})[0] == 200, "labels")
-    job = begin(server, "score", {"samples": 2, "mode": "seamless"})
-    job = wait_for(server, job["number"], "failed")
+    job = server.begin_job("score", {"samples": 2, "mode": "seamless"})
+    job = server.wait_for_job(job["number"], "failed")
     check("has learnt from labels in the exam box" in job["error"] and server.json("iterations")["iterations"][0]["score"] is None, f"a score of what was learnt: {job['error']}")
     server.stop()
 

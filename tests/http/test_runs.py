@@ -2,13 +2,11 @@
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
 
-from viewing import FOLDER, PROGRAM, Server, check, failures, np
+from viewing import PROGRAM, Server, check, finish, np
 
 BUILD = os.environ.get("CREDENCE_BUILD", os.path.dirname(PROGRAM))
 DEPTH, HEIGHT, WIDTH = SHAPE = (296, 24, 24)
@@ -127,10 +125,8 @@ def main():
     np.save("scan.npy", np.random.default_rng(1).normal(0, 1, SHAPE).cumsum(0).astype(np.float32))
     for test in (test_growing, test_left_alone):
         test()
-    shutil.rmtree(FOLDER)
-    print(f"{len(failures)} failed")
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -81,6 +81,22 @@ class Server:
         check(answer.status == 200, f"{path}: {answer.status} {answer.data[:200]}")
         return json.loads(answer.data)
 
+    def begin_job(self, what, options):
+        status, job = self.send("POST", "jobs", {"do": what, "options": options})
+        check(status == 201, f"{what}: {status} {job}")
+        return job
+
+    def wait_for_job(self, number, state="done", seconds=400):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            job = self.json(f"jobs/{number}")
+            if job["state"] != "running":
+                break
+            time.sleep(0.05)
+        log = self.ask(f"/api/1/jobs/{number}/log").data.decode()
+        check(job["state"] == state, f"job {number} is {job['state']}, not {state}: {job['error']}: {log[-600:]}")
+        return job
+
     def tile(self, layer, axis, level, slice_, row, column, query="", headers=None):
         revision = self.json("state")["layers"][layer]["revision"]
         answer = self.ask(f"/api/1/tile/{layer}/{revision}/{axis}/{level}/{slice_}/{row}/{column}{query}", headers=headers)

@@ -28,7 +28,8 @@
 #define SANITIZED 0
 #endif
 
-static void limit(int what, int64_t most)
+/* The C library's own type of `what` is an enumeration without negative numbers. */
+static void limit(unsigned what, int64_t most)
 {
     struct rlimit now;
     if (getrlimit(what, &now) != 0) return;

@@ -55,7 +55,9 @@ static void flood_from(const flood *f, const uint64_t *allowed, int axis, bool l
             f->reached[row * words + w] = allowed[row * words + w] & face;
         }
     }
-    while (sweep_flood(f, allowed, true) | sweep_flood(f, allowed, false)) {
+    for (bool changed = true; changed;) {
+        changed = sweep_flood(f, allowed, true);
+        changed |= sweep_flood(f, allowed, false);
     }
 }
 
