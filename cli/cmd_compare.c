@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "figures.h"
-#include "progress.h"
+#include "talk/progress.h"
 
 typedef struct compare_options {
     char *label;

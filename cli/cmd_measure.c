@@ -88,11 +88,22 @@ static const char *number(const crd_property *p, double value)
     return cli_figure_digits(value, digits_of(p));
 }
 
-/* ", phase 1" or ", phases 0, 1, 2" */
+/* " 1", or " 1 (pore)" where it has a name of its own. */
+static void print_phase(const crd_measurement *m, double phase)
+{
+    const char *name = crd_measurement_phase_name(m, phase), *value = cli_figure_general(phase, 6);
+    printf(" %s", value);
+    if (name != NULL && strcmp(name, value) != 0) printf(" (%s)", name);
+}
+
+/* ", phase 1 (pore)" or ", phases 0, 1, 2" */
 static void print_phases(const crd_measurement *m)
 {
     printf(", phase%s", m->phase_count > 1 ? "s" : "");
-    for (int64_t i = 0; i < m->phase_count; i++) printf("%s %g", i > 0 ? "," : "", m->phases[i]);
+    for (int64_t i = 0; i < m->phase_count; i++) {
+        if (i > 0) putchar(',');
+        print_phase(m, m->phases[i]);
+    }
 }
 
 static void print_header(const crd_measurement *m)
@@ -212,7 +223,11 @@ static void print_table(const crd_measurement *m, bool run)
     for (int64_t i = 0; i < m->property_count; i++) t.errors = t.errors || !isnan(m->properties[i].size_error);
     print_header(m);
     for (int64_t phase = 0; phase < m->phase_count; phase++) {
-        if (m->phase_count > 1) printf("phase %g\n", m->phases[phase]);
+        if (m->phase_count > 1) {
+            printf("phase");
+            print_phase(m, m->phases[phase]);
+            printf("\n");
+        }
         print_columns(&t);
         for (int64_t i = 0; i < m->property_count; i++) {
             if (m->properties[i].phase == m->phases[phase]) print_line(&t, &m->properties[i]);

@@ -7,9 +7,10 @@
 #include "credence/train.h"
 #include "heldout.h"
 #include "json.h"
-#include "warnings.h"
+#include "talk/next.h"
+#include "talk/warnings.h"
 
-static void print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
+static int print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
 {
     cli_json json = {.out = stdout};
     cli_json_open(&json, NULL, '{');
@@ -23,7 +24,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json_real(&json, "best_valid_bce", r->best_valid_bce);
     cli_json_int(&json, "best_epoch", r->best_epoch);
     cli_json_int(&json, "kept_epoch", r->kept_epoch);
-    cli_json_heldout(&json, &r->heldout);
+    const int code = cli_json_heldout(&json, &r->heldout);
     cli_json_real(&json, "mean_sigma", r->mean_sigma);
     cli_json_real(&json, "certain_share", r->certain_share);
     cli_json_real(&json, "calibration", r->calibration);
@@ -32,6 +33,7 @@ static void print_json(const crd_train_options *options, const crd_train_result 
     cli_json_real(&json, "reading_seconds", r->reading_seconds);
     cli_warnings_json(warnings, &json);
     cli_json_close(&json);
+    return code;
 }
 
 /* "dir/model.h5" gives "dir/model". */
@@ -41,51 +43,32 @@ static int stem_length(const char *path)
     return (int)(dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - path) : strlen(path));
 }
 
-/* A word as a shell takes it. */
-static void print_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=@%-";
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        fputs(word, stdout);
-        return;
-    }
-    putchar('\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'') {
-            fputs("'\\''", stdout);
-        } else {
-            putchar(*word);
-        }
-    }
-    putchar('\'');
-}
-
 /* The command that applies the model to the first scan, with what reading that scan takes. */
-static void print_next(const crd_train_options *options)
+static void print_next(const cli_context *context)
 {
-    printf("Next:\n  credence predict --model ");
-    print_word(options->output);
-    printf(" --scan ");
-    print_word(options->scan.items[0]);
+    const crd_train_options *options = context->options;
+    if (!cli_next_wanted(context)) return;
+    cli_next_begin(NULL);
+    cli_next_command("predict");
+    cli_next_option("model", options->output);
+    cli_next_option("scan", options->scan.items[0]);
     if (options->shape[0] > 0) {
         printf(" --shape %" PRId64 ",%" PRId64 ",%" PRId64, options->shape[0], options->shape[1], options->shape[2]);
     }
     if (options->type != NULL) printf(" --type %s", options->type);
     if (options->offset > 0) printf(" --offset %" PRId64, options->offset);
-    if (options->spacing != NULL && options->spacing[0] != '\0') {
-        printf(" --spacing ");
-        print_word(options->spacing);
+    cli_next_option("spacing", options->spacing);
+    if (options->mask.count > 0 && strcmp(options->mask.items[0], "none") != 0) {
+        cli_next_option("mask", options->mask.items[0]);
     }
-    if (options->mask != NULL) {
-        printf(" --mask ");
-        print_word(options->mask);
-    }
-    printf(" -o prediction\n");
+    cli_next_output("prediction");
+    cli_next_end();
 }
 
 /* What was done, what to look at first, and the next command. */
-static void print_text(const crd_train_options *options, const crd_train_result *r)
+static void print_text(const cli_context *context, const crd_train_result *r)
 {
+    const crd_train_options *options = context->options;
     const int stem = stem_length(options->output);
     char members[48] = "", number[8] = "";
     if (r->members > 1) {
@@ -111,11 +94,12 @@ static void print_text(const crd_train_options *options, const crd_train_result 
     } else {
         printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
     }
-    printf(
-        "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the same "
-        "command with --resume and a larger --max-steps or --epochs).\n",
-        stem, options->output, number);
-    print_next(options);
+    if (strstr(crd_build_description(), "PNG pictures and slices: yes") != NULL) {
+        printf("Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the "
+               "same command with --resume and a larger --max-steps or --epochs).\n",
+               stem, options->output, number);
+    }
+    print_next(context);
 }
 
 /* The preset fills in what nobody set by a flag or in a file. */
@@ -128,27 +112,6 @@ static int apply_preset(const cli_context *context, crd_train_options *options)
     return crd_train_apply_preset(options, given) == CRD_OK ? CLI_DONE : cli_library_failed();
 }
 
-/* What no option alone can be blamed for. */
-static int check_together(const cli_context *context, const crd_train_options *o)
-{
-    if (o->scan.count != o->label.count) {
-        return cli_usage(context->command,
-                         "give one --label for every --scan: scans there are %" PRId64 ", labels %" PRId64,
-                         o->scan.count, o->label.count);
-    }
-    if (o->valid_scan.count != o->valid_label.count) {
-        return cli_usage(context->command,
-                         "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
-                         o->valid_scan.count, o->valid_label.count);
-    }
-    if (o->filters % o->groups != 0) {
-        return cli_usage(context->command,
-                         "--filters must be a multiple of --groups: %" PRId64 " isn't one of %" PRId64, o->filters,
-                         o->groups);
-    }
-    return CLI_DONE;
-}
-
 static int run(cli_context *context)
 {
     crd_train_options *options = context->options;
@@ -157,16 +120,18 @@ static int run(cli_context *context)
     if (code == CLI_DONE) code = cli_require(context, "label");
     if (code == CLI_DONE) code = cli_require(context, "output");
     if (code == CLI_DONE) code = apply_preset(context, options);
-    if (code == CLI_DONE) code = check_together(context, options);
+    if (code == CLI_DONE && crd_train_check(options) != CRD_OK) {
+        code = cli_usage(context->command, "%s", crd_last_error()->message);
+    }
     if (code != CLI_DONE) return code;
     cli_warnings warnings;
     cli_warnings_begin(&warnings, context->monitor);
     if (crd_train(options, &warnings.monitor, &result) != CRD_OK) {
         code = cli_library_failed();
     } else if (context->common->json) {
-        print_json(options, &result, &warnings);
+        code = print_json(options, &result, &warnings);
     } else if (!context->common->quiet) {
-        print_text(options, &result);
+        print_text(context, &result);
     }
     cli_warnings_end(&warnings);
     return code;

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "credence/number.h"
 #include "figures.h"
+#include "talk/next.h"
 
 /* Of two classes, by their names and the values that the segmentation has for them. */
 static void print_confusion(const crd_validation *v)
@@ -106,6 +108,35 @@ static int print_json(const crd_validation *v)
     return CLI_DONE;
 }
 
+static void add_values(const char *name, const crd_real_list *values)
+{
+    char number[CRD_NUMBER_BYTES];
+    for (int64_t i = 0; i < values->count; i++) {
+        if (i == 0) printf(" --%s ", name);
+        printf("%s%s", i > 0 ? "," : "", crd_format_real(values->items[i], number));
+    }
+}
+
+/* The page about the run, with the label in its pictures where a report can read it: raw labels it can't. */
+static void print_next(const cli_context *context)
+{
+    const crd_validate_options *options = context->options;
+    const bool raw = options->shape[0] > 0 || options->type != NULL || options->offset > 0;
+    if (!cli_next_wanted(context)) return;
+    printf("\n");
+    cli_next_begin("for a page that shows where it is wrong");
+    cli_next_command("report");
+    cli_next_word(options->run);
+    if (!raw) {
+        cli_next_option("label", options->label);
+        add_values("foreground", &options->foreground);
+        add_values("ignore", &options->ignore);
+        cli_next_option("mask", options->mask);
+    }
+    cli_next_output("report.html");
+    cli_next_end();
+}
+
 static int print(const cli_context *context, const crd_validation *v)
 {
     const crd_validate_options *options = context->options;
@@ -121,6 +152,7 @@ static int print(const cli_context *context, const crd_validation *v)
     print_classes(v);
     print_uncertainty(v);
     print_rest(v);
+    if (options->run != NULL) print_next(context);
     return CLI_DONE;
 }
 

@@ -6,8 +6,8 @@
 #include "command.h"
 #include "credence/view.h"
 #include "json.h"
-#include "progress.h"
 #include "signals.h"
+#include "talk/progress.h"
 
 static void say(const cli_context *context, const crd_view *view, bool opened)
 {

@@ -36,9 +36,10 @@ typedef struct cli_context cli_context;
 
 typedef struct cli_command {
     const char *name;
-    const char *summary;          /* half a line, without capital and dot */
-    const char *arguments;        /* what stands after the options: "FILE...", or NULL */
-    int least, most;              /* how many of them; most < 0: any number */
+    const char *summary;      /* half a line, without capital and dot */
+    const char *arguments;    /* what stands after the options: "FILE...", or NULL */
+    int least, most;          /* how many of them; most < 0: any number */
+    const char *arguments_of; /* the option that they are values of, as is each that is given by its flag; or NULL */
     const crd_settings *settings; /* the command's own options, or NULL */
     size_t options_size;          /* of the struct the table describes */
     unsigned uses;                /* CLI_USES_... */
@@ -52,7 +53,7 @@ struct cli_context {
     const cli_command *command;
     const cli_common *common;
     void *options; /* the command's own struct */
-    char **arguments;
+    const char **arguments;
     int argument_count;
     const crd_monitor *monitor;
     const crd_settings *table; /* the command's own and the common rows together, as given[] counts them */

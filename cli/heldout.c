@@ -3,30 +3,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-void cli_json_heldout(cli_json *json, const crd_heldout *h)
+#include "command.h"
+
+int cli_json_heldout(cli_json *json, const crd_heldout *h)
 {
-    if (h->blocks == 0) {
-        cli_json_text(json, "heldout", NULL);
-        return;
-    }
-    cli_json_open(json, "heldout", '{');
-    cli_json_int(json, "blocks", h->blocks);
-    cli_json_int(json, "voxels", h->voxels);
-    cli_json_int(json, "exam_blocks", h->exam_blocks);
-    cli_json_int(json, "exam_voxels", h->exam_voxels);
-    cli_json_int(json, "samples", h->samples);
-    cli_json_real(json, "accuracy", h->accuracy);
-    cli_json_real(json, "dice", h->dice);
-    cli_json_real(json, "nll", h->nll);
-    cli_json_reals(json, "accuracy_interval", h->accuracy_interval, 2);
-    cli_json_reals(json, "dice_interval", h->dice_interval, 2);
-    cli_json_reals(json, "nll_interval", h->nll_interval, 2);
-    cli_json_real(json, "foreground_share", h->foreground_share);
-    cli_json_real(json, "majority_accuracy", h->majority_accuracy);
-    cli_json_real(json, "threshold_accuracy", h->threshold_accuracy);
-    cli_json_real(json, "threshold_dice", h->threshold_dice);
-    cli_json_raw(json, "unseen", h->unseen ? "true" : "false");
-    cli_json_close(json);
+    char *text = NULL;
+    if (crd_heldout_to_json(h, &text) != CRD_OK) return cli_library_failed();
+    cli_json_raw(json, "heldout", text);
+    crd_settings_free_text(&text);
+    return CLI_DONE;
 }
 
 /* "0.945 (90 % interval 0.931 to 0.957)" */

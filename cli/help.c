@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "credence/status.h"
+#include "talk/wrap.h"
 
 enum { WIDTH = 80, TEXT_COLUMN = 28, SENTENCE = 1024 };
 
@@ -56,35 +57,12 @@ const char *cli_option_group(const cli_options *options, size_t index)
     return "Options";
 }
 
-/* Prints words from `column` on, with later lines indented to `indent`. */
-static void print_wrapped(FILE *out, const char *text, size_t length, size_t indent, size_t column)
-{
-    bool first = true;
-    while (length > 0) {
-        const char *space = memchr(text, ' ', length);
-        const size_t word = space != NULL ? (size_t)(space - text) : length;
-        if (!first && column + 1 + word > WIDTH) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", (int)word, text);
-        column += word;
-        first = false;
-        text += word + (space != NULL);
-        length -= word + (space != NULL);
-    }
-    fputc('\n', out);
-}
-
 static void print_paragraphs(FILE *out, const char *text)
 {
     while (text != NULL && *text != '\0') {
         const size_t length = strcspn(text, "\n");
         fputc('\n', out);
-        print_wrapped(out, text, length, 0, 0);
+        cli_wrap(out, text, length, WIDTH, 0, 0);
         text += length + (text[length] == '\n');
     }
 }
@@ -110,7 +88,7 @@ static void print_option(FILE *out, const crd_setting *row)
     } else {
         fprintf(out, "%*s", TEXT_COLUMN - used, "");
     }
-    print_wrapped(out, sentence, strlen(sentence), TEXT_COLUMN, TEXT_COLUMN);
+    cli_wrap(out, sentence, strlen(sentence), WIDTH, TEXT_COLUMN, TEXT_COLUMN);
 }
 
 static void print_options(FILE *out, const cli_options *options)
@@ -167,7 +145,7 @@ int cli_help_program(FILE *out)
         fprintf(out, "       credence help COMMAND\n       credence --version\n\nCommands:\n");
         for (size_t i = 0; cli_commands[i] != NULL; i++) {
             fprintf(out, "  %-10s", cli_commands[i]->name);
-            print_wrapped(out, cli_commands[i]->summary, strlen(cli_commands[i]->summary), 12, 12);
+            cli_wrap(out, cli_commands[i]->summary, strlen(cli_commands[i]->summary), WIDTH, 12, 12);
         }
         print_paragraphs(out,
                          "'credence COMMAND --help' shows all options of a command, with examples. Axes are z, y, "

@@ -83,7 +83,7 @@ static void json_intervals(cli_json *json, const crd_model_info *info)
     cli_json_close(json);
 }
 
-static void json_model(cli_json *json, const char *path, const crd_model_info *info)
+static int json_model(cli_json *json, const char *path, const crd_model_info *info)
 {
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "path", path);
@@ -103,11 +103,12 @@ static void json_model(cli_json *json, const char *path, const crd_model_info *i
     cli_json_text(json, "norm", info->norm);
     cli_json_real(json, "calibration", info->calibration);
     cli_json_int(json, "pieces", info->pieces);
-    cli_json_heldout(json, &info->heldout);
+    const int code = cli_json_heldout(json, &info->heldout);
     json_intervals(json, info);
     json_training(json, &info->training);
     cli_json_raw(json, "config", info->config);
     cli_json_close(json);
+    return code;
 }
 
 /* {"lr":0.003,"chunk":[8,8,8]} is shown as "lr 0.003, chunk [8,8,8]". */

@@ -6,8 +6,8 @@
 #include "credence/volume.h"
 #include "help.h"
 #include "options.h"
-#include "progress.h"
 #include "signals.h"
+#include "talk/progress.h"
 
 extern const cli_command cli_info, cli_convert, cli_phantom, cli_train, cli_predict, cli_validate, cli_compare,
     cli_measure, cli_surface, cli_export, cli_propagate, cli_report, cli_view, cli_bench;

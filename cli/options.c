@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "credence/predict.h"
-#include "progress.h"
+#include "talk/progress.h"
 
 #define AT(field) offsetof(cli_common, field)
 
@@ -272,6 +272,23 @@ static int set_more(cli_options *options, const crd_setting *row, int count, cha
     return code;
 }
 
+static bool is_for_arguments(const cli_options *options, const crd_setting *row)
+{
+    const char *name = options->command->arguments_of;
+    return name != NULL && strcmp(row->name, name) == 0;
+}
+
+/* Where arguments are values of an option, the first of them is the option's, and the others remain. */
+static int take_first(cli_options *options)
+{
+    const char *name = options->command->arguments_of;
+    if (name == NULL || options->argument_count == 0) return CLI_DONE;
+    const int code = set_option(options, find_long(options, name, strlen(name)), options->arguments[0]);
+    options->argument_count--;
+    memmove(options->arguments, options->arguments + 1, (size_t)options->argument_count * sizeof *options->arguments);
+    return code;
+}
+
 /* Reads the option at words[*at], and its value from the same word or the next. */
 static int parse_option(cli_options *options, int count, char **words, int *at)
 {
@@ -293,6 +310,10 @@ static int parse_option(cli_options *options, int count, char **words, int *at)
         }
         value = words[++*at];
     }
+    if (is_for_arguments(options, row)) {
+        options->arguments[options->argument_count++] = value;
+        return CLI_DONE;
+    }
     const int code = set_option(options, row, value);
     return code == CLI_DONE ? set_more(options, row, count, words, at) : code;
 }
@@ -312,7 +333,7 @@ static int parse_words(cli_options *options, int count, char **words)
             if (code != CLI_DONE) return code;
         }
     }
-    return CLI_DONE;
+    return take_first(options);
 }
 
 static int read_config(const char *path, char **out)

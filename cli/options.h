@@ -14,9 +14,9 @@ typedef struct cli_options {
     bool *hidden; /* per row: accepted, but not shown in help */
     size_t own;   /* rows from here on are the common ones */
     void *block;
-    cli_common *common; /* inside the block */
-    void *own_options;  /* inside the block */
-    char **arguments;   /* positional; the strings belong to argv */
+    cli_common *common;     /* inside the block */
+    void *own_options;      /* inside the block */
+    const char **arguments; /* positional; the strings belong to argv */
     int argument_count;
 } cli_options;
 

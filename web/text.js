@@ -44,7 +44,7 @@ export const text = {
   lookedAt: number => `region ${number} has been looked at`, looked: 'looked at',
   regionNumber: number => `region ${number}`,
   regionAt: at => `z ${at[0]}, y ${at[1]}, x ${at[2]}`, regionSize: size => `${size.join(' × ')} voxels`,
-  regionMean: (order, mean, peak) => `mean ${mean}, ${order === 'mean' ? 'highest' : 'beyond edges up to'} ${peak}`,
+  regionMean: (order, mean, peak) => (order === 'mean' ? `highest ${peak}, mean ${mean}` : `${peak} beyond edges, mean ${mean}`),
   keysTitle: 'Keys and mouse',
   // In brackets: a key.
   keyRows: [

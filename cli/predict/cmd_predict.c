@@ -138,6 +138,7 @@ static int predict_one(cli_context *context)
         cli_json_close(&json);
     } else if (!context->common->quiet) {
         cli_print_prediction(options, &result);
+        cli_print_after_prediction(context, options->output);
     }
     return CLI_DONE;
 }
@@ -171,6 +172,7 @@ const cli_command cli_predict = {
     .arguments = "[SCAN...]",
     .least = 0,
     .most = -1,
+    .arguments_of = "scan",
     .settings = &crd_predict_settings,
     .options_size = sizeof(crd_predict_options),
     .uses = CLI_USES_NETWORK | CLI_USES_THREADS | CLI_USES_SEED | CLI_USES_JSON | CLI_USES_FILES,

@@ -1,7 +1,11 @@
 #include "prediction.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+
+#include "talk/next.h"
+#include "talk/wrap.h"
 
 void cli_json_prediction(cli_json *json, const crd_predict_options *options, const crd_predict_result *r)
 {
@@ -34,48 +38,86 @@ void cli_json_prediction(cli_json *json, const crd_predict_options *options, con
     cli_json_real(json, "seconds", r->seconds);
 }
 
+/* The sentence, which is put together piece by piece. */
+typedef struct line {
+    char text[2048];
+    size_t used;
+} line;
+
+static void add(line *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(line *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(out->text + out->used, sizeof out->text - out->used, format, arguments);
+    va_end(arguments);
+    if (length > 0) out->used += (size_t)length;
+    if (out->used >= sizeof out->text) out->used = sizeof out->text - 1;
+}
+
 /* "run: volume fractions pore 40.1 % (90 % interval 39.6 to 40.7), ysz ...", or what is known without such an interval:
  * "run: volume fractions of the segmentation pore 0.4012 (percentiles 33-67 of the samples 0.3998 to 0.4023), ..." */
-static void print_classes(const crd_predict_options *options, const crd_predict_result *r)
+static void add_classes(line *out, const crd_predict_options *options, const crd_predict_result *r)
 {
     const bool widened = !isnan(r->classes[0].fraction_systematic);
-    printf("%s: volume fractions%s", options->output, widened ? "" : " of the segmentation");
+    add(out, "volume fractions%s", widened ? "" : " of the segmentation");
     for (int i = 0; i < r->class_count; i++) {
         const crd_class_result *class = &r->classes[i];
         if (widened) {
-            printf("%s %s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", class->name, 100.0 * class->fraction_mean,
-                   i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
-                   100.0 * class->fraction_interval90[1]);
+            add(out, "%s %s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", class->name, 100.0 * class->fraction_mean,
+                i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
+                100.0 * class->fraction_interval90[1]);
             continue;
         }
-        printf("%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
+        add(out, "%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
         if (isnan(class->fraction_low) || options->intervals.count == 0) continue;
-        printf(" (");
+        add(out, " (");
         if (i == 0) {
-            printf("percentiles %g-%g of the samples ", options->intervals.items[0].low,
-                   options->intervals.items[0].high);
+            add(out, "percentiles %g-%g of the samples ", options->intervals.items[0].low,
+                options->intervals.items[0].high);
         }
-        printf("%.4f to %.4f)", class->fraction_low, class->fraction_high);
+        add(out, "%.4f to %.4f)", class->fraction_low, class->fraction_high);
     }
-    printf("; mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+    add(out, ";");
+}
+
+static void add_fraction(line *out, const crd_predict_options *options, const crd_predict_result *r)
+{
+    if (!isnan(r->fraction_systematic)) {
+        add(out, "volume fraction %.1f %% (90 %% interval %.1f to %.1f),", 100.0 * r->fraction_mean,
+            100.0 * r->fraction_interval90[0], 100.0 * r->fraction_interval90[1]);
+        return;
+    }
+    add(out, "volume fraction of the segmentation %.4f,", r->volume_fraction);
+    if (isnan(r->fraction_low) || options->intervals.count == 0) return;
+    add(out, " percentiles %g-%g of the samples %.4f to %.4f,", options->intervals.items[0].low,
+        options->intervals.items[0].high, r->fraction_low, r->fraction_high);
 }
 
 void cli_print_prediction(const crd_predict_options *options, const crd_predict_result *r)
 {
+    line out = {.used = 0};
+    add(&out, "%s: ", options->output);
     if (r->class_count > 0) {
-        print_classes(options, r);
-        return;
+        add_classes(&out, options, r);
+    } else {
+        add_fraction(&out, options, r);
     }
-    if (!isnan(r->fraction_systematic)) {
-        printf("%s: volume fraction %.1f %% (90 %% interval %.1f to %.1f)", options->output, 100.0 * r->fraction_mean,
-               100.0 * r->fraction_interval90[0], 100.0 * r->fraction_interval90[1]);
-        printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
-        return;
+    cli_say("%s mean uncertainty %.4f, %.1f s", out.text, r->mean_uncertainty, r->seconds);
+}
+
+void cli_print_after_prediction(const cli_context *context, const char *run)
+{
+    const bool view = cli_next_can_view();
+    if (!cli_next_wanted(context)) return;
+    cli_next_begin(view ? "to look at it, and for a page about it" : "for a page about it");
+    if (view) {
+        cli_next_command("view");
+        cli_next_word(run);
+        cli_next_end();
     }
-    printf("%s: volume fraction of the segmentation %.4f", options->output, r->volume_fraction);
-    if (!isnan(r->fraction_low) && options->intervals.count > 0) {
-        printf(", percentiles %g-%g of the samples %.4f to %.4f", options->intervals.items[0].low,
-               options->intervals.items[0].high, r->fraction_low, r->fraction_high);
-    }
-    printf(", mean uncertainty %.4f, %.1f s\n", r->mean_uncertainty, r->seconds);
+    cli_next_command("report");
+    cli_next_word(run);
+    cli_next_output("report.html");
+    cli_next_end();
 }

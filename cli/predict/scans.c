@@ -11,6 +11,7 @@
 #include "credence/volume.h"
 #include "json.h"
 #include "prediction.h"
+#include "talk/next.h"
 
 static int out_of_memory(void)
 {
@@ -92,22 +93,16 @@ static int name_folders(cli_context *context, cli_scans *scans)
 int cli_scans_open(cli_context *context, cli_scans *out)
 {
     crd_predict_options *options = context->options;
-    const int more = context->argument_count, first = cli_given(context, "scan") ? 1 : 0;
-    *out = (cli_scans){.count = first + more};
-    if (out->count == 0) return cli_require(context, "scan");
+    const int code = cli_require(context, "scan");
+    *out = (cli_scans){.count = 1 + context->argument_count};
+    if (code != CLI_DONE) return code;
     out->paths = calloc((size_t)out->count, sizeof *out->paths);
     if (out->paths == NULL) return out_of_memory();
     if (options->output != NULL && (out->output = strdup(options->output)) == NULL) return out_of_memory();
-    if (out->count == 1 && first == 0) { /* not behind --scan: meant as one all the same */
-        out->paths[0] = context->arguments[0];
-        return cli_scans_choose(context, out, 0);
-    }
-    /* The option's own text goes with the next that is set. */
-    char *own = first == 1 ? strdup(options->scan) : NULL;
-    if (first == 1 && own == NULL) return out_of_memory();
-    out->own = own;
-    if (first == 1) out->paths[0] = own;
-    for (int i = 0; i < more; i++) out->paths[first + i] = context->arguments[i];
+    out->own = strdup(options->scan); /* the option's own text goes with the next that is set */
+    if (out->own == NULL) return out_of_memory();
+    out->paths[0] = out->own;
+    for (int i = 1; i < out->count; i++) out->paths[i] = context->arguments[i - 1];
     return out->count > 1 ? name_folders(context, out) : CLI_DONE;
 }
 
@@ -280,6 +275,16 @@ static void print_table(const cli_scans *scans, const outcome *outcomes)
     for (int row = -1; row < scans->count; row++) print_row(scans, outcomes, row, columns, width, first);
 }
 
+/* Of the first run that is there. */
+static void print_next(const cli_context *context, const cli_scans *scans, const outcome *outcomes)
+{
+    int first = 0;
+    while (outcomes[first].failure != NULL) first++;
+    if (cli_scans_choose(context, scans, first) != CLI_DONE) return;
+    if (cli_next_wanted(context)) printf("\n");
+    cli_print_after_prediction(context, ((const crd_predict_options *)context->options)->output);
+}
+
 static void print_json(const cli_context *context, const cli_scans *scans, const outcome *outcomes, int done)
 {
     cli_json json = {.out = stdout};
@@ -366,6 +371,7 @@ int cli_scans_predict(const cli_context *context, cli_scans *scans)
         print_json(context, scans, outcomes, done);
     } else if (code == CLI_DONE && !context->common->quiet) {
         print_table(scans, outcomes);
+        if (failed < scans->count) print_next(context, scans, outcomes);
     }
     if (code == CLI_DONE && failed > 0) {
         code = cli_fail("%d of %d scans failed, as said above; the same command with --resume tries them again", failed,

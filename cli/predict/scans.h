@@ -1,5 +1,5 @@
-/* The scans of one prediction: --scan and the words behind it. Several are done one after the other, each in a run
- * folder of its own below --output, and end in one table. */
+/* The scans of one prediction: each --scan, and the words without a flag. Several are done one after the other, each in
+ * a run folder of its own below --output, and end in one table. */
 #ifndef CLI_SCANS_H
 #define CLI_SCANS_H
 

@@ -155,6 +155,10 @@ typedef struct crd_measurement {
     crd_text_list notes;     /* sentences about the whole */
     double seconds;
     int64_t memory_bytes; /* that were planned */
+    /* Of all phases that there are, measured or not: their values, as in names of properties between them, and what
+     * they are called. Empty where they have no names. */
+    crd_real_list class_values;
+    crd_text_list class_names;
 } crd_measurement;
 
 /* Measures. For a run folder, measure.json and measure.csv are written into it. `monitor` may be NULL, and so may `out`
@@ -178,6 +182,9 @@ CRD_API crd_status crd_measure_plan_make(const crd_measure_options *options, con
                                          crd_measure_plan *out);
 /* Frees the measurement and sets the pointer to NULL; NULL is fine. */
 CRD_API void crd_measurement_free(crd_measurement **measurement);
+
+/* What a phase is called, by its value; NULL: it has no name. */
+CRD_API const char *crd_measurement_phase_name(const crd_measurement *measurement, double phase);
 
 /* The property of that name and phase, which is NaN for those between phases; NULL where there is none. */
 CRD_API const crd_property *crd_measurement_find(const crd_measurement *measurement, const char *name, double phase);

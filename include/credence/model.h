@@ -137,6 +137,12 @@ CRD_API const crd_model_info *crd_model_describe(const crd_model *model);
 /* A class's name: its own, or background and foreground of two, or its value in the label. */
 CRD_API void crd_class_name(const crd_model_info *info, int class_number, char name[CRD_CLASS_NAME_TEXT]);
 
+/* How good it is where it didn't learn, as a JSON object with the names of crd_heldout's fields; "null" where nothing was
+ * held back. Free it with crd_settings_free_text. */
+CRD_API crd_status crd_heldout_to_json(const crd_heldout *heldout, char **json);
+/* That of crd_model_describe, for programs that don't know the layout of crd_model_info. */
+CRD_API const crd_heldout *crd_model_heldout(const crd_model *model);
+
 /* One line for people: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176". */
 CRD_API void crd_model_summary(const crd_model *model, char *text, size_t size);
 

@@ -63,7 +63,8 @@ typedef struct crd_train_options {
     crd_real_list classes; /* label values, in the order of the classes; none: all that occur */
     char *class_names;     /* "pore,ysz,nickel", or NULL */
     crd_real_list foreground, ignore;
-    char *mask;
+    crd_text_list mask;       /* files, "cylinder" or "none": one for all scans, or one for each */
+    crd_text_list valid_mask; /* likewise of valid_scan; none: the one mask of `mask` */
     int64_t valid_samples;
     char *keep;       /* "best", "last" */
     int64_t shape[3]; /* raw files */
@@ -84,6 +85,9 @@ CRD_API extern const crd_settings crd_train_settings;
 /* Applies the preset that options->preset names, except to what was given by hand: `given`, as crd_settings_from_json
  * leaves it, has a mark for every row of crd_train_settings that must stay; NULL: none. */
 CRD_API crd_status crd_train_apply_preset(crd_train_options *options, bool *given);
+
+/* Whether the options go together: as many labels as scans, and the like. crd_train looks at it, too. */
+CRD_API crd_status crd_train_check(const crd_train_options *options);
 
 /* Of an ensemble, figures of single networks are means over its members, and epochs those of the earliest. */
 typedef struct crd_train_result {

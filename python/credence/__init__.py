@@ -27,7 +27,7 @@ from ._library import (
     library,
 )
 from ._measure import Measurement, measure, validate
-from ._model import Model, start_training, train
+from ._model import Heldout, Model, start_training, train
 from ._result import Result, VolumeFraction, open_run
 from ._volumes import read_volume
 
@@ -48,6 +48,7 @@ __all__ = [
     "CredenceWarning",
     "Error",
     "FormatError",
+    "Heldout",
     "Job",
     "Measurement",
     "MismatchError",

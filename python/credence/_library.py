@@ -202,6 +202,8 @@ _declare(
 _declare("crd_volume_from_callback", c_int, POINTER(VolumeSource), POINTER(VolumeInfo), c_char_p, POINTER(c_void_p))
 _declare("crd_model_load", c_int, c_char_p, POINTER(c_void_p))
 _declare("crd_model_summary", None, c_void_p, c_char_p, c_size_t)
+_declare("crd_model_heldout", c_void_p, c_void_p)
+_declare("crd_heldout_to_json", c_int, c_void_p, POINTER(c_void_p))
 _declare("crd_model_free", None, POINTER(c_void_p))
 _declare("crd_train_apply_preset", c_int, c_void_p, POINTER(c_bool))
 _declare("crd_train", c_int, c_void_p, POINTER(Monitor), c_void_p)

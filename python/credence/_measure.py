@@ -97,7 +97,7 @@ def measure(what: Any, *, progress: ProgressWish = None, **options: Any) -> Meas
 
 
 def validate(result: Result, label: Any, *, progress: ProgressWish = None, **options: Any) -> dict[str, Any]:
-    """How right a result is where a label tells, as the keys of validation.json (docs/VALIDATE.md)."""
+    """How right a result is where a label tells, as the keys of validation.json (docs/INTERPRET.md)."""
     lent = LentAll()
     try:
         values = {"run": result._lend_to(lent), "label": lent.add(label, "label"), **options}

@@ -7,10 +7,10 @@ import os
 import shutil
 from ctypes import c_void_p
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, NamedTuple, TypeVar
 
 from ._job import Job, ProgressWish, run
-from ._library import ArgumentError, Error, Options, check, library
+from ._library import ArgumentError, Error, Options, check, json_of, library
 from ._result import Result, keep_mask
 from ._sink import Catch
 from ._volumes import LentAll, OwnFolder
@@ -27,6 +27,48 @@ def release_after(lent: LentAll, begin: Callable[[], T]) -> T:
         raise
     finally:
         lent.close()
+
+
+class Heldout(NamedTuple):
+    """How good a model is where it didn't learn: in blocks of its training scans whose labels were held back. Half of them
+    chose its state and its calibration; the figures are of the other half, the exam, which it took once, at the end. What
+    isn't known is nan; intervals are 90 %, from how the blocks differ."""
+
+    blocks: int
+    voxels: int
+    exam_blocks: int
+    exam_voxels: int
+    samples: int
+    accuracy: float
+    dice: float
+    nll: float
+    accuracy_interval: tuple[float, float]
+    dice_interval: tuple[float, float]
+    nll_interval: tuple[float, float]
+    foreground_share: float
+    majority_accuracy: float
+    threshold_accuracy: float
+    threshold_dice: float
+    unseen: bool
+
+    def __str__(self) -> str:
+        low, high = self.dice_interval
+        return (
+            f"Dice {self.dice:.3f} (90 % interval {low:.3f} to {high:.3f}), {100 * self.accuracy:.1f} % right; "
+            f"a threshold on the grey value: Dice {self.threshold_dice:.3f}, {100 * self.threshold_accuracy:.1f} %"
+        )
+
+
+def _heldout(found: dict[str, Any] | None) -> Heldout | None:
+    if found is None:
+        return None
+
+    def known(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(known(item) for item in value)
+        return float("nan") if value is None else value
+
+    return Heldout(**{name: known(found[name]) for name in Heldout._fields})
 
 
 class _Open:
@@ -57,6 +99,8 @@ class Model:
         library.crd_model_summary(self._open.handle, text, len(text))
         #: One line about it: "bcnn, 16 filters, 4 groups, 1924964 parameters, chunk 88,176,176".
         self.summary: str = text.value.decode()
+        #: How good it is where it didn't learn; None where nothing was held back.
+        self.heldout: Heldout | None = _heldout(json_of(library.crd_heldout_to_json, library.crd_model_heldout(self._open.handle)))
 
     def __repr__(self) -> str:
         return f"<credence.Model {self.path.name}: {self.summary}>"
@@ -147,7 +191,8 @@ def start_training(scan: Any, label: Any, *, output: str | os.PathLike[str] | No
         for name in ("valid_scan", "valid_label"):
             if values.get(name) is not None:
                 values[name] = lent.add_each(values[name], name)
-        values["mask"] = lent.add_mask(values.get("mask"))
+        for name in ("mask", "valid_mask"):
+            values[name] = lent.add_masks(values.get(name), name)
         filled = Options("train", values)
         check(library.crd_train_apply_preset(filled.block, filled.given))
     except BaseException:
@@ -181,4 +226,4 @@ def train(
     return run(start_training(scan, label, output=output, **options), progress)
 
 
-__all__ = ["Model", "start_training", "train"]
+__all__ = ["Heldout", "Model", "start_training", "train"]

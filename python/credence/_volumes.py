@@ -156,6 +156,19 @@ class LentAll:
         """A volume, the word "cylinder", or nothing."""
         return mask if mask is None or (isinstance(mask, str) and mask == "cylinder") else self.add(mask, "mask")
 
+    def add_masks(self, masks: Any, name: str) -> list[str] | None:
+        """One for all scans, or a list of them: volumes, "cylinder", and "none" or None for a scan without."""
+        if masks is None:
+            return None
+        words = ("cylinder", "none")
+        each = masks if isinstance(masks, (list, tuple)) else [masks]
+        if len(each) == 0:
+            raise ValueError(f"an empty list was given where masks belong ({name}): give one, or one for each scan")
+        return [
+            "none" if mask is None else mask if isinstance(mask, str) and mask in words else self.add(mask, f"{name}_{i}")
+            for i, mask in enumerate(each)
+        ]
+
     def raise_errors(self) -> None:
         for lent in self._all:
             if lent.error is not None:

@@ -22,7 +22,7 @@
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 12 };
+enum { CRD_BACKEND_VERSION = 13 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -43,6 +43,7 @@ typedef struct crd_device_settings {
     int devices[CRD_DEVICES_MOST];
     const crd_backend *each;
     char fallback[160]; /* why the CPU was taken where a GPU might have been: for people; "" otherwise */
+    const char *in_f32; /* why it computes in f32 and not in the precision that was asked for; NULL otherwise */
 } crd_device_settings;
 
 enum { CRD_MEMORY_SAVING_MOST = 2 };

@@ -7,6 +7,7 @@
 #include "backend/several.h"
 #include "base/bytes.h"
 #include "base/number.h"
+#include "ops/ops.h"
 
 static bool says(const char *text, const char *word)
 {
@@ -23,19 +24,35 @@ static bool gpu_path(const char *isa)
     return says(isa, "sm80") || says(isa, "sm90");
 }
 
+static crd_status no_precision(const crd_device_choice *choice)
+{
+    return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
+}
+
+/* What it can't compute in the precision that is asked for it computes in f32, as GPUs do with narrow networks: no
+ * digit is worse by it, and whoever runs it is told. */
 static crd_status choose_cpu(const crd_device_choice *choice, const crd_backend **backend,
                              crd_device_settings *settings)
 {
-    const bool bf16 = says(choice->precision, "bf16");
-    if (!automatic(choice->precision) && !says(choice->precision, "f32") && !bf16) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "the CPU computes in f32 or bf16, not in %s; leave out --precision",
-                        choice->precision);
-    }
-    if (bf16 && choice->training) {
-        return crd_fail(CRD_ERR_UNSUPPORTED, "training on the CPU is in f32, not in bf16; leave out --precision");
-    }
-    settings->precision = bf16 ? CRD_PRECISION_BF16 : CRD_PRECISION_F32;
+    const crd_ops *ops;
+    const bool bf16 = says(choice->precision, "bf16"), fp16 = says(choice->precision, "fp16");
+    if (!automatic(choice->precision) && !says(choice->precision, "f32") && !bf16 && !fp16) return no_precision(choice);
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
+    settings->precision = CRD_PRECISION_F32;
+    if (fp16) {
+        settings->in_f32 = "the CPU computes in f32: fp16 is for GPUs";
+    } else if (bf16 && choice->training) {
+        settings->in_f32 = "training on the CPU is in f32: bf16 is for predictions and GPUs";
+    } else if (bf16) {
+        CRD_PASS(crd_ops_select(settings->isa, &ops)); /* is there such a path? */
+        if (crd_ops_select_bf16(settings->isa, &ops) == CRD_OK) {
+            settings->precision = CRD_PRECISION_BF16;
+        } else {
+            settings->in_f32 = settings->isa != NULL && strcmp(settings->isa, "avx512") != 0
+                                   ? "this instruction path computes in f32: bf16 needs --isa avx512"
+                                   : "this CPU computes in f32: it has no instructions for bf16 (AVX512_BF16)";
+        }
+    }
     *backend = &crd_backend_cpu;
     return CRD_OK;
 }
@@ -65,7 +82,7 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                                                                              : CRD_PRECISION_FP16;
     if (!automatic(choice->precision) && !says(choice->precision, "fp16") &&
         settings->precision == CRD_PRECISION_FP16) {
-        return crd_fail(CRD_ERR_ARGUMENT, "the precision must be auto, f32, bf16 or fp16, not '%s'", choice->precision);
+        return no_precision(choice);
     }
     if (!automatic(choice->isa) && !gpu_path(choice->isa)) {
         return crd_fail(CRD_ERR_UNSUPPORTED, "a GPU's instruction path is sm80 or sm90, not '%s'; leave out --isa",

@@ -72,6 +72,27 @@ static void write_unit(const char *unit, const char *length, char out[24])
     }
 }
 
+static crd_status take_names(crd_measurement *m, const crd_realisations_info *info)
+{
+    if (info->names[0][0] == '\0') return CRD_OK;
+    CRD_PASS(crd_alloc(info->phases, sizeof *m->class_values.items, "a measurement", &m->class_values.items));
+    CRD_PASS(crd_alloc(info->phases, sizeof *m->class_names.items, "a measurement", &m->class_names.items));
+    for (int64_t i = 0; i < info->phases; i++) {
+        CRD_PASS(crd_strdup(info->names[i], &m->class_names.items[i]));
+        m->class_values.items[i] = info->values[i];
+        m->class_values.count = m->class_names.count = i + 1;
+    }
+    return CRD_OK;
+}
+
+const char *crd_measurement_phase_name(const crd_measurement *m, double phase)
+{
+    for (int64_t i = 0; i < m->class_values.count; i++) {
+        if (m->class_values.items[i] == phase) return m->class_names.items[i];
+    }
+    return NULL;
+}
+
 crd_status crd_measurement_create(const crd_realisations_info *info, const double percent[2], crd_measurement **out)
 {
     crd_status status = CRD_OK;
@@ -88,6 +109,7 @@ crd_status crd_measurement_create(const crd_realisations_info *info, const doubl
     m->samples = info->samples;
     m->first_sample = info->first_sample;
     memcpy(m->percent, percent, sizeof m->percent);
+    CRD_TRY(take_names(m, info));
     *out = m;
     m = NULL;
 done:
@@ -119,6 +141,9 @@ void crd_measurement_free(crd_measurement **measurement)
         free_list(&d->high);
     }
     for (int64_t i = 0; i < m->notes.count; i++) crd_free(&m->notes.items[i]);
+    for (int64_t i = 0; i < m->class_names.count; i++) crd_free(&m->class_names.items[i]);
+    crd_free(&m->class_names.items);
+    free_list(&m->class_values);
     crd_free(&m->notes.items);
     crd_free(&m->properties);
     crd_free(&m->distributions);

@@ -123,6 +123,20 @@ static void add_rev(crd_text *text, const crd_rev_row *row)
     crd_text_print(text, ", \"representative\": %s}", row->representative ? "true" : "false");
 }
 
+/* By value, as phases are said everywhere else. */
+static void add_names(crd_text *text, const crd_measurement *m)
+{
+    if (m->class_names.count == 0) return;
+    crd_text_add(text, ",\n  \"phase_names\": {");
+    for (int64_t i = 0; i < m->class_names.count; i++) {
+        crd_text_add(text, i > 0 ? ", \"" : "\"");
+        crd_text_real(text, m->class_values.items[i]);
+        crd_text_add(text, "\": ");
+        crd_text_json(text, m->class_names.items[i]);
+    }
+    crd_text_add(text, "}");
+}
+
 crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
 {
     crd_text text = {0};
@@ -141,6 +155,7 @@ crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
     } else {
         add_reals(&text, m->phases, m->phase_count);
     }
+    add_names(&text, m);
     crd_text_print(&text, ",\n  \"samples\": %lld,\n  \"first_sample\": %lld,\n  \"window_voxels\": %lld,\n",
                    (long long)m->samples, (long long)m->first_sample, (long long)m->window_voxels);
     if (m->labelled_voxels > 0) {

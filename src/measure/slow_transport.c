@@ -185,8 +185,9 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     double most = 0.0;
     if (t->unfinished > 0) {
-        CRD_PASS(crd_measurement_note(m, "along %c the solver of %lld realisations stopped before its tolerance",
-                                      "zyx"[axis], (long long)t -> unfinished));
+        CRD_PASS(crd_measurement_note(
+            m, "along %c the solver stopped before its tolerance in %lld of %lld segmentations", "zyx"[axis],
+            (long long)t -> unfinished, (long long)(t->computed + (info->segmentation >= 0))));
     }
     if (info->masked) {
         CRD_PASS(crd_measurement_note(m,
@@ -306,6 +307,7 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
         t.joined += t.figures[RELATIVE][bit] > 0.0;
         t.unfinished += t.figures[CONVERGED][bit] == 0.0;
     }
+    if (info->segmentation >= 0) t.unfinished += t.figures[CONVERGED][info->segmentation] == 0.0;
     CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", total, total, ""));
     CRD_TRY(add_axis(plan, axis, &t, m));
 done:

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "base/json.h"
+
 static const char group[] = "heldout";
 
 typedef struct field {
@@ -41,6 +43,35 @@ crd_status crd_heldout_write(crd_store *store, const crd_heldout *heldout)
         CRD_PASS(crd_store_put_reals(store, group, reals[i].name, reals[i].count, values));
     }
     return crd_store_put_numbers(store, group, "unseen", 1, &unseen);
+}
+
+static bool add_values(cJSON *json, const field *of, const double *values)
+{
+    cJSON *item = of->count == 1 ? cJSON_CreateNumber(values[0]) : cJSON_CreateDoubleArray(values, (int)of->count);
+    if (item != NULL && cJSON_AddItemToObject(json, of->name, item)) return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+crd_status crd_heldout_to_json(const crd_heldout *heldout, char **json)
+{
+    crd_status status = CRD_OK;
+    const char *base = (const char *)heldout;
+    cJSON *root = heldout->blocks > 0 ? cJSON_CreateObject() : cJSON_CreateNull();
+    bool good = root != NULL;
+    *json = NULL;
+    for (int i = 0; good && heldout->blocks > 0 && i < NUMBERS; i++) {
+        good = add_values(root, &numbers[i], &(double){(double)*(const int64_t *)(base + numbers[i].offset)});
+    }
+    for (int i = 0; good && heldout->blocks > 0 && i < REALS; i++) {
+        good = add_values(root, &reals[i], (const double *)(base + reals[i].offset));
+    }
+    if (good && heldout->blocks > 0) good = cJSON_AddBoolToObject(root, "unseen", heldout->unseen) != NULL;
+    if (!good) CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the figures of what was held back");
+    CRD_TRY(crd_json_print(root, true, json));
+done:
+    cJSON_Delete(root);
+    return status;
 }
 
 crd_status crd_heldout_read(crd_store *store, crd_heldout *out)

@@ -113,6 +113,11 @@ const crd_model_info *crd_model_describe(const crd_model *model)
     return &model->info;
 }
 
+const crd_heldout *crd_model_heldout(const crd_model *model)
+{
+    return &model->info.heldout;
+}
+
 void crd_model_summary(const crd_model *model, char *text, size_t size)
 {
     const crd_model_info *info = &model->info;

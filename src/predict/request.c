@@ -229,6 +229,7 @@ static crd_status make(const crd_predict_options *options, const crd_monitor *mo
                                       .local_rank = crd_dist_place(crd_dist_current())->local_rank,
                                       .max_gpu_memory = options->max_gpu_memory};
     CRD_PASS(crd_backend_choose(&choice, &out->backend, &out->device));
+    if (out->device.in_f32 != NULL) crd_warn(monitor, "%s", out->device.in_f32);
     CRD_PASS(open_inputs(out, monitor));
     if (crd_backend_settle(out->backend, out->model->info.filters, false, &out->device)) {
         crd_info(monitor, "a network of %d filters runs in f32 on the GPU", out->model->info.filters);

@@ -117,13 +117,14 @@ done:
     return status;
 }
 
-crd_status crd_figure_classes(crd_page_pictures *pictures, const crd_plane *plane, int64_t width, int64_t height,
-                              const char *name, const char *where)
+crd_status crd_figure_classes(crd_page_pictures *pictures, const crd_planes *p, const crd_plane *plane, int64_t width,
+                              int64_t height, const char *name, const char *where)
 {
     crd_status status = CRD_OK;
     crd_picture picture = {0};
     char alt[256];
     CRD_TRY(crd_picture_classes(plane, width, height, &picture));
+    CRD_TRY(draw_mask(&picture, p));
     snprintf(alt, sizeof alt, "Classes of the %s, %s", name, where);
     CRD_TRY(add_picture(pictures, &picture, name, alt, name));
 done:
@@ -136,7 +137,7 @@ crd_status crd_figure_segmentation(crd_page_pictures *pictures, const crd_planes
                                    const char *where)
 {
     if (!p->classes) return crd_figure_grey(pictures, p, width, height, true, where);
-    return crd_figure_classes(pictures, &p->seg, width, height, "segmentation", where);
+    return crd_figure_classes(pictures, p, &p->seg, width, height, "segmentation", where);
 }
 
 crd_status crd_figure_map(crd_page_pictures *pictures, const crd_planes *p, const crd_plane *plane, double high,

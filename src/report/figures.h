@@ -12,8 +12,8 @@ enum { CRD_FIGURE_EDGE = 448, CRD_FIGURE_MASKED = 0xf2f2f2 };
 void crd_figure_bar(crd_text *page, double high, const char *words);
 crd_status crd_figure_grey(crd_page_pictures *pictures, const crd_planes *p, int64_t width, int64_t height,
                            bool contours, const char *where);
-crd_status crd_figure_classes(crd_page_pictures *pictures, const crd_plane *plane, int64_t width, int64_t height,
-                              const char *name, const char *where);
+crd_status crd_figure_classes(crd_page_pictures *pictures, const crd_planes *p, const crd_plane *plane, int64_t width,
+                              int64_t height, const char *name, const char *where);
 crd_status crd_figure_segmentation(crd_page_pictures *pictures, const crd_planes *p, int64_t width, int64_t height,
                                    const char *where);
 crd_status crd_figure_map(crd_page_pictures *pictures, const crd_planes *p, const crd_plane *plane, double high,

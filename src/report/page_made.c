@@ -102,7 +102,7 @@ static void write_share(crd_text *words, const char *name, double mean, const do
     crd_text_add(words, name);
     crd_text_add(words, " ");
     crd_text_fixed(words, 100.0 * mean, 1, "n/a");
-    crd_text_add(words, " %");
+    crd_text_add(words, "\xc2\xa0%");
     if (isfinite(interval[0]) && isfinite(interval[1])) {
         crd_text_add(words, systematic ? " (90\xc2\xa0% interval " : " (5th to 95th percentile of the samples ");
         crd_text_fixed(words, 100.0 * interval[0], 1, "n/a");
@@ -147,7 +147,7 @@ static void write_method(crd_text *words, const crd_reported_run *s)
         crd_text_print(words, "%lld samples of its weights were drawn (seed %.0f); ", (long long)m->plan.samples,
                        m->seed);
     }
-    if (s->mask != NULL) {
+    if (s->mask_is_its) {
         crd_text_add(words, "only voxels inside the mask (");
         crd_text_add(words, s->mask_name);
         crd_text_add(words, ") count; ");

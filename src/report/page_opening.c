@@ -42,7 +42,7 @@ static void fraction_box(crd_text *page, const crd_reported_run *s)
     double range[2];
     begin_box(page);
     add_percent(page, crd_verdict_interval_known(s) ? s->run.fraction.mean : crd_verdict_fraction(s));
-    end_box(page, s->mask != NULL ? "of what lies inside the mask is foreground" : "of the volume is foreground");
+    end_box(page, s->mask_is_its ? "of what lies inside the mask is foreground" : "of the volume is foreground");
     if (crd_verdict_interval_known(s)) {
         crd_text_add(page, "; 90 % interval ");
         add_range(page, s->run.fraction.interval90, 100.0, 2, "\xc2\xa0%");

@@ -1,9 +1,10 @@
-/* The most uncertain regions, each with a crop around it. */
+/* Where to look first: the regions whose uncertainty edges don't explain, each with a crop around it. */
 #include <stdio.h>
 
 #include "report/figures.h"
 
-enum { CROP = 64, CROP_EDGE = 192 };
+enum { CROP = 64, CROP_EDGE = 192, USUAL_PORT = 8471 }; /* the viewer's, unless it is taken */
+enum { MOST = 12 };                                     /* whole rows, in two columns and in three */
 
 /* Where a crop around `centre` begins: inside the plane, as far as that is large enough. */
 static int64_t crop_begin(int64_t centre, int64_t count)
@@ -51,26 +52,31 @@ done:
 static void add_link(crd_text *page, const crd_region *r, const int64_t origin[3])
 {
     crd_text_print(page,
-                   "<p class=\"note\"><a href=\"http://127.0.0.1:8471/#at=%lld,%lld,%lld&amp;zoom=4\">show in credence "
+                   "<p class=\"note\"><a href=\"http://127.0.0.1:%d/#at=%lld,%lld,%lld&amp;zoom=4\">show in credence "
                    "view</a></p>",
-                   (long long)(r->centre[0] + origin[0]), (long long)(r->centre[1] + origin[1]),
+                   USUAL_PORT, (long long)(r->centre[0] + origin[0]), (long long)(r->centre[1] + origin[1]),
                    (long long)(r->centre[2] + origin[2]));
 }
 
-static crd_status add_region(crd_page_pictures *pictures, crd_reported_run *s, const crd_region *r, int number)
+static void add_triple(crd_text *page, const char *name, const int64_t place[3], const int64_t origin[3], int less)
+{
+    crd_text_print(page, "<dt>%s</dt><dd>%lld, %lld, %lld</dd>", name, (long long)(place[0] + origin[0] - less),
+                   (long long)(place[1] + origin[1] - less), (long long)(place[2] + origin[2] - less));
+}
+
+static crd_status add_region(crd_page_pictures *pictures, crd_reported_run *s, const crd_look_region *look, int number)
 {
     crd_text *page = pictures->page;
+    const crd_region *r = &look->place;
     const bool sized = s->spacing[0] > 0.0 && s->spacing[1] > 0.0 && s->spacing[2] > 0.0;
     const int64_t *o = s->in_scan.origin;
     crd_text_print(page, "<article><h4>%d</h4><div class=\"crops%s\">", number, s->class_count > 2 ? " three" : "");
     CRD_PASS(add_crop(pictures, s, r, number));
-    crd_text_print(page,
-                   "</div><dl><dt>centre z, y, x</dt><dd>%lld, %lld, %lld</dd><dt>from</dt><dd>%lld, %lld, "
-                   "%lld</dd><dt>to</dt><dd>%lld, %lld, %lld</dd><dt>size</dt><dd>%lld voxels",
-                   (long long)(r->centre[0] + o[0]), (long long)(r->centre[1] + o[1]), (long long)(r->centre[2] + o[2]),
-                   (long long)(r->low[0] + o[0]), (long long)(r->low[1] + o[1]), (long long)(r->low[2] + o[2]),
-                   (long long)(r->high[0] + o[0] - 1), (long long)(r->high[1] + o[1] - 1),
-                   (long long)(r->high[2] + o[2] - 1), (long long)r->voxels);
+    crd_text_add(page, "</div><dl>");
+    add_triple(page, "centre z, y, x", r->centre, o, 0);
+    add_triple(page, "from", r->low, o, 0);
+    add_triple(page, "to", r->high, o, 1);
+    crd_text_print(page, "<dt>size</dt><dd>%lld voxels", (long long)r->voxels);
     if (sized) {
         crd_text_add(page, ", ");
         crd_text_number(page, (double)r->voxels * s->spacing[0] * s->spacing[1] * s->spacing[2], 4, "");
@@ -79,11 +85,36 @@ static crd_status add_region(crd_page_pictures *pictures, crd_reported_run *s, c
         crd_text_add(page, "\xc2\xb3");
     }
     crd_text_add(page, "</dd><dt>mean uncertainty</dt><dd>");
-    crd_text_number(page, r->mean, 3, "");
+    crd_text_number(page, look->mean, 3, "");
+    crd_text_add(page, "</dd><dt>beyond edges</dt><dd>");
+    crd_text_number(page, look->excess, 3, "");
     crd_text_add(page, "</dd></dl>");
     add_link(page, r, o);
     crd_text_add(page, "</article>");
     return page->status;
+}
+
+/* What the list is, and how its links work. The script makes a field of the port. */
+static void introduce(crd_text *page, const crd_reported_run *s, int shown)
+{
+    crd_text_add(page, "<p>At edges of the segmentation the uncertainty is always high. ");
+    if (shown > 1) {
+        crd_text_print(page, "These are the %d places where it is highest", shown);
+    } else {
+        crd_text_add(page, "This is the place where it is high");
+    }
+    crd_text_add(page,
+                 " beyond what the share of edges explains, the highest block of voxels first: the beginning of the "
+                 "list that <code>credence view "
+                 "</code> shows. The frame is the box around such a region; coordinates are voxels of the "
+                 "scan.</p><p class=\"note viewer\">The links lead to the place in the viewer: type <code>credence "
+                 "view ");
+    crd_text_html(page, s->folder_name);
+    crd_text_print(page,
+                   "</code> on this machine and open the address that it prints, once. <span class=\"port\" "
+                   "data-port=\"%d\">The links are for port %d; where that address has another, it belongs in its "
+                   "place.</span></p>",
+                   USUAL_PORT, USUAL_PORT);
 }
 
 crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *runs, int count)
@@ -92,21 +123,19 @@ crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *runs,
     crd_text_add(page, "<div id=\"regions\">");
     for (int i = 0; i < count; i++) {
         crd_reported_run *s = &runs[i];
-        if (s->survey.region_count == 0) continue;
-        crd_text_add(page, "<section><h2>Most uncertain regions");
+        const crd_look_survey *look = &s->survey.look;
+        const int found = look->counts[CRD_BY_EXCESS], shown = found < MOST ? found : MOST;
+        if (shown == 0) continue;
+        crd_text_add(page, "<section><h2>Where to look first");
         if (count > 1) {
             crd_text_add(page, ": ");
             crd_text_html(page, s->name);
         }
-        crd_text_add(
-            page, "</h2><p>Where to look first. A region is grown from its most uncertain block of voxels, as far "
-                  "as its neighbours are at least half as uncertain; the frame is the box around it. Coordinates are "
-                  "voxels of the scan. The links lead to the place where <code>credence view ");
-        crd_text_html(page, s->folder_name);
-        crd_text_add(page, "</code> is running on this machine and has been opened once by its own address.</p><div "
-                           "class=\"regions\">");
-        for (int k = 0; k < s->survey.region_count; k++) {
-            CRD_PASS(add_region(pictures, s, &s->survey.regions[k], k + 1));
+        crd_text_add(page, "</h2>");
+        introduce(page, s, shown);
+        crd_text_add(page, "<div class=\"regions\">");
+        for (int k = 0; k < shown; k++) {
+            CRD_PASS(add_region(pictures, s, &look->regions[CRD_BY_EXCESS][k], k + 1));
         }
         crd_text_add(page, "</div></section>");
     }

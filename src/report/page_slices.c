@@ -118,7 +118,7 @@ static crd_status add_slice(crd_page_pictures *pictures, crd_reported_run *runs,
         pictures->which = "";
         if (i == 0) CRD_TRY(crd_figure_grey(pictures, &p[i], width[i], height[i], false, where));
         if (i == 0 && p[i].classes && p[i].label.values != NULL) {
-            CRD_TRY(crd_figure_classes(pictures, &p[i].label, width[i], height[i], "label", where));
+            CRD_TRY(crd_figure_classes(pictures, &p[i], &p[i].label, width[i], height[i], "label", where));
         }
         if (count > 1) pictures->which = crd_page_run_names[i];
         CRD_TRY(crd_figure_segmentation(pictures, &p[i], width[i], height[i], where));
@@ -181,7 +181,13 @@ crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, 
             crd_page_class_key(pictures->page, &runs[i]);
         }
     }
-    if (runs[0].class_count == 2) add_outline_key(pictures->page, &runs[0], label);
+    if (runs[0].class_count == 2) {
+        add_outline_key(pictures->page, &runs[0], label);
+    } else if (runs[0].mask != NULL) {
+        crd_text_add(pictures->page, "<p class=\"key\">");
+        crd_page_mask_key(pictures->page, &runs[0]);
+        crd_text_add(pictures->page, "</p>");
+    }
     if (high > 0.0) crd_figure_bar(pictures->page, high, "uncertainty; 99.9 % of the voxels lie in this range");
     for (int axis = 0; axis < 3; axis++) {
         choice choices[CHOICES];

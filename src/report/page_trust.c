@@ -78,7 +78,7 @@ static void figure_table(crd_text *page, const crd_reported_run *runs, int count
         {"Autocorrelation of neighbouring voxels", AT(geometry.autocorrelation), 0, NULL},
         {"Mean gradient / mean", AT(geometry.gradient_over_mean), 0, NULL}};
 #undef AT
-    crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Against the label</th>");
+    crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Figure</th>");
     for (int i = 0; i < count; i++) {
         crd_text_add(page, "<th scope=\"col\">");
         crd_text_html(page, runs[i].name);

@@ -162,6 +162,7 @@ static crd_status open_mask(crd_reported_run *s, const char *named)
     const char *text = named != NULL ? named : crd_manifest_mask(&s->run);
     const int64_t *shape = s->run.scan.shape[0] > 0 ? s->run.scan.shape : s->whole.size;
     if (text == NULL) return CRD_OK;
+    s->mask_is_its = crd_manifest_mask(&s->run) != NULL && strcmp(text, crd_manifest_mask(&s->run)) == 0;
     CRD_PASS(strcmp(text, "cylinder") == 0 ? crd_strdup("the circle inscribed in y and x", &s->mask_name)
                                            : crd_name_of(text, &s->mask_name));
     char *own = NULL;

@@ -6,10 +6,10 @@
 #include "credence/model.h"
 #include "credence/report.h"
 #include "credence/validate.h"
-#include "report/regions.h"
+#include "report/look_survey.h"
 #include "run/read.h"
 
-enum { CRD_REGIONS = 10, CRD_SURVEY_BINS = 4096 };
+enum { CRD_SURVEY_BINS = 4096 };
 
 typedef struct crd_survey {
     double *uncertainty[3]; /* mean by slice along each axis, of the voxels that count; NULL without a map */
@@ -20,8 +20,7 @@ typedef struct crd_survey {
     double mean, largest;
     int64_t bins[CRD_SURVEY_BINS]; /* of [0, 1] */
     double foreground;             /* share of the segmentation */
-    crd_region regions[CRD_REGIONS];
-    int region_count;
+    crd_look_survey look;
 } crd_survey;
 
 typedef struct crd_reported_run {
@@ -36,6 +35,7 @@ typedef struct crd_reported_run {
     int64_t map_count;
     double prob_scale, unc_scale, map_scales[4];
     crd_volume *mask;  /* which voxels of the scan count; NULL: all */
+    bool mask_is_its;  /* the run's own; else it is only what the figures are over */
     char *mask_name;   /* "the circle inscribed in y and x", or the file's */
     crd_label *label;  /* NULL: none */
     int class_count;   /* 2, or more: then run.classes says what they are, and the label has the same */

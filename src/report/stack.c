@@ -8,7 +8,7 @@
 #include "base/monitor.h"
 #include "draw/colour.h"
 #include "draw/picture.h"
-#include "report/page.h"
+#include "report/figures.h"
 
 /* A PNG has at most a million rows for libpng: slices times rows. */
 enum { VOXELS_MOST = 8 << 20, EDGE_MOST = 900, OUTSIDE = 255 };
@@ -273,7 +273,7 @@ void crd_stack_facts(crd_text *page, const crd_stack *stack, const crd_reported_
     for (int i = 0; i < count; i++) crd_text_print(&json, "%s%d", i > 0 ? "," : "", runs[i].class_count);
     crd_text_add(&json, "],\"tints\":\"");
     for (int k = 0; k < CRD_CLASS_COLOURS; k++) crd_text_print(&json, "%06x", (unsigned)crd_class_colours[k]);
-    crd_text_add(&json, "\",\"colours\":\"");
+    crd_text_print(&json, "\",\"masked\":\"%06x\",\"colours\":\"", (unsigned)CRD_FIGURE_MASKED);
     crd_colour_map(colours);
     for (int i = 0; i < CRD_COLOURS; i++) {
         crd_text_print(&json, "%02x%02x%02x", colours[i][0], colours[i][1], colours[i][2]);

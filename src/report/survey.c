@@ -5,17 +5,15 @@
 #include "base/monitor.h"
 #include "report/reported_run.h"
 
-enum { CELLS_MAX = 1 << 21, BLOCK_LEAST = 4 };
-
 typedef struct work {
     crd_reported_run *run;
     int64_t block, cells[3];
-    double *sums; /* by block */
-    float *means;
-    float *unc; /* one slice */
-    uint8_t *seg, *classes;
-    uint8_t *inside; /* NULL: all voxels count */
-    double counted;  /* voxels that do */
+    double *sums, *edges, *counts; /* by block: of the map, and of voxels at an edge and of all that count */
+    float *means, *edge_shares, *shares;
+    float *unc;                      /* one slice */
+    uint8_t *seg, *before, *classes; /* `before` is the slice above */
+    uint8_t *inside, *inside_before; /* NULL: all voxels count */
+    double counted;                  /* voxels that do */
 } work;
 
 static crd_status prepare(work *w)
@@ -23,15 +21,18 @@ static crd_status prepare(work *w)
     static const char what[] = "a survey of the map";
     crd_reported_run *s = w->run;
     const int64_t *shape = s->whole.size;
-    for (w->block = BLOCK_LEAST;; w->block++) {
-        for (int axis = 0; axis < 3; axis++) w->cells[axis] = (shape[axis] + w->block - 1) / w->block;
-        if (w->cells[0] * w->cells[1] * w->cells[2] <= CELLS_MAX) break;
-    }
-    CRD_PASS(crd_alloc(w->cells[0] * w->cells[1] * w->cells[2], sizeof *w->sums, what, &w->sums));
+    w->block = crd_look_blocks(shape, w->cells);
+    const int64_t cells = w->cells[0] * w->cells[1] * w->cells[2];
+    CRD_PASS(crd_alloc(cells, sizeof *w->sums, what, &w->sums));
+    CRD_PASS(crd_alloc(cells, sizeof *w->edges, what, &w->edges));
+    CRD_PASS(crd_alloc(cells, sizeof *w->counts, what, &w->counts));
     CRD_PASS(crd_alloc(shape[1] * shape[2], sizeof *w->unc, what, &w->unc));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->seg));
+    CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->before));
     CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->classes));
-    if (s->mask != NULL) CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, &w->inside));
+    for (int i = 0; s->mask != NULL && i < 2; i++) {
+        CRD_PASS(crd_alloc(shape[1] * shape[2], 1, what, i == 0 ? &w->inside : &w->inside_before));
+    }
     for (int axis = 0; axis < 3; axis++) {
         if (s->unc != NULL) {
             CRD_PASS(crd_alloc(shape[axis], sizeof(double), what, &s->survey.uncertainty[axis]));
@@ -88,11 +89,45 @@ static void look_at_errors(work *w, int64_t z)
     }
 }
 
+static void swap(uint8_t **a, uint8_t **b)
+{
+    uint8_t *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Whether one voxel of a slice and one of the same or another slice are of two classes; outside the mask is none. */
+static bool differ(const uint8_t *own, int64_t i, const uint8_t *other, const uint8_t *inside, int64_t k)
+{
+    return own[i] != other[k] && (inside == NULL || inside[k]);
+}
+
+/* Of slice z, which is w->before where there is one below it, and else w->seg: voxels whose next one along an axis is
+ * of another class. */
+static void look_at_edges(work *w, int64_t z)
+{
+    const int64_t height = w->run->whole.size[1], width = w->run->whole.size[2];
+    const bool last = z + 1 == w->run->whole.size[0];
+    const uint8_t *own = last ? w->seg : w->before, *inside = last ? w->inside : w->inside_before;
+    for (int64_t i = 0; i < height * width; i++) {
+        const int64_t y = i / width, x = i % width;
+        const int64_t cell = (z / w->block * w->cells[1] + y / w->block) * w->cells[2] + x / w->block;
+        if (inside != NULL && !inside[i]) continue;
+        const bool edge = (!last && differ(own, i, w->seg, w->inside, i)) ||
+                          (y + 1 < height && differ(own, i, own, inside, i + width)) ||
+                          (x + 1 < width && differ(own, i, own, inside, i + 1));
+        w->edges[cell] += edge ? 1.0 : 0.0;
+        w->counts[cell] += 1.0;
+    }
+}
+
 static crd_status look_at_slice(work *w, int64_t z)
 {
     crd_reported_run *s = w->run;
     const int64_t count = s->whole.size[1] * s->whole.size[2];
     const crd_box slice = {{z, 0, 0}, {1, s->whole.size[1], s->whole.size[2]}};
+    swap(&w->seg, &w->before);
+    swap(&w->inside, &w->inside_before);
     if (s->seg != NULL) {
         CRD_PASS(crd_volume_read(s->seg, &slice, CRD_F32, w->unc));
     } else {
@@ -110,6 +145,8 @@ static crd_status look_at_slice(work *w, int64_t z)
         if (w->inside == NULL || w->inside[i]) s->survey.foreground += w->seg[i];
     }
     for (int64_t i = 0; s->class_count > 2 && i < count; i++) w->seg[i] = (uint8_t)crd_reported_class(s, w->unc[i]);
+    if (z > 0) look_at_edges(w, z - 1);
+    if (z + 1 == s->whole.size[0]) look_at_edges(w, z);
     if (s->label != NULL) {
         crd_box there = slice;
         for (int axis = 0; axis < 3; axis++) there.origin[axis] += s->in_label.origin[axis];
@@ -147,16 +184,16 @@ static crd_status finish(work *w)
     if (survey->largest < survey->high) survey->high = survey->largest > 0.0 ? survey->largest : 1.0;
     const int64_t cells = w->cells[0] * w->cells[1] * w->cells[2];
     CRD_PASS(crd_alloc(cells, sizeof *w->means, "a survey of the map", &w->means));
+    CRD_PASS(crd_alloc(cells, sizeof *w->edge_shares, "a survey of the map", &w->edge_shares));
+    CRD_PASS(crd_alloc(cells, sizeof *w->shares, "a survey of the map", &w->shares));
     for (int64_t i = 0; i < cells; i++) {
         const int64_t at[3] = {i / w->cells[2] / w->cells[1], i / w->cells[2] % w->cells[1], i % w->cells[2]};
-        double size = 1.0;
-        for (int axis = 0; axis < 3; axis++) {
-            const int64_t left = shape[axis] - at[axis] * w->block;
-            size *= (double)(left < w->block ? left : w->block);
-        }
-        w->means[i] = (float)(w->sums[i] / size);
+        if (w->counts[i] == 0.0) continue;
+        w->means[i] = (float)(w->sums[i] / w->counts[i]);
+        w->edge_shares[i] = (float)(w->edges[i] / w->counts[i]);
+        w->shares[i] = (float)(w->counts[i] / (double)crd_look_voxels(at, w->block, shape));
     }
-    return crd_regions_find(w->means, w->cells, w->block, shape, CRD_REGIONS, survey->regions, &survey->region_count);
+    return crd_look_survey_of(w->means, w->edge_shares, w->shares, w->cells, w->block, shape, &survey->look);
 }
 
 crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor)
@@ -172,11 +209,17 @@ crd_status crd_survey_make(crd_reported_run *run, const crd_monitor *monitor)
     CRD_TRY(finish(&w));
 done:
     crd_free(&w.sums);
+    crd_free(&w.edges);
+    crd_free(&w.counts);
     crd_free(&w.means);
+    crd_free(&w.edge_shares);
+    crd_free(&w.shares);
     crd_free(&w.unc);
     crd_free(&w.seg);
+    crd_free(&w.before);
     crd_free(&w.classes);
     crd_free(&w.inside);
+    crd_free(&w.inside_before);
     return status;
 }
 

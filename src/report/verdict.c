@@ -44,7 +44,7 @@ static void say_shares(crd_text *page, const crd_reported_run *s)
     if (s->class_count == 2) {
         const bool known = crd_verdict_interval_known(s);
         percent(page, known ? s->run.fraction.mean : crd_verdict_fraction(s));
-        crd_text_add(page, s->mask != NULL ? " of what the mask holds is foreground" : " of the volume is foreground");
+        crd_text_add(page, s->mask_is_its ? " of what the mask holds is foreground" : " of the volume is foreground");
         if (known) say_interval(page, " (90 % interval ", s->run.fraction.interval90);
         if (!known) say_interval(page, " (in 90 % of the samples ", s->run.fraction.interval90);
         return;
@@ -53,7 +53,7 @@ static void say_shares(crd_text *page, const crd_reported_run *s)
         const crd_run_class *c = &s->run.classes[k];
         crd_text_add(page, k == 0 ? "" : k + 1 < s->class_count ? ", " : " and ");
         percent(page, isfinite(c->mean) ? c->mean : c->segmentation);
-        if (k == 0) crd_text_add(page, s->mask != NULL ? " of what the mask holds is" : " of the volume is");
+        if (k == 0) crd_text_add(page, s->mask_is_its ? " of what the mask holds is" : " of the volume is");
         crd_text_add(page, " ");
         crd_text_html(page, c->name);
     }

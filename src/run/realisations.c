@@ -243,6 +243,9 @@ static crd_status learn_classes(crd_realisations *r, const crd_realisations_opti
         info->phases = run->class_count;
         for (int64_t i = 0; i < info->phases; i++) info->values[i] = run->classes[i].value;
     }
+    for (int64_t i = 0; i < run->class_count && run->class_count == info->phases; i++) {
+        snprintf(info->names[i], sizeof info->names[i], "%s", run->classes[i].name != NULL ? run->classes[i].name : "");
+    }
     for (int64_t i = 0; i < run->class_count && whole; i++) info->systematic[i] = run->classes[i].systematic;
     count_planes(info);
     return make_table(r);

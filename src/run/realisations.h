@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #include "base/parallel.h"
+#include "credence/model.h"
 #include "credence/monitor.h"
 #include "credence/volume.h"
 
@@ -64,7 +65,8 @@ typedef struct crd_realisations_info {
     int64_t bits, words; /* in all; words of 64 bits that they take */
 
     int64_t phases, planes;
-    double values[CRD_PHASES_MAX]; /* of the phases */
+    double values[CRD_PHASES_MAX];                   /* of the phases */
+    char names[CRD_PHASES_MAX][CRD_CLASS_NAME_TEXT]; /* of a run's; "" where they have none */
     /* By phase: the systematic term of its volume fraction (run/widen.h), of a run whose window is measured as it is;
      * NaN: not known. */
     double systematic[CRD_PHASES_MAX];

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "train/diagnosis.h"
+#include "train/masks.h"
 #include "train/run.h"
 
 /* Decoded pieces of all files that are open at once. */
@@ -90,7 +91,6 @@ crd_status crd_train_open_data(crd_train_run *r)
     CRD_PASS(describe_files(r));
     crd_dataset_options data = {.chunk = {o->chunk[0], o->chunk[1], o->chunk[2]},
                                 .step = o->step,
-                                .mask = o->mask,
                                 .label = {.volume = &r->label_reading,
                                           .foreground = o->foreground.items,
                                           .foreground_count = o->foreground.count,
@@ -108,7 +108,8 @@ crd_status crd_train_open_data(crd_train_run *r)
     CRD_PASS(crd_norm_parse(o->norm, &data.norm));
     CRD_PASS(crd_dataset_create(&data, &r->training));
     for (int64_t i = 0; i < o->scan.count; i++) {
-        CRD_PASS(crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], r->monitor));
+        CRD_PASS(
+            crd_dataset_add(r->training, o->scan.items[i], o->label.items[i], crd_train_mask(&o->mask, i), r->monitor));
     }
     data.augment = CRD_AUGMENT_NONE;
     data.centre = false;
@@ -116,7 +117,8 @@ crd_status crd_train_open_data(crd_train_run *r)
     data.held_back = 0.0;
     CRD_PASS(crd_dataset_create(&data, &r->validation));
     for (int64_t i = 0; i < o->valid_scan.count; i++) {
-        CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i], r->monitor));
+        CRD_PASS(crd_dataset_add(r->validation, o->valid_scan.items[i], o->valid_label.items[i],
+                                 crd_train_mask(crd_train_valid_masks(o), i), r->monitor));
     }
     CRD_PASS(remember(r));
     CRD_PASS(crd_dataset_settle((crd_dataset *const[]){r->training, r->validation}, 2, r->monitor));

@@ -16,10 +16,12 @@
 #include "base/memory.h"
 #include "base/monitor.h"
 #include "base/parallel.h"
+#include "base/settings/whole.h"
 #include "dist/agree.h"
 #include "draw/picture.h"
 #include "net/class_names.h"
 #include "train/diagnosis.h"
+#include "train/masks.h"
 #include "train/run.h"
 #include "volume/choose.h"
 
@@ -42,8 +44,8 @@ static crd_status record_settings(const crd_train_options *options, crd_setting_
     cJSON *json = NULL;
     CRD_TRY(crd_settings_to_json(&crd_train_settings, options, widest, &all));
     json = cJSON_Parse(all);
-    if (options->mask != NULL && strcmp(options->mask, "cylinder") != 0) {
-        cJSON_ReplaceItemInObject(json, "mask", cJSON_CreateString("file"));
+    if (json == NULL || !crd_train_record_masks(options, json)) {
+        CRD_FAIL(CRD_ERR_MEMORY, "not enough memory for the settings of train");
     }
     CRD_TRY(crd_json_print(json, true, out));
 done:
@@ -66,13 +68,8 @@ static crd_status check_prior(const crd_train_options *o)
         "neither");
 }
 
-static crd_status check_options(const crd_train_options *o)
+static crd_status check_together(const crd_train_options *o)
 {
-    const crd_device_choice choice = {
-        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
-    const crd_backend *backend;
-    crd_device_settings device;
-    if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
     if (o->scan.count == 0 || o->scan.count != o->label.count) {
         return crd_fail(CRD_ERR_ARGUMENT,
                         "give one --label for every --scan: scans there are %" PRId64 ", labels %" PRId64,
@@ -83,11 +80,35 @@ static crd_status check_options(const crd_train_options *o)
                         "give one --valid-label for every --valid-scan: scans there are %" PRId64 ", labels %" PRId64,
                         o->valid_scan.count, o->valid_label.count);
     }
+    CRD_PASS(crd_train_check_masks(o));
+    if (o->groups < 1 || o->filters % o->groups != 0) {
+        return crd_fail(CRD_ERR_ARGUMENT, "--filters must be a multiple of --groups: %" PRId64 " isn't one of %" PRId64,
+                        o->filters, o->groups);
+    }
+    return check_prior(o);
+}
+
+crd_status crd_train_check(const crd_train_options *options)
+{
+    crd_train_options whole;
+    CRD_PASS(crd_settings_whole(&crd_train_settings, options, &whole));
+    const crd_status status = check_together(&whole);
+    crd_settings_whole_free(&crd_train_settings, options, &whole);
+    return status;
+}
+
+static crd_status check_options(const crd_train_options *o)
+{
+    const crd_device_choice choice = {
+        .device = o->device, .precision = o->precision, .isa = o->isa, .threads = o->threads, .training = true};
+    const crd_backend *backend;
+    crd_device_settings device;
+    if (o->output == NULL) return crd_fail(CRD_ERR_ARGUMENT, "say where the model goes: -o model.h5");
+    CRD_PASS(check_together(o));
     if (o->members < 1 || o->members > CRD_MEMBERS_MAX) {
         return crd_fail(CRD_ERR_ARGUMENT, "an ensemble has 1 to %d members, not %" PRId64, (int)CRD_MEMBERS_MAX,
                         o->members);
     }
-    CRD_PASS(check_prior(o));
     CRD_PASS(crd_backend_choose(&choice, &backend, &device));
     return crd_net_check_chunk(NULL, o->chunk);
 }
@@ -117,6 +138,14 @@ static crd_status spare_input(const crd_train_run *r, const char *input)
 static crd_status spare_inputs(const crd_train_run *r, const crd_text_list *inputs)
 {
     for (int64_t i = 0; i < inputs->count; i++) CRD_PASS(spare_input(r, inputs->items[i]));
+    return CRD_OK;
+}
+
+static crd_status spare_masks(const crd_train_run *r, const crd_text_list *masks)
+{
+    for (int64_t i = 0; i < masks->count; i++) {
+        if (crd_mask_is_file(masks->items[i])) CRD_PASS(spare_input(r, masks->items[i]));
+    }
     return CRD_OK;
 }
 
@@ -155,7 +184,8 @@ static crd_status check_places(crd_train_run *r)
     CRD_PASS(spare_inputs(r, &o->valid_scan));
     CRD_PASS(spare_inputs(r, &o->valid_label));
     CRD_PASS(spare_input(r, o->init));
-    if (o->mask != NULL && strcmp(o->mask, "cylinder") != 0) CRD_PASS(spare_input(r, o->mask));
+    CRD_PASS(spare_masks(r, &o->mask));
+    CRD_PASS(spare_masks(r, &o->valid_mask));
     if (stat(o->output, &about) == 0 && about.st_size > 0 && !crd_model_recognise(o->output)) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s is there already and is no model of credence; give -o another name",
                         o->output);
@@ -322,6 +352,7 @@ static crd_status choose_device(crd_train_run *r, crd_trainer_plan *plan)
         choice.device = "cpu";
         CRD_PASS(crd_backend_choose(&choice, &plan->backend, &plan->device));
     }
+    if (plan->device.in_f32 != NULL) crd_warn(r->monitor, "%s", plan->device.in_f32);
     if (crd_backend_settle(plan->backend, r->model->info.filters, true, &plan->device)) {
         crd_info(r->monitor, "a network of %d filters is trained in f32 on the GPU", r->model->info.filters);
     }

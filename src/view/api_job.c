@@ -62,6 +62,20 @@ void crd_api_plan(crd_view *view, crd_reader *reader, const crd_request *request
     }
 }
 
+/* The exam of a training: true or false, or the options of its score. */
+static bool read_exam(const cJSON *exam, crd_wishes *out, crd_response *response)
+{
+    crd_wishes score;
+    out->examine = cJSON_IsTrue(exam) || cJSON_IsObject(exam);
+    if (!cJSON_IsObject(exam)) return true;
+    if (crd_wishes_read("score", exam, &score) != CRD_OK) {
+        refuse(response);
+        return false;
+    }
+    out->exam = score.words;
+    return true;
+}
+
 /* What the body of a request says; false: nothing that could be understood. */
 static bool read_wish(const cJSON *body, crd_wishes *out, crd_response *response)
 {
@@ -72,16 +86,16 @@ static bool read_wish(const cJSON *body, crd_wishes *out, crd_response *response
                            "The body must be {\"do\":\"train\",\"options\":{...}}, or \"predict\" or \"score\".");
         return false;
     }
-    if (exam != NULL && (!cJSON_IsBool(exam) || strcmp(what, "train") != 0)) {
-        crd_response_error(response, 400, "malformed", "exam must be true or false, and belongs to a training.");
+    if (exam != NULL && ((!cJSON_IsBool(exam) && !cJSON_IsObject(exam)) || strcmp(what, "train") != 0)) {
+        crd_response_error(response, 400, "malformed",
+                           "exam must be true, false or the options of a score, and belongs to a training.");
         return false;
     }
     if (crd_wishes_read(what, cJSON_GetObjectItem(body, "options"), out) != CRD_OK) {
         refuse(response);
         return false;
     }
-    out->examine = cJSON_IsTrue(exam);
-    return true;
+    return read_exam(exam, out, response);
 }
 
 void crd_api_jobs(crd_view *view, crd_reader *reader, const crd_request *request, crd_response *response)

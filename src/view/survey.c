@@ -1,92 +1,8 @@
 #include "view/survey.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-
-enum { CELLS_MOST = 1 << 21, BLOCK_LEAST = 8 };
-
-/* ---- from means over blocks to regions ---- */
-
-static int64_t voxels_of(const int64_t at[3], int64_t block, const int64_t shape[3])
-{
-    int64_t voxels = 1;
-    for (int i = 0; i < 3; i++) voxels *= shape[i] - at[i] * block < block ? shape[i] - at[i] * block : block;
-    return voxels;
-}
-
-/* What is left of a block at an end of the volume, less than half of one: few voxels are high by chance. */
-static bool is_sliver(int64_t cell, const int64_t cells[3], int64_t block, const int64_t shape[3])
-{
-    const int64_t at[3] = {cell / cells[2] / cells[1], cell / cells[2] % cells[1], cell % cells[2]};
-    const int64_t first[3] = {0, 0, 0};
-    return 2 * voxels_of(at, block, shape) < voxels_of(first, block, shape);
-}
-
-/* Means over the blocks of a region's box. */
-static void describe(const float *means, const float *edges, const int64_t cells[3], int64_t block,
-                     const int64_t shape[3], double a, double b, crd_look_region *r)
-{
-    double sum = 0.0, edge_sum = 0.0, all = 0.0;
-    int64_t at[3];
-    for (at[0] = r->place.low[0] / block; at[0] * block < r->place.high[0]; at[0]++) {
-        for (at[1] = r->place.low[1] / block; at[1] * block < r->place.high[1]; at[1]++) {
-            for (at[2] = r->place.low[2] / block; at[2] * block < r->place.high[2]; at[2]++) {
-                const int64_t cell = (at[0] * cells[1] + at[1]) * cells[2] + at[2];
-                const double voxels = (double)voxels_of(at, block, shape);
-                sum += voxels * (double)means[cell];
-                edge_sum += voxels * (double)edges[cell];
-                all += voxels;
-            }
-        }
-    }
-    r->mean = sum / all;
-    r->edges = edge_sum / all;
-    r->excess = r->mean - (a + b * r->edges);
-}
-
-crd_status crd_look_survey_of(const float *means, const float *edges, const int64_t cells[3], int64_t block,
-                              const int64_t shape[3], crd_look_survey *out)
-{
-    crd_status status = CRD_OK;
-    const int64_t count = cells[0] * cells[1] * cells[2];
-    double sum = 0.0, edge_sum = 0.0, covariance = 0.0, variance = 0.0;
-    crd_region regions[CRD_LOOK_REGIONS];
-    float *high = NULL;
-    memset(out, 0, sizeof *out);
-    CRD_TRY(crd_alloc(count, sizeof *high, "a survey of the map", &high));
-    for (int64_t i = 0; i < count; i++) {
-        sum += (double)means[i];
-        edge_sum += (double)edges[i];
-    }
-    const double mean = sum / (double)count, edge_mean = edge_sum / (double)count;
-    for (int64_t i = 0; i < count; i++) {
-        const double edge = (double)edges[i] - edge_mean;
-        covariance += edge * ((double)means[i] - mean);
-        variance += edge * edge;
-    }
-    out->b = variance > 0.0 ? covariance / variance : 0.0;
-    out->a = mean - out->b * edge_mean;
-    for (int order = 0; order < CRD_LOOK_ORDERS; order++) {
-        for (int64_t i = 0; i < count; i++) {
-            const double explained = order == CRD_BY_EXCESS ? out->a + out->b * (double)edges[i] : 0.0;
-            const double beyond = (double)means[i] - explained;
-            high[i] = beyond > 0.0 && !is_sliver(i, cells, block, shape) ? (float)beyond : 0.0F;
-        }
-        CRD_TRY(crd_regions_find(high, cells, block, shape, CRD_LOOK_REGIONS, regions, &out->counts[order]));
-        for (int i = 0; i < out->counts[order]; i++) {
-            crd_look_region *r = &out->regions[order][i];
-            r->place = regions[i];
-            describe(means, edges, cells, block, shape, out->a, out->b, r);
-        }
-    }
-done:
-    crd_free(&high);
-    return status;
-}
-
-/* ---- from volumes to means over blocks ---- */
 
 typedef struct pass {
     const int64_t *shape;
@@ -100,10 +16,7 @@ static crd_status prepare(pass *p, bool segmented)
 {
     static const char what[] = "a survey of the map";
     const int64_t slice = p->shape[1] * p->shape[2];
-    for (p->block = BLOCK_LEAST;; p->block++) {
-        for (int i = 0; i < 3; i++) p->cells[i] = (p->shape[i] + p->block - 1) / p->block;
-        if (p->cells[0] * p->cells[1] * p->cells[2] <= CELLS_MOST) break;
-    }
+    p->block = crd_look_blocks(p->shape, p->cells);
     const int64_t count = p->cells[0] * p->cells[1] * p->cells[2];
     CRD_PASS(crd_alloc(count, sizeof *p->sums, what, &p->sums));
     CRD_PASS(crd_alloc(count, sizeof *p->edges, what, &p->edges));
@@ -160,13 +73,13 @@ crd_status crd_look_survey_make(crd_volume *uncertainty, double scale, crd_volum
     for (at[0] = 0; at[0] < p.cells[0]; at[0]++) {
         for (at[1] = 0; at[1] < p.cells[1]; at[1]++) {
             for (at[2] = 0; at[2] < p.cells[2]; at[2]++, cell++) {
-                const float voxels = (float)voxels_of(at, p.block, p.shape);
+                const float voxels = (float)crd_look_voxels(at, p.block, p.shape);
                 p.sums[cell] /= voxels;
                 p.edges[cell] /= voxels;
             }
         }
     }
-    CRD_TRY(crd_look_survey_of(p.sums, p.edges, p.cells, p.block, p.shape, out));
+    CRD_TRY(crd_look_survey_of(p.sums, p.edges, NULL, p.cells, p.block, p.shape, out));
     *done = true;
 done:
     crd_free(&p.sums);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "build_config.h"
 #include "volume/format.h"
+#include "volume/optional.h"
 #include "volume/setting_checks.h"
 
 #if !CRD_HAVE_TIFF
@@ -18,8 +19,8 @@ static bool looks_like_tiff(const char *path, const unsigned char *head, size_t 
 }
 
 const crd_format crd_format_tiff = {.name = "tiff",
-                                    .suffixes = ".tif .tiff",
-                                    .kinds = ".ome.tif .ome.tiff",
+                                    .suffixes = CRD_TIFF_SUFFIXES,
+                                    .kinds = CRD_TIFF_KINDS,
                                     .library = "libtiff",
                                     .sniff = looks_like_tiff};
 const crd_format crd_format_tiff_slices = {.name = "tiff", .suffixes = "", .library = "libtiff", .folder = true};
@@ -34,9 +35,9 @@ static bool looks_like_nifti(const char *path, const unsigned char *head, size_t
 }
 
 const crd_format crd_format_nifti = {.name = "nifti",
-                                     .suffixes = ".nii .nii.gz .hdr .img",
-                                     .kinds = ".nii.gz",
-                                     .only_read = ".hdr .img",
+                                     .suffixes = CRD_NIFTI_SUFFIXES,
+                                     .kinds = CRD_NIFTI_KINDS,
+                                     .only_read = CRD_NIFTI_ONLY_READ,
                                      .library = "libnifti",
                                      .sniff = looks_like_nifti};
 #endif
@@ -48,8 +49,11 @@ static bool looks_like_png(const char *path, const unsigned char *head, size_t c
     return count >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-const crd_format crd_format_png = {
-    .name = "png", .suffixes = ".png", .only_read = ".png", .library = "libpng", .sniff = looks_like_png};
+const crd_format crd_format_png = {.name = "png",
+                                   .suffixes = CRD_PNG_SUFFIXES,
+                                   .only_read = CRD_PNG_SUFFIXES,
+                                   .library = "libpng",
+                                   .sniff = looks_like_png};
 #endif
 
 #if !CRD_HAVE_JPEG
@@ -60,8 +64,8 @@ static bool looks_like_jpeg(const char *path, const unsigned char *head, size_t 
 }
 
 const crd_format crd_format_jpeg = {.name = "jpeg",
-                                    .suffixes = ".jpg .jpeg",
-                                    .only_read = ".jpg .jpeg",
+                                    .suffixes = CRD_JPEG_SUFFIXES,
+                                    .only_read = CRD_JPEG_SUFFIXES,
                                     .library = "libjpeg",
                                     .sniff = looks_like_jpeg};
 #endif

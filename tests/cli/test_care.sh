@@ -66,7 +66,7 @@ run "${predict[@]}" --scan p1/scan.tif -o mine; expect 1; err 'mine is not empty
 run "${predict[@]}" --scan p1/scan.tif -o mine --overwrite; expect 1; err 'mine holds no run that --overwrite could replace'
 run "${predict[@]}" --scan p1/scan.tif -o mine --resume; expect 1; err 'mine holds no run that --resume could go on with, but other files; choose another folder'
 cmp -s p1/scan.tif mine/scan_seg.tif || complain "a file of the user's was replaced"
-run "${predict[@]}" --scan p2/scan.tif --scan p1/scan.tif -o run; expect 0; err 'warning: --scan is given twice: p1/scan.tif counts'
+run "${predict[@]}" --scan p1/scan.tif -o no -o run; expect 0; err 'warning: --output is given twice: run counts'
 out ', percentiles 33-67 of the samples 0\.[0-9]{4} to 0\.[0-9]{4}, '
 run predict --model model.h5 --step 1 --scan p1/scan.tif -o one --samples 1; expect 0; err 'warning: one sample has no spread: the uncertainty will be 0 everywhere'
 run "${predict[@]}" --scan p1/scan.tif -o chunks --draws per-chunk --save-samples u8; expect 0; err 'no realisations of the whole scan'
@@ -113,7 +113,7 @@ run compare run box; expect 0; err 'warning: run was validated over 4096 voxels 
 ! grep -qE 'is ahead|In all' "$folder/out" || complain "compare names a winner among figures that can't be compared"
 run compare run run; expect 0; no_err
 run compare run nosuch; expect 1; err 'there is no run folder nosuch'
-if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures: no'; then
+if ! "$CREDENCE_PROGRAM" --version | grep -q 'PNG pictures and slices: no'; then
     run report run -o p1/scan.tif; expect 1; err 'p1/scan.tif is there already and is no report; give -o another name'
     run phantom graphite -o p3 --shape 8,8,8; expect 0
     run report run -o r.html --scan p3/scan.tif; expect 1; err 'p3/scan.tif isn.t the scan of the run run: its shape is another one'

@@ -55,14 +55,23 @@ has bf16 || echo "skipped: bf16: this machine lacks the instructions"
 if has bf16; then
     predict bf16 --precision bf16
     cp bf16.1/manifest.json out; same "$(json 'd["device"]')" "cpu (avx512, bf16)"
-    run predict --model model.h5 --scan scan.npy --device cpu --precision bf16 --isa avx2 -o no
-    expect 1; err '^credence: the instruction path "avx2" computes in f32 only'
+    run predict --model model.h5 --scan scan.npy --device cpu --precision bf16 --isa avx2 -o f32_path --quiet
+    expect 0; no_err_but '^credence: warning: this instruction path computes in f32: bf16 needs --isa avx512$'
+    cp f32_path/manifest.json out; same "$(json 'd["device"]')" "cpu (avx2)"
 elif has avx512; then
-    run predict --model model.h5 --scan scan.npy --device cpu --precision bf16 -o no
-    expect 1; err '^credence: this CPU has no instructions for bf16'
+    run predict --model model.h5 --scan scan.npy --device cpu --precision bf16 -o f32_cpu --quiet
+    expect 0; no_err_but '^credence: warning: this CPU computes in f32: it has no instructions for bf16'
 fi
-run predict --model model.h5 --scan scan.npy --device cpu --precision fp16 -o no; expect 1; err 'f32 or bf16, not in fp16'
-run train --scan scan.npy --label label.npy -o no.h5 --precision bf16; expect 1; err 'training on the CPU is in f32'
+# What it can't compute as it is asked to it computes in f32, with the bytes of f32, and says so.
+usual=(predict --model model.h5 --scan scan.npy --device cpu --isa portable --samples 2 --quiet)
+run "${usual[@]}" --precision fp16 -o fp16; expect 0; no_err_but '^credence: warning: the CPU computes in f32: fp16 is for GPUs$'
+run "${usual[@]}" -o f32; expect 0; no_err
+same "$(sha256sum <fp16/scan_prob.npy)" "$(sha256sum <f32/scan_prob.npy)"
+cp fp16/manifest.json out; same "$(json 'd["device"]')" "cpu (portable)"
+usual=(train --scan scan.npy --label label.npy --device cpu --isa portable --filters 4 --chunk 8,16,16 --max-steps 2 --quiet)
+run "${usual[@]}" --precision bf16 -o bf16.h5; expect 0; err '^credence: warning: training on the CPU is in f32: bf16 is for predictions and GPUs$'
+run "${usual[@]}" -o f32.h5; expect 0
+same "$(sha256sum <bf16.h5)" "$(sha256sum <f32.h5)"
 run predict --model model.h5 --scan scan.npy --device cpu --isa mmx -o no; expect 2; err "--isa must be auto, portable, .* not 'mmx'"
 
 /usr/bin/python3 - <<'PYTHON' || complain "the paths don't agree"

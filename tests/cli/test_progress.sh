@@ -60,6 +60,22 @@ for columns in 80 60; do
 done
 columns=100
 
+# A long sentence is broken at blanks, and goes on two columns in; without a terminal it is one line, as --quiet is.
+columns=60
+long=(train --scan a --label a --mask none none none -o x.h5)
+run "${long[@]}"; expect 2; same "$(wc -l <"$folder/err")" 2
+sed -n 1p "$folder/err" >"$folder/whole"
+on_terminal 1 TERM=dumb "$CREDENCE_PROGRAM" "${long[@]}"; expect 2
+/usr/bin/python3 - "$folder/err" "$folder/whole" <<'PYTHON' || complain "a long sentence on a terminal"
+import sys
+shown, whole = (open(path, newline="").read() for path in sys.argv[1:])
+lines = shown.replace("\r\n", "\n").split("\n")[:-2]
+assert len(lines) > 2 and all(len(line) <= 60 for line in lines), lines
+assert all(line.startswith("  ") and line[2] != " " for line in lines[1:]), lines
+assert " ".join([lines[0]] + [line[2:] for line in lines[1:]]) == whole.strip("\n"), (lines, whole)
+PYTHON
+columns=100
+
 on_terminal 2 TERM=xterm NO_COLOR=1 "$CREDENCE_PROGRAM" "${large[@]}"
 expect 1; err '\[#*\.+\]'
 ! grep -q $'\033\[3' "$folder/err" || complain "colours in spite of NO_COLOR"

@@ -161,6 +161,7 @@ VARYING = [(re.compile(pattern, re.M), what) for pattern, what in (
     (r"^(memory|time)  .*", r"\1 #"),
     (r"^[a-z ]+: [0-9]+ %, [0-9]+/.*\n", ""),  # progress, where something takes long
     (r": (yes|no)( \(.*\))?$", ": #"),
+    (r"^Next, to look at it, and (.*\n)  credence view .*\n", r"Next, \1"),  # in a build that has the viewer
     (r"\d{4}-\d\d-\d\d</p>", "#</p>"),  # the day of a run, in a report
 )]
 

@@ -97,10 +97,17 @@ def test_regions(server):
         peaks = [region["peak"] for region in server.json(f"regions?order={order}")["regions"]]
         check(peaks == sorted(peaks, reverse=True) and peaks[0] > 0.5, f"by {order}: the highest first: {peaks}")
         check(first[0]["mean"] > 0.8 and not first[0]["looked"], f"figures by {order}: {first[0]}")
+    if "PNG pictures and slices: yes" in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout:
+        subprocess.run([PROGRAM, "report", "run", "--scan", "scan.npy", "-o", "page.html", "--small", "--quiet"], check=True)
+        with open("page.html", encoding="utf-8") as file:
+            places = re.findall(r"#at=(\d+),(\d+),(\d+)&amp;zoom=4", file.read())
+        check([tuple(map(str, r["centre"])) for r in regions[:12]] == places, f"a report begins with other regions: {places}")
+        os.remove("page.html")
+        shutil.rmtree("page_pictures")
     for path in ("regions?order=size", "regions?count=0", "regions?count=51"):
         check(server.ask("/api/1/" + path).status == 400, path)
     answer = server.ask("/api/1/thumbnail/0")
-    png = "PNG pictures: yes" in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
+    png = "PNG pictures and slices: yes" in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
     if png:
         width, height = struct.unpack(">II", answer.data[16:24])
         check(answer.data[:4] == b"\x89PNG" and max(width, height) == 160, f"a thumbnail: {width} x {height}")
@@ -244,8 +251,8 @@ def test_slow_lines(server):
         check(server.json("state")["version"], "half requests hold others out for ever")
     for line in lines:
         line.close()
-    time.sleep(0.3)
-    check(server.json("state")["version"], "after a thousand half requests")
+    began = time.monotonic()
+    check(server.json("state")["version"] and time.monotonic() - began < 15, f"after a thousand half requests an answer takes {time.monotonic() - began:.0f} s")
 
 
 def test_many_at_once(server):

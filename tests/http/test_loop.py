@@ -249,14 +249,21 @@ def exam_of(server, iteration, seconds=400):
     return None
 
 
+def server_words(job):
+    """The options that a job was started with, as its record has them."""
+    with open(f"loop/{job['folder']}/job.json") as file:
+        return " ".join(json.load(file)["wishes"])
+
+
 def test_exam_follows():
     """A training that is started with "exam" is judged as soon as it is done, by whichever server sees that; two servers do it once."""
     server = start()
-    status, job = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": True})
+    status, job = server.send("POST", "jobs", {"do": "train", "options": TRAIN, "exam": {"samples": 2, "mode": "seamless"}})
     check(status == 201 and job["exam"], f"a training with its exam: {status} {job}")
     other = start()
     check(other.json("state")["job"]["number"] == job["number"], "another server looks on")
     exam = exam_of(server, job["iteration"])
+    check("--samples 2 --mode seamless" in server_words(exam), f"with its options: {server_words(exam)}")
     check(exam["state"] == "done" and exam["step"] == exam["steps"] == 2 and exam["number"] == job["number"] + 1, f"its exam: {exam}")
     one = next(one for one in server.json("iterations")["iterations"] if one["number"] == job["iteration"])
     check(one["score"]["boxes"] == 2 and not one["jobs"][0]["exam"] and len(one["jobs"]) == 2, f"once: {one}")
@@ -264,7 +271,7 @@ def test_exam_follows():
     status, answer = other.send("POST", "jobs", {"do": "train", "options": TRAIN})
     check(status == 409 and "already writing" in answer["error"]["message"], f"the other one starts nothing: {status} {answer}")
     other.stop()
-    status, job = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "max-steps": 40}, "exam": True})
+    status, job = server.send("POST", "jobs", {"do": "train", "options": {**TRAIN, "max-steps": 40}, "exam": {"samples": 2, "mode": "seamless"}})
     server.stop(signal.SIGKILL)
     server = start()
     exam = exam_of(server, job["iteration"])
@@ -276,8 +283,9 @@ def test_exam_follows():
     server.wait_for_job(last["number"])
     time.sleep(1)
     check(server.json("state")["job"]["number"] == last["number"], "without a box for the exam there is none")
-    for what, exam in (("predict", True), ("score", False), ("train", 1), ("train", "yes")):
+    for what, exam in (("predict", True), ("score", False), ("train", 1), ("train", "yes"), ("train", []), ("score", {})):
         check(server.send("POST", "jobs", {"do": what, "exam": exam})[0] == 400, f"{what} with exam {exam}")
+    check(server.send("POST", "jobs", {"do": "train", "exam": {"output": "x"}})[0] == 422, "an exam with a path")
     server.stop()
 
 

@@ -146,7 +146,7 @@ def report(name, *arguments):
     return look_at(name) if result.returncode == 0 else None
 
 
-if "PNG pictures: no" in run("--version").stdout:
+if "PNG pictures and slices: no" in run("--version").stdout:
     result = run("report", FOLDER.name, "-o", path("x.html"))
     check(result.returncode == 1 and "built without libpng" in result.stderr, result.stderr)
     print("skipped: no libpng")
@@ -161,7 +161,7 @@ run_folder.make(path("b"), scan, truth, kind="mcdn", spread=0.3, intervals=(), s
 one = report("one.html", path("a"), "--label", truth)
 figures = json.load(open(path("a/validation.json")))
 for words in ("Read this first", 'Beware of <the> "dog" & its bite.', "In short", "What the uncertainty says", "Slices across y",
-              "uncertainty 5-95", "most wrong voxels", "Most uncertain regions", "How the run was made", "credence-run", "0.65"):
+              "uncertainty 5-95", "most wrong voxels", "beyond what the share of edges explains", "How the run was made", "credence-run", "0.65"):
     check(words in one.text, f"one.html lacks: {words}")
 for title in ("How uncertain the voxels are", "Volume fraction over the samples", "Were there enough samples?", "Slice by slice",
               "PAvPU3D over the threshold", "Away from the predicted boundary"):
@@ -235,6 +235,11 @@ for i, runs in enumerate(((path("a"), path("masked")), (path("masked"), path("a"
     agreed = f"They agree in {100 * (segs[0] == segs[1])[inside == 1].mean():.1f} % of the voxels"
     said = report(f"agreed_{i}.html", *runs).text
     check(agreed in said, f"{runs}: not {agreed}: {re.findall('They agree in.{9}', said)}")
+# A mask of the figures is drawn, but the run's shares are of all of it.
+for name, words in (("a", "of the volume is foreground"), ("masked", "of what the mask holds is foreground")):
+    page = report(f"counted_{name}.html", path(name), "--label", truth, "--mask", path("inside.npy"))
+    check(words in page.text and "mask: inside.npy" in page.text, f"{name}: whose mask it is")
+    check(("only voxels inside the mask" in page.text) == (name == "masked"), f"{name}: a mask in the paragraph to paste")
 # Of a scan that is a part of another one, whose files say where: it is found all the same.
 shutil.copytree(path("a"), path("part"))
 for name in os.listdir(path("part")):
@@ -257,7 +262,7 @@ for name in os.listdir(path("b")):
         os.remove(path("b/" + name))
 bare = report("bare.html", path("b"))
 check("no manifest.json" in bare.text and "no uncertainty map" in bare.text, "bare.html doesn't say what is missing")
-check("Against the label" not in bare.text and "Most uncertain" not in bare.text, "bare.html shows what isn't there")
+check("Against the label" not in bare.text and "edges explain" not in bare.text, "bare.html shows what isn't there")
 manifest = json.load(open(path("a/manifest.json")))
 manifest["scan"]["path"] = "/nowhere/scan.npy"
 json.dump(manifest, open(path("a/manifest.json"), "w"))

@@ -24,8 +24,8 @@ code=(--include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh')
             else if (level[included[1]] + 0 > level[path[2]] + 0)
                 print $1 ":" $2 ": src/" path[2] " comes before src/" included[1] " and must not include it"
         }'
-    grep -rnE '^ *#include ".*/' cli "${code[@]}" | grep -v '"credence/' |
-        sed 's/$/: the program includes only credence\/ headers and those beside it/'
+    grep -rnE '^ *#include ".*/' cli "${code[@]}" | grep -vE '"(credence|talk)/' |
+        sed 's/$/: the program includes only credence\/ headers and its own/'
     grep -rnE '\b((printf|puts|putchar|perror|exit|_exit|abort|assert) *\(|stdout\b|stderr\b)' src "${code[@]}" |
         grep -v '^src/base/assert\.h:' | sed 's/$/: the library never prints, exits or aborts/'
     grep -rnE '([]A-Za-z_.[>-]+) = fm(ax|in)f?\(\1\b|fmaxf?\((error|worst|largest|difference)\b' tests bench fuzz "${code[@]}" |

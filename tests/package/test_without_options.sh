@@ -26,6 +26,23 @@ refused classic.tif libtiff
 refused nifti1.nii libnifti
 refused nifti1.nii.gz libnifti
 refused packed.zarr c-blosc
+printf '\x89PNG\r\n\x1a\n' >"$folder/slice.png"; printf '\xff\xd8\xff\xe0' >"$folder/slice.jpg"
+golden=$folder refused slice.png libpng
+golden=$folder refused slice.jpg libjpeg
+# Nor can they be written: the sentence is about the library and not about the name.
+for pair in a.tif:libtiff a.ome.tif:libtiff a.nii:libnifti a.nii.gz:libnifti; do
+    if "$folder/build/credence" convert "$golden/volume.npy" "$folder/${pair%:*}" >"$folder/log" 2>&1; then fail "${pair%:*} was written"; fi
+    grep -q "${pair#*:}" "$folder/log" || fail "${pair%:*}: $(cat "$folder/log")"
+done
+# A report is pictures; a training goes without its own.
+mkdir "$folder/run"; cp "$golden/volume.npy" "$folder/run/x_prob.npy"
+if "$folder/build/credence" report "$folder/run" -o "$folder/page.html" >"$folder/log" 2>&1; then fail "a report without libpng"; fi
+grep -q 'without libpng' "$folder/log" || fail "report: $(cat "$folder/log")"
+"$folder/build/credence" phantom graphite -o "$folder/p" --shape 16,24,24 --grain-size 5 --format npy -q || fail "no phantom"
+"$folder/build/credence" train --scan "$folder/p/scan.npy" --label "$folder/p/label.npy" -o "$folder/m.h5" --filters 4 --chunk 8,8,8 \
+    --max-steps 1 --device cpu >"$folder/log" 2>&1 || fail "a training without libpng: $(cat "$folder/log")"
+[ -s "$folder/m.h5" ] && [ ! -e "$folder/m.progress.png" ] || fail "a training without libpng left: $(ls "$folder")"
+if grep -q 'progress.png first' "$folder/log"; then fail "a training names a picture that it can't draw"; fi
 for file in attached.nrrd packed.mha raw.zarr volume.npy plain.h5; do
     "$folder/build/credence" convert "$golden/$file" "$folder/${file%.*}.zarr" --compress 5 || fail "$file can't be converted"
     "$folder/build/credence" info "$folder/${file%.*}.zarr" >"$folder/log" || fail "what was made of $file can't be read"

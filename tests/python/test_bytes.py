@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from tools import build, credence, make_inputs, model_path, np, path, run
+from tools import build, credence, make_inputs, model_path, np, path, program, run
 
 model, scan = make_inputs()
 
@@ -132,6 +132,53 @@ class Bytes(unittest.TestCase):
         figures = credence.validate(a, label)
         right = float(((a.probability > 0.5) == (label > 0)).mean())
         self.assertAlmostEqual(figures["accuracy"], right, 6)
+        self.assertIsNone(mine.heldout)  # nothing was held back
+
+    def test_heldout(self):
+        """The exam's figures are those that `credence info` tells."""
+        rng = np.random.default_rng(4)
+        label = (np.indices((24, 40, 40)).sum(0) // 6 % 2).astype("u1")
+        noisy = (1000 + 400 * label + rng.normal(0, 80, label.shape)).astype("u2")
+        mine = credence.train(noisy, label, max_steps=4, filters=4, chunk=(8, 16, 16), step=2, threads=1)
+        mine.save(path("exam.h5"))
+        said = subprocess.run([program, "info", path("exam.h5"), "--json"], capture_output=True, check=True, text=True)
+        theirs = json.loads(said.stdout)["heldout"]
+        held = mine.heldout
+        self.assertIsInstance(held, credence.Heldout)
+        self.assertEqual(set(held._fields), set(theirs))
+        for name, value in theirs.items():
+            here = getattr(held, name)
+            if value is None:
+                self.assertTrue(np.isnan(here), name)
+            else:
+                np.testing.assert_array_equal(here, np.array(value, float), name)
+        self.assertGreater(held.exam_voxels, 0)
+        self.assertTrue(0 <= held.dice_interval[0] <= held.dice <= held.dice_interval[1] <= 1, held)
+        self.assertRegex(str(held), r"^Dice 0\.\d{3} \(90 % interval")
+
+    def test_masks(self):
+        """One mask for all scans, or a list: arrays, names of files, words and None."""
+        label = (scan > 1000).astype("u1")
+        inside = np.ones(scan.shape, "u1")
+        inside[:, :12] = 0
+        np.save(path("inside.npy"), inside)
+        for name, array in (("scan", scan), ("label", label)):
+            np.save(path(f"both_{name}.npy"), array)
+        few = dict(preset="toy", max_steps=2, filters=8, chunk=(16, 16, 16), valid_fraction=0, threads=1)
+        files = [path("both_scan.npy")] * 2, [path("both_label.npy")] * 2
+        run("train", "--scan", *files[0], "--label", *files[1], "--mask", path("inside.npy"), "none", "-o", path("masked.h5"),
+            "--preset", "toy", "--max-steps", "2", "--filters", "8", "--chunk", "16,16,16", "--valid-fraction", "0", "--threads", "1")
+        with open(path("masked.h5"), "rb") as file:
+            theirs = file.read()
+        for masks in ([inside, None], [path("inside.npy"), "none"]):
+            mine = credence.train([scan, scan], [label, label], mask=masks, **few)
+            self.assertEqual(mine.path.read_bytes(), theirs)
+        other = credence.train([scan, scan], [label, label], mask=inside, **few)
+        self.assertNotEqual(other.path.read_bytes(), theirs)
+        with self.assertRaisesRegex(credence.ArgumentError, "scans there are 2, masks 3"):
+            credence.train([scan, scan], [label, label], mask=[None, inside, "cylinder"], **few)
+        with self.assertRaisesRegex(ValueError, "an empty list .* mask"):
+            credence.train([scan, scan], [label, label], mask=[], **few)
 
 
 if __name__ == "__main__":

@@ -35,16 +35,16 @@ static void test_regions(void)
     enum { N = 12, BLOCK = 4 };
     static float means[N * N * N];
     const int64_t cells[3] = {N, N, N}, shape[3] = {N * BLOCK, N * BLOCK, N * BLOCK - 2};
-    crd_survey survey = {0};
+    crd_region r[10];
+    int found = 0;
     /* One of two blocks, one alone at the end of x, where blocks are cut off, and a faint one. */
     means[(2 * N + 3) * N + 4] = 0.5f;
     means[(2 * N + 3) * N + 5] = 0.3f;
     means[(2 * N + 4) * N + 4] = 0.2f;
     means[(9 * N + 9) * N + 11] = 0.4f;
     means[(6 * N + 6) * N + 6] = 0.01f;
-    CHECK_OK(crd_regions_find(means, cells, BLOCK, shape, CRD_REGIONS, survey.regions, &survey.region_count));
-    CHECK(survey.region_count == 4);
-    const crd_region *r = survey.regions;
+    CHECK_OK(crd_regions_find(means, cells, BLOCK, shape, 10, r, &found));
+    CHECK(found == 4);
     CHECK(r[0].voxels == 128 && r[0].low[0] == 8 && r[0].low[2] == 16 && r[0].high[2] == 24);
     CHECK_NEAR(r[0].mean, 0.4, 1e-6);
     CHECK(r[0].centre[0] == 10 && r[0].centre[1] == 14 && r[0].centre[2] == 19);

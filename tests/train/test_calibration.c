@@ -102,7 +102,7 @@ static crd_status calibrate(truth_of *truth, double *calibration)
     CRD_TRY(save("scan.npy", CRD_F32, scan));
     CRD_TRY(save("label.npy", CRD_U8, label));
     CRD_TRY(crd_dataset_create(&options, &data));
-    CRD_TRY(crd_dataset_add(data, scratch("scan.npy"), scratch("label.npy"), NULL));
+    CRD_TRY(crd_dataset_add(data, scratch("scan.npy"), scratch("label.npy"), NULL, NULL));
     CRD_TRY(crd_dataset_settle(&data, 1, NULL));
     CRD_TRY(crd_net_describe(CRD_MCDN, 4, 4, &net));
     const crd_trainer_plan plan = {

@@ -47,7 +47,7 @@ static crd_status open_data(const char *scan, const char *label, crd_augment aug
     crd_status status = save(scan, CRD_U16, scan_voxels);
     if (status == CRD_OK) status = save(label, CRD_U8, label_voxels);
     if (status == CRD_OK) status = crd_dataset_create(&options, out);
-    if (status == CRD_OK) status = crd_dataset_add(*out, scratch(scan), scratch(label), NULL);
+    if (status == CRD_OK) status = crd_dataset_add(*out, scratch(scan), scratch(label), NULL, NULL);
     if (status == CRD_OK) status = crd_dataset_settle(out, 1, NULL);
     return status;
 }

@@ -231,7 +231,7 @@ static crd_status make_data(crd_dataset **out)
     CRD_PASS(save("scan.npy", scan_voxels));
     CRD_PASS(save("label.npy", label_voxels));
     CRD_PASS(crd_dataset_create(&options, out));
-    CRD_PASS(crd_dataset_add(*out, scratch("scan.npy"), scratch("label.npy"), NULL));
+    CRD_PASS(crd_dataset_add(*out, scratch("scan.npy"), scratch("label.npy"), NULL, NULL));
     return crd_dataset_settle(out, 1, NULL);
 }
 

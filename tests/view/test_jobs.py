@@ -56,11 +56,19 @@ def test_train_and_predict():
     grown = page.js("""const layer = page.view.layer('segmentation'); page.view.goTo([8, 24, 28], true);
         return {under: layer.under?.run ?? null, finished: layer.finished, parts: page.view.partsOf(layer, 2)}""")
     assert grown["under"] == "iterations/001/runs/1", f"under it lies the run before: {grown}"
+    page.js("page.fit()")
+    page.until("return !page.waiting", "all of it is seen")
     page.pictures("growing")
     page.until("return page.jobs.job.state === 'done'", "the prediction ends", 600)
     page.until("const layer = page.view.layer('segmentation'); return layer.run === 'iterations/001/runs/2' && !layer.finished && !layer.under", "and takes the place of what was", 30)
     page.until("return page.regions?.list.length > 0", "where to look first is found anew", 30)
     page.until_drawn()
+    page.js("document.querySelector('#pane-z canvas').focus()")
+    shown = "return page.view.layer('segmentation').run"
+    page.actions().key_down("q").perform()
+    assert page.js(shown) == "iterations/001/runs/1", "Q: the older run, as long as it is held"
+    page.actions().key_up("q").perform()
+    assert page.js(shown) == "iterations/001/runs/2", "and then the newest again"
     page.js("page.showTab('iterations')")
     assert page.js("return [...document.querySelectorAll('#panel-iterations .runs li')].length") == 2, "two predictions of one iteration"
     page.pictures("iterations")

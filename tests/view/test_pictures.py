@@ -100,6 +100,7 @@ def test_painting():
             saved(page)
             page.find("body").send_keys("b")
             page.js("page.paint.set({ ball: false, size: 12 })")
+            page.js("document.getElementById('notice').hidden = true")  # where the labels are kept: a folder of this test's
             page.until_drawn()
             assert os.path.getsize(page.picture(f"paint-{scheme}")) > 50000, "an empty picture"
             assert page.js("return page.paint.state.revision") == 5, "five operations"

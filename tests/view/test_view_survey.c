@@ -22,14 +22,14 @@ static void test_excess(void)
         edges[i] = (float)(i % 8) / 16.0F;
         means[i] = 0.0625F + 0.5F * edges[i];
     }
-    CHECK_OK(crd_look_survey_of(means, edges, cells, BLOCK, shape, &survey));
+    CHECK_OK(crd_look_survey_of(means, edges, NULL, cells, BLOCK, shape, &survey));
     CHECK_NEAR(survey.a, 0.0625, 1e-6);
     CHECK_NEAR(survey.b, 0.5, 1e-6);
     means[cell_at(4, 5, 6)] += 0.15F; /* unsure without an edge, and lower than at edges elsewhere */
     edges[cell_at(4, 5, 6)] = 0.0F;
     means[cell_at(8, 2, 2)] = 0.4F; /* the highest, and at an edge throughout */
     edges[cell_at(8, 2, 2)] = 0.7F;
-    CHECK_OK(crd_look_survey_of(means, edges, cells, BLOCK, shape, &survey));
+    CHECK_OK(crd_look_survey_of(means, edges, NULL, cells, BLOCK, shape, &survey));
     const crd_look_region *first = &survey.regions[CRD_BY_EXCESS][0], *highest = &survey.regions[CRD_BY_MEAN][0];
     CHECK(first->place.low[0] <= 32 && first->place.high[0] >= 40 && first->place.low[2] <= 48 &&
           first->place.high[2] >= 56);

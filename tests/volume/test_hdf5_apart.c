@@ -135,6 +135,10 @@ static void test_helper_that_dies(void)
     CHECK_FAILS(crd_volume_read(volume, &all, CRD_U16, voxels), CRD_ERR_FORMAT, "busy without an end");
     crd_volume_close(&volume);
     CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
+    CHECK(kill(helper_of_this_process(), SIGKILL) == 0); /* as a system without memory does */
+    CHECK_FAILS(crd_volume_read(volume, &all, CRD_U16, voxels), CRD_ERR_MEMORY, "where memory runs out");
+    crd_volume_close(&volume);
+    CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
     for (int i = 0; i < 3; i++) CHECK(kill(helper_of_this_process(), i == 0 ? SIGINT : i == 1 ? SIGTERM : SIGHUP) == 0);
     CHECK_OK(crd_volume_read(volume, &all, CRD_U16, voxels)); /* stopping is for us alone */
     crd_volume_close(&volume);

@@ -389,6 +389,17 @@ static void test_a_chunk_larger_than_itself(void)
     CHECK_FAILS(crd_volume_read(volume, &(crd_box){.size = {4, 5, 6}}, CRD_U16, voxels), CRD_ERR_FORMAT,
                 "is packed into 1073741824");
     crd_volume_close(&volume);
+    /* One of no bytes isn't one that was never written. */
+    stream = fopen(scratch("packed.h5"), "r+b");
+    CHECK(stream != NULL && fseek(stream, (long)(tree - bytes) + KEY, SEEK_SET) == 0);
+    CHECK(fwrite(&(uint32_t){0}, sizeof claimed, 1, stream) == 1 && fclose(stream) == 0);
+    for (int trust = 0; trust < 2; trust++) {
+        crd_trust_files(trust == 1);
+        CHECK_OK(crd_volume_open(scratch("packed.h5"), NULL, NULL, &volume));
+        CHECK_FAILS(crd_volume_read(volume, &(crd_box){.size = {4, 5, 6}}, CRD_U16, voxels), CRD_ERR_FORMAT, "damaged");
+        crd_volume_close(&volume);
+    }
+    crd_trust_files(false);
 }
 
 /* The index of chunks, as old files have it and as new ones: chunks that a broken part of it leads to aren't taken for

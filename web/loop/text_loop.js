@@ -23,7 +23,7 @@ export const loopText = {
   proposalsWhy: { excess: 'Unsure beyond what edges explain, and unlike each other and what is labelled.', mean: 'Most unsure, and unlike each other and what is labelled.', random: 'At random, clear of held-out boxes.' },
   proposalsRandom: 'There is no prediction of the whole scan yet: boxes at random, clear of held-out ones.',
   proposalsWait: there => `Looking through the run: ${Math.round(100 * there)} %`, proposalsNone: 'Nothing is left to propose.',
-  proposalFigure: ({ mean, excess }) => `mean ${Number(mean.toPrecision(2))}, beyond edges ${Number(excess.toPrecision(2))}`,
+  proposalFigure: ({ mean, excess }) => `${Number(excess.toPrecision(2))} beyond edges, mean ${Number(mean.toPrecision(2))}`,
   take: 'Take it', takeProposal: number => `take proposal ${number} as a box to train on`, proposalTaken: 'Label all of it, both classes, edges too. It stays in the list of boxes.',
 
   plotTitle: 'Error in the exam boxes', plotAcross: 'voxels learnt from',

@@ -8,6 +8,7 @@
   const colour = (text, i) => [0, 2, 4].map(k => parseInt(text.slice(6 * i + k, 6 * i + k + 2), 16));
   const colours = Array.from({ length: 256 }, (_, i) => colour(facts.colours, i));
   const tints = Array.from({ length: facts.tints.length / 6 }, (_, i) => colour(facts.tints, i));
+  const masked = colour(facts.masked, 0);
   const panes = [...look.querySelectorAll('img[data-look]')].map(image => ({ image, what: image.dataset.look }));
   const state = { axis: 0, at: facts.shape.map(n => Math.floor(n / 2)), over: 1 };
   let volumes = null;
@@ -73,12 +74,17 @@
   function drawPane(pane) {
     const rows = facts.shape[rowAxis()], columns = facts.shape[columnAxis()];
     const [, ny, nx] = facts.shape, strides = [ny * nx, nx, 1];
-    const pixels = new ImageData(columns, rows);
+    const pixels = new ImageData(columns, rows), first = state.at[state.axis] * strides[state.axis];
+    const place = (r, c) => first + r * strides[rowAxis()] + c * strides[columnAxis()];
+    const outside = (r, c) => volumes.seg0 && volumes.seg0[place(r, c)] === 255;
+    // The mask's line: what lies outside and beside what doesn't.
+    const line = (r, c) => [[r - 1, c], [r + 1, c], [r, c - 1], [r, c + 1]].some(([i, k]) =>
+      i >= 0 && i < rows && k >= 0 && k < columns && !outside(i, k));
     for (let r = 0; r < rows; r++) {
       for (let c = 0; c < columns; c++) {
-        const at = state.at[state.axis] * strides[state.axis] + r * strides[rowAxis()] + c * strides[columnAxis()];
+        const at = place(r, c);
         let rgb = colourOf(pane.what, volumes.scan[at], at);
-        if (volumes.seg0 && volumes.seg0[at] === 255) rgb = rgb.map(v => v * (1 - tint));
+        if (outside(r, c)) rgb = line(r, c) ? masked : rgb.map(v => v * (1 - tint));
         pixels.data.set([rgb[0], rgb[1], rgb[2], 255], 4 * (r * columns + c));
       }
     }
@@ -182,6 +188,18 @@
     where.after(note);
   }
 })();
+
+// The viewer takes the next port where its usual one isn't free: a field for that of the address which it printed.
+for (const place of document.querySelectorAll('.port')) {
+  const label = document.createElement('label'), input = document.createElement('input');
+  const links = place.closest('section').querySelectorAll('.regions a');
+  Object.assign(input, { type: 'number', min: 1, max: 65535, value: place.dataset.port });
+  input.addEventListener('input', () => {
+    if (input.checkValidity() && input.value) links.forEach(link => { link.port = input.value; });
+  });
+  label.append('Port in that address: ', input);
+  place.replaceChildren(label);
+}
 
 // Copies the paragraph above the button.
 for (const button of document.querySelectorAll('button.copy')) {

@@ -269,6 +269,12 @@ static crd_status lost(crd_helper *h, bool late)
             CRD_ERR_FORMAT,
             "%s keeps libhdf5 busy without an end: it is damaged, or made to do harm; nothing of it is used", h->shown);
     }
+    if (how >= 0 && WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL) { /* nothing in a file sends that */
+        return crd_fail(CRD_ERR_MEMORY,
+                        "%s can't be read: the process that reads HDF5 files was killed, as the system does where "
+                        "memory runs out",
+                        h->shown);
+    }
     if (how >= 0 && WIFSIGNALED(how)) {
         return crd_fail(CRD_ERR_FORMAT,
                         "%s makes libhdf5 crash (%s): it is damaged, or made to do harm; nothing of it is used",

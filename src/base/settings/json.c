@@ -359,6 +359,8 @@ static bool is_default(const crd_setting *row, const void *options)
         return text == NULL || text[0] == '\0' || (row->initial != NULL && strcmp(text, row->initial) == 0);
     case CRD_SETTING_REALS:
         return ((const crd_real_list *)field)->count == 0;
+    case CRD_SETTING_LIST:
+        return ((const crd_text_list *)field)->count == 0;
     default:
         return false;
     }

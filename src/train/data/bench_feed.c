@@ -15,7 +15,7 @@ static crd_status open_data(const crd_bench_feed_settings *s, const int64_t chun
                                          .augment = s->unturned ? CRD_AUGMENT_NONE : CRD_AUGMENT_FLIPS,
                                          .seed = 1};
     CRD_PASS(crd_dataset_create(&options, out));
-    CRD_PASS(crd_dataset_add(*out, s->scan, s->label, monitor));
+    CRD_PASS(crd_dataset_add(*out, s->scan, s->label, NULL, monitor));
     CRD_PASS(crd_dataset_settle(out, 1, monitor));
     if (crd_dataset_count(*out) > 0) return CRD_OK;
     return crd_fail(CRD_ERR_ARGUMENT, "no chunk of %s has a labelled voxel: there is nothing to read", s->label);

@@ -128,12 +128,12 @@ static void compare_spacing(const crd_monitor *monitor, const char *scan_path, c
     }
 }
 
-crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const crd_monitor *monitor)
+crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const char *mask,
+                           const crd_monitor *monitor)
 {
     crd_status status = CRD_OK;
     crd_pair p = {.path = scan, .source = dataset->pair_count};
-    const crd_scan_options options = {
-        .volume = dataset->options.volume, .norm = dataset->options.norm, .mask = dataset->options.mask};
+    const crd_scan_options options = {.volume = dataset->options.volume, .norm = dataset->options.norm, .mask = mask};
     CRD_TRY(crd_scan_open(scan, &options, monitor, &p.scan));
     CRD_TRY(crd_label_learn(label, crd_scan_info(p.scan)->shape, dataset->options.label.volume, monitor, &p.label));
     if (!spacing_given(dataset)) compare_spacing(monitor, scan, label, &p);

@@ -24,7 +24,6 @@ typedef struct crd_dataset_options {
     int64_t chunk[3];
     int64_t step;
     crd_norm_setting norm;
-    const char *mask;
     crd_label_options label;
     const crd_volume_options *volume; /* raw scans; may be NULL */
     crd_augment augment;              /* drawn from seed */
@@ -34,8 +33,9 @@ typedef struct crd_dataset_options {
 } crd_dataset_options;
 
 crd_status crd_dataset_create(const crd_dataset_options *options, crd_dataset **out);
-/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. */
-crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const crd_monitor *monitor);
+/* Adds a pair; crd_dataset_settle lists its chunks, and needs `scan` until then. `mask` is as in crd_scan_options. */
+crd_status crd_dataset_add(crd_dataset *dataset, const char *scan, const char *label, const char *mask,
+                           const crd_monitor *monitor);
 /* Before all is settled: two pairs have the same scan, of which `source` is the first. What is held back in one is in
  * the other. */
 void crd_dataset_same_scan(crd_dataset *dataset, int64_t number, int64_t source);

@@ -312,8 +312,10 @@ static crd_status open_server(const crd_http_plan *plan, crd_http_server **out)
     }
     s->plan = *plan;
     for (int i = 0; i < plan->socket_count; i++) {
+        /* poll, not epoll: of so few connections it costs the same, and with epoll's edges libmicrohttpd 0.9.75 misses
+         * the end of a line that was cut in the middle of a request, and holds it for half a minute. */
         s->daemons[i] = MHD_start_daemon(
-            MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, handle, s,
+            MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, handle, s,
             MHD_OPTION_LISTEN_SOCKET, plan->sockets[i], MHD_OPTION_CONNECTION_LIMIT, (unsigned)plan->connections,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)plan->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
             (unsigned)plan->idle_seconds, MHD_OPTION_URI_LOG_CALLBACK, note_target, s, MHD_OPTION_UNESCAPE_CALLBACK,

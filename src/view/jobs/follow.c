@@ -99,7 +99,7 @@ static void examine(crd_view *view)
     }
     if (training == NULL || crd_project_read_only(view->project) || crd_project_claim(view->project) != CRD_OK) return;
     training->examine = false; /* once, whatever comes of it */
-    const crd_wishes wishes = {.kind = CRD_JOB_SCORE, .iteration = training->iteration};
+    const crd_wishes wishes = {.kind = CRD_JOB_SCORE, .iteration = training->iteration, .words = training->exam};
     if (crd_job_write(jobs->project, training) != CRD_OK || crd_loop_describe(view->loop, &facts) != CRD_OK ||
         (facts.exam > 0 && facts.number == training->loop && crd_jobs_begin(view, &wishes, &number) != CRD_OK)) {
         crd_view_complain(view);

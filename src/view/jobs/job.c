@@ -26,6 +26,7 @@ void crd_job_free(crd_job *job)
     crd_words_free(&job->words);
     crd_words_free(&job->wishes);
     crd_words_free(&job->parts);
+    crd_words_free(&job->exam);
 }
 
 crd_status crd_job_path(const char *project, const crd_job *job, const char *name, char **out)
@@ -75,7 +76,7 @@ crd_status crd_job_write(const char *project, const crd_job *job)
                       cJSON_AddNumberToObject(process, "began", (double)job->process.began) != NULL &&
                       cJSON_AddStringToObject(process, "boot", job->process.boot) != NULL &&
                       add_words(document, "words", &job->words) && add_words(document, "wishes", &job->wishes) &&
-                      add_words(document, "parts", &job->parts) &&
+                      add_words(document, "parts", &job->parts) && add_words(document, "exam", &job->exam) &&
                       cJSON_AddNumberToObject(document, "step", (double)job->step) != NULL &&
                       cJSON_AddStringToObject(document, "model", job->model) != NULL &&
                       cJSON_AddBoolToObject(document, "warm", job->warm) != NULL &&
@@ -163,6 +164,7 @@ crd_status crd_job_read(const char *project, const char *folder, crd_job *out)
     CRD_TRY(read_words(document, "words", &out->words));
     CRD_TRY(read_words(document, "wishes", &out->wishes));
     CRD_TRY(read_words(document, "parts", &out->parts));
+    CRD_TRY(read_words(document, "exam", &out->exam));
     if (out->number < 1 || out->kind == CRD_JOB_KINDS || out->words.count < 2)
         CRD_FAIL(CRD_ERR_FORMAT, "%s isn't a job of credence view", path);
 done:

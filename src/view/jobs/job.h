@@ -30,7 +30,8 @@ typedef struct crd_job {
     int64_t from, loop;        /* but from that iteration; and the loop that it belongs to */
     int64_t learnt, boxes;     /* voxels that it learns from, and boxes to train on that have a label */
     bool check;                /* it has labels of its own to check on */
-    bool examine;              /* of a training: its model is to be judged as soon as it is done */
+    bool examine;              /* of a training: its model is to be judged as soon as it is done, */
+    crd_text_list exam;        /* with these options */
     crd_text_list parts;       /* of a score: the boxes, */
     int64_t step;              /* and which step of theirs it is at */
     crd_process process;

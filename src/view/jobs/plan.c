@@ -97,6 +97,7 @@ crd_status crd_job_prepare(crd_view *view, const crd_wishes *wishes, crd_job *jo
 crd_status crd_job_words_of(crd_view *view, const crd_wishes *wishes, crd_job *job)
 {
     for (int64_t i = 0; i < wishes->words.count; i++) CRD_PASS(crd_words_add(&job->wishes, wishes->words.items[i]));
+    for (int64_t i = 0; i < wishes->exam.count; i++) CRD_PASS(crd_words_add(&job->exam, wishes->exam.items[i]));
     if (job->kind == CRD_JOB_TRAIN) return crd_command_train(view, job);
     return job->kind == CRD_JOB_PREDICT ? crd_command_predict(view, job) : crd_scoring_words(view, job);
 }

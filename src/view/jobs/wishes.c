@@ -144,4 +144,5 @@ done:
 void crd_wishes_free(crd_wishes *wishes)
 {
     crd_words_free(&wishes->words);
+    crd_words_free(&wishes->exam);
 }

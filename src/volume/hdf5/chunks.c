@@ -210,8 +210,9 @@ crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const i
     *out = (crd_hdf5_place){0};
     for (int i = 0; i < 3; i++) offset[i + (grid->channel == 0)] = (hsize_t)(index[i] * grid->chunk[i]);
     /* Depending on the version, a chunk that isn't there has no bytes or is an error, as a damaged index is. */
-    if (H5Dget_chunk_storage_size(dataset, offset, &size) < 0) return check_never_written(dataset, grid, offset, shown);
-    if (size == 0) return CRD_OK;
+    if (H5Dget_chunk_storage_size(dataset, offset, &size) < 0 || size == 0) {
+        return check_never_written(dataset, grid, offset, shown);
+    }
     if (is_too_large(grid, size)) { /* the caller refuses it */
         out->bytes = size;
         return CRD_OK;

@@ -10,6 +10,7 @@
 #include "volume/array/array.h"
 #include "volume/format.h"
 #include "volume/header/nifti_header.h"
+#include "volume/optional.h"
 #include "volume/outside_link.h"
 #include "volume/types.h"
 
@@ -238,9 +239,9 @@ static void nifti_close(crd_volume *volume)
 
 const crd_format crd_format_nifti = {
     .name = "nifti",
-    .suffixes = ".nii .nii.gz .hdr .img",
-    .kinds = ".nii.gz",
-    .only_read = ".hdr .img",
+    .suffixes = CRD_NIFTI_SUFFIXES,
+    .kinds = CRD_NIFTI_KINDS,
+    .only_read = CRD_NIFTI_ONLY_READ,
     .library = "libnifti",
     .any_order = true,
     .sniff = nifti_sniff,

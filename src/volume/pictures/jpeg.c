@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "volume/grey.h"
+#include "volume/optional.h"
 #include "volume/pictures/pictures.h"
 
 enum {
@@ -163,8 +164,8 @@ static crd_status open_volume(crd_volume *volume, const crd_volume_options *opti
 
 const crd_format crd_format_jpeg = {
     .name = "jpeg",
-    .suffixes = ".jpg .jpeg",
-    .only_read = ".jpg .jpeg",
+    .suffixes = CRD_JPEG_SUFFIXES,
+    .only_read = CRD_JPEG_SUFFIXES,
     .library = "libjpeg",
     .sniff = sniff,
     .open = open_volume,

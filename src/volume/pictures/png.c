@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "volume/grey.h"
+#include "volume/optional.h"
 #include "volume/pictures/pictures.h"
 
 enum { DEFLATE_RATIO = 1032 }; /* no stored byte becomes more */
@@ -165,8 +166,8 @@ static crd_status open_volume(crd_volume *volume, const crd_volume_options *opti
 
 const crd_format crd_format_png = {
     .name = "png",
-    .suffixes = ".png",
-    .only_read = ".png",
+    .suffixes = CRD_PNG_SUFFIXES,
+    .only_read = CRD_PNG_SUFFIXES,
     .library = "libpng",
     .sniff = sniff,
     .open = open_volume,

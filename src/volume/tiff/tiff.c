@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "volume/optional.h"
 #include "volume/slices/names.h"
 #include "volume/tiff/tiff.h"
 #include "volume/types.h"
@@ -375,8 +376,8 @@ static void close_volume(crd_volume *volume)
 
 const crd_format crd_format_tiff = {
     .name = "tiff",
-    .suffixes = ".tif .tiff",
-    .kinds = ".ome.tif .ome.tiff",
+    .suffixes = CRD_TIFF_SUFFIXES,
+    .kinds = CRD_TIFF_KINDS,
     .library = "libtiff",
     .any_order = false,
     .sniff = sniff,

@@ -96,6 +96,12 @@ cmp <(sort "$folder/labels.csv") "$folder/bits.csv" || complain "bits of classes
 run measure "$folder/classes" -q --json --phase 128 --samples 60-69 --properties surface
 expect 0; same "$(json 'd["phase"], d["samples"], d["first_sample"]')" "128 10 60"
 run measure "$folder/classes" --phase 5; expect 1; err 'no phase 5'
+# The classes' names stand beside their values, and label volumes have none.
+cp -r "$folder/classes" "$folder/named"; sed -i 's/"name": "7"/"name": "a pore"/' "$folder/named/manifest.json"
+run measure "$folder/named" --properties fraction; expect 0
+out ', phases 7 \(a pore\), 0, 128, '; out '^phase 7 \(a pore\)$'
+run measure "$folder/named" --properties fraction --phase 7 --json; expect 0; same "$(json 'd["phase_names"]["7"]')" "a pore"
+run measure "$folder/class_0.npy" --properties fraction; expect 0; out '^phase 7$'
 
 # triple lines of what joins both faces: no longer than all of them, kept while unfinished, refused where there are none
 active() { sed 's/"times".*//' "$folder/classes/measure.json"; }

@@ -40,6 +40,7 @@ np.save(f"{folder}/scan.npy", generator.normal(1000, 200, shape).astype("f4"))
 np.save(f"{folder}/probability.npy", generator.random(shape).astype("f4"))
 np.save(f"{folder}/seg.npy", blobs[0].astype("u1"))
 np.save(f"{folder}/none.npy", empty.astype("u1"))
+np.save(f"{folder}/random.npy", (np.random.default_rng(3).random((20, 24, 28)) < .6).astype("u1"))
 thin = empty.copy(); thin[::2, ::2, ::2] = True
 np.save(f"{folder}/thin.npy", thin.astype("u1"))
 np.save(f"{folder}/wide.npy", np.ones((12, 16, 21), "u1"))
@@ -81,6 +82,13 @@ for kind in slice row; do
     same "$(value specific_surface note)" "the window is one voxel thick: there are no cells of 2x2x2 voxels"
     same "$(json "[p['defined'] > 0 for p in d['properties'] if p['name'] in ('volume_fraction', 'components', 'mean_intercept_x', 'd_rel_x', 'thickness_mean')]")" "[True, True, True, True, True]"
 done
+
+# a solver that can't get that near: voxels 300 times as long as wide
+run measure "$folder/random.npy" --phase 1 --properties transport --axis z --spacing 1,1,300,um --tolerance 1e-9 --json; expect 0
+err 'along z the solver stopped before its tolerance in 1 of 1 segmentations'; same "$(value d_rel_z converged)" "{'segmentation': 0, 'values': []}"
+run measure "$folder/random.npy" "$folder/random.npy" --phase 1 --properties transport --axis z --spacing 1,1,300,um --tolerance 1e-9 -q; expect 0
+out 'D_rel along z'; run measure "$folder/random.npy" "$folder/random.npy" --phase 1 --properties transport --axis z --spacing 1,1,300,um --tolerance 1e-9
+expect 0; err 'in 2 of 2 segmentations'
 
 # masks
 run measure "$folder/fine" --mask "$folder/none.npy"; expect 1; err 'no voxel .* lies inside'

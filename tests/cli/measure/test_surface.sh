@@ -62,6 +62,7 @@ expect 0; no_err
 same "$(json 'd["closed"], d["euler_number"], d["unit"], d["data"], d["spacing"]')" \
     "True 2 um probability,uncertainty,displacement [2, 0.5, 0.5]"
 same "$(mesh "$folder/plain.ply")" "10.150 probability 0.500 uncertainty 0.100 displacement 2.500"
+[ "$(head -c 1024 "$folder/plain.ply" | awk '{ print length }' | sort -n | tail -n 1)" -lt 128 ] || complain "a line of the header is too long for MeshLab"
 run surface "$folder/full" -o "$folder/full.ply" -q; expect 0
 same "$(mesh "$folder/full.ply")" "10.150 probability 0.500 uncertainty 0.100 displacement 2.500"
 run surface "$folder/full" --level p5 -o "$folder/p5.ply" -q; expect 0

@@ -12,7 +12,8 @@ rng = np.random.default_rng(1)
 np.save("scan.npy", (3000 + 900 * np.sin(z / 3) * np.sin(y / 4) * np.sin(x / 5) + rng.normal(0, 150, z.shape)).astype(np.uint16))
 PYTHON
 run convert scan.npy scan.tif --spacing 2,1,1,um; expect 0
-base=(predict --model model.h5 --scan scan.tif --samples 4 --step 2)
+other=(predict --model model.h5 --samples 4 --step 2)
+base=("${other[@]}" --scan scan.tif)
 
 # The run folder, and the manifest.
 run "${base[@]}" -o run; expect 0
@@ -64,7 +65,7 @@ run predict --config run/manifest.json -o again; expect 0
 same "$(cat again/*.tif again/probe.h5 | sha256sum)" "$(cat run/*.tif run/probe.h5 | sha256sum)"
 run predict --config run/manifest.json -o portable --isa portable; expect 0; err "warning: run/manifest.json was made on cpu \(.*\) and this is cpu \(portable\): the last digits may differ"
 same "$(events again)" "$(events run)"
-run "${base[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err_but "warning: --scan is given twice: scan.npy counts"
+run "${other[@]}" -o npy --scan scan.npy --format npy --json --quiet; expect 0; no_err
 same "$(json 'd["path"], d["chunks"], d["computed"], d["samples"]')" "npy 16 16 4"
 findings=$(json '[v for k, v in d.items() if k not in ("computed", "seconds")]')
 run convert npy/scan_prob.npy npy_prob.tif --spacing 2,1,1,um; expect 0
@@ -75,7 +76,7 @@ assert a['scan']['sha256'] == b['scan']['sha256'] and a['uncertainty'] == b['unc
 
 # The volumes are of the scan's kind, or as the suffix that is asked for; --overwrite removes both files of a volume.
 run convert scan.npy scan.mhd; expect 0
-run "${base[@]}" -o kind --scan scan.mhd --quiet; expect 0
+run "${other[@]}" -o kind --scan scan.mhd --quiet; expect 0
 same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.mhd scan_prob.raw scan_seg.mhd scan_seg.raw scan_unc.mhd scan_unc.raw "
 run convert kind/scan_prob.mhd kind.npy; expect 0; cmp kind.npy npy/scan_prob.npy || complain "MetaImage holds other values"
 run validate kind --label npy/scan_seg.npy --quiet; expect 0; out 'accuracy +1\.0'
@@ -87,7 +88,7 @@ run "${base[@]}" -o kind --format ome.tif --overwrite --quiet; expect 0
 same "$(ls kind | tr '\n' ' ')" "log.jsonl manifest.json probe.h5 scan_prob.ome.tif scan_seg.ome.tif scan_unc.ome.tif "
 if "$CREDENCE_PROGRAM" --version | grep -q 'NIfTI volumes: yes'; then
     run convert scan.npy scan.nii.gz; expect 0
-    run "${base[@]}" -o packed_kind --scan scan.nii.gz --quiet; expect 0
+    run "${other[@]}" -o packed_kind --scan scan.nii.gz --quiet; expect 0
     run convert packed_kind/scan_prob.nii.gz kind.npy; expect 0; cmp kind.npy npy/scan_prob.npy || complain "NIfTI holds other values"
 fi
 run "${base[@]}" -o bad --format tiffs; expect 2; err "--format must be a format .* not 'tiffs'"

@@ -41,6 +41,52 @@ run "${base[@]}" a.npy ./a.npy a.npy -o twice; expect 2; err 'a.npy would both b
 run "${base[@]}" a.npy -o single; expect 0; out '^single: volume fraction'; same "$(hashes single)" "$(hashes alone)"
 run predict --model model.h5 -o none; expect 2; err 'predict needs --scan'
 
+# So does each --scan: several are several scans, in the order of the command line.
+run "${base[@]}" --scan a.npy --scan=b.npy -o both; expect 0; no_err_but '^(scan [12] of 2: [ab].npy|chunks overlap|[0-9]+ of|predicting|16 of)'
+out '^a +[0-9.]+ %'; out '^b '; same "$(hashes both/b)" "$(hashes runs/b)"
+run "${base[@]}" b.npy --scan a.npy -o both --resume --json --quiet; expect 0; same "$(json '[r["scan"] for r in d["runs"]]')" "['b.npy', 'a.npy']"
+# One that is named on the command line stands in place of a config file's, with and without --scan.
+for words in "--scan b.npy" b.npy; do
+    # shellcheck disable=SC2086
+    run predict --config alone/manifest.json $words -o instead --overwrite --quiet; expect 0; same "$(hashes instead | cut -c1-64)" "$(hashes runs/b | cut -c1-64)"
+    rm -r instead
+done
+
+# What to type next is for people: a page of the first run that is there, below the result, as a command that works.
+run "${base[@]}" a.npy -o "it's a run"; expect 0; same "$(tail -1 out)" "  credence report 'it'\\''s a run' -o report.html"
+if "$CREDENCE_PROGRAM" --version | grep -q '^PNG pictures and slices: yes'; then
+    next=$(tail -1 out); rm -f report.html
+    (credence() { "$CREDENCE_PROGRAM" "$@" --quiet; }; eval "$next") && [ -s report.html ] || complain "$next"
+fi
+run "${base[@]}" --scan bad.npy b.npy -o some; expect 1; out '^  credence report some/b -o report.html$'
+for words in --quiet --json "--progress json"; do
+    # shellcheck disable=SC2086
+    run "${base[@]}" a.npy -o "it's a run" --overwrite $words; expect 0
+    ! grep -q Next out || complain "what to type next, with $words"
+done
+
+# On a terminal a sentence is broken at blanks, and goes on two columns in; elsewhere it is a line.
+/usr/bin/python3 - "$CREDENCE_PROGRAM" "${base[@]}" a.npy -o wrapped <<'PYTHON' || complain "lines on a terminal"
+import fcntl, os, pty, struct, subprocess, sys, termios
+width, (master, slave) = 50, pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, width, 0, 0))
+child = subprocess.Popen(sys.argv[1:], stdout=slave, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+os.close(slave)
+seen = b""
+while True:
+    try:
+        seen += os.read(master, 65536)
+    except OSError:
+        break
+lines = seen.decode().split("\r\n")
+end = next(i for i, line in enumerate(lines) if line.startswith("Next"))
+said = lines[:end]
+assert child.wait() == 0 and len(said) > 2, lines
+assert all(len(line) <= width for line in said) and all(line.startswith("  ") and line[2] != " " for line in said[1:]), said
+assert " ".join([said[0]] + [line[2:] for line in said[1:]]).startswith("wrapped: volume fraction of the segmentation 0."), said
+PYTHON
+run "${base[@]}" a.npy -o line; expect 0; out '^line: volume fraction of the segmentation 0.*, mean uncertainty 0\.[0-9]+, [0-9.]+ s$'
+
 # What can't be read is known before anything is computed; what fails later doesn't keep the rest from being done.
 run "${base[@]}" --scan a.npy broken.npy -o early; expect 1; err 'broken.npy'; [ ! -e early ] || complain "something was begun"
 run "${base[@]}" --scan bad.npy b.npy -o late; expect 1; out '^bad +failed$'; out '^b .* s$'; err '^credence: 1 of 2 scans failed'

@@ -45,6 +45,8 @@ err '^epoch 2 of 2: held-back Dice 0\.[0-9]{3}, cross entropy 0\.[0-9]{4}$'
 ! grep -qE 'GPU|sigma|bce' "$folder/err" || complain "what is for the log, or a GPU that isn't there"
 grep -q '"sample_dice":0\.' m.log.jsonl || complain "no Dice in the log"
 # shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o json.h5 --progress json $small; expect 0; out '^Trained '; ! grep -q Next out || complain "a hint for a program"
+# shellcheck disable=SC2086
 run train --scan scan.npy --label label.npy -o e.h5 $small --epochs 3; expect 0
 err '^epoch 2 of 3: held-back Dice 0\.[0-9]{3}, cross entropy 0\.[0-9]{4}, [0-9]+:[0-9]{2} left$'
 names m. | grep -qE '^m\.best\.h5 m\.ckpt\.h5 m\.h5 m\.log\.jsonl (m\.progress\.png )?$' || complain "files: $(names m.)"
@@ -82,6 +84,42 @@ run train --scan scan.npy --label label.npy --scan scan.npy --label part.npy --i
 cmp -s two.h5 one.h5 || complain "two scans behind one option are others than by two"
 # shellcheck disable=SC2086
 run train --scan scan.npy scan.npy --label label.npy -o none.h5 $small; expect 2; err 'scans there are 2, labels 1'
+
+# One mask for all scans, or one for each in their order: by their shapes no other order fits.
+/usr/bin/python3 -c "
+import numpy as np
+for name in ('scan', 'label', 'inside'): np.save(f'lower_{name}.npy', np.load(f'{name}.npy')[:, :24])"
+pair="--scan scan.npy lower_scan.npy --label label.npy lower_label.npy --max-steps 2 --quiet"
+# shellcheck disable=SC2086
+run train $pair --mask inside.npy lower_inside.npy -o each.h5 $small; expect 0
+run info --json each.h5; same "$(json 'd["config"]["mask"]')" "['file', 'file']"
+# shellcheck disable=SC2086
+run train $pair --mask inside.npy -o x.h5 $small; expect 1; err 'the mask inside.npy has shape 16,32,48 .* and the scan 16,24,48'
+# shellcheck disable=SC2086
+run train $pair --mask inside.npy --mask none -o first.h5 $small; expect 0
+run info --json first.h5; same "$(json 'd["config"]["mask"]')" "['file', 'none']"
+# shellcheck disable=SC2086
+run train $pair -o neither.h5 $small; expect 0
+same "$(for model in each first neither; do sed 's/"seconds.*//' $model.log.jsonl | sha256sum; done | sort -u | wc -l)" 3
+# shellcheck disable=SC2086
+run train $pair --mask inside.npy lower_inside.npy -o each.h5 --resume --max-steps 3 $small; expect 0
+# shellcheck disable=SC2086
+run train $pair --mask inside.npy none -o each.h5 --resume --max-steps 4 $small; expect 1; err 'mask'
+# shellcheck disable=SC2086
+run train $pair --mask none none none -o x.h5 $small; expect 2; err 'scans there are 2, masks 3'
+check="--valid-scan scan.npy lower_scan.npy --valid-label label.npy lower_label.npy"
+# shellcheck disable=SC2086
+run train $pair $check --mask inside.npy lower_inside.npy -o x.h5 $small; expect 2; err 'give the scans to check on their own, too \(--valid-mask'
+# shellcheck disable=SC2086
+run train $pair $check --mask inside.npy none --valid-mask none lower_inside.npy -o checked.h5 $small; expect 0
+run info --json checked.h5; same "$(json 'd["config"]["mask"], d["config"]["valid-mask"]')" "['file', 'none'] ['none', 'file']"
+# shellcheck disable=SC2086
+run train $pair --valid-mask none -o x.h5 $small; expect 2; err 'valid-mask is that of a --valid-scan'
+cp lower_inside.npy mask.h5
+# shellcheck disable=SC2086
+run train $pair --mask none mask.h5 -o mask.h5 $small; expect 1; err 'mask.h5 is to be read, and writing mask.h5 would replace it'
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy --mask none -o x.h5 --quiet $small; expect 0; cmp -s m.h5 x.h5 || complain "no mask is none"
 
 # raw files, a config with the paper's keys, a mask
 # shellcheck disable=SC2086

@@ -1,16 +1,16 @@
-#include "progress.h"
+#include "talk/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "json.h"
 #include "signals.h"
+#include "talk/wrap.h"
 
 /* Seconds between two drawings of the bar; between two lines at least, and at most while the share hardly moves. */
 static const double bar_interval = 0.1, line_interval = 3, line_patience = 60;
@@ -18,7 +18,7 @@ static const double line_share = 0.05;
 static const double json_interval = 0.2;
 /* How much the bar's line says, from all of it to what always stays. */
 typedef enum talk { TALK_ALL, TALK_NO_RATE, TALK_NO_NOTE, TALK_LEVELS } talk;
-enum { WIDEST = 200, BAR_CELLS = 24, BAR_LEAST = 8 };
+enum { WIDEST = 200, BAR_CELLS = 24, BAR_LEAST = 8, HANGING = 2 };
 
 static struct {
     bool quiet, mute, json, terminal, colour;
@@ -169,7 +169,8 @@ void cli_progress_line(cli_line kind, const char *text)
     }
     erase_bar();
     const char *on = state.colour ? colours[kind] : "", *off = on[0] != '\0' ? "\033[0m" : "";
-    fprintf(stderr, "%s%s%s%s\n", on, lead[kind], off, text);
+    fprintf(stderr, "%s%s%s", on, lead[kind], off);
+    cli_wrap(stderr, text, strlen(text), cli_terminal_width(STDERR_FILENO), HANGING, strlen(lead[kind]));
     fflush(stderr);
 }
 
@@ -215,9 +216,8 @@ static void format_state(const crd_progress *progress, double elapsed, talk leve
 
 static size_t terminal_width(void)
 {
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return size.ws_col < WIDEST ? size.ws_col : WIDEST;
+    const size_t width = cli_terminal_width(STDERR_FILENO);
+    return width == 0 ? 80 : width < WIDEST ? width : WIDEST;
 }
 
 /* The whole line at the widest that fits into `room` columns; at the narrowest it may be longer. */

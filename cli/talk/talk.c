@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "progress.h"
+#include "talk/progress.h"
 
 static void say(const char *format, va_list arguments)
 {

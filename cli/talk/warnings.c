@@ -1,4 +1,4 @@
-#include "warnings.h"
+#include "talk/warnings.h"
 
 #include <stdlib.h>
 #include <string.h>
