@@ -16,7 +16,7 @@ LONG_LIMIT = 7200
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage \
+.PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage lint \
         format check-format install uninstall wheel deb release clean packages packages-script packages-deb packages-test packages-view packages-cluster packages-develop
 
 all: packages ## build the library and the program build/credence
@@ -84,6 +84,9 @@ coverage: packages-test packages-develop ## what the tests reach, as build-cover
 	$(CTEST) --test-dir build-coverage --timeout $(LONG_LIMIT)
 	gcovr --root . --filter src/ --filter cli/ --object-directory build-coverage \
 	      --html-details build-coverage/coverage.html --print-summary
+
+lint: packages-test packages-develop ## read the code: clang-tidy, gcc -fanalyzer and cppcheck have nothing to say
+	@tools/lint
 
 format: packages-develop ## clang-format on our own files
 	$(OWN_SOURCES) | xargs -0 clang-format -i

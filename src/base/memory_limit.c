@@ -93,7 +93,8 @@ int64_t crd_memory_left_by_groups(const char *groups, const char *mount)
         line[strcspn(line, "\n")] = '\0';
         const char *names = strchr(line, ':');
         const char *group = names != NULL ? strchr(names + 1, ':') : NULL;
-        if (group++ == NULL) continue;
+        if (group == NULL) continue;
+        group++;
         const size_t length = (size_t)(group - names) - 2;
         const version *const which[2] = {length == 0                       ? &newer
                                          : names_memory(names + 1, length) ? &older

@@ -1,6 +1,7 @@
 /* Which job this process belongs to: found out from what mpirun and srun leave in the environment, so that a process
  * that nobody started that way never touches MPI. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static int processes_started(void)
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = getenv(names[i]);
-        if (text != NULL && atoi(text) > 1) return atoi(text);
+        const long count = text != NULL ? strtol(text, NULL, 10) : 0;
+        if (count > 1 && count <= INT_MAX) return (int)count;
     }
     return 1;
 }

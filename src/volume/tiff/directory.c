@@ -108,7 +108,7 @@ done:
 
 void crd_tiff_file_close(crd_tiff_file *file)
 {
-    if (file->fd >= 0) close(file->fd);
+    if (file->fd >= 0) (void)close(file->fd);
     file->fd = -1;
 }
 

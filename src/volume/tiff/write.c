@@ -132,7 +132,7 @@ void crd_tiff_writer_free(crd_tiff_writer **writer)
 {
     crd_tiff_writer *w = *writer;
     if (w == NULL) return;
-    if (w->layout.fd >= 0) close(w->layout.fd);
+    if (w->layout.fd >= 0) (void)close(w->layout.fd); /* of what is given up */
     crd_free(&w->layout.offsets);
     crd_free(&w->layout.counts);
     crd_free(&w->differences);
