@@ -60,7 +60,7 @@ test-gpu: packages-script ## tests of the CUDA plug-in and compute-sanitizer, on
 fuzz: packages-test packages-develop ## each fuzz target for SECONDS=600
 	@tools/fuzz $(SECONDS)
 
-fuzz-night: packages-test ## each fuzz target for 4 hours, and whether the last one brought anything new
+fuzz-night: packages-test packages-develop ## each fuzz target for 4 hours, and whether the last one brought anything new
 	@tools/fuzz-night
 
 fuzz-coverage: packages-test packages-develop ## how much of each reader the fuzz targets' inputs reach

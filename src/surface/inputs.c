@@ -237,8 +237,7 @@ static crd_status open_run_field(const crd_surface_options *options, const crd_m
         const crd_output *segmentation = crd_manifest_output(run, CRD_OUTPUT_SEGMENTATION, 0);
         return crd_fail(CRD_ERR_ARGUMENT,
                         "the run %s tells %lld classes apart, and a surface is of one: in place of the folder give the "
-                        "probability of "
-                        "a class, %s/%s, or the segmentation with a class's value, %s/%s --phase %g",
+                        "probability of a class, %s/%s, or the segmentation with a class's value, %s/%s --phase %g",
                         options->input, (long long)run->class_count, options->input,
                         probability != NULL ? probability->file : "<name>_prob_<class>", options->input,
                         segmentation != NULL ? segmentation->file : "<name>_seg",

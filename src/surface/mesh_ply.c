@@ -44,13 +44,20 @@ static void head(const crd_mesh_about *about, int64_t vertices, int64_t triangle
                    vertices > INT32_MAX ? "uint" : "int");
 }
 
-/* A comment of dots, so that the header is as long as was kept free. */
+/* Comments of dots, so that the header is as long as was kept free. MeshLab takes no line of 512 characters. */
 static void pad(char *text, int64_t length, int64_t bytes)
 {
-    static const char begin[] = "comment ", end[] = "\nend_header\n";
-    memset(text + length, '.', (size_t)(bytes - length));
-    memcpy(text + length, begin, sizeof begin - 1);
-    memcpy(text + bytes - (sizeof end - 1), end, sizeof end - 1);
+    static const char begin[] = "comment ", end[] = "end_header\n";
+    enum { LINE = 64 };
+    const int64_t last = bytes - (int64_t)(sizeof end - 1);
+    while (length < last) {
+        const int64_t line = last - length < 2 * LINE ? last - length : LINE;
+        memset(text + length, '.', (size_t)line);
+        memcpy(text + length, begin, sizeof begin - 1);
+        text[length + line - 1] = '\n';
+        length += line;
+    }
+    memcpy(text + last, end, sizeof end - 1);
 }
 
 const crd_mesh_format crd_mesh_ply = {

@@ -1,4 +1,4 @@
-"""Surfaces as other programs see them: VTK (what ParaView reads with) and trimesh open PLY, STL and VTP, and find closed,
+"""Surfaces as other programs see them: VTK (what ParaView reads with), trimesh and MeshLab open PLY, STL and VTP, and find closed,
 oriented meshes of the right Euler number, volume and area; fields are compared with their own isosurfaces. VTK also opens
 exported image data. A client that isn't installed is skipped; without any, the whole test is."""
 import importlib
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 CLIENTS = {}
-for name in "vtk", "trimesh":
+for name in "vtk", "trimesh", "pymeshlab":
     try:
         CLIENTS[name] = importlib.import_module(name)
     except ImportError as missing:
@@ -94,6 +94,20 @@ def look_with_vtk(path):
     return sums.GetVolume(), sums.GetSurfaceArea(), points - triangles // 2
 
 
+def look_with_meshlab(path):
+    meshes = CLIENTS["pymeshlab"].MeshSet()
+    meshes.load_new_mesh(path)
+    if path.endswith(".stl"):
+        meshes.meshing_remove_duplicate_vertices()
+    topology, geometry = meshes.get_topological_measures(), meshes.get_geometric_measures()
+    check(topology["boundary_edges"] == 0 and topology["non_two_manifold_edges"] == 0, f"MeshLab: {path} isn't closed")
+    euler = topology["vertices_number"] - topology["edges_number"] + topology["faces_number"]
+    return geometry["mesh_volume"], geometry["surface_area"], euler
+
+
+LOOKS = {"vtk": look_with_vtk, "trimesh": look_with_trimesh, "pymeshlab": look_with_meshlab}
+
+
 def test_shapes(folder):
     for name, (field, volume, area, euler) in shapes().items():
         source = f"{folder}/{name}.npy"
@@ -102,8 +116,8 @@ def test_shapes(folder):
         for kind in "ply", "stl", "vtp":
             path = f"{folder}/{name}.{kind}"
             said = credence("surface", source, "-o", path, "--json", "-q")
-            for client, look in (("vtk", look_with_vtk), ("trimesh", look_with_trimesh)):
-                if client not in CLIENTS or (client == "trimesh" and kind == "vtp"):
+            for client, look in LOOKS.items():
+                if client not in CLIENTS or (client != "vtk" and kind == "vtp"):
                     continue
                 found = look(path)
                 near(found[0], said["volume"], 1e-4, f"{client}: volume of {path}")
@@ -116,7 +130,7 @@ def test_shapes(folder):
                 if euler is not None:
                     check(found[2] == euler, f"{client}: {name} has the Euler number {found[2]}")
         less = credence("surface", source, "-o", f"{folder}/less.ply", "--json", "-q", "--decimate", "0.3")
-        for client, look in (("vtk", look_with_vtk), ("trimesh", look_with_trimesh)):
+        for client, look in LOOKS.items():
             if client in CLIENTS:
                 found = look(f"{folder}/less.ply")
                 check(found[2] == said["euler_number"], f"{client}: {name} is another surface when decimated")

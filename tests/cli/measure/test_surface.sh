@@ -76,6 +76,7 @@ for words in "" "--phase 1"; do
     run surface "$folder/three" $words -o "$folder/no.ply"; expect 1; err 'three/s_prob.npy, or the segmentation with a class.s value, .*three/s_seg.npy --phase 2$'
 done
 run surface "$folder/three/s_seg.npy" --phase 1 -o "$folder/one.ply" -q; expect 0
+[ "$(head -c 1024 "$folder/plain.ply" | awk '{ print length }' | sort -n | tail -n 1)" -lt 128 ] || complain "a line of the header is too long for MeshLab"
 run surface "$folder/full" -o "$folder/full.ply" -q; expect 0
 same "$(mesh "$folder/full.ply")" "10.150 probability 0.500 uncertainty 0.100 displacement 2.500"
 run surface "$folder/full" --level p5 -o "$folder/p5.ply" -q; expect 0
