@@ -95,9 +95,10 @@ static void print_text(const cli_context *context, const crd_train_result *r)
         printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
     }
     if (strstr(crd_build_description(), "PNG pictures and slices: yes") != NULL) {
-        printf("Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the "
-               "same command with --resume and a larger --max-steps or --epochs).\n",
-               stem, options->output, number);
+        printf(
+            "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the "
+            "same command with --resume and a larger --max-steps or --epochs).\n",
+            stem, options->output, number);
     }
     print_next(context);
 }

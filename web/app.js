@@ -292,7 +292,9 @@ class Page {
     this.events.last = state.event;
     this.connected(true);
     this.events.on('online', () => this.refresh());
+    document.addEventListener('visibilitychange', () => this.paint.queue.doubt());
     this.events.on('offline', error => {
+      this.paint.queue.doubt();
       this.connected(false);
       this.notice(error?.status === 401 ? text.wrongKey : text.gone);
     });
@@ -345,6 +347,12 @@ class Page {
     if (state.version !== known.version) return text.otherVersion;
     if (state.scan.name !== known.scan.name || state.scan.shape.join() !== this.view.shape.join()) return text.otherScan;
     return state.project === known.project ? null : text.otherProject(state.project);
+  }
+
+  async sameServer() {
+    const other = this.otherServer(await getJson('state'));
+    if (other) this.stop(other);
+    return !other;
   }
 
   // What waits isn't sent to it.

@@ -325,11 +325,12 @@ crd_status crd_open_plain(const char *path, int *fd, int64_t *bytes)
 {
     struct stat about = {0};
     *fd = crd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd >= 0 && fstat(*fd, &about) == 0 && S_ISREG(about.st_mode)) {
+    const bool seen = *fd >= 0 && fstat(*fd, &about) == 0;
+    if (seen && S_ISREG(about.st_mode)) {
         *bytes = about.st_size;
         return CRD_OK;
     }
-    const crd_status status = *fd < 0 ? crd_fail_errno("%s can't be opened", path)
+    const crd_status status = !seen ? crd_fail_errno("%s can't be opened", path)
                               : S_ISDIR(about.st_mode)
                                   ? crd_fail(CRD_ERR_ARGUMENT, "%s is a folder, not a file", path)
                                   : crd_fail(CRD_ERR_ARGUMENT, "%s can't be read: it is no plain file", path);

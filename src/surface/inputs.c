@@ -230,16 +230,18 @@ static crd_status open_run_field(const crd_surface_options *options, const crd_m
     const crd_output *probability = crd_manifest_output(run, CRD_OUTPUT_PROBABILITY, 0);
     char number[CRD_NUMBER_BYTES];
     if (options->level != NULL) CRD_PASS(crd_surface_level_parse("level", options->level, &level));
-    if (options->phase != NULL) {
+    if (options->phase != NULL && run->class_count <= 2) {
         return crd_fail(CRD_ERR_ARGUMENT, "phase: is for label volumes; of the run %s give --level", options->input);
     }
     if (run->class_count > 2) {
-        return crd_fail(
-            CRD_ERR_ARGUMENT,
-            "the run %s tells %lld classes apart, and a surface is of one: give the probability of a class, "
-            "%s/%s, or the segmentation with --phase",
-            options->input, (long long)run->class_count, options->input,
-            probability != NULL ? probability->file : "<name>_prob_<class>");
+        const crd_output *segmentation = crd_manifest_output(run, CRD_OUTPUT_SEGMENTATION, 0);
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "the run %s tells %lld classes apart, and a surface is of one: in place of the folder give the "
+                        "probability of a class, %s/%s, or the segmentation with a class's value, %s/%s --phase %g",
+                        options->input, (long long)run->class_count, options->input,
+                        probability != NULL ? probability->file : "<name>_prob_<class>", options->input,
+                        segmentation != NULL ? segmentation->file : "<name>_seg",
+                        run->classes[run->class_count - 1].value);
     }
     in->level = level.percentile ? 0.5 : level.value;
     if (options->sample != NULL && level.percentile) {

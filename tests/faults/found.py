@@ -4,7 +4,7 @@ import os
 import cut
 
 # What went wrong, task, variant, and the runs before the one that nothing disturbs: faults, and what follows them: None, a
-# power cut that leaves the "least" (and a file, not empty), or "well" where the run must go on as if nothing had been.
+# power cut that leaves the "least" (and a file, not empty), "refused" (with those words), or "well" where the run must go on as if nothing had been.
 FOUND = (
     ("a close that failed left libhdf5 a file that it crashed on at exit", "predict", "npy", [(["close:model.h5:0:EIO:*", "open:scan.npy:0:EIO:*"], None)]),
     ("a short read made a model none", "predict", "npy", [(["read:model.h5:0:SHORT:1"], "well")]),
@@ -12,6 +12,7 @@ FOUND = (
     ("an interrupted lock was an error", "train", "one", [(["open:out/model.lock:0:EINTR:1", "size:out/model.lock:0:EINTR:1"], "well")]),
     ("an interrupted sync of all was an error", "convert", "npy-zarr3", [(["sync:*:0:EINTR:%2"], "well")]),
     ("an interrupted close was an error", "convert", "npy-zarr", [(["close:*:0:EINTR:%2"], "well")]),
+    ("an interrupted close of a shard was an error", "convert", "npy-zarr3", [(["close:out/.made.zarr.tmp/*/c/*:0:EINTR:%2"], "well")]),
     ("an interrupted line of the log ended a training", "train", "one", [(["write:out/model.log.jsonl:0:EINTR:%2"], "well")]),
     ("an interrupted sync ended a run", "predict", "npy", [(["sync:out/.partial/*:0:EINTR:%2"], "well")]),
     ("libtiff took what was interrupted for damage", "convert", "slices-npy", [(["read:scan/*:0:EINTR:%2"], "well")]),
@@ -24,6 +25,7 @@ FOUND = (
     ("a folder that couldn't be read any further was taken for an empty one", "predict", "npy",
      [(["write:out/.partial/journal:2:STOP:1"], None), (["list:out:0:EIO:1"], "refused")]),
     ("slices behind a failed listing were missing without a word", "convert", "many-npy", [(["list:scan:2:EIO:1"], "refused"), (["list:scan:4:EIO:1"], "refused")]),
+    ("what couldn't be looked at was said to be no plain file", "measure", "usual", [(["look:out/manifest.json:3:EIO:1"], "refused Input/output error")]),
     ("a slice that couldn't be looked at was missing without a word", "convert", "slices-npy", [(["look:scan/s_0039.tif:0:EIO:*"], "refused")]),
 )
 
@@ -54,8 +56,8 @@ def again(case, runs):
             return f"nothing met {faults}"
         if what == "well":
             return f"not carried on: {ended.err[-300:]}" if ended.code != 0 else case.finish() if case.name == "view" else case.compare()
-        if what == "refused" and ended.code != 1:
-            return "nothing was said"
+        if (what or "").startswith("refused") and (ended.code != 1 or what[len("refused "):] not in ended.sentence()):
+            return f"not refused so: {ended.code} {ended.sentence()}"
         if (wrong := aftermath(case, what, before, record)) is not None:
             return wrong
     return case.finish()

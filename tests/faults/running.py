@@ -116,5 +116,5 @@ def draw_faults(dice, census, kind):
     family = dice.choice(sorted({row[0] for row in rows}))
     _, name, calls = dice.choice([row for row in rows if row[0] == family])
     what = dice.choice([w for w in CAN[family] if w not in HARMLESS] if kind == "one" else CAN[family])
-    times = dice.choice(("1", "1", "2", "*"))
+    times = dice.choice(("1", "1", "2", "*" if what != "EINTR" else "%2"))  # nothing is interrupted for ever
     return [f"{family}:{name}:{dice.randrange(calls)}:{what}:{times}"]

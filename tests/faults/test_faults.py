@@ -61,8 +61,8 @@ class Stage:
 
 
 def names(folder):
-    """Of all files, apart from temporary and cache folders."""
-    return sorted(name for name in cut.snapshot(folder) if name.split(os.sep)[0] not in ("tmp", "cache"))
+    """Of all files, apart from temporary and cache folders, and from pictures: one that can't be drawn is a warning."""
+    return sorted(name for name in cut.snapshot(folder) if name.split(os.sep)[0] not in ("tmp", "cache") and not name.endswith(".progress.png"))
 
 
 class Case:

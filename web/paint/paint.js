@@ -273,6 +273,7 @@ export class Paint extends EventTarget {
     this.tell();
   }
 
+  sameServer() { return this.page.sameServer(); }
   said() { this.page.saving(this.queue.items.length); }
   notice(words) { this.page.notice(words); }
 

@@ -9,7 +9,7 @@ const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), byte 
 
 export class Queue {
   constructor(page, state) {
-    Object.assign(this, { page, items: [], revision: state.revision, busy: false, tries: 0 });
+    Object.assign(this, { page, items: [], revision: state.revision, busy: false, tries: 0, trusted: true });
     addEventListener('beforeunload', event => { if (this.items.length > 0) event.preventDefault(); });
   }
 
@@ -28,6 +28,23 @@ export class Queue {
     return item;
   }
 
+  // The line was cut, or nobody listened: whoever answers now may be another server.
+  doubt() { this.trusted = false; }
+
+  // Is it still the one that all this was painted for?
+  async trust() {
+    if (this.trusted) return true;
+    try { this.trusted = await this.page.sameServer(); } catch { this.later(); }
+    return this.trusted;
+  }
+
+  later() {
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.run();
+    }, waits[Math.min(this.tries++, waits.length - 1)]);
+  }
+
   // All that waits, soon.
   hurry() {
     this.tries = 0;
@@ -41,6 +58,7 @@ export class Queue {
     this.busy = true;
     while (this.items.length > 0 && !this.stopped) {
       const item = this.items[0];
+      if (!await this.trust()) break;
       try {
         const answer = await send('POST', item.path, { ...item.operation, revision: this.revision });
         this.revision = Math.max(this.revision, answer.revision);
@@ -68,10 +86,8 @@ export class Queue {
       return true;
     }
     if (error.status >= 500) this.page.notice(text.askedAgain(error.message));
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      this.run();
-    }, waits[Math.min(this.tries++, waits.length - 1)]);
+    else this.doubt();
+    this.later();
     return false;
   }
 }

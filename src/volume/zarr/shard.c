@@ -99,7 +99,7 @@ crd_status crd_zarr_add_to_shard(crd_zarr_array *array, const int64_t index[3], 
     int fd = -1;
     CRD_PASS(crd_zarr_open_to_write(array->path, array->ends[shard] == 0 ? O_WRONLY | O_TRUNC : O_WRONLY, &fd));
     crd_status status = crd_write_at(fd, array->path, offset, data, bytes);
-    if (close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
+    if (crd_close(fd) != 0 && status == CRD_OK) status = crd_fail_errno("%s can't be written", array->path);
     if (status != CRD_OK || again) return status;
     *place = (crd_zarr_place){.offset = (uint64_t)offset, .bytes = bytes};
     array->ends[shard] = offset + (int64_t)bytes;

@@ -62,6 +62,20 @@ expect 0; no_err
 same "$(json 'd["closed"], d["euler_number"], d["unit"], d["data"], d["spacing"]')" \
     "True 2 um probability,uncertainty,displacement [2, 0.5, 0.5]"
 same "$(mesh "$folder/plain.ply")" "10.150 probability 0.500 uncertainty 0.100 displacement 2.500"
+# Of three classes a surface is of one: the sentence names the two files that can be given, with --phase as without.
+cp -r "$folder/plain" "$folder/three"
+/usr/bin/python3 - "$folder/three/manifest.json" <<'PY'
+import json, sys
+manifest = json.load(open(sys.argv[1]))
+manifest["classes"] = [{"name": name, "value": value, "segmentation": 0.3, "mean": 0.3, "interval90": [0, 1], "samples": []}
+                       for name, value in (("pore", 0), ("ysz", 1), ("nickel", 2))]
+json.dump(manifest, open(sys.argv[1], "w"))
+PY
+for words in "" "--phase 1"; do
+    # shellcheck disable=SC2086
+    run surface "$folder/three" $words -o "$folder/no.ply"; expect 1; err 'three/s_prob.npy, or the segmentation with a class.s value, .*three/s_seg.npy --phase 2$'
+done
+run surface "$folder/three/s_seg.npy" --phase 1 -o "$folder/one.ply" -q; expect 0
 [ "$(head -c 1024 "$folder/plain.ply" | awk '{ print length }' | sort -n | tail -n 1)" -lt 128 ] || complain "a line of the header is too long for MeshLab"
 run surface "$folder/full" -o "$folder/full.ply" -q; expect 0
 same "$(mesh "$folder/full.ply")" "10.150 probability 0.500 uncertainty 0.100 displacement 2.500"
