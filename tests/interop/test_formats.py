@@ -237,7 +237,8 @@ def test_zarr():
     # An array without OME's words, chunks that were never written, a value to fill them with.
     bare = zarr.open("bare.zarr", mode="w", shape=SHAPE, chunks=(2, 3, 4), dtype="f4", fill_value=-1.5)
     bare[:2] = 7
-    expect("bare.zarr", bare[:], "bare array", spacing=None)
+    expect("bare.zarr", bare[:], "bare array", spacing=None, quiet=False)
+    check("66.7 % of its chunks' files aren't there" in run("convert", "bare.zarr", "back.npy", quiet=False).stderr, "what isn't there is said")
 
 
 def test_tifffile():

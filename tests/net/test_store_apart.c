@@ -2,6 +2,7 @@
  * that it gives the same values and words, and that what it can't tell any more isn't taken for absent. */
 #include <hdf5.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/memory.h"
@@ -152,4 +153,23 @@ static void test_claims(void)
     crd_trust_files(false);
 }
 
-TEST_MAIN(TEST(test_files_that_crash_libhdf5), TEST(test_same_answers), TEST(test_helper_that_dies), TEST(test_claims))
+/* Shared memory counts as a file: a program that isn't prepared for it would be ended by a signal. */
+static void test_limit_on_files(void)
+{
+    struct rlimit before, limit;
+    float floats[6];
+    make_file(scratch("a.h5"));
+    CHECK_OK(crd_store_open(scratch("a.h5"), &store));
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    limit = before;
+    limit.rlim_cur = 16;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    const crd_status status = crd_store_get_floats(store, "a/floats", 2, (const int64_t[]){2, 3}, "x", floats);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK_FAILS(status, CRD_ERR_MEMORY, "ulimit -f");
+    CHECK_OK(crd_store_get_floats(store, "a/floats", 2, (const int64_t[]){2, 3}, "x", floats));
+    crd_store_close(&store);
+}
+
+TEST_MAIN(TEST(test_files_that_crash_libhdf5), TEST(test_same_answers), TEST(test_helper_that_dies), TEST(test_claims),
+          TEST(test_limit_on_files))
