@@ -47,8 +47,8 @@ static int try_folder(const char *folder)
 static void test_seeds(void)
 {
     static const char *const targets[] = {"hdf5", "npy", "tiff", "nrrd", "metaimage", "nifti"};
-#if defined(__SANITIZE_ADDRESS__)
-    SKIP("the address sanitizer needs memory of its own");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SKIP("sanitizers need memory of their own");
 #endif
     const char *source = getenv("CREDENCE_SOURCE");
     if (source == NULL) SKIP("CREDENCE_SOURCE isn't set");

@@ -317,8 +317,8 @@ static int in_little_memory(const char *name)
 /* Large claims and files that unpack to a thousand times their size: memory stays bounded. */
 static void test_bombs(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    SKIP("the address sanitizer needs memory of its own");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SKIP("sanitizers need memory of their own");
 #endif
     const crd_volume_info info = {.shape = {400, 1000, 1000}, .type = CRD_U8};
     CHECK_OK(crd_volume_create(scratch("bomb.nrrd"), &info, &(crd_volume_options){.compress = 9}, &volume));

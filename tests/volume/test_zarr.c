@@ -298,8 +298,8 @@ static void test_disk_full(void)
 /* A megabyte that unpacks to gigabytes, and chunks that claim as much: memory stays bounded. */
 static void test_bombs(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    SKIP("the address sanitizer needs memory of its own");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SKIP("sanitizers need memory of their own");
 #endif
     static const char *const layouts[] = {
         LAYOUT("[4096, 4096, 4096]", "[256, 1024, 1024]", "|u1", "{\"id\": \"zlib\"}", ""),

@@ -101,6 +101,10 @@ INLINE vec vec_first(vec a, int count)
 {
     return _mm512_maskz_mov_ps((__mmask16)((1u << count) - 1), a);
 }
+INLINE vec vec_load_first(const float *p, int count)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
+}
 INLINE void vec_store_first(float *p, vec a, int count)
 {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), a);
@@ -197,6 +201,10 @@ INLINE __m256i vec_first_mask(int count)
 INLINE vec vec_first(vec a, int count)
 {
     return _mm256_and_ps(a, _mm256_castsi256_ps(vec_first_mask(count)));
+}
+INLINE vec vec_load_first(const float *p, int count)
+{
+    return _mm256_maskload_ps(p, vec_first_mask(count));
 }
 INLINE void vec_store_first(float *p, vec a, int count)
 {
