@@ -10,10 +10,12 @@ PYTHON = python3
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 
+# Tests also wait, for disks, other processes and the clock: so one more than there are cores.
+TEST_JOBS := $(shell echo $$(($(JOBS) + 1)))
 # A test that hangs is stopped after so many seconds.
 TEST_LIMIT = 600
 LONG_LIMIT = 7200
-CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+CTEST = ctest --output-on-failure --no-tests=error -j $(TEST_JOBS)
 OWN_SOURCES = git ls-files -z '*.c' '*.h' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: all help demo test test-long test-view test-cluster test-faults test-gpu fuzz fuzz-night fuzz-coverage bench debug asan tsan clang valgrind coverage lint \
@@ -85,7 +87,7 @@ coverage: packages-test packages-develop ## what the tests reach, as build-cover
 	gcovr --root . --filter src/ --filter cli/ --object-directory build-coverage \
 	      --html-details build-coverage/coverage.html --print-summary
 
-lint: packages-test packages-develop ## read the code: clang-tidy and cppcheck have nothing to say
+lint: packages-test packages-develop ## read the code: clang-tidy, cppcheck and gcc -fanalyzer have nothing to say
 	@tools/lint
 
 format: packages-develop ## clang-format on our own files

@@ -11,65 +11,8 @@
 #include "figures.h"
 #include "json.h"
 
-/* What the table calls a property; "along z" and the like come behind it. */
-static const struct {
-    const char *name, *words;
-} words[] = {
-    {"volume_fraction", "volume fraction"},
-    {"specific_surface", "specific surface"},
-    {"specific_surface_mesh", "  by marching cubes"},
-    {"mean_curvature", "mean curvature"},
-    {"euler_6", "Euler number, 6 neighbours"},
-    {"euler_26", "Euler number, 26 neighbours"},
-    {"euler_density_6", "Euler density, 6 neighbours"},
-    {"euler_density_26", "Euler density, 26 neighbours"},
-    {"components", "components"},
-    {"largest_share", "share of the largest"},
-    {"closed_share", "share of closed ones"},
-    {"percolates", "percolates"},
-    {"percolating_share", "share that percolates"},
-    {"mean_intercept", "mean intercept"},
-    {"thickness_mean", "local thickness"},
-    {"thickness_std", "  deviation"},
-    {"thickness_median", "  median"},
-    {"thickness_max", "  largest"},
-    {"d_rel", "D_rel"},
-    {"tortuosity_factor", "tortuosity factor"},
-    {"formation_factor", "formation factor"},
-};
-
-/* Properties between phases, whose names end with them: "interface_area_0-2". */
-static const struct {
-    const char *begin, *words;
-} between[] = {
-    {"interface_area_", "interface"}, {"triple_line_", "triple line"}, {"active_triple_line_", "active line"}};
-
 /* Characters of the table: an interval, and all from its beginning to the end of the size error. */
 enum { INTERVAL = 23, REST = INTERVAL + 11 };
-
-/* "mean_intercept_z" -> "mean intercept along z"; NULL: not in the table. */
-static const char *words_of(const crd_property *p, char *out, size_t size)
-{
-    const size_t length = strlen(p->name) - (p->axis != '\0' ? 2 : 0);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strlen(words[i].name) != length || strncmp(words[i].name, p->name, length) != 0) continue;
-        if (p->axis != '\0') {
-            snprintf(out, size, "%s along %c", words[i].words, p->axis);
-        } else {
-            snprintf(out, size, "%s", words[i].words);
-        }
-        return out;
-    }
-    for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
-        const size_t begin = strlen(between[i].begin);
-        if (strncmp(between[i].begin, p->name, begin) != 0) continue;
-        snprintf(out, size, "%s %.*s", between[i].words, (int)(length - begin), p->name + begin);
-        const size_t used = strlen(out);
-        if (p->axis != '\0') snprintf(out + used, size - used, " along %c", p->axis);
-        return out;
-    }
-    return NULL;
-}
 
 /* Four digits, or as many as it takes to tell the ends of the interval apart by three. */
 static int digits_of(const crd_property *p)
@@ -156,7 +99,7 @@ static void print_line(table *t, const crd_property *p)
     const crd_measurement *m = t->m;
     char name[80], interval[64], line[512];
     size_t used;
-    if (words_of(p, name, sizeof name) == NULL) return;
+    if (crd_property_words(p->name, name, sizeof name) == NULL) return;
     const bool fresh = p->note != NULL && (t->said == NULL || strcmp(t->said, p->note) != 0);
     write_interval(m, p, interval, sizeof interval);
     snprintf(line, sizeof line, "  %-30s %12s", name,
@@ -197,7 +140,7 @@ static void print_legend(const crd_measurement *m, bool run)
     bool shown = false, beside = false;
     for (int64_t i = 0; i < m->property_count; i++) {
         char name[80];
-        if (words_of(&m->properties[i], name, sizeof name) == NULL) continue;
+        if (crd_property_words(m->properties[i].name, name, sizeof name) == NULL) continue;
         shown = shown || m->properties[i].shown;
         beside = beside || side_of(m, &m->properties[i]) != ' ';
     }
@@ -254,7 +197,7 @@ static void print_label(const crd_measurement *m)
     for (int64_t i = 0; i < m->property_count; i++) {
         const crd_property *p = &m->properties[i];
         char name[80];
-        if (!p->labelled || words_of(p, name, sizeof name) == NULL) continue;
+        if (!p->labelled || crd_property_words(p->name, name, sizeof name) == NULL) continue;
         printf("  %-30s %12s", name, number(p, p->label.value));
         printf(" %12s", number(p, p->label.segmentation));
         if (m->samples > 0) printf(" %10s", number(p, p->label.median));
@@ -329,8 +272,13 @@ static void print_plan(const crd_measure_plan *plan)
         const crd_measure_pass *pass = &plan->passes[i];
         for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
             if (strcmp(names[n][0], pass->name) != 0) continue;
-            printf("  %-28s %8.0f MiB   about %.0f s%s\n", names[n][1], ceil((double)pass->memory_bytes / 0x1p20),
+            printf("  %-28s %8.0f MiB   about %.0f s%s", names[n][1], ceil((double)pass->memory_bytes / 0x1p20),
                    ceil(pass->seconds), n == 2 && plan->coarse ? ", on cells of 2x2x2 voxels" : "");
+            if (n == 2 && plan->transport_device_bytes > 0) {
+                printf(", on %s with %.0f MiB of its memory", plan->transport_device,
+                       ceil((double)plan->transport_device_bytes / 0x1p20));
+            }
+            printf("\n");
         }
     }
 }
@@ -343,6 +291,10 @@ static void print_plan_json(const crd_measure_plan *plan)
     cli_json_int(&json, "samples", plan->samples);
     cli_json_int(&json, "phases", plan->phases);
     cli_json_int(&json, "max_memory_bytes", plan->limit_bytes);
+    if (plan->transport_device[0] != '\0') {
+        cli_json_text(&json, "transport_device", plan->transport_device);
+        cli_json_int(&json, "transport_device_bytes", plan->transport_device_bytes);
+    }
     cli_json_open(&json, "passes", '[');
     for (int64_t i = 0; i < plan->pass_count; i++) {
         cli_json_open(&json, NULL, '{');

@@ -69,14 +69,42 @@ static void print_uncertainty(const crd_validation *v)
     printf("  PAvPU3D                    %s\n", cli_figure(p->pavpu3d, 6));
 }
 
-static void print_rest(const crd_validation *v)
+/* Farther out the rows are wider, as there are fewer voxels; together they hold all of them. */
+static void print_distances(const crd_validation *v)
+{
+    static const int64_t begins[] = {0, 1, 2, 3, 4, 5, 8, 16};
+    const size_t rows = sizeof begins / sizeof begins[0];
+    printf("\nvoxels from the predicted boundary   share of voxels   uncertainty   error\n");
+    for (size_t i = 0; i < rows; i++) {
+        const int64_t end = i + 1 < rows ? begins[i + 1] : v->distance.count.count;
+        double voxels = 0.0, uncertainty = 0.0, error = 0.0;
+        char row[64];
+        for (int64_t k = begins[i]; k < end; k++) {
+            const double count = v->distance.count.items[k];
+            if (count == 0.0) continue; /* its means aren't numbers */
+            voxels += count;
+            uncertainty += count * v->distance.uncertainty.items[k];
+            error += count * v->distance.error.items[k];
+        }
+        if (voxels == 0.0) continue;
+        snprintf(row, sizeof row, i + 1 < rows ? "%lld to %lld" : "%lld and more", (long long)begins[i] + 1,
+                 (long long)end + 1);
+        printf("  %-34s   %15s   %11s   %s\n", row, cli_figure(voxels / (double)v->voxels, 4),
+               cli_figure_general(uncertainty / voxels, 4), cli_figure(error / voxels, 4));
+    }
+}
+
+static void print_calibration(const crd_validation *v)
 {
     printf("\ncalibration\n");
     printf("  ECE               %s\n", cli_figure(v->calibration.ece, 6));
     printf("  Brier             %s\n", cli_figure(v->calibration.brier, 6));
     printf("  NLL               %s\n", cli_figure(v->calibration.nll, 6));
     printf("  AURC              %s\n", cli_figure(v->calibration.aurc, 6));
-    if (v->distance.count.count == 0) return; /* --core */
+}
+
+static void print_geometry(const crd_validation *v)
+{
     printf("\ngeometry of the map\n");
     printf("  autocorrelation   %s  (z %s, y %s, x %s)\n", cli_figure(v->geometry.autocorrelation, 4),
            cli_figure(v->geometry.along_z, 4), cli_figure(v->geometry.along_y, 4), cli_figure(v->geometry.along_x, 4));
@@ -86,17 +114,19 @@ static void print_rest(const crd_validation *v)
                cli_figure_general(v->growth.mean.items[i], 4), cli_figure(v->growth.share_above.items[i], 4),
                cli_figure_general(v->growth.threshold, 4), cli_figure(v->growth.correlation.items[i], 4));
     }
-    printf("\nvoxels from the predicted boundary   share of voxels   uncertainty   error\n");
-    for (int64_t i = 0; i < v->distance.count.count; i++) {
-        const double share = v->distance.count.items[i] / (double)v->voxels;
-        if (share == 0.0 || (i > 4 && i + 1 < v->distance.count.count && (i & (i + 1)) != 0)) continue;
-        char row[64];
-        const double from = v->distance.from.items[i];
-        snprintf(row, sizeof row, i + 1 == v->distance.count.count ? "%.0f and more" : "%.0f to %.0f", from,
-                 from + 1.0);
-        printf("  %-34s   %15s   %11s   %s\n", row, cli_figure(share, 4),
-               cli_figure_general(v->distance.uncertainty.items[i], 4), cli_figure(v->distance.error.items[i], 4));
-    }
+}
+
+/* What there is of it: a segmentation alone has neither uncertainty nor probabilities. */
+static void print_rest(const crd_validation *v)
+{
+    const bool map = isfinite(v->uncertainty.mean), prob = isfinite(v->calibration.brier);
+    const bool distances = v->distance.count.count > 0; /* without --core */
+    if (map) print_uncertainty(v);
+    if (map || prob) print_calibration(v);
+    if (map && distances) print_geometry(v);
+    if (distances) print_distances(v);
+    if (!map) printf("\nwithout an uncertainty map (--unc) there is no PAvPU3D and no geometry of the map\n");
+    if (!prob) printf("%swithout probabilities (--prob) there is no calibration\n", map ? "\n" : "");
 }
 
 static int print_json(const crd_validation *v)
@@ -150,7 +180,6 @@ static int print(const cli_context *context, const crd_validation *v)
     }
     cli_say_seen("The model", v);
     print_classes(v);
-    print_uncertainty(v);
     print_rest(v);
     if (options->run != NULL) print_next(context);
     return CLI_DONE;

@@ -1,5 +1,6 @@
-/* Stands in for libFuzzer: every file of the folders that are named goes through a fuzz target once, in the order of the names.
- * So each seed, and each input that once broke something, is tried in every build that has sanitizers, by any compiler. */
+/* Stands in for libFuzzer: every file of the folders that are named goes through a fuzz target once, in the order of
+ * the names. So each seed, and each input that once broke something, is tried in every build that has sanitizers, by
+ * any compiler. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ static int replay(const char *path)
         return 1;
     }
     const long size = ftell(file);
-    uint8_t *data = size < 0 ? NULL : malloc(size > 0 ? (size_t)size : 1); /* no byte more: the sanitizer sees who reads beyond */
+    uint8_t *data =
+        size < 0 ? NULL : malloc(size > 0 ? (size_t)size : 1); /* no byte more: the sanitizer sees who reads beyond */
     rewind(file);
     const int code = data != NULL && fread(data, 1, (size_t)size, file) == (size_t)size ? 0 : 1;
     fclose(file);

@@ -91,9 +91,9 @@ static inline bool emulated(void)
     return getenv("CREDENCE_EMULATED") != NULL;
 }
 
-/* The step of a loop over cases of one kind: 1, and `stride` where all takes ten to fifty times as long: under valgrind,
- * and with CREDENCE_SPARSE=1, which the short run under sanitizers has. What is left out there is said; every other run
- * tries it. */
+/* The step of a loop over cases of one kind: 1, and `stride` where all takes ten to fifty times as long: under
+ * valgrind, and with CREDENCE_SPARSE=1, which the short run under sanitizers has. What is left out there is said; every
+ * other run tries it. */
 static inline int sparse(int stride, const char *cases)
 {
     if (!emulated() && getenv("CREDENCE_SPARSE") == NULL) return 1;

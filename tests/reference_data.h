@@ -224,44 +224,40 @@ static inline reference_case *reference_load_file(crd_kind kind, const char *pat
     return c;
 }
 
-/* A case, loaded at the first call and kept until the program ends, which it does where the data is missing. */
-static inline const reference_case *reference_load(crd_kind kind)
-{
-    static reference_case *loaded[2];
-    if (loaded[kind] != NULL) return loaded[kind];
-    char path[1024];
-    const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
-    const char *name = kind == CRD_BCNN ? "bcnn_f8.h5" : "mcdn_f8.h5";
-    if (shared != NULL)
-        snprintf(path, sizeof path, "%s/reference/%s", shared, name);
-    else
-        snprintf(path, sizeof path, "%s/%s", data != NULL ? data : "../../tests/data", name);
-    loaded[kind] = reference_load_file(kind, path);
-    if (loaded[kind] == NULL || loaded[kind]->voxels != REFERENCE_VOXELS) {
-        printf("the reference data %s can't be opened\n", path);
-        exit(1);
-    }
-    return loaded[kind];
-}
-
-/* One that only the folder CREDENCE_SHARED has: "f8_k3" (three classes) or "f16"; NULL without it. */
-static inline const reference_case *reference_load_full(crd_kind kind, const char *which)
+/* A case, loaded at the first call and kept until the program ends, which it does where the data is missing: "f8",
+ * "f8_k3" (three classes), or "f16", which only the folder CREDENCE_SHARED has; NULL without it. */
+static inline const reference_case *reference_load_named(crd_kind kind, const char *which)
 {
     static struct {
         char path[1024];
         reference_case *loaded;
-    } known[4];
-    const char *shared = getenv("CREDENCE_SHARED");
+    } known[6];
+    const char *shared = getenv("CREDENCE_SHARED"), *data = getenv("CREDENCE_TEST_DATA");
     char path[1024];
-    snprintf(path, sizeof path, "%s/reference/%s_%s.h5", shared != NULL ? shared : "", crd_kind_name(kind), which);
-    for (int i = 0; shared != NULL && i < 4; i++) {
-        if (known[i].loaded == NULL) {
-            snprintf(known[i].path, sizeof known[i].path, "%s", path);
-            known[i].loaded = reference_load_file(kind, path);
-        }
-        if (strcmp(known[i].path, path) == 0) return known[i].loaded;
+    int i = 0;
+    if (shared == NULL && strcmp(which, "f16") == 0) return NULL;
+    if (shared != NULL)
+        snprintf(path, sizeof path, "%s/reference/%s_%s.h5", shared, crd_kind_name(kind), which);
+    else
+        snprintf(path, sizeof path, "%s/%s_%s.h5", data != NULL ? data : "../../tests/data", crd_kind_name(kind),
+                 which);
+    while (known[i].loaded != NULL && strcmp(known[i].path, path) != 0) i++;
+    if (known[i].loaded != NULL) return known[i].loaded;
+    snprintf(known[i].path, sizeof known[i].path, "%s", path);
+    known[i].loaded = reference_load_file(kind, path);
+    if (known[i].loaded == NULL) {
+        printf("the reference data %s can't be opened\n", path);
+        exit(1);
     }
-    return NULL;
+    return known[i].loaded;
+}
+
+static inline const reference_case *reference_load(crd_kind kind)
+{
+    const reference_case *c = reference_load_named(kind, "f8");
+    if (c->voxels == REFERENCE_VOXELS) return c;
+    printf("the reference data is of %lld voxels\n", (long long)c->voxels);
+    exit(1);
 }
 
 /* How far a computed tensor is from the reference, of the reference's largest value: over the values that the file has,

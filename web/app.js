@@ -168,7 +168,7 @@ class Page {
   async valuesAt(place) {
     const { values } = await getJson(`voxel?at=${place.join(',')}`);
     const parts = [`z ${place[0]}, y ${place[1]}, x ${place[2]}`];
-    const blind = hiddenAt(this.paint, place), shown = new Set(this.view.stack.flatMap(layer => (layer.under ? [layer, layer.under] : [layer])));
+    const blind = hiddenAt(this.paint, place), shown = new Set(this.view.stack.flatMap(layer => [...this.view.downFrom(layer)]));
     for (const { number, value, class: found } of values) {
       const layer = this.view.layers[number];
       if (value === null || !shown.has(layer) || (blind && layer.run)) continue;

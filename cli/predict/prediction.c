@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "talk/next.h"
 #include "talk/wrap.h"
@@ -55,6 +56,12 @@ static void add(line *out, const char *format, ...)
     if (out->used >= sizeof out->text) out->used = sizeof out->text - 1;
 }
 
+/* Classes that nobody named are called as their labels' values: "class 2". */
+static const char *kind_of(const char *name)
+{
+    return name[strspn(name, "0123456789.-")] == '\0' ? "class " : "";
+}
+
 /* "run: volume fractions pore 40.1 % (90 % interval 39.6 to 40.7), ysz ...", or what is known without such an interval:
  * "run: volume fractions of the segmentation pore 0.4012 (percentiles 33-67 of the samples 0.3998 to 0.4023), ..." */
 static void add_classes(line *out, const crd_predict_options *options, const crd_predict_result *r)
@@ -64,12 +71,12 @@ static void add_classes(line *out, const crd_predict_options *options, const crd
     for (int i = 0; i < r->class_count; i++) {
         const crd_class_result *class = &r->classes[i];
         if (widened) {
-            add(out, "%s %s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", class->name, 100.0 * class->fraction_mean,
-                i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
+            add(out, "%s %s%s %.1f %% (%s%.1f to %.1f)", i > 0 ? "," : "", kind_of(class->name), class->name,
+                100.0 * class->fraction_mean, i > 0 ? "" : "90 % interval ", 100.0 * class->fraction_interval90[0],
                 100.0 * class->fraction_interval90[1]);
             continue;
         }
-        add(out, "%s %s %.4f", i > 0 ? "," : "", class->name, class->volume_fraction);
+        add(out, "%s %s%s %.4f", i > 0 ? "," : "", kind_of(class->name), class->name, class->volume_fraction);
         if (isnan(class->fraction_low) || options->intervals.count == 0) continue;
         add(out, " (");
         if (i == 0) {

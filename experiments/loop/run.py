@@ -145,6 +145,7 @@ class Study:
     def __init__(self, options):
         self.options = options
         (self.shape, self.size, self.held, self.boxes, self.rounds, self.phantoms, self.training, self.steps, self.later, self.prediction) = SCALES[options.scale]
+        self.rounds = options.rounds or self.rounds
         self.rows_path = os.path.join(options.out, "rounds.csv")
         os.makedirs(options.out, exist_ok=True)
         self.rows = []
@@ -273,6 +274,7 @@ def main():
     parser.add_argument("--out", default="build/loop-study")
     parser.add_argument("--scale", choices=SCALES, default="cores")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no further phantom is begun after so long; the same command goes on")
+    parser.add_argument("--rounds", type=int, default=0, help="in place of the scale's number of them, 2 at least")
     parser.add_argument("--only", choices=PHANTOMS, action="append", help="these phantoms alone; may be repeated")
     parser.add_argument("--credence", default=os.environ.get("CREDENCE", "build/credence"))
     options = parser.parse_args()

@@ -5,6 +5,7 @@
     run.py preset                     what the preset `small` could be, in three minutes on two cores
     run.py cells                      as `grid`, smaller
     run.py short                      the preset again, in a third of the time
+    run.py wide                       chunk 48,96,96 again: both kinds of grey levels, on fresh phantoms, too
     run.py grid preset --seconds 280  both, as far as they come in that time
 
 ../study.py says more."""
@@ -53,14 +54,26 @@ def cells(seeds):
         yield unit("cells", grey, augment, "32,64,64", 4, 1000, kind, seed)
 
 
+def wide(seeds):
+    for (grey, augment), seed, kind in itertools.product(itertools.product(("phases", "levels"), ("full", "flips")), seeds, KINDS):
+        yield unit("wide", grey, augment, "48,96,96", 4, 1500, kind, seed, more="--no-intervals")
+
+
+def modes_of_wide(u):
+    return ("training", "step 3") if u["augment"] == "full" else ("training",)
+
+
 def both(_):
     return "training", "step 3"
 
 
+# Those that tell most of a pull towards the share that was learnt from, once more.
+FRESH = {"new-" + name: {**TESTS[name], "seed": TESTS[name]["seed"] + 100} for name in ("like", "f45", "f71")}
 PLANS = {
     "grid": Plan(grid, "large", TESTS, lambda _: ("training", "step 3", "scan"), 1),
     "preset": Plan(preset, "small", SIX, both, .6),
     "short": Plan(short, "small", {name: SIX[name] for name in ("like", "f45", "f71", "faint")}, both, 1.5),
+    "wide": Plan(wide, "large", {**TESTS, **FRESH}, modes_of_wide, 1),
     "cells": Plan(cells, "large", {name: TESTS[name] for name in tuple(TESTS)[:7]}, both, 1),
 }
 

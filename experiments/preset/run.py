@@ -8,7 +8,7 @@
     run.py arms         the chosen one, going on with norms that run or are frozen; needs PyTorch
     run.py demo         trainings of a minute
     run.py changes      the chosen one, its grey values changed in other ways; needs programs built with those (--other)
-    run.py fresh        the chosen one and flips alone, on phantoms that decided nothing
+    run.py fresh        the chosen one and flips alone, by both kinds of grey levels, on phantoms that decided nothing
 
 Several studies run together, as far as they come in --seconds; ../study.py says more."""
 import itertools
@@ -111,9 +111,12 @@ def changes(seeds):
 
 
 def fresh(seeds):
-    for seed, kind in itertools.product(seeds, KINDS):
-        yield unit("fresh", *CHOSEN, kind, seed)
-        yield unit("fresh", "levels", "flips", *CHOSEN[2:], kind, seed)
+    for seed, kind, grey, augment in itertools.product(seeds, KINDS, ("phases", "levels"), ("full", "flips")):
+        yield unit("fresh", grey, augment, *CHOSEN[2:], kind, seed)
+
+
+def modes_of_fresh(u):
+    return ("training", "step 3") if (u["grey"], u["augment"]) == ("phases", "full") else ("training",)
 
 
 FRESH = {"new-" + name: {**settings, "seed": settings["seed"] + 100} for name, settings in TESTS.items()}
@@ -126,7 +129,7 @@ PLANS = {
     "near": Plan(near, "small", SIX, lambda u: ("training",), 1),
     "arms": Plan(arms, "small", SIX, lambda u: ("training",), .3),
     "changes": Plan(changes, "small", TESTS, lambda u: ("training",), .6),
-    "fresh": Plan(fresh, "small", FRESH, lambda u: ("training",), .6),
+    "fresh": Plan(fresh, "small", FRESH, modes_of_fresh, .6),
     "demo": Plan(demo, "small", SHORT, lambda u: ("training", "step 2"), .9),
 }
 

@@ -74,6 +74,8 @@ typedef struct crd_measure_options {
     char *conductivity;
     crd_real_list foreground; /* values of the label that mean the second of two phases; none: the larger of two */
     bool active;              /* also triple lines of what joins both end faces along `axis` */
+    char *device;             /* where transport is computed: "auto", "cpu", "cuda", "cuda:1" */
+    char *max_gpu_memory;     /* "20G" of its memory; "auto": what is free */
 } crd_measure_options;
 
 CRD_API extern const crd_settings crd_measure_settings;
@@ -159,6 +161,7 @@ typedef struct crd_measurement {
      * they are called. Empty where they have no names. */
     crd_real_list class_values;
     crd_text_list class_names;
+    char transport_device[160]; /* where transport was computed: "cpu", "cuda (NVIDIA H200, sm80 path, f32)"; else "" */
 } crd_measurement;
 
 /* Measures. For a run folder, measure.json and measure.csv are written into it. `monitor` may be NULL, and so may `out`
@@ -176,7 +179,9 @@ typedef struct crd_measure_plan {
     int64_t limit_bytes;
     crd_measure_pass passes[4];
     int64_t pass_count;
-    bool coarse; /* transport on cells of 2x2x2 voxels */
+    bool coarse;                    /* transport on cells of 2x2x2 voxels */
+    char transport_device[160];     /* where it would be computed, "" without transport, */
+    int64_t transport_device_bytes; /* and how much of a GPU's memory that takes; 0: the CPU computes it */
 } crd_measure_plan;
 CRD_API crd_status crd_measure_plan_make(const crd_measure_options *options, const crd_monitor *monitor,
                                          crd_measure_plan *out);
@@ -185,6 +190,10 @@ CRD_API void crd_measurement_free(crd_measurement **measurement);
 
 /* What a phase is called, by its value; NULL: it has no name. */
 CRD_API const char *crd_measurement_phase_name(const crd_measurement *measurement, double phase);
+
+/* "mean_intercept_z" -> "mean intercept along z", into `out`; NULL: one of those that only files have. What begins with
+ * two spaces belongs to the property before. */
+CRD_API const char *crd_property_words(const char *name, char *out, size_t size);
 
 /* The property of that name and phase, which is NaN for those between phases; NULL where there is none. */
 CRD_API const crd_property *crd_measurement_find(const crd_measurement *measurement, const char *name, double phase);

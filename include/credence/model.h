@@ -100,8 +100,8 @@ typedef struct crd_model_info {
     double class_values[CRD_CLASSES_MAX];   /* their values in the labels; of two classes, where not known, 0 and 1 */
     int64_t chunk[3];                       /* the training chunk; 0, 0, 0 where not known */
     double calibration;                     /* divides the logit in a prediction; 1 unless calibrated */
-    char norm[CRD_NORM_TEXT];               /* how scans are normalised: "levels", "scan", "none" or "MEAN,STD" */
-    const char *config;                     /* the settings it was trained with, as JSON text; NULL where not known */
+    char norm[CRD_NORM_TEXT]; /* how scans are normalised: "phases", "levels", "scan", "none" or "MEAN,STD" */
+    const char *config;       /* the settings it was trained with, as JSON text; NULL where not known */
     crd_training_record training;
     int64_t parameters; /* trainable values of a member; ignored by crd_model_create */
     int64_t pieces;     /* of the training scans that it carries, for frozen norms; ignored as well */
@@ -137,8 +137,8 @@ CRD_API const crd_model_info *crd_model_describe(const crd_model *model);
 /* A class's name: its own, or background and foreground of two, or its value in the label. */
 CRD_API void crd_class_name(const crd_model_info *info, int class_number, char name[CRD_CLASS_NAME_TEXT]);
 
-/* How good it is where it didn't learn, as a JSON object with the names of crd_heldout's fields; "null" where nothing was
- * held back. Free it with crd_settings_free_text. */
+/* How good it is where it didn't learn, as a JSON object with the names of crd_heldout's fields; "null" where nothing
+ * was held back. Free it with crd_settings_free_text. */
 CRD_API crd_status crd_heldout_to_json(const crd_heldout *heldout, char **json);
 /* That of crd_model_describe, for programs that don't know the layout of crd_model_info. */
 CRD_API const crd_heldout *crd_model_heldout(const crd_model *model);

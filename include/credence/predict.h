@@ -66,7 +66,7 @@ typedef struct crd_predict_options {
     char *draws;                                              /* "shared" or "per-chunk" */
     char *aggregate;                                          /* "chunks" or "samples" */
     bool no_calibration;
-    char *norm;   /* "levels", "scan", "none", "MEAN,STD", or NULL: the model's */
+    char *norm;   /* "phases", "levels", "scan", "none", "MEAN,STD", or NULL: the model's */
     char *mask;   /* a file, "cylinder", or NULL */
     char *bbox;   /* "z0:z1,y0:y1,x0:x1", or NULL */
     bool preview; /* a quick look: 4 samples at most, step 1, one slab in the middle unless bbox says another */

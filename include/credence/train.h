@@ -49,7 +49,7 @@ typedef struct crd_train_options {
     int64_t members; /* networks of an ensemble, 1 .. CRD_MEMBERS_MAX */
     char *prior;     /* "normal", "mixture", "spike-slab" */
     double prior_std, prior_narrow, prior_share;
-    char *norm; /* "levels", "scan", "none", "MEAN,STD" */
+    char *norm; /* "phases", "levels", "scan", "none", "MEAN,STD" */
     int64_t chunk[3], step, batch, epochs, max_steps;
     bool chunk_given; /* the option was given; else it is made smaller where a scan is */
     double lr;

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 
+#include "backend/conduction.h"
 #include "bayes/noise.h"
 #include "bayes/prior_law.h"
 #include "bayes/summary.h"
@@ -22,7 +23,7 @@
 #include "net/norm.h"
 #include "net/pieces.h"
 
-enum { CRD_BACKEND_VERSION = 13 };
+enum { CRD_BACKEND_VERSION = 14 };
 
 typedef enum crd_precision { CRD_PRECISION_F32 = 0, CRD_PRECISION_BF16 = 1, CRD_PRECISION_FP16 = 2 } crd_precision;
 
@@ -225,7 +226,7 @@ struct crd_backend {
     /* Beside the caller's state. */
     crd_status (*learner_bytes)(const crd_device_settings *settings, const crd_learner_plan *plan, int64_t *host_bytes,
                                 int64_t *device_bytes);
-    /* "avx512", "sm80 bf16": what a checkpoint says of where its steps were taken. */
+    /* "avx512", "sm90 bf16": what a checkpoint says of where its steps were taken. */
     crd_status (*learner_path)(const crd_device_settings *settings, char *text, size_t size);
     crd_status (*learner_create)(const crd_device_settings *settings, const crd_learner_plan *plan, crd_learner **out);
     /* After the caller has changed the state, and before the caller looks at it after steps: the parameters, and where
@@ -270,6 +271,14 @@ struct crd_backend {
     int64_t (*learner_part_values)(const crd_learner *learner, crd_exchange exchange, int rank);
     void (*learner_pack_part)(const crd_learner *learner, crd_exchange exchange, float *values); /* the own one */
     void (*learner_unpack_part)(crd_learner *learner, crd_exchange exchange, int rank, const float *values);
+
+    /* Steady diffusion through voxels. NULL, both: the caller solves it (measure/transport/). Bytes of the device's
+     * memory that a solution takes, on voxels (cell 1) or cells of 2x2x2, and how many it may take now. */
+    crd_status (*transport_bytes)(const crd_device_settings *settings, const int64_t shape[3], int cell,
+                                  bool conductivity, int64_t *bytes, int64_t *available);
+    /* For what crd_conduction_suits_device. The same bits every time; a monitor is asked in every iteration. */
+    crd_status (*transport_solve)(const crd_device_settings *settings, const crd_conduction_plan *plan,
+                                  const crd_monitor *monitor, crd_conduction_result *result);
 };
 
 extern const crd_backend crd_backend_cpu;

@@ -89,12 +89,6 @@ static crd_status choose_cuda(const crd_device_choice *choice, int64_t number, c
                         choice->isa);
     }
     settings->isa = automatic(choice->isa) ? NULL : choice->isa;
-    if (choice->training) { /* whose kernels there is one set of */
-        if (says(choice->isa, "sm90")) {
-            return crd_fail(CRD_ERR_UNSUPPORTED, "training on a GPU has the instruction path sm80; leave out --isa");
-        }
-        settings->isa = "sm80";
-    }
     if (!automatic(choice->max_gpu_memory)) {
         CRD_PASS(crd_parse_bytes(choice->max_gpu_memory, "max-gpu-memory", &settings->max_bytes));
     }

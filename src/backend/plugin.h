@@ -16,7 +16,8 @@ extern "C" {
         {                                                                                                              \
             sizeof(crd_net), sizeof(crd_device_settings), sizeof(crd_predictor_plan), sizeof(crd_chunk_result),        \
                 sizeof(crd_learner_plan), sizeof(crd_learner_step), sizeof(crd_loss), sizeof(crd_device_peak),         \
-                sizeof(crd_device_load), sizeof(crd_backend)                                                           \
+                sizeof(crd_device_load), sizeof(crd_conduction_plan), sizeof(crd_conduction_result),                   \
+                sizeof(crd_backend)                                                                                    \
         }                                                                                                              \
     }
 

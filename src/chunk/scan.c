@@ -41,6 +41,8 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
     if (strcmp(text, "scan") == 0) return CRD_OK;
     out->mode = CRD_NORM_LEVELS;
     if (strcmp(text, "levels") == 0) return CRD_OK;
+    out->mode = CRD_NORM_PHASES;
+    if (strcmp(text, "phases") == 0) return CRD_OK;
     out->mode = CRD_NORM_NONE;
     if (strcmp(text, "none") == 0) return CRD_OK;
     out->mode = CRD_NORM_FIXED;
@@ -49,7 +51,7 @@ crd_status crd_norm_parse(const char *text, crd_norm_setting *out)
         return CRD_OK;
     }
     return crd_fail(CRD_ERR_ARGUMENT,
-                    "the normalisation is levels, scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
+                    "the normalisation is phases, levels, scan, none or MEAN,STD with STD above 0, not \"%s\"", text);
 }
 
 crd_status crd_check_norm(const char *name, const char *text)
@@ -65,8 +67,10 @@ void crd_norm_format(const crd_norm_setting *norm, char *text, size_t size)
         char mean[CRD_NUMBER_BYTES], std[CRD_NUMBER_BYTES];
         snprintf(text, size, "%s,%s", crd_short_number(norm->mean, 17, mean), crd_short_number(norm->std, 17, std));
     } else {
-        static const char *const names[] = {
-            [CRD_NORM_SCAN] = "scan", [CRD_NORM_NONE] = "none", [CRD_NORM_LEVELS] = "levels"};
+        static const char *const names[] = {[CRD_NORM_SCAN] = "scan",
+                                            [CRD_NORM_NONE] = "none",
+                                            [CRD_NORM_LEVELS] = "levels",
+                                            [CRD_NORM_PHASES] = "phases"};
         snprintf(text, size, "%s", names[norm->mode]);
     }
 }
@@ -100,7 +104,8 @@ crd_status crd_scan_measure(crd_scan *scan, const crd_monitor *monitor, crd_volu
     crd_status status = CRD_OK;
     crd_volume *masked = NULL;
     int64_t outside;
-    crd_measure_wish wish = {.levels = scan->norm.mode == CRD_NORM_LEVELS,
+    crd_measure_wish wish = {.levels = crd_norm_by_levels(&scan->norm),
+                             .phases = scan->norm.mode == CRD_NORM_PHASES,
                              .small_boxes = !crd_scan_needs_statistics(scan), /* other work needn't wait for this */
                              .fingerprint = fingerprint};
     if (scan->mask == NULL) return crd_volume_measure_also(scan->volume, &wish, monitor, out);
@@ -148,7 +153,7 @@ crd_status crd_scan_settle(crd_scan *scan, const crd_volume_statistics *measured
         scan->mean = norm->mean;
         scan->std = norm->std;
     } else {
-        const bool levels = norm->mode == CRD_NORM_LEVELS;
+        const bool levels = crd_norm_by_levels(norm);
         const double dark = statistics->levels[0], light = statistics->levels[1];
         scan->mean = levels ? dark / 2.0 + light / 2.0 : statistics->mean;
         scan->std = levels ? light / 2.0 - dark / 2.0 : sqrt(statistics->variance);
@@ -158,7 +163,7 @@ crd_status crd_scan_settle(crd_scan *scan, const crd_volume_statistics *measured
         }
     }
     scan->fill = (float)((statistics->mean - scan->mean) / scan->std);
-    scan->reach = norm->mode == CRD_NORM_LEVELS ? (float)CRD_LEVELS_REACH : FLT_MAX;
+    scan->reach = crd_norm_by_levels(norm) ? (float)CRD_LEVELS_REACH : FLT_MAX;
     if (scan->fill > scan->reach) scan->fill = scan->reach; /* outliers have dragged the mean along */
     if (scan->fill < -scan->reach) scan->fill = -scan->reach;
     return CRD_OK;

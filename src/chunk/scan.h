@@ -13,7 +13,8 @@ typedef enum crd_norm_mode {
     CRD_NORM_SCAN = 0, /* mean 0, deviation 1 over the scan */
     CRD_NORM_NONE = 1,
     CRD_NORM_FIXED = 2,
-    CRD_NORM_LEVELS = 3 /* the scan's two grey levels (crd_volume_statistics) become -1 and 1 */
+    CRD_NORM_LEVELS = 3, /* the scan's two grey levels by Otsu's threshold (volume/levels.h) become -1 and 1 */
+    CRD_NORM_PHASES = 4  /* those of two phases do */
 } crd_norm_mode;
 enum { CRD_LEVELS_REACH = 16 };
 
@@ -22,7 +23,12 @@ typedef struct crd_norm_setting {
     double mean, std; /* CRD_NORM_FIXED */
 } crd_norm_setting;
 
-/* "levels", "scan", "none" or "MEAN,STD". */
+/* Whether two grey levels are what counts. */
+static inline bool crd_norm_by_levels(const crd_norm_setting *norm)
+{
+    return norm->mode == CRD_NORM_LEVELS || norm->mode == CRD_NORM_PHASES;
+}
+/* "phases", "levels", "scan", "none" or "MEAN,STD". */
 crd_status crd_norm_parse(const char *text, crd_norm_setting *out);
 /* The same as the check of a setting. */
 crd_status crd_check_norm(const char *name, const char *text);

@@ -53,7 +53,7 @@ static void join_phase(void *context, int64_t item, int worker)
     realisation *r = context;
     int64_t voxels;
     (void)worker;
-    r->status[item] = crd_joining_find(&r->phases[item], r->axis, &r->joined[item], &voxels);
+    r->status[item] = crd_joining_find(&r->phases[item], r->axis, NULL, &r->joined[item], &voxels);
     if (r->status[item] != CRD_OK) r->errors[item] = *crd_last_error();
 }
 

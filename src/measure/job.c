@@ -156,6 +156,7 @@ crd_slow_plan crd_job_slow_plan(const crd_measure_job *j)
                            .samples = asked > 0 && asked < all ? asked : all,
                            .memory_bytes = j->memory_bytes,
                            .tolerance = j->options->tolerance > 0.0 ? j->options->tolerance : 1e-4,
+                           .device = &j->device,
                            .fast = crd_given(j->options->transport) && strcmp(j->options->transport, "fast") == 0,
                            .pool = j->pool,
                            .dist = j->dist,
@@ -164,6 +165,16 @@ crd_slow_plan crd_job_slow_plan(const crd_measure_job *j)
 }
 
 /* ---- from outside ---- */
+
+/* Only transport asks for one. */
+static crd_status choose_device(crd_measure_job *j)
+{
+    const crd_measure_options *o = j->options;
+    const int64_t *shape = j->info->shape;
+    if (j->labelled || (j->wanted & CRD_WANT_TRANSPORT) == 0) return CRD_OK;
+    return crd_measure_device_choose(o->device, o->max_gpu_memory, shape[0] * shape[1] * shape[2], j->dist, j->monitor,
+                                     &j->device);
+}
 
 crd_status crd_job_open(crd_measure_job *j)
 {
@@ -176,7 +187,8 @@ crd_status crd_job_open(crd_measure_job *j)
     CRD_PASS(crd_pool_create((int)threads, &j->pool));
     CRD_PASS(open_input(j));
     if (j->options->active) CRD_PASS(crd_active_check(j->info, j->options->connectivity, j->memory_bytes));
-    return read_conductivity(j);
+    CRD_PASS(read_conductivity(j));
+    return choose_device(j);
 }
 
 void crd_job_close(crd_measure_job *j)

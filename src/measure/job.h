@@ -24,6 +24,7 @@ typedef struct crd_measure_job {
     int64_t memory_bytes;
     double conductivity[CRD_PHASES_MAX]; /* of each phase, by its number, */
     bool conducts;                       /* where it was said */
+    crd_measure_device device;           /* of transport */
     bool labelled;                       /* the label is measured with the rest, over labelled voxels alone */
     char *files;                         /* that are measured, as they were at the beginning */
     crd_journal *journal;                /* of a run; NULL: there is none */

@@ -1,4 +1,5 @@
 /* What a measurement would take. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/settings/whole.h"
@@ -9,6 +10,8 @@
 /* Nanoseconds a voxel of one core, measured once on an AMD Zen 4: a guide, not a promise. */
 static const double READING = 3.0, CELLS = 10.0, RUNS = 35.0, PAIRS = 0.4, THICKNESS = 60.0, TRANSPORT = 160.0,
                     ACTIVE = 8.0;
+/* Of transport on a GPU of 4 TB/s and what the CPU does for it. */
+static const double ON_GPU = 2.0;
 
 static double first_seconds(const crd_measure_job *j, const crd_pass_plan *plan, int64_t sets)
 {
@@ -24,6 +27,17 @@ static void add_pass(crd_measure_plan *out, const char *name, int64_t realisatio
 {
     crd_measure_pass *pass = &out->passes[out->pass_count++];
     *pass = (crd_measure_pass){.name = name, .realisations = realisations, .memory_bytes = bytes, .seconds = seconds};
+}
+
+/* Where memory suffices for nothing, what the least would take is said. */
+static crd_status find_way(const crd_slow_plan *slow, crd_slow_way *out)
+{
+    const crd_realisations_info *info = crd_realisations_describe(slow->realisations);
+    const crd_status status = crd_slow_transport_way(slow, out);
+    if (status != CRD_ERR_MEMORY) return status;
+    *out = (crd_slow_way){.method = CRD_BY_WINDOWS,
+                          .bytes = crd_slow_transport_bytes(info, 2, slow->conductivity != NULL)};
+    return CRD_OK;
 }
 
 static crd_status plan_passes(crd_measure_job *j, crd_measure_plan *out)
@@ -47,10 +61,14 @@ static crd_status plan_passes(crd_measure_job *j, crd_measure_plan *out)
         CRD_PASS(crd_parse_axes("axis", crd_given(j->options->axis) ? j->options->axis : "zyx", axes));
         const bool several = slow.conductivity != NULL;
         const double solutions = (several ? times / (double)j->phase_count : times) * (axes[0] + axes[1] + axes[2]);
-        const int cell = slow.fast || crd_slow_transport_bytes(info, 1, several) > j->memory_bytes ? 2 : 1;
-        add_pass(out, "transport", slow.samples, crd_slow_transport_bytes(info, cell, several),
-                 1e-9 * TRANSPORT / (cell == 2 ? 7.0 : 1.0) * voxels * solutions / threads);
-        out->coarse = cell == 2;
+        crd_slow_way way;
+        CRD_PASS(find_way(&slow, &way));
+        out->coarse = way.method != CRD_ON_VOXELS;
+        const double share = out->coarse ? 1.0 / 7.0 : 1.0;
+        add_pass(out, "transport", slow.samples, way.bytes,
+                 1e-9 * voxels * solutions * (way.on_device ? ON_GPU : share * TRANSPORT / threads));
+        snprintf(out->transport_device, sizeof out->transport_device, "%s", way.on_device ? j->device.text : "cpu");
+        out->transport_device_bytes = way.device_bytes;
     }
     if (j->options->active) {
         add_pass(out, "active", slow.samples, crd_active_bytes(info),

@@ -181,7 +181,13 @@ crd_status crd_measurement_to_json(const crd_measurement *m, char **json)
         if (i > 0) crd_text_add(&text, ", ");
         crd_text_json(&text, m->notes.items[i]);
     }
-    crd_text_add(&text, "],\n  \"times\": {\"seconds\": ");
+    crd_text_add(&text, "],\n");
+    if (m->transport_device[0] != '\0') {
+        crd_text_add(&text, "  \"transport_device\": ");
+        crd_text_json(&text, m->transport_device);
+        crd_text_add(&text, ",\n");
+    }
+    crd_text_add(&text, "  \"times\": {\"seconds\": ");
     crd_text_fixed(&text, m->seconds, 3, "null");
     crd_text_add(&text, "}\n}\n");
     return crd_text_finish(&text, json);

@@ -170,7 +170,8 @@ static crd_status solve_windows(const crd_slow_plan *plan, const crd_bitmap *bit
                                      .axis = axis,
                                      .tolerance = plan->tolerance,
                                      .cell = 1,
-                                     .pool = plan->pool};
+                                     .pool = plan->pool,
+                                     .monitor = plan->monitor};
         CRD_TRY(crd_laplace_solve(&problem, &t));
         values[(*count)++] = t.relative;
         crd_bitmap_free(&part);

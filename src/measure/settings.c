@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/choose.h"
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -317,6 +318,23 @@ static const crd_setting rows[] = {
         crd_measure_options, CRD_SCOPE_PLACE, "4G",
         "memory that may be used: 4G, 900M; auto: three quarters of what is free. The result doesn't depend on it"),
     CRD_THREADS_ROW(crd_measure_options, 4096, NULL, "threads; 0: one per core"),
+    {.name = "device",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_MACHINE,
+     .offset = AT(device),
+     .check = crd_check_device,
+     .initial = "auto",
+     .argument = "auto|cpu|cuda[:N]",
+     .help = "where transport is computed; auto: on a GPU where there is one and the volume has more than two million "
+             "voxels. Everything else is the CPU's"},
+    {.name = "max-gpu-memory",
+     .kind = CRD_SETTING_TEXT,
+     .scope = CRD_SCOPE_PLACE,
+     .offset = AT(max_gpu_memory),
+     .check = crd_check_bytes,
+     .initial = "auto",
+     .argument = "SIZE",
+     .help = "memory of the GPU that may be used: 20G; auto: nine tenths of what is free"},
     CRD_SHAPE_ROW(crd_measure_options, CRD_SCOPE_INPUT, 1, "What raw files don't say",
                   "raw segmentations: voxels along z, y and x"),
     CRD_TYPE_ROW(crd_measure_options, CRD_SCOPE_INPUT,

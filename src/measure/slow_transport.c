@@ -23,13 +23,9 @@ enum {
     FIGURES = BOX + 6
 };
 
-/* How it is solved: on voxels, or on coarse cells times a ratio, of the segmentation's or of windows of each. */
-typedef enum method { VOXELS, BY_SEGMENTATION, BY_WINDOWS } method;
-
 typedef struct transports {
     double *figures[FIGURES]; /* of all bits along one axis; NaN where nothing was computed */
-    method method;
-    int64_t window;
+    crd_slow_way way;
     double ratio;                         /* of the segmentation; 0: it has none, and each has its own */
     int64_t computed, joined, unfinished; /* realisations; of them, how many percolate and didn't converge */
     crd_box box;                          /* in a mask */
@@ -74,12 +70,12 @@ done:
 static crd_status find_ratio(const crd_laplace *problem, transports *t, double coarse, double *ratio)
 {
     crd_conduction exact;
-    if (t->method == BY_SEGMENTATION && t->ratio > 0.0) {
+    if (t->way.method == CRD_BY_SEGMENTATION && t->ratio > 0.0) {
         *ratio = t->ratio;
         return CRD_OK;
     }
-    if (t->window > 0) {
-        CRD_PASS(crd_two_level_ratio(problem, t->window, ratio));
+    if (t->way.window > 0) {
+        CRD_PASS(crd_two_level_ratio(problem, t->way.window, ratio));
     } else {
         crd_laplace voxels = *problem;
         voxels.cell = 1;
@@ -97,11 +93,17 @@ static crd_status solve(const crd_slow_plan *plan, const crd_bitmap *bitmap, int
                            .axis = axis,
                            .tolerance = plan->tolerance,
                            .conductivity = plan->conductivity,
-                           .cell = all->method == VOXELS ? 1 : 2,
-                           .pool = plan->pool};
+                           .cell = all->way.method == CRD_ON_VOXELS ? 1 : 2,
+                           .pool = plan->pool,
+                           .monitor = plan->monitor};
+    if (all->way.on_device) {
+        problem.backend = plan->device->backend;
+        problem.device = &plan->device->settings;
+    }
     *ratio = 1.0;
     CRD_PASS(crd_laplace_solve(&problem, out));
-    if (all->method != VOXELS && out->relative > 0.0) CRD_PASS(find_ratio(&problem, all, out->relative, ratio));
+    if (all->way.method != CRD_ON_VOXELS && out->relative > 0.0)
+        CRD_PASS(find_ratio(&problem, all, out->relative, ratio));
     out->relative *= *ratio;
     return CRD_OK;
 }
@@ -146,10 +148,13 @@ static crd_status one_realisation(const crd_slow_plan *plan, int64_t bit, int ax
     double figures[FIGURES];
     char name[80];
     bool found;
+    /* last digits are those of what computed them: a measurement has those of one device */
+    const char *where = out->way.on_device ? "-device" : "";
     if (plan->conductivity != NULL) {
-        snprintf(name, sizeof name, "conduction-%c-%lld", "zyx"[axis], (long long)bit);
+        snprintf(name, sizeof name, "conduction-%c-%lld%s", "zyx"[axis], (long long)bit, where);
     } else {
-        snprintf(name, sizeof name, "transport-%lld-%c-%lld", (long long)plan->phase, "zyx"[axis], (long long)bit);
+        snprintf(name, sizeof name, "transport-%lld-%c-%lld%s", (long long)plan->phase, "zyx"[axis], (long long)bit,
+                 where);
     }
     CRD_PASS(crd_journal_find(plan->journal, name, figures, sizeof figures, &found));
     if (!found) {
@@ -197,11 +202,11 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
                                       (long long)t->box.size[2], (long long)t->box.origin[0],
                                       (long long)t->box.origin[1], (long long)t->box.origin[2]));
     }
-    if (t->method == VOXELS) return CRD_OK;
+    if (t->way.method == CRD_ON_VOXELS) return CRD_OK;
     for (int64_t bit = 0; bit < info->bits; bit++) {
         if (fabs(t->figures[CORRECTION][bit]) > most) most = fabs(t->figures[CORRECTION][bit]);
     }
-    if (t->method == BY_SEGMENTATION) {
+    if (t->way.method == CRD_BY_SEGMENTATION) {
         const char *first = info->segmentation >= 0 ? "the segmentation" : "the first realisation";
         return crd_measurement_note(m,
                                     "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
@@ -211,7 +216,7 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
     return crd_measurement_note(m,
                                 "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
                                 "which is also its error: by what voxels give in windows of %lld voxels",
-                                "zyx"[axis], 100.0 * most, (long long)t -> window);
+                                "zyx"[axis], 100.0 * most, (long long)t -> way.window);
 }
 
 /* The formation factor's interval is the inverse of that of D_rel, and holds the truth where that one does. */
@@ -252,7 +257,7 @@ static crd_status add_axis(const crd_slow_plan *plan, int axis, const transports
         snprintf(name, sizeof name, "%s_%c", names[i], "zyx"[axis]);
         if (i == RELATIVE) {
             static const char *const details[] = {"error", "flux_difference", "converged", "correction"};
-            for (int d = 0; d < (t->method == VOXELS ? 3 : 4); d++) {
+            for (int d = 0; d < (t->way.method == CRD_ON_VOXELS ? 3 : 4); d++) {
                 property.details[d].name = details[d];
                 property.details[d].bits = t->figures[ERROR + d];
             }
@@ -293,7 +298,7 @@ static crd_status along(const crd_slow_plan *plan, const transports *how, int ax
     }
     for (int64_t turn = 0; turn < total; turn++) {
         const int64_t bit = bit_of_turn(info, plan->samples, turn);
-        const bool all = turn == 0 && how->method == BY_SEGMENTATION; /* everybody needs its ratio */
+        const bool all = turn == 0 && how->way.method == CRD_BY_SEGMENTATION; /* everybody needs its ratio */
         turns[bit] = turn;
         if (!all && !crd_slow_mine(plan, turn)) continue;
         CRD_TRY(crd_advance(plan->monitor, "transport", "realisations", turn, total, ""));
@@ -316,41 +321,12 @@ done:
     return status;
 }
 
-/* Realisations as they are read, and cropped. */
-static int64_t input_bytes(const crd_realisations_info *info, bool conductivity)
-{
-    const int64_t numbers = conductivity ? info->shape[0] * info->shape[1] * info->shape[2] : 0;
-    return crd_bitmap_bytes(info) + numbers + (info->masked ? crd_bitmap_row_bytes(info->shape) + numbers : 0);
-}
-
-int64_t crd_slow_transport_bytes(const crd_realisations_info *info, int cell, bool conductivity)
-{
-    return input_bytes(info, conductivity) + crd_laplace_bytes(info->shape, cell, conductivity);
-}
-
-static crd_status choose_method(const crd_slow_plan *plan, transports *t)
-{
-    const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
-    const bool several = plan->conductivity != NULL;
-    const int64_t voxels = crd_slow_transport_bytes(info, 1, several);
-    const int64_t coarse = crd_slow_transport_bytes(info, 2, several);
-    const bool fits = voxels <= plan->memory_bytes;
-    t->method = fits && !plan->fast ? VOXELS : plan->fast ? BY_SEGMENTATION : BY_WINDOWS;
-    if (fits) return CRD_OK;
-    const int64_t left = plan->memory_bytes - input_bytes(info, several);
-    t->window = coarse <= plan->memory_bytes ? crd_two_level_window(info->shape, several, left) : 0;
-    if (t->window > 0) return CRD_OK;
-    return crd_fail(CRD_ERR_MEMORY,
-                    "max-memory: transport needs %.0f MiB here, or %.0f on cells of 2x2x2 voxels, and %.0f may be "
-                    "used; allow more, or take a part with --bbox",
-                    ceil((double)voxels / 0x1p20), ceil((double)coarse / 0x1p20),
-                    floor((double)plan->memory_bytes / 0x1p20));
-}
-
 crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m)
 {
     transports how = {0};
-    CRD_PASS(choose_method(plan, &how));
+    CRD_PASS(crd_slow_transport_way(plan, &how.way));
+    if (how.way.instead[0] != '\0') crd_info(plan->monitor, "%s", how.way.instead);
+    snprintf(m->transport_device, sizeof m->transport_device, "%s", how.way.on_device ? plan->device->text : "cpu");
     for (int axis = 0; axis < 3; axis++) {
         if (plan->axes[axis]) CRD_PASS(along(plan, &how, axis, m));
     }

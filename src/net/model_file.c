@@ -150,7 +150,8 @@ static crd_status put_integer(crd_store *store, const char *name, int64_t value)
 static int version_of(const crd_model *model)
 {
     if (model->info.classes > 2 || model->info.members > 1) return WHOLE_VERSION;
-    return model->pieces.count > 0 || strcmp(model->info.norm, "levels") == 0 ? FROZEN_VERSION : FIRST_VERSION;
+    const bool by_levels = strcmp(model->info.norm, "levels") == 0 || strcmp(model->info.norm, "phases") == 0;
+    return model->pieces.count > 0 || by_levels ? FROZEN_VERSION : FIRST_VERSION;
 }
 
 static crd_status write_pieces(crd_store *store, const crd_pieces *pieces)

@@ -41,11 +41,13 @@ static bool tile_given(const crd_predict_options *options)
     return options->tile[0] != 0 || options->tile[1] != 0 || options->tile[2] != 0;
 }
 
+/* Compared as numbers: the model's text needn't be the one that crd_norm_format would write. */
 static bool norm_is_the_models(const crd_request *request)
 {
-    char own[CRD_NORM_TEXT];
-    crd_norm_format(&request->norm, own, sizeof own);
-    return strcmp(own, crd_model_describe(request->model)->norm) == 0;
+    const crd_norm_setting *norm = &request->norm;
+    crd_norm_setting own;
+    return crd_norm_parse(crd_model_describe(request->model)->norm, &own) == CRD_OK && own.mode == norm->mode &&
+           own.mean == norm->mean && own.std == norm->std;
 }
 
 /* The one of tiles' options that was given, or NULL. */

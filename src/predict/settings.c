@@ -80,7 +80,7 @@ static const crd_setting rows[] = {
      .kind = CRD_SETTING_TEXT,
      .offset = AT(norm),
      .check = crd_check_norm,
-     .argument = "levels|scan|none|MEAN,STD",
+     .argument = "phases|levels|scan|none|MEAN,STD",
      .help = "normalisation of the scan, in place of the one the model was trained with"},
     CRD_MASK_ROW(crd_predict_options, "FILE|cylinder",
                  "where the object is: a volume that is nonzero there (raw: u8), or the circle inscribed in y and x. "

@@ -75,7 +75,7 @@ double crd_training_match_check(const crd_request *request, const crd_scan *scan
     const crd_training_record *training = &crd_model_describe(request->model)->training;
     const crd_volume_info *info = crd_scan_info(scan);
     if (training->voxels == 0) return (double)NAN;
-    const bool normalised = request->norm.mode == CRD_NORM_SCAN || request->norm.mode == CRD_NORM_LEVELS;
+    const bool normalised = request->norm.mode == CRD_NORM_SCAN || crd_norm_by_levels(&request->norm);
     const double distance = crd_training_match_distance(training, crd_scan_statistics(scan), normalised);
     if (distance > different_distribution) {
         crd_warn(monitor,

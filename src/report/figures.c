@@ -168,7 +168,9 @@ crd_status crd_figure_difference(crd_page_pictures *pictures, const crd_planes p
     CRD_TRY(crd_alloc(differ.rows * differ.columns, sizeof *differ.values, "a picture", &differ.values));
     for (int64_t i = 0; i < differ.rows * differ.columns; i++) {
         const float a = p[0].seg.values[i], b = p[1].seg.values[i];
-        differ.values[i] = p[0].classes ? a != b : (a > 0.5f) != (b > 0.5f);
+        bool counts = true;
+        for (int k = 0; k < 2; k++) counts &= p[k].outside.values == NULL || p[k].outside.values[i] == 0.0f;
+        differ.values[i] = counts && (p[0].classes ? a != b : (a > 0.5f) != (b > 0.5f));
     }
     CRD_TRY(crd_picture_grey(&p[0].back, p[0].low, p[0].high, width, height, &picture));
     crd_picture_tint(&picture, &differ, 1.0f, crd_class_colours[CRD_FIGURE_LABELLED], TINT);

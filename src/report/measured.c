@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "credence/measure.h"
 #include "measure/curves.h"
 #include "run/paths.h"
 
 /* Distributions that are drawn: how far, how thick, how likely. */
 static const char *const drawn[] = {"chord_z", "chord_x", "s2_z", "thickness", "component_size"};
+
+enum { UNIT_WORDS = 40 };
 
 static const cJSON *item(const cJSON *object, const char *key)
 {
@@ -28,6 +31,24 @@ static const char *text(const cJSON *object, const char *key)
     return words != NULL ? words : "";
 }
 
+/* "1/um^3", as people write it. */
+static const char *unit_words(const char *unit, char out[UNIT_WORDS])
+{
+    size_t used = 0;
+    for (out[0] = '\0'; *unit != '\0' && used + 4 < UNIT_WORDS;) {
+        const char *sign = NULL;
+        size_t taken = 2;
+        if (strncmp(unit, "um", 2) == 0) sign = "\xc2\xb5m";
+        if (strncmp(unit, "^2", 2) == 0) sign = "\xc2\xb2";
+        if (strncmp(unit, "^3", 2) == 0) sign = "\xc2\xb3";
+        if (sign == NULL) taken = 1;
+        used +=
+            (size_t)snprintf(out + used, UNIT_WORDS - used, "%.*s", sign != NULL ? 3 : 1, sign != NULL ? sign : unit);
+        unit += taken;
+    }
+    return out;
+}
+
 static void add_number(crd_text *page, double value)
 {
     char number[CRD_NUMBER_BYTES];
@@ -37,18 +58,20 @@ static void add_number(crd_text *page, double value)
 }
 
 /* One property. What has neither a value nor a spread is left out. */
-static void add_property(crd_text *page, const cJSON *p, bool spread, bool errors)
+static void add_property(crd_text *page, const cJSON *p, bool spread, bool errors, bool many)
 {
-    char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+    char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES], words[80], unit[UNIT_WORDS];
+    const char *name = crd_property_words(text(p, "name"), words, sizeof words);
+    if (name == NULL) name = text(p, "name");
     const cJSON *interval = item(p, "interval"), *shown = item(p, "coverage_shown");
     const double from = interval != NULL && cJSON_GetArraySize(interval) == 2 && cJSON_IsNumber(interval->child)
                             ? interval->child->valuedouble
                             : (double)NAN;
     const double to =
         !isnan(from) && cJSON_IsNumber(interval->child->next) ? interval->child->next->valuedouble : (double)NAN;
-    crd_text_add(page, "<tr><th scope=\"row\">");
-    crd_text_html(page, text(p, "name"));
-    if (cJSON_IsNumber(item(p, "phase"))) crd_text_print(page, "<small> phase %g</small>", real(p, "phase"));
+    crd_text_add(page, name[0] == ' ' ? "<tr><th scope=\"row\" class=\"under\">" : "<tr><th scope=\"row\">");
+    crd_text_html(page, name + strspn(name, " "));
+    if (many && cJSON_IsNumber(item(p, "phase"))) crd_text_print(page, "<small> phase %g</small>", real(p, "phase"));
     crd_text_add(page, "</th>");
     add_number(page, real(p, "segmentation"));
     if (spread) {
@@ -60,7 +83,7 @@ static void add_property(crd_text *page, const cJSON *p, bool spread, bool error
     }
     if (errors) add_number(page, real(p, "size_error"));
     crd_text_add(page, "<td class=\"words\">");
-    if (strcmp(text(p, "unit"), "1") != 0) crd_text_html(page, text(p, "unit"));
+    if (strcmp(text(p, "unit"), "1") != 0) crd_text_html(page, unit_words(text(p, "unit"), unit));
     crd_text_add(page, "</td><td class=\"words\">");
     crd_text_html(page, text(p, "note"));
     const double own = real(p, "segmentation");
@@ -72,19 +95,42 @@ static void add_property(crd_text *page, const cJSON *p, bool spread, bool error
     crd_text_add(page, "</td></tr>");
 }
 
-static void add_table(crd_text *page, const cJSON *document)
+/* Those that people have words for, as `credence measure` prints them, or the others. */
+static void add_rows(crd_text *page, const cJSON *document, bool known)
 {
-    const bool spread = real(document, "samples") > 1.0;
+    const bool spread = real(document, "samples") > 1.0, many = cJSON_IsArray(item(document, "phase"));
     const cJSON *p;
     bool errors = false; /* only some properties of scans that are large enough have a size error */
+    char words[80];
     cJSON_ArrayForEach(p, item(document, "properties")) errors |= isfinite(real(p, "size_error"));
     crd_text_add(page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Property</th><th "
                        "scope=\"col\">segmentation</th>");
     if (spread) crd_text_add(page, "<th scope=\"col\">median</th><th scope=\"col\">spread</th>");
     if (errors) crd_text_add(page, "<th scope=\"col\">size error</th>");
     crd_text_add(page, "<th class=\"words\" scope=\"col\">unit</th><td></td></tr></thead><tbody>");
-    cJSON_ArrayForEach(p, item(document, "properties")) add_property(page, p, spread, errors);
+    cJSON_ArrayForEach(p, item(document, "properties"))
+    {
+        if ((crd_property_words(text(p, "name"), words, sizeof words) != NULL) == known) {
+            add_property(page, p, spread, errors, many);
+        }
+    }
     crd_text_add(page, "</tbody></table></div>");
+}
+
+static void add_table(crd_text *page, const cJSON *document)
+{
+    const cJSON *p;
+    char words[80];
+    bool others = false;
+    add_rows(page, document, true);
+    cJSON_ArrayForEach(p, item(document, "properties"))
+    {
+        others |= crd_property_words(text(p, "name"), words, sizeof words) == NULL;
+    }
+    if (!others) return;
+    crd_text_add(page, "<details><summary>More properties, as measure.json calls them</summary>");
+    add_rows(page, document, false);
+    crd_text_add(page, "</details>");
 }
 
 /* ---- plots ---- */
@@ -109,8 +155,9 @@ static crd_status add_distribution(crd_text *page, const cJSON *source, bool sev
     static const char *const keys[] = {NULL, "segmentation", "median", "low", "high"};
     crd_curves curves = {0};
     crd_plot plot;
+    char unit[UNIT_WORDS];
     snprintf(d.name, sizeof d.name, "%s", source->string);
-    snprintf(d.unit, sizeof d.unit, "%s", text(source, "unit"));
+    snprintf(d.unit, sizeof d.unit, "%s", unit_words(text(source, "unit"), unit));
     for (int i = 0; i < 5; i++) {
         CRD_TRY(read_list(item(source, i > 0 ? keys[i] : d.points ? "points" : "edges"), lists[i]));
     }
@@ -166,10 +213,11 @@ static void add_blocks(crd_text *page, const cJSON *document)
                        "</tr></thead><tbody>");
     cJSON_ArrayForEach(row, item(document, "rev"))
     {
-        char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES];
+        char low[CRD_NUMBER_BYTES], high[CRD_NUMBER_BYTES], words[80];
         const cJSON *interval = item(row, "interval");
+        const char *name = crd_property_words(text(row, "property"), words, sizeof words);
         crd_text_add(page, "<tr><th scope=\"row\">");
-        crd_text_html(page, text(row, "property"));
+        crd_text_html(page, name != NULL ? name + strspn(name, " ") : text(row, "property"));
         crd_text_print(page, "<small> phase %g</small></th>", real(row, "phase"));
         add_number(page, real(row, "voxels"));
         add_number(page, real(row, "blocks"));
@@ -206,6 +254,14 @@ static crd_status add_run(crd_text *page, const crd_reported_run *run, const cJS
     CRD_PASS(add_plots(page, document));
     add_blocks(page, document);
     return CRD_OK;
+}
+
+bool crd_page_is_measured(const crd_reported_run *run)
+{
+    char *json = NULL;
+    const bool measured = crd_run_text(run->folder, CRD_RUN_MEASURE, &json) == CRD_OK && json != NULL;
+    crd_free(&json);
+    return measured;
 }
 
 crd_status crd_page_measured(crd_text *page, const crd_reported_run *runs, int count)

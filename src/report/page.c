@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/measured.h"
 #include "report/style.h"
+#include "report/verdict.h"
 
 const char *const crd_page_run_names[2] = {"Run A: ", "Run B: "};
 
@@ -109,10 +111,13 @@ void crd_page_begin(crd_text *page, const char *title, const crd_reported_run *r
     crd_text_html(page, title);
     crd_text_add(page, "</h1>");
     for (int i = 0; i < count; i++) name_run(page, &runs[i]);
+    bool measured = false;
+    for (int i = 0; i < count; i++) measured |= crd_page_is_measured(&runs[i]);
     crd_text_add(page, "<nav><a href=\"#short\">In short</a> <a href=\"#trust\">How good it is</a> <a "
-                       "href=\"#regions\">Where to look first</a> <a href=\"#slices\">Slices</a> <a "
-                       "href=\"#plots\">Plots</a> <a href=\"#meaning\">What it means</a> <a href=\"#made\">How it was "
-                       "made</a></nav></header><main>");
+                       "href=\"#regions\">Where to look first</a> ");
+    if (measured) crd_text_add(page, "<a href=\"#measured\">Properties</a> ");
+    crd_text_add(page, "<a href=\"#slices\">Slices</a> <a href=\"#plots\">Plots</a> <a href=\"#meaning\">What it "
+                       "means</a> <a href=\"#made\">How it was made</a></nav></header><main>");
 }
 
 void crd_page_words(crd_text *page, const crd_reported_run *s)
@@ -145,12 +150,16 @@ void crd_page_words(crd_text *page, const crd_reported_run *s)
         "sample gets wrong in the same way.</li>"
         "<li>Its size depends on how the model was trained. Compare places within one map, and maps of one model; "
         "between "
-        "models compare the figures against a label.</li>"
-        "<li>The range of the volume fraction comes from whole realisations, each of which is one function applied to "
-        "the "
-        "whole scan. It is the spread of this model\xe2\x80\x99s opinions, and narrower than the real error where the "
-        "model "
-        "is biased.</li></ul></section>");
+        "models compare the figures against a label.</li>");
+    crd_text_add(page,
+                 crd_verdict_interval_known(s)
+                     ? "<li>The interval of the volume fraction is wider than the spread of the samples: it also holds "
+                       "what the network got wrong as a whole on changed scans of the training. What else comes from "
+                       "whole realisations has the spread of this model\xe2\x80\x99s opinions alone, which is narrower "
+                       "than the real error where the model is biased.</li></ul></section>"
+                     : "<li>The range of the volume fraction comes from whole realisations, each of which is one "
+                       "function applied to the whole scan. It is the spread of this model\xe2\x80\x99s opinions, and "
+                       "narrower than the real error where the model is biased.</li></ul></section>");
 }
 
 void crd_page_end(crd_text *page, const crd_stack *stack)

@@ -50,7 +50,9 @@ void crd_page_confusion(crd_text *page, const crd_reported_run *runs, int count)
 /* Do two runs tell the same classes apart? */
 bool crd_page_same_classes(const crd_reported_run runs[2]);
 /* What the mask's line in the pictures is, for a key; nothing where there is no mask. */
-void crd_page_mask_key(crd_text *page, const crd_reported_run *run);
+void crd_page_mask_key(crd_text *page, const crd_reported_run *runs, int count);
+/* Which outline is which; `label`: there is one. */
+void crd_page_outline_key(crd_text *page, const crd_reported_run *runs, int count, bool label);
 /* The end of the colour bar for all maps of the page. */
 double crd_page_highest(const crd_reported_run *runs, int count);
 /* Above what is said of one of two runs: its name. */

@@ -11,12 +11,21 @@ static const char *name_of(const crd_reported_run *s, int number)
     return s->class_count > 2 ? s->run.classes[number].name : number == 1 ? "foreground" : "background";
 }
 
-void crd_page_mask_key(crd_text *page, const crd_reported_run *s)
+void crd_page_mask_key(crd_text *page, const crd_reported_run *runs, int count)
 {
-    if (s->mask == NULL) return;
-    crd_text_print(page, "<span><i style=\"background:#%06x\"></i>mask: ", (unsigned)CRD_FIGURE_MASKED);
-    crd_text_html(page, s->mask_name);
-    crd_text_add(page, "; what lies outside counts nowhere</span>");
+    const bool same =
+        count > 1 && runs[0].mask != NULL && runs[1].mask != NULL && strcmp(runs[0].mask_name, runs[1].mask_name) == 0;
+    for (int i = 0; i < (same ? 1 : count); i++) {
+        if (runs[i].mask == NULL) continue;
+        crd_text_print(page, "<span><i style=\"background:#%06x\"></i>mask", (unsigned)CRD_FIGURE_MASKED);
+        if (count > 1 && !same) {
+            crd_text_add(page, " of ");
+            crd_text_html(page, runs[i].name);
+        }
+        crd_text_add(page, ": ");
+        crd_text_html(page, runs[i].mask_name);
+        crd_text_add(page, "; what lies outside counts nowhere</span>");
+    }
 }
 
 /* The colours of the middle slices, and what the mask's line is. */
@@ -32,7 +41,7 @@ static void add_middle_key(crd_text *page, const crd_reported_run *runs, int cou
             crd_text_add(page, "</span>");
         }
     }
-    crd_page_mask_key(page, &runs[0]);
+    crd_page_mask_key(page, runs, count);
     crd_text_add(page, "</p>");
 }
 

@@ -131,18 +131,23 @@ static void uncertainty_box(crd_text *page, const crd_reported_run *s)
     close_box(page);
 }
 
+static void explain_interval(crd_text *page, const crd_reported_run *runs, int count)
+{
+    bool known = false;
+    for (int i = 0; i < count; i++) known |= crd_verdict_interval_known(&runs[i]);
+    if (!known) return;
+    crd_text_add(page,
+                 "<p class=\"note\">The 90 % interval of a share holds the spread of the samples and, with the larger "
+                 "weight, what the network got wrong as a whole when its training scans were changed by noise, blur, "
+                 "sharpening, bent contrast and drift that it hadn\xe2\x80\x99t learnt: so it is one for scans that "
+                 "differ from those in such ways, and relative to the person who labelled them.</p>");
+}
+
 /* Why the segmentation's fraction can lie outside the samples' range. */
 static void explain_fraction(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
-    if (crd_verdict_interval_known(s)) {
-        crd_text_add(page,
-                     "<p class=\"note\">The 90 % interval holds the spread of the samples and, with the larger weight, "
-                     "what the network got wrong as a whole when its training scans were changed by noise, blur, "
-                     "sharpening, bent contrast and drift that it hadn\xe2\x80\x99t learnt: so it is one for scans "
-                     "that differ from those in such ways, and relative to the person who labelled them.</p>");
-        return; /* the share that is shown is its middle */
-    }
+    if (crd_verdict_interval_known(s)) return; /* the share that is shown is its middle */
     if (!crd_verdict_samples_range(s, range)) return;
     const double said = crd_verdict_fraction(s);
     if (said >= range[0] && said <= range[1]) return;
@@ -212,6 +217,7 @@ crd_status crd_page_opening(crd_page_pictures *pictures, crd_reported_run *runs,
         crd_text_add(page, "</div>");
         if (s->class_count == 2) explain_fraction(page, s);
     }
+    explain_interval(page, runs, count);
     crd_text_add(page, "</section>");
     return page->status;
 }

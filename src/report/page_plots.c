@@ -8,6 +8,7 @@
 #include "draw/plot.h"
 #include "report/convergence.h"
 #include "report/page.h"
+#include "report/verdict.h"
 
 enum { BARS = 64 };
 
@@ -130,6 +131,7 @@ static crd_status plot_shares(crd_text *page, const crd_reported_run *s, const f
     if (n < 3) goto done;
     qsort(values, (size_t)n, sizeof *values, by_size);
     const double from = values[0], to = values[n - 1] > from ? values[n - 1] : from + 1e-6;
+    const double begin = fmin(from, range[0]), end = fmax(to, range[1]); /* fmin, fmax: a range may not be known */
     for (int i = 0; i < BINS; i++) {
         low[i] = from + (to - from) * i / BINS;
         high[i] = from + (to - from) * (i + 1) / BINS;
@@ -143,10 +145,11 @@ static crd_status plot_shares(crd_text *page, const crd_reported_run *s, const f
     const crd_series series[] = {{.kind = CRD_SERIES_BAND, .x = &range[0], .x_end = &range[1], .count = 1},
                                  {.kind = CRD_SERIES_BARS, .x = low, .x_end = high, .y = share, .count = BINS},
                                  {.kind = CRD_SERIES_DASHES, .x = marked, .y = whole, .count = 2}};
-    const crd_plot plot = {.x = {.label = f->label, .low = from - 0.08 * (to - from), .high = to + 0.08 * (to - from)},
-                           .y = {.label = "samples", .high = 1.1 * most, .whole = true},
-                           .series = series,
-                           .count = 3};
+    const crd_plot plot = {
+        .x = {.label = f->label, .low = begin - 0.08 * (end - begin), .high = end + 0.08 * (end - begin)},
+        .y = {.label = "samples", .high = 1.1 * most, .whole = true},
+        .series = series,
+        .count = 3};
     add_figure(page, s, f->title, f->words, &plot);
 done:
     crd_free(&values);
@@ -156,15 +159,24 @@ done:
 /* The volume fraction of each realisation, and the interval; of more than two classes that of each. */
 static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
 {
-    const fractions foreground = {
-        .samples = &s->run.fraction.samples,
-        .range = s->run.uncertainty.fractions,
-        .segmented = s->run.fraction.segmentation,
-        .label = "volume fraction of the foreground",
-        .title = "Volume fraction over the samples",
-        .words =
-            "Every sample is cut at one half by itself. Band: their interval. Dashed: the segmentation, which cuts "
-            "the mean of all samples instead, and so may lie outside the band."};
+    static const char *const cut = "Every sample is cut at one half by itself. Dashed: the segmentation, which cuts "
+                                   "the mean of all samples instead.";
+    static const char *const most = "In every sample each voxel goes to its most probable class. Dashed: the "
+                                    "segmentation, which goes by the mean of all samples.";
+    const bool whole = isfinite(s->run.fraction.interval90[0]) && isfinite(s->run.fraction.interval90[1]);
+    const char *band =
+        crd_verdict_interval_known(s)
+            ? "Band: the 90 % interval, wider than the samples as it holds what all of them may get wrong."
+        : s->class_count > 2 || whole ? "Band: 90 % of the samples."
+                                      : "Band: the samples between the percentiles of the uncertainty.";
+    char words[320];
+    snprintf(words, sizeof words, "%s %s", s->class_count == 2 ? cut : most, band);
+    const fractions foreground = {.samples = &s->run.fraction.samples,
+                                  .range = whole ? s->run.fraction.interval90 : s->run.uncertainty.fractions,
+                                  .segmented = s->run.fraction.segmentation,
+                                  .label = "volume fraction of the foreground",
+                                  .title = "Volume fraction over the samples",
+                                  .words = words};
     if (s->class_count == 2) return plot_shares(page, s, &foreground);
     for (int k = 0; k < s->class_count; k++) {
         const crd_run_class *c = &s->run.classes[k];
@@ -175,8 +187,7 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
                                .segmented = c->segmentation,
                                .label = "volume fraction",
                                .title = title,
-                               .words = "In every sample each voxel goes to its most probable class. Band: their 90 % "
-                                        "interval. Dashed: the segmentation, which goes by the mean of all samples."};
+                               .words = words};
         CRD_PASS(plot_shares(page, s, &one));
     }
     return CRD_OK;

@@ -133,6 +133,11 @@ crd_status crd_page_regions(crd_page_pictures *pictures, crd_reported_run *runs,
         }
         crd_text_add(page, "</h2>");
         introduce(page, s, shown);
+        if (s->class_count == 2) {
+            crd_page_outline_key(page, s, 1, s->label != NULL);
+        } else {
+            crd_page_class_key(page, s);
+        }
         crd_text_add(page, "<div class=\"regions\">");
         for (int k = 0; k < shown; k++) {
             CRD_PASS(add_region(pictures, s, &look->regions[CRD_BY_EXCESS][k], k + 1));

@@ -158,7 +158,7 @@ static void name_slice(crd_text *page, const crd_reported_run *s, const char *ru
     crd_text_add(page, "</small></h4>");
 }
 
-static void add_outline_key(crd_text *page, const crd_reported_run *s, bool label)
+void crd_page_outline_key(crd_text *page, const crd_reported_run *runs, int count, bool label)
 {
     crd_text_print(page, "<p class=\"key\"><span><i style=\"background:#%06x\"></i>outline of the segmentation</span>",
                    (unsigned)crd_class_colours[CRD_FIGURE_PREDICTED]);
@@ -166,7 +166,7 @@ static void add_outline_key(crd_text *page, const crd_reported_run *s, bool labe
         crd_text_print(page, "<span><i style=\"background:#%06x\"></i>outline of the label, where they differ</span>",
                        (unsigned)crd_class_colours[CRD_FIGURE_LABELLED]);
     }
-    crd_page_mask_key(page, s);
+    crd_page_mask_key(page, runs, count);
     crd_text_add(page, "</p>");
 }
 
@@ -182,10 +182,10 @@ crd_status crd_page_slices(crd_page_pictures *pictures, crd_reported_run *runs, 
         }
     }
     if (runs[0].class_count == 2) {
-        add_outline_key(pictures->page, &runs[0], label);
-    } else if (runs[0].mask != NULL) {
+        crd_page_outline_key(pictures->page, runs, count, label);
+    } else {
         crd_text_add(pictures->page, "<p class=\"key\">");
-        crd_page_mask_key(pictures->page, &runs[0]);
+        crd_page_mask_key(pictures->page, runs, count);
         crd_text_add(pictures->page, "</p>");
     }
     if (high > 0.0) crd_figure_bar(pictures->page, high, "uncertainty; 99.9 % of the voxels lie in this range");

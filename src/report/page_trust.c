@@ -87,7 +87,7 @@ static void figure_table(crd_text *page, const crd_reported_run *runs, int count
     crd_text_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) figure_row(page, &rows[i], runs, count);
     crd_text_add(page, "</tbody></table></div>");
-    if (count > 1)
+    if (comparable(runs, count))
         crd_text_add(
             page,
             "<p class=\"note\">Bold: the better of the two, where they aren\xe2\x80\x99t level (what is missing from "

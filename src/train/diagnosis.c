@@ -7,7 +7,7 @@
 #include "base/monitor.h"
 #include "train/validation.h"
 
-enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100 };
+enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100, RISING_EPOCHS = 5 };
 
 /* The cross entropy of always answering with the classes' shares; 0 where there is one class only. */
 static double clueless(const int64_t classes[CRD_CLASSES_MAX])
@@ -150,10 +150,34 @@ static void diagnose_start(const crd_train_progress *progress, double bce, bool 
     const bool due = progress->steps >= STEPS_TO_LEARN && progress->steps - progress->epoch_steps < STEPS_TO_LEARN;
     if (!due || guess == 0.0 || !(bce > 0.98 * guess)) return;
     crd_warn(monitor,
-             "nothing learnt after %" PRId64 " steps: the %s BCE is %.3f, and always answering with the %s "
+             "nothing learnt after %" PRId64 " steps: the cross entropy %s is %.3f, and always answering with the %s "
              "gives %.3f there; is the label the scan's? try a larger --lr, or another --seed",
-             progress->steps, validated ? "validation" : "training", bce,
+             progress->steps, validated ? "on what is held back" : "in training", bce,
              two_classes(classes) ? "foreground's share" : "classes' shares", guess);
+}
+
+/* Few voxels are checked, so that their cross entropy goes up and down by a tenth from epoch to epoch also in a good
+ * training. Said once in each stretch of epochs that lies above that. */
+static void diagnose_rise(crd_train_progress *progress, int64_t epoch, const crd_log_epoch *line,
+                          const crd_monitor *monitor)
+{
+    char drift[128] = "";
+    if (progress->lowest_epoch == 0 || line->valid_bce < progress->lowest) {
+        progress->lowest = line->valid_bce;
+        progress->lowest_epoch = epoch;
+    }
+    progress->rising = line->valid_bce > 1.1 * progress->lowest ? progress->rising + 1 : 0;
+    if (progress->rising != RISING_EPOCHS) return;
+    if (line->mean_sigma > 0.3) {
+        snprintf(drift, sizeof drift,
+                 ", while the weights drift to their prior (mean sigma %.2f); try a larger --kl-temperature, or fewer "
+                 "epochs",
+                 line->mean_sigma);
+    }
+    crd_warn(monitor,
+             "the model gets worse on what is held back to check on: its cross entropy there is %.4f, and has been a "
+             "tenth or more above that of epoch %" PRId64 " (%.4f) for %d epochs%s",
+             line->valid_bce, progress->lowest_epoch, progress->lowest, RISING_EPOCHS, drift);
 }
 
 void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce, const crd_log_epoch *line,
@@ -163,18 +187,7 @@ void crd_diagnose_epoch(crd_train_progress *progress, int64_t epoch, double bce,
     diagnose_start(progress, validated ? line->valid_bce : bce, validated, classes, monitor);
     if (!validated) return;
     if (epoch == 1) progress->first_valid_bce = line->valid_bce;
-    progress->rising = line->valid_bce > progress->last_valid_bce ? progress->rising + 1 : 0;
-    if (progress->rising >= 2 && line->mean_sigma > 0.3) {
-        crd_warn(
-            monitor,
-            "the validation BCE rises (%.4f) while the weights drift to their prior (mean sigma %.2f); try a larger "
-            "--kl-temperature, or fewer epochs",
-            line->valid_bce, line->mean_sigma);
-    } else if (progress->rising >= 3) {
-        crd_warn(monitor,
-                 "the validation BCE has risen for %" PRId64 " epochs (%.4f): the best model is that of epoch %" PRId64,
-                 progress->rising, line->valid_bce, progress->best_epoch);
-    }
+    diagnose_rise(progress, epoch, line, monitor);
 }
 
 void crd_diagnose_calibration(double calibration, const crd_monitor *monitor)

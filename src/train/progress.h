@@ -13,10 +13,12 @@ typedef struct crd_train_progress {
     double best_valid_bce;  /* NaN before the first validation */
     int64_t best_epoch;
     double last_valid_bce, last_valid_accuracy;
-    int64_t rising;  /* epochs in a row in which the validation BCE rose */
+    int64_t rising;  /* epochs in a row in which the validation BCE lay well above its lowest */
     int64_t dead;    /* steps in a row with a dead head */
     double last_bce; /* mean over the steps of the last finished epoch */
     double bce, kl;  /* of the last step, whose line in the log may be still to come */
+    double lowest;   /* validation BCE of all epochs since the training was begun or resumed, and its epoch; 0: none. */
+    int64_t lowest_epoch; /* Only what is said goes by it, so that no checkpoint has it. */
 } crd_train_progress;
 
 #endif

@@ -85,10 +85,9 @@ static const crd_setting rows[] = {
      AT(norm),
      .check = crd_check_norm,
      .initial = "scan",
-     .argument = "levels|scan|none|MEAN,STD",
-     .help =
-         "how grey values are normalised: by two grey levels of each scan, by its mean and deviation, not at all, or "
-         "by these numbers. The preset small: levels"},
+     .argument = "phases|levels|scan|none|MEAN,STD",
+     .help = "how grey values are normalised: by two grey levels of each scan, found as two phases under noise or by a "
+             "threshold, by its mean and deviation, not at all, or by these numbers. The preset small: levels"},
     CRD_SHAPE_ROW(crd_train_options, CRD_SCOPE_INPUT, 0, NULL, "raw files: voxels along z, y and x"),
     CRD_TYPE_ROW(crd_train_options, CRD_SCOPE_INPUT, "type of raw scans, such as u16le"),
     {.name = "label-type",
@@ -421,9 +420,9 @@ static const crd_setting rows[] = {
      .scope = CRD_SCOPE_MACHINE,
      AT(isa),
      .initial = "auto",
-     .choices = "auto|portable|avx2|avx512|sm80",
+     .choices = "auto|portable|avx2|avx512|sm80|sm90",
      .argument = "PATH",
-     .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 on a GPU"},
+     .help = "instruction path: portable, avx2 or avx512 on the CPU, sm80 or sm90 on a GPU"},
 };
 
 const crd_settings crd_train_settings = {.title = "train",

@@ -24,6 +24,7 @@
 #include "train/masks.h"
 #include "train/run.h"
 #include "volume/choose.h"
+#include "volume/format.h"
 
 /* "dir/model.h5" and ".best.h5" give "dir/model.best.h5". */
 static crd_status beside(const char *output, const char *suffix, char **out)
@@ -68,6 +69,18 @@ static crd_status check_prior(const crd_train_options *o)
         "neither");
 }
 
+/* Whoever writes -o seg.tif takes the model for a segmentation. */
+static crd_status check_output(const char *output)
+{
+    for (size_t i = 0; output != NULL && crd_formats[i] != NULL; i++) {
+        if (crd_formats[i] == &crd_format_hdf5 || !crd_format_has_suffix(crd_formats[i], output)) continue;
+        return crd_fail(CRD_ERR_ARGUMENT,
+                        "--output is the model, an HDF5 file, and %s would be taken for a volume; call it model.h5",
+                        output);
+    }
+    return CRD_OK;
+}
+
 static crd_status check_together(const crd_train_options *o)
 {
     if (o->scan.count == 0 || o->scan.count != o->label.count) {
@@ -81,6 +94,7 @@ static crd_status check_together(const crd_train_options *o)
                         o->valid_scan.count, o->valid_label.count);
     }
     CRD_PASS(crd_train_check_masks(o));
+    CRD_PASS(check_output(o->output));
     if (o->groups < 1 || o->filters % o->groups != 0) {
         return crd_fail(CRD_ERR_ARGUMENT, "--filters must be a multiple of --groups: %" PRId64 " isn't one of %" PRId64,
                         o->filters, o->groups);
@@ -312,7 +326,7 @@ static const char *unless_auto(const char *text)
     return text == NULL || strcmp(text, "auto") == 0 ? NULL : text;
 }
 
-/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm80" of a GPU, which
+/* What the user asks for and, for the rest, what the checkpoint says: r->isa is "avx512", or "sm90" of a GPU, which
  * then has a `precision`, too. */
 static crd_status choose_as_before(const crd_train_run *r, crd_device_choice choice, const char *precision,
                                    crd_trainer_plan *plan)

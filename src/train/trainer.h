@@ -58,7 +58,7 @@ crd_learner *crd_trainer_learner(const crd_trainer *trainer);
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);
 /* Probabilities of one voxel: crd_net_planes. */
 int crd_trainer_planes(const crd_trainer *trainer);
-/* "avx512", or "sm80 bf16" of a device: what a checkpoint says of where it comes from. */
+/* "avx512", or "sm90 bf16" of a device: what a checkpoint says of where it comes from. */
 const char *crd_trainer_isa(const crd_trainer *trainer);
 int crd_trainer_threads(const crd_trainer *trainer); /* that it may use; 0: one per core */
 

@@ -9,13 +9,14 @@
 #include "view/tiles/written_slices.h"
 #include "view/view.h"
 
-enum { FOLLOWED = 8 };
+enum { FOLLOWED = 64 }; /* parts of a run are many, for a moment */
 
 typedef struct followed {
     char *folder; /* NULL: a free place */
     char name[256];
     bool shown; /* its layers grow */
     bool aside; /* it is only to be looked at */
+    bool part;  /* there are others of that name */
 } followed;
 
 struct crd_runs {
@@ -46,7 +47,8 @@ void crd_runs_close(crd_runs **runs)
 static followed *find(crd_runs *runs, const char *name)
 {
     for (int i = 0; i < FOLLOWED; i++) {
-        if (runs->items[i].folder != NULL && strcmp(runs->items[i].name, name) == 0) return &runs->items[i];
+        if (runs->items[i].folder != NULL && !runs->items[i].part && strcmp(runs->items[i].name, name) == 0)
+            return &runs->items[i];
     }
     return NULL;
 }
@@ -57,13 +59,13 @@ static void tell_layers(crd_view *view)
     view->http->wake(view->server);
 }
 
-static crd_status follow(crd_view *view, const char *folder, const char *name, bool shown, bool aside)
+static crd_status follow(crd_view *view, const char *folder, const char *name, bool shown, bool aside, bool part)
 {
     crd_status status = CRD_OK;
     char *copy = NULL;
     CRD_PASS(crd_strdup(folder, &copy));
     pthread_mutex_lock(&view->runs->lock);
-    followed *item = find(view->runs, name);
+    followed *item = part ? NULL : find(view->runs, name);
     for (int i = 0; i < FOLLOWED && item == NULL; i++) {
         if (view->runs->items[i].folder == NULL) item = &view->runs->items[i];
     }
@@ -72,6 +74,7 @@ static crd_status follow(crd_view *view, const char *folder, const char *name, b
         item->folder = copy;
         item->shown = shown;
         item->aside = aside;
+        item->part = part;
         snprintf(item->name, sizeof item->name, "%s", name);
     } else {
         crd_free(&copy);
@@ -83,7 +86,7 @@ static crd_status follow(crd_view *view, const char *folder, const char *name, b
 
 crd_status crd_runs_follow(crd_view *view, const char *folder, const char *name)
 {
-    return follow(view, folder, name, false, false);
+    return follow(view, folder, name, false, false, false);
 }
 
 crd_status crd_runs_show(crd_view *view, const char *folder, const char *name)
@@ -99,13 +102,33 @@ crd_status crd_runs_show(crd_view *view, const char *folder, const char *name)
     if (crd_run_look(folder) != CRD_RUN_COMPLETE) {
         return crd_fail(CRD_ERR_ARGUMENT, "%s isn't complete; there is nothing to show of it", name);
     }
-    return follow(view, folder, name, false, true);
+    return follow(view, folder, name, false, true, false);
+}
+
+crd_status crd_runs_show_part(crd_view *view, const char *folder, const char *name)
+{
+    bool known = false;
+    pthread_mutex_lock(&view->runs->lock);
+    for (int i = 0; i < FOLLOWED; i++) {
+        const char *other = view->runs->items[i].folder;
+        known |= other != NULL && strcmp(other, folder) == 0;
+    }
+    pthread_mutex_unlock(&view->runs->lock);
+    for (int i = 0, count = view->layers.count; i < count; i++) {
+        const char *file = crd_volume_path(view->layers.items[i].source);
+        const size_t length = strlen(folder);
+        known |= file != NULL && strncmp(file, folder, length) == 0 && file[length] == '/';
+    }
+    if (!known) return follow(view, folder, name, false, true, true);
+    tell_layers(view);
+    return CRD_OK;
 }
 
 crd_status crd_runs_follow_first(crd_view *view, const char *folder)
 {
     for (int i = 0; i < view->layers.count; i++) {
-        if (view->layers.items[i].written != NULL) return follow(view, folder, view->layers.items[i].run, true, false);
+        if (view->layers.items[i].written != NULL)
+            return follow(view, folder, view->layers.items[i].run, true, false, false);
     }
     return CRD_OK;
 }

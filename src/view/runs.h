@@ -15,6 +15,8 @@ crd_status crd_runs_follow(crd_view *view, const char *folder, const char *name)
 crd_status crd_runs_follow_first(crd_view *view, const char *folder);
 /* An earlier run that is complete is shown, too; the last one stays the one that counts. Any thread. */
 crd_status crd_runs_show(crd_view *view, const char *folder, const char *name);
+/* The same of a part of a run: a box, in a folder of its own. Any thread. */
+crd_status crd_runs_show_part(crd_view *view, const char *folder, const char *name);
 /* Nobody writes it any more: what is there stays, and nothing is looked for. */
 void crd_runs_forget(crd_view *view, const char *name);
 /* Looks at all of them; from one thread. */

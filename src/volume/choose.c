@@ -150,6 +150,7 @@ static void list_suffixes(char *out, size_t room)
         if (crd_formats[i]->create == NULL) continue;
         const size_t used = strlen(out);
         crd_format_suffix(crd_formats[i], suffix);
+        if (strstr(out, suffix) != NULL) continue; /* two versions of a format share one */
         snprintf(out + used, room - used, "%s%s", used > 0 ? " " : "", suffix);
     }
 }

@@ -1,6 +1,9 @@
 #include "volume/levels.h"
 
 #include <math.h>
+#include <stdbool.h>
+
+#include "base/portable_math.h"
 
 /* The share of voxels on either side that counts as outliers. */
 static const double TAIL = 0.01;
@@ -79,4 +82,103 @@ void crd_level_find(const crd_level_counts *c, double levels[2])
         levels[0] = p1 + darker;
         levels[1] = p1 + brighter;
     }
+}
+
+/* --- two phases -------------------------------------------------------------------------------------------------- */
+
+enum { PHASE_BINS = 1024, PHASE_TURNS = 500 };
+/* How far from Otsu's levels those of the phases may lie, in units of half of the distance between Otsu's: the middle
+ * of the two, and half of their distance. Counts of one peak, which any narrow pair would fit, give no more than that.
+ */
+static const double FARTHEST_MIDDLE = 1.0, LEAST_HALF = 0.6, MOST_HALF = 1.25;
+/* Of the variance and of a phase's share; and how little the means must move for the search to end. */
+static const double LEAST_VARIANCE = 1e-6, LEAST_SHARE = 1e-3, SETTLED = 1e-6;
+
+/* Counts in few bins; a bin's value is the mean of what it counts. Otsu's levels lie at -1 and 1. */
+typedef struct phase_counts {
+    double count[PHASE_BINS], value[PHASE_BINS];
+    double total, sum, squares;
+} phase_counts;
+
+static void gather(const crd_level_counts *c, const double levels[2], phase_counts *out)
+{
+    int64_t low, high;
+    tails(c->counts, c->bins, &low, &high);
+    const double middle = levels[0] / 2.0 + levels[1] / 2.0, half = levels[1] / 2.0 - levels[0] / 2.0;
+    const double p1 = c->first + (double)low * c->width, p99 = c->first + (double)high * c->width;
+    const double least = p1 - (p99 - p1) / 2.0, range = 2.0 * (p99 - p1);
+    *out = (phase_counts){.total = 0.0};
+    for (int64_t i = 0; i < c->bins; i++) {
+        const double value = clamp(c->first + (double)i * c->width, least, least + range);
+        const double bin = fmin((value - least) / range * PHASE_BINS, PHASE_BINS - 1);
+        out->count[(int)bin] += (double)c->counts[i];
+        out->value[(int)bin] += (double)c->counts[i] * ((value - middle) / half);
+    }
+    for (int i = 0; i < PHASE_BINS; i++) {
+        if (!(out->count[i] > 0.0)) continue;
+        out->value[i] /= out->count[i];
+        out->total += out->count[i];
+        out->sum += out->count[i] * out->value[i];
+        out->squares += out->count[i] * out->value[i] * out->value[i];
+    }
+}
+
+/* The share and the means of two normal distributions, and their common variance. */
+typedef struct phases {
+    double bright, mean[2], variance;
+} phases;
+
+static phases phases_of(const phase_counts *c, double bright_count, double bright_sum)
+{
+    const double dark_count = c->total - bright_count;
+    phases out = {.bright = bright_count / c->total,
+                  .mean = {(c->sum - bright_sum) / dark_count, bright_sum / bright_count}};
+    const double between = dark_count * out.mean[0] * out.mean[0] + bright_count * out.mean[1] * out.mean[1];
+    out.variance = fmax((c->squares - between) / c->total, LEAST_VARIANCE);
+    return out;
+}
+
+/* Expectation and maximisation by turns; false where nothing is left of one of the two. */
+static bool next_phases(const phase_counts *c, phases *p)
+{
+    const double slope = (p->mean[1] - p->mean[0]) / p->variance;
+    const double offset = crd_log(p->bright / (1.0 - p->bright)) - slope * (p->mean[0] + p->mean[1]) / 2.0;
+    double count = 0.0, sum = 0.0;
+    for (int i = 0; i < PHASE_BINS; i++) {
+        if (!(c->count[i] > 0.0)) continue;
+        const double part = c->count[i] * crd_sigmoid(slope * c->value[i] + offset);
+        count += part;
+        sum += part * c->value[i];
+    }
+    if (!(count > LEAST_SHARE * c->total && count < (1.0 - LEAST_SHARE) * c->total)) return false;
+    *p = phases_of(c, count, sum);
+    return true;
+}
+
+void crd_level_phases(const crd_level_counts *c, double levels[2])
+{
+    phase_counts counts;
+    double bright = 0.0, sum = 0.0;
+    int64_t low, high;
+    crd_level_find(c, levels);
+    tails(c->counts, c->bins, &low, &high);
+    if (low == high || !isfinite(c->width) || !(levels[1] > levels[0])) return;
+    gather(c, levels, &counts);
+    for (int i = 0; i < PHASE_BINS; i++) {
+        if (!(counts.value[i] > 0.0)) continue;
+        bright += counts.count[i];
+        sum += counts.count[i] * counts.value[i];
+    }
+    phases p = phases_of(&counts, bright, sum);
+    for (int turn = 0; turn < PHASE_TURNS; turn++) {
+        const phases before = p;
+        if (!next_phases(&counts, &p)) return;
+        if (fabs(p.mean[0] - before.mean[0]) + fabs(p.mean[1] - before.mean[1]) < SETTLED) break;
+    }
+    const double unit = levels[1] / 2.0 - levels[0] / 2.0;
+    const double middle = clamp((p.mean[0] + p.mean[1]) / 2.0, -FARTHEST_MIDDLE, FARTHEST_MIDDLE);
+    const double half = clamp((p.mean[1] - p.mean[0]) / 2.0, LEAST_HALF, MOST_HALF);
+    const double centre = levels[0] / 2.0 + levels[1] / 2.0 + middle * unit;
+    levels[0] = centre - half * unit;
+    levels[1] = centre + half * unit;
 }

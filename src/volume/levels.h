@@ -1,8 +1,11 @@
 /* Two grey levels that stand for what a scan is made of, whatever share of it each material has.
  *
- * They are the means of the darker and of the brighter class into which Otsu's threshold parts the voxels. Values
- * beyond the 1st and 99th percentile count at most half the distance of those two outside them, so that a few outliers,
- * however large, move nothing. Everything follows from counts: the same bits in any order of reading. */
+ * There are two ways to find them. crd_level_find gives the means of the darker and of the brighter class into which
+ * Otsu's threshold parts the voxels; where noise carries voxels across the threshold, those means move with the share
+ * of a material all the same. crd_level_phases gives the means of two normal distributions of one width that add up to
+ * the counts, which noise and shares move far less. Values beyond the 1st and 99th percentile count at most half the
+ * distance of those two outside them, so that a few outliers, however large, move nothing. Everything follows from
+ * counts: the same bits in any order of reading. */
 #ifndef CRD_VOLUME_LEVELS_H
 #define CRD_VOLUME_LEVELS_H
 
@@ -35,5 +38,7 @@ typedef struct crd_level_counts {
 void crd_level_range(const int64_t coarse[CRD_LEVEL_BINS], double minimum, double maximum, double range[2]);
 /* levels[0] <= levels[1]; equal where all values are. */
 void crd_level_find(const crd_level_counts *c, double levels[2]);
+/* As that. Where counts hardly show two phases, the levels stay near those of crd_level_find. */
+void crd_level_phases(const crd_level_counts *c, double levels[2]);
 
 #endif

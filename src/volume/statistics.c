@@ -225,7 +225,15 @@ static void set_fine_range(measuring *m)
     m->fine_per_unit = CRD_LEVEL_BINS / (m->fine_range[1] - m->fine_range[0]);
 }
 
-static void find_levels(const measuring *m)
+static void find_levels(const crd_level_counts *c, bool phases, crd_volume_statistics *out)
+{
+    if (phases)
+        crd_level_phases(c, out->levels);
+    else
+        crd_level_find(c, out->levels);
+}
+
+static void find_fine_levels(const measuring *m, bool phases)
 {
     const double width = (m->fine_range[1] - m->fine_range[0]) / CRD_LEVEL_BINS;
     const crd_level_counts c = {.counts = m->fine,
@@ -234,15 +242,15 @@ static void find_levels(const measuring *m)
                                 .width = width,
                                 .minimum = m->out->minimum,
                                 .maximum = m->out->maximum};
-    crd_level_find(&c, m->out->levels);
+    find_levels(&c, phases, m->out);
 }
 
-static crd_status measure_large(measuring *m, bool levels, crd_walk *walk)
+static crd_status measure_large(measuring *m, const crd_measure_wish *wish, crd_walk *walk)
 {
     crd_status status = CRD_OK;
     crd_volume_statistics *out = m->out;
     const int64_t slices = crd_volume_describe(walk->in)->shape[0];
-    if (levels) {
+    if (wish->levels) {
         CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->counts, "measuring a volume", &m->counts));
         CRD_TRY(crd_alloc(CRD_LEVEL_BINS, sizeof *m->fine, "measuring a volume", &m->fine));
     }
@@ -264,10 +272,10 @@ static crd_status measure_large(measuring *m, bool levels, crd_walk *walk)
         float_edges(out);
     }
     m->bins_per_unit = CRD_HISTOGRAM_BINS / (out->histogram_high / 2.0 - out->histogram_low / 2.0);
-    if (levels) set_fine_range(m);
+    if (wish->levels) set_fine_range(m);
     walk->done = slices;
     CRD_TRY(crd_walk_run(walk, histogram_of_box, m));
-    if (levels) find_levels(m);
+    if (wish->levels) find_fine_levels(m, wish->phases);
 done:
     crd_free(&m->block);
     crd_free(&m->counts);
@@ -316,7 +324,7 @@ static void order_by_value(crd_type type, int64_t *counts)
     }
 }
 
-static crd_status measure_small(measuring *m, const crd_walk *walk)
+static crd_status measure_small(measuring *m, const crd_measure_wish *wish, const crd_walk *walk)
 {
     crd_status status = CRD_OK;
     crd_volume_statistics *out = m->out;
@@ -351,7 +359,7 @@ static crd_status measure_small(measuring *m, const crd_walk *walk)
                                 .width = 1.0,
                                 .minimum = out->minimum,
                                 .maximum = out->maximum};
-    crd_level_find(&c, out->levels);
+    find_levels(&c, wish->phases, out);
 done:
     crd_free(&m->counts);
     return status;
@@ -385,7 +393,7 @@ crd_status crd_volume_measure_also(crd_volume *volume, const crd_measure_wish *w
         walk.beside_context = &fingerprint;
     }
     if (volume->z_fastest) volume->format->reverse_axes(volume);
-    status = crd_type_size(type) <= 2 ? measure_small(&m, &walk) : measure_large(&m, wish->levels, &walk);
+    status = crd_type_size(type) <= 2 ? measure_small(&m, wish, &walk) : measure_large(&m, wish, &walk);
     if (volume->z_fastest) volume->format->reverse_axes(volume);
     CRD_PASS(status);
     out->nonfinite = shape[0] * shape[1] * shape[2] - out->count;

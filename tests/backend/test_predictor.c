@@ -466,7 +466,7 @@ static void test_huge_weights(void)
 static void test_first_broken_sample(void)
 {
     enum { DRAWS = 70 };
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = 0; path < PATHS; path += sparse(2, "paths")) {
         if (!path_here(path)) continue;
         crd_model *model = small_model(CRD_BCNN, path);
         const crd_device_settings settings = path_settings(path);

@@ -419,7 +419,8 @@ static const char predict_result[] =
     "tile estimator draws aggregate no-calibration "
     "intervals percentiles std entropy unc-by-class bounds save-samples dtype shape type offset";
 static const char train_result[] =
-    "valid-fraction classes class-names foreground ignore mask valid-mask norm spacing kind filters groups prior prior-std "
+    "valid-fraction classes class-names foreground ignore mask valid-mask norm spacing kind filters groups prior "
+    "prior-std "
     "prior-narrow prior-share estimator members "
     "chunk step batch lr "
     "lr-decay-start kl-initial kl-step kl-start kl-batches kl-temperature no-shuffle augment no-pieces no-intervals "

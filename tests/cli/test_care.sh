@@ -14,8 +14,9 @@ untouched() { [ "$(cat p1/*.tif data.h5 notes.txt | sha256sum)" = "$before" ] ||
 
 # Training: inputs and other people's files are not replaced, and the place of the model is looked at first.
 train=(train --label p1/label.tif --chunk 8,8,8 --max-steps 1 --batch 1 --filters 4 --valid-fraction 0 --quiet)
-run "${train[@]}" --scan p1/scan.tif -o p1/scan.tif; expect 1; err 'p1/scan.tif is to be read, and writing p1/scan.tif would replace it'
-run "${train[@]}" --scan p1/scan.tif -o p1/../p1/scan.tif; expect 1; err 'would replace it'
+run "${train[@]}" --scan p1/scan.tif -o p1/scan.tif; expect 2; err 'p1/scan.tif would be taken for a volume'
+run "${train[@]}" --scan p1/scan.tif -o p1/../p1/scan.tif; expect 2; err 'would be taken for a volume'
+run "${train[@]}" --scan data.h5:/scan -o p1/../data.h5; expect 1; err 'would replace it'
 run "${train[@]}" --scan data.h5:/scan -o data.h5; expect 1; err 'data.h5:/scan is to be read, and writing data.h5 would replace it'
 run "${train[@]}" --scan p1/scan.tif -o m.h5 --log p1/label.tif; expect 1; err 'p1/label.tif is to be read'
 run "${train[@]}" --scan p1/scan.tif -o notes.txt; expect 1; err 'notes.txt is there already and is no model of credence; give -o another name'

@@ -64,7 +64,7 @@ for command in predict phantom 'convert a b'; do
     run $command --format bogus;    expect 2; err "^credence: --format must be a format .* not 'bogus'"
 done
 for command in predict train; do
-    run $command --norm foo;        expect 2; err '^credence: --norm: the normalisation is levels, scan, none or MEAN,STD'
+    run $command --norm foo;        expect 2; err '^credence: --norm: the normalisation is phases, levels, scan, none or MEAN,STD'
     run $command --type u7;         expect 2; err "^credence: --type: 'u7' is no voxel type"
     run $command --device cuda:x;   expect 2; err "^credence: --device must be auto, cpu, cuda, .* not 'cuda:x'"
 done

@@ -31,6 +31,12 @@ os.makedirs(f"{folder}/two")
 for name in ("a_seg", "b_seg"):
     np.save(f"{folder}/two/{name}.npy", seg)
 os.makedirs(f"{folder}/empty")
+os.makedirs(f"{folder}/far")
+far = np.zeros((4, 4, 60), "f4")
+far[..., :2] = 0.9
+np.save(f"{folder}/far/s_prob.npy", far)
+np.save(f"{folder}/far/s_unc.npy", np.broadcast_to((np.arange(60) % 7 / 8).astype("f4"), far.shape))
+np.save(f"{folder}/far_label.npy", (np.arange(60) % 5 < 2).astype("u1") * np.ones(far.shape, "u1"))
 PY
 
 run validate "$folder/a,b" --label "$folder/label.npy" -q --json
@@ -82,6 +88,26 @@ expect 0; err 'warning: .*label\.npy has no foreground';
 # The table has the classes' names and values, rows of distance say what they are of.
 run validate "$folder/a,b" --label "$folder/label.npy" -q; expect 0
 out '^ +foreground \(1\) +background \(0\)$'; out '^foreground \(1\) +[0-9]+ +[0-9]+$'; out '^  1 to 2 +'
+# A segmentation alone: what can be said of it, and not a word n/a.
+run validate --seg "$folder/c/s_seg.npy" --label "$folder/label.npy" -q; expect 0
+out '^accuracy +0\.[0-9]{6}$'; out '^  1 to 2 '; out 'without an uncertainty map \(--unc\) there is no PAvPU3D'; out 'without probabilities \(--prob\) there is no calibration'
+same "$(grep -cE '^ *(ECE|mean|P\(|PAvPU3D|autocorrelation) ' "$folder/out")" 0
+
+# Together they hold all voxels: 2 and 58 in a row, so that of 1 voxel there are two, of 2 as well, and so on.
+run validate "$folder/far" --label "$folder/far_label.npy" -q; expect 0
+/usr/bin/python3 - "$folder/out" <<'PY' || complain "the rows of distance don't hold all voxels, or other ones"
+import re, sys
+rows = re.findall(r"^  (\d+) (?:to (\d+)|and more) +(\S+) +(\S+) +(\S+)$", open(sys.argv[1]).read(), re.M)
+distance = [2 - x if x < 2 else x - 1 for x in range(60)]
+ends = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 9), (9, 17), (17, 99)]
+assert [(int(a), int(b or 99)) for a, b, *_ in rows] == ends, rows
+for (a, b), row in zip(ends, rows):
+    inside = [x for x in range(60) if a <= distance[x] < b]
+    share, unc, error = (float(text) for text in row[2:])
+    assert abs(share - len(inside) / 60) < 1e-4, row
+    assert abs(unc - sum(x % 7 / 8 for x in inside) / len(inside)) < 1e-4, row
+    assert abs(error - sum((x % 5 < 2) != (x < 2) for x in inside) / len(inside)) < 1e-4, row
+PY
 
 # Figures elsewhere, and from a folder that is only read.
 rm -f "$folder/a,b/validation.json"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/hopper/hopper.cuh"
+#include "backend/cuda/hopper/kernel_gradient.cuh"
 #include "backend/cuda/kernels/softmax.cuh"
 
 static char sentence[1024];
@@ -104,6 +105,39 @@ template <typename T> static crd_status run_softmax(bridge_op &op)
     return CRD_OK;
 }
 
+template <typename T> static crd_status run_kernel_gradient(bridge_op &op)
+{
+    Room room;
+    const Extent size = {op.depth, op.height, op.width};
+    const int in = op.in[0] + op.in[1];
+    const long voxels = size.voxels(), values = 27L * in * op.out;
+    const bool hopper = op.path == 90;
+    KernelArguments arguments = {};
+    for (int i = 0; i < 2; i++) {
+        if (op.in[i] == 0) continue;
+        arguments.a[i] = {room.put<T>(op.x[i], op.samples * voxels * op.in[i]), voxels * op.in[i], op.in[i], size, {}};
+    }
+    arguments.b = {room.put<T>(op.values, op.samples * voxels * op.out), voxels * op.out, op.out, size, {}};
+    const int slots = hopper ? hopper_kernel_slots(size, in, op.out) : kernel_slots<T, 1>(size, in, op.out);
+    const size_t count = (size_t)(op.samples * slots * values);
+    arguments.partial = room.take<float>(count);
+    arguments.size = size;
+    PASS(room.status);
+    if constexpr (sizeof(T) == 2) {
+        if (hopper) PASS(hopper_kernel_gradient_launch<T>(arguments, op.samples, 0));
+    }
+    if (!hopper) PASS((kernel_gradient_launch<T, 1>(arguments, op.samples, 0)));
+    CUDA_PASS(cudaDeviceSynchronize());
+    std::vector<float> parts(count);
+    CUDA_PASS(cudaMemcpy(parts.data(), arguments.partial, count * sizeof(float), cudaMemcpyDeviceToHost));
+    for (long i = 0; i < op.samples * values; i++) {
+        double total = 0;
+        for (int slot = 0; slot < slots; slot++) total += parts[(i / values * slots + slot) * values + i % values];
+        op.y[i] = (float)total;
+    }
+    return CRD_OK;
+}
+
 static FoldKind kind_of(const bridge_op &op)
 {
     return op.operation == BRIDGE_UP ? FOLD_UP : op.operation == BRIDGE_HEAD ? FOLD_HEAD : FOLD_CONV;
@@ -112,6 +146,7 @@ static FoldKind kind_of(const bridge_op &op)
 template <typename T> static crd_status run(bridge_op &op)
 {
     if (op.operation == BRIDGE_SOFTMAX) return run_softmax<T>(op);
+    if (op.operation == BRIDGE_KERNEL_GRADIENT) return run_kernel_gradient<T>(op);
     Room room;
     const FoldKind kind = kind_of(op);
     const int in = op.in[0] + op.in[1], taps = kind == FOLD_UP ? 8 : 27;
@@ -119,7 +154,7 @@ template <typename T> static crd_status run(bridge_op &op)
     const Extent size = {op.depth, op.height, op.width}, low = {op.depth / 2, op.height / 2, op.width / 2};
     const Extent input = kind == FOLD_UP ? low : size;
     const size_t voxels = (size_t)size.voxels(), kernel_values = (size_t)taps * in * out;
-    const bool shared = op.in[1] > 0, hopper = op.path == 90;
+    const bool shared = op.in[1] > 0, hopper = op.path == 90, gradient = op.operation == BRIDGE_GRADIENT;
     const ConvInput x0 = {room.put<T>(op.x[0], (shared ? 1 : samples) * input.voxels() * op.in[0]),
                           shared ? 0 : input.voxels() * op.in[0],
                           op.in[0],
@@ -130,17 +165,19 @@ template <typename T> static crd_status run(bridge_op &op)
         x1 = {
             room.put<T>(op.x[1], samples * input.voxels() * op.in[1]), input.voxels() * op.in[1], op.in[1], input, {}};
     }
-    const HopperSums sums = hopper              ? hopper_sums(kind, op.in[0], op.in[1], op.out, size)
-                            : sizeof(T) == 4    ? HopperSums{plain_tiles(size), 1}
-                            : kind == FOLD_CONV ? HopperSums{conv_tiles(size, op.out), 1}
-                                                : HopperSums{up_tiles(low), 1};
+    HopperSums sums = hopper              ? hopper_sums(kind, op.in[0], op.in[1], op.out, size)
+                      : sizeof(T) == 4    ? HopperSums{plain_tiles(size), 1}
+                      : kind == FOLD_CONV ? HopperSums{conv_tiles(size, op.out), 1}
+                                          : HopperSums{up_tiles(low), 1};
+    if (gradient || op.operation == BRIDGE_CONV_TRAINED)
+        sums = {hopper ? conv_training_rows(size, op.in[0], op.in[1], op.out) : sums.rows, 1};
     const size_t columns = kind == FOLD_HEAD ? 0 : out / sums.piece;
     const long packed = hopper ? hopper_packed_bytes(kind, in, op.out) : packed_count<T>(kind, in, op.out);
     FoldArguments fold = {room.put<float>(op.kernel, samples * kernel_values),
                           (long)kernel_values,
-                          room.put<float>(op.bias, out),
-                          room.put<float>(op.scale, samples * in),
-                          room.put<float>(op.shift, samples * in),
+                          gradient ? nullptr : room.put<float>(op.bias, out),
+                          gradient ? nullptr : room.put<float>(op.scale, samples * in),
+                          gradient ? nullptr : room.put<float>(op.shift, samples * in),
                           in,
                           room.take<float>(samples * 27 * out),
                           room.take<float>(samples * BORDER_CLASSES * out),
@@ -152,13 +189,15 @@ template <typename T> static crd_status run(bridge_op &op)
     float *probability = room.take<float>(samples * voxels),
           *point = kind == FOLD_HEAD ? room.put<float>(op.point, samples * 2) : nullptr;
     float2 *partial = room.take<float2>(samples * sums.rows * (columns + 1));
+    const T *values = gradient ? room.put<T>(op.values, samples * voxels * out) : nullptr;
     op.piece = sums.piece;
     PASS(room.status);
     if (hopper) {
         if constexpr (sizeof(T) == 2) {
             PASS(hopper_fold_launch<T>(kind, fold, hopper_slice(op.in[0], op.in[1], op.out), op.samples, 0));
-            const HopperArguments arguments = {{x0, x1}, fold.packed, fold.bias, fold.tap_shift,
-                                               y,        partial,     op.out,    size};
+            HopperArguments arguments = {{x0, x1}, fold.packed, fold.bias, fold.tap_shift, y, partial, op.out, size};
+            arguments.sums_by_channel = op.operation == BRIDGE_CONV_TRAINED;
+            arguments.values = values;
             if (kind == FOLD_CONV) PASS(hopper_conv_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_UP) PASS(hopper_up_launch<T>(arguments, op.samples, 0));
             if (kind == FOLD_HEAD)
@@ -168,8 +207,8 @@ template <typename T> static crd_status run(bridge_op &op)
         PASS(fold_launch<T>(kind, fold, op.samples, 0));
         const uint4 *weights = static_cast<const uint4 *>(fold.packed);
         if (kind == FOLD_CONV) {
-            PASS(conv_launch<T>({{x0, x1}, weights, packed, fold.bias_classes, y, partial, op.out, size}, op.samples,
-                                0));
+            PASS(conv_launch<T>({{x0, x1}, weights, packed, fold.bias_classes, y, partial, op.out, size, values},
+                                op.samples, 0));
         }
         if (kind == FOLD_UP)
             PASS(up_launch<T>({x0, weights, packed, fold.bias_classes, y, partial, op.out, low}, op.samples, 0));
@@ -213,11 +252,13 @@ bool bridge_has(const bridge_op *op)
 {
     const bool head = op->operation == BRIDGE_HEAD || op->operation == BRIDGE_SOFTMAX;
     const bool wide = op->in[0] % SLAB == 0 && op->in[1] % SLAB == 0 && (head || op->out % SLAB == 0);
-    if (op->precision == CRD_PRECISION_F32) return op->path == 80;
-    if (op->path == 80) return wide;
+    if (op->precision == CRD_PRECISION_F32) return op->path == 80 && op->operation != BRIDGE_GRADIENT;
+    if (op->path == 80) return wide && (op->operation != BRIDGE_GRADIENT || op->in[1] == 0);
     cudaDeviceProp properties;
     const bool able = cudaGetDeviceProperties(&properties, 0) == cudaSuccess && properties.major == 9;
+    if (op->operation == BRIDGE_KERNEL_GRADIENT) return able && wide;
     if (op->operation == BRIDGE_SOFTMAX) return able && hopper_softmax_has(op->in[0], op->out);
+    if (op->operation == BRIDGE_GRADIENT && op->in[1] > 0) return false;
     return able && wide && hopper_has(kind_of(*op), op->in[0], op->in[1], op->out, 4);
 }
 

@@ -175,6 +175,7 @@ static void test_gradients_of_classes(void)
         {CRD_MCDN, 4, {8, 8, 16}, 3, CRD_MEAN, "f32", 4, {0}},
         {CRD_BCNN, 16, {16, 32, 24}, 2, CRD_FLIPOUT, "fp16", 3, {0}},
         {CRD_BCNN, 16, {24, 40, 56}, 3, CRD_FLIPOUT, "bf16", 3, {0}},
+        {CRD_MCDN, 16, {64, 40, 24}, 2, CRD_FLIPOUT, "fp16", 4, {0}},
         {CRD_BCNN, 32, {16, 24, 40}, 2, CRD_INDEPENDENT, "fp16", 7, {0}},
         {CRD_MCDN, 16, {16, 24, 40}, 3, CRD_FLIPOUT, "fp16", 16, {0}},
     };

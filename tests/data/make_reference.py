@@ -38,9 +38,8 @@ def copy(name, item, out):
 
 
 def main(full, small):
-    for kind in "bcnn", "mcdn":
-        with h5py.File(f"{full}/{kind}_f8.h5", "r") as source, \
-                h5py.File(f"{small}/{kind}_f8.h5", "w", libver="latest") as out:
+    for name in "bcnn_f8", "mcdn_f8", "bcnn_f8_k3", "mcdn_f8_k3":
+        with h5py.File(f"{full}/{name}.h5", "r") as source, h5py.File(f"{small}/{name}.h5", "w", libver="latest") as out:
             for key, value in source.attrs.items():
                 out.attrs[key] = value
             source.visititems(lambda name, item: copy(name, item, out))

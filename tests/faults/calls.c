@@ -8,28 +8,77 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-const char *const family_names[FAMILIES] = {"open", "read",  "write", "sync", "close", "rename", "link",
+const char *const family_names[FAMILIES] = {"open",   "read",  "write", "sync", "close", "rename", "link",
                                             "unlink", "mkdir", "size",  "list", "look",  "other"};
 
-#define FD(name, family, fd)          {SYS_##name, #name, family, fd, NONE, NONE, NONE, NONE}
-#define PATH(name, family, path)      {SYS_##name, #name, family, NONE, NONE, path, NONE, NONE}
-#define AT(name, family, folder)      {SYS_##name, #name, family, NONE, folder, (folder) + 1, NONE, NONE}
-#define PATHS(name, family)           {SYS_##name, #name, family, NONE, NONE, 0, NONE, 1}
-#define ATS(name, family)             {SYS_##name, #name, family, NONE, 0, 1, 2, 3}
+#define FD(name, family, fd)                                                                                           \
+    {                                                                                                                  \
+        SYS_##name, #name, family, fd, NONE, NONE, NONE, NONE                                                          \
+    }
+#define PATH(name, family, path)                                                                                       \
+    {                                                                                                                  \
+        SYS_##name, #name, family, NONE, NONE, path, NONE, NONE                                                        \
+    }
+#define AT(name, family, folder)                                                                                       \
+    {                                                                                                                  \
+        SYS_##name, #name, family, NONE, folder, (folder) + 1, NONE, NONE                                              \
+    }
+#define PATHS(name, family)                                                                                            \
+    {                                                                                                                  \
+        SYS_##name, #name, family, NONE, NONE, 0, NONE, 1                                                              \
+    }
+#define ATS(name, family)                                                                                              \
+    {                                                                                                                  \
+        SYS_##name, #name, family, NONE, 0, 1, 2, 3                                                                    \
+    }
 
 const call_row call_rows[] = {
-    FD(read, READ, 0),          FD(pread64, READ, 0),       FD(readv, READ, 0),        FD(preadv, READ, 0),
-    FD(write, WRITE, 0),        FD(pwrite64, WRITE, 0),     FD(writev, OTHER, 0),      FD(pwritev, OTHER, 0),
-    FD(pwritev2, OTHER, 0),     FD(preadv2, OTHER, 0),      PATH(open, OPEN, 0),       AT(openat, OPEN, 0),
-    PATH(creat, OTHER, 0),      AT(openat2, OTHER, 0),      FD(close, CLOSE, 0),       FD(fsync, SYNC, 0),
-    FD(fdatasync, SYNC, 0),     FD(syncfs, SYNC, 0),        FD(sync_file_range, OTHER, 0),
-    FD(ftruncate, SIZE, 0),     PATH(truncate, OTHER, 0),   FD(fallocate, SIZE, 0),    PATHS(rename, RENAME),
-    ATS(renameat, RENAME),      ATS(renameat2, RENAME),     PATHS(link, LINK),         ATS(linkat, LINK),
-    PATH(symlink, OTHER, 1),    AT(symlinkat, OTHER, 1),    PATH(unlink, UNLINK, 0),   AT(unlinkat, UNLINK, 0),
-    PATH(rmdir, UNLINK, 0),     PATH(mkdir, MKDIR, 0),      AT(mkdirat, MKDIR, 0),     FD(getdents64, LIST, 0),
-    PATH(stat, LOOK, 0),        PATH(lstat, LOOK, 0),       FD(fstat, LOOK, 0),        AT(newfstatat, LOOK, 0),
-    AT(statx, LOOK, 0),         PATH(access, LOOK, 0),      AT(faccessat, LOOK, 0),    AT(faccessat2, LOOK, 0),
-    FD(mmap, OTHER, 4),         FD(sendfile, OTHER, 0),     FD(copy_file_range, OTHER, 2),
+    FD(read, READ, 0),
+    FD(pread64, READ, 0),
+    FD(readv, READ, 0),
+    FD(preadv, READ, 0),
+    FD(write, WRITE, 0),
+    FD(pwrite64, WRITE, 0),
+    FD(writev, OTHER, 0),
+    FD(pwritev, OTHER, 0),
+    FD(pwritev2, OTHER, 0),
+    FD(preadv2, OTHER, 0),
+    PATH(open, OPEN, 0),
+    AT(openat, OPEN, 0),
+    PATH(creat, OTHER, 0),
+    AT(openat2, OTHER, 0),
+    FD(close, CLOSE, 0),
+    FD(fsync, SYNC, 0),
+    FD(fdatasync, SYNC, 0),
+    FD(syncfs, SYNC, 0),
+    FD(sync_file_range, OTHER, 0),
+    FD(ftruncate, SIZE, 0),
+    PATH(truncate, OTHER, 0),
+    FD(fallocate, SIZE, 0),
+    PATHS(rename, RENAME),
+    ATS(renameat, RENAME),
+    ATS(renameat2, RENAME),
+    PATHS(link, LINK),
+    ATS(linkat, LINK),
+    PATH(symlink, OTHER, 1),
+    AT(symlinkat, OTHER, 1),
+    PATH(unlink, UNLINK, 0),
+    AT(unlinkat, UNLINK, 0),
+    PATH(rmdir, UNLINK, 0),
+    PATH(mkdir, MKDIR, 0),
+    AT(mkdirat, MKDIR, 0),
+    FD(getdents64, LIST, 0),
+    PATH(stat, LOOK, 0),
+    PATH(lstat, LOOK, 0),
+    FD(fstat, LOOK, 0),
+    AT(newfstatat, LOOK, 0),
+    AT(statx, LOOK, 0),
+    PATH(access, LOOK, 0),
+    AT(faccessat, LOOK, 0),
+    AT(faccessat2, LOOK, 0),
+    FD(mmap, OTHER, 4),
+    FD(sendfile, OTHER, 0),
+    FD(copy_file_range, OTHER, 2),
     FD(splice, OTHER, 2),
 };
 const size_t call_row_count = sizeof call_rows / sizeof call_rows[0];

@@ -35,8 +35,8 @@ enum { MOST_THREADS = 512, BROKEN = 99, MOST_ROWS = 64 };
 
 typedef struct thread {
     pid_t id;
-    bool new;            /* its first stop is only that it began */
-    const call_row *row; /* the call it is in, where we want to see the end of it */
+    bool new;                               /* its first stop is only that it began */
+    const call_row *row;                    /* the call it is in, where we want to see the end of it */
     unsigned long long arguments[6], count; /* `count`: what was there before we shortened it */
     char path[PATH_MAX], other[PATH_MAX];   /* absolute */
     bool existed, shortened;
@@ -200,7 +200,8 @@ static void enter(thread *t)
         registers.rdx = registers.rdx / 2;
         if (ptrace(PTRACE_SETREGS, t->id, NULL, &registers) != 0) give_up("a call can't be changed");
         break;
-    default: break;
+    default:
+        break;
     }
     if (r.family == WRITE && record_on()) {
         t->offset = t->row->number == SYS_pwrite64 ? (int64_t)a[3] : position_of(t->id, (int)a[0]);
@@ -230,17 +231,30 @@ static void note(const thread *t, int64_t result)
             record_size(file, 0, false);
         }
         break;
-    case WRITE: record_data(t->id, file, t->offset, a[1], result); break;
-    case SYNC: record_sync(t->row->number == SYS_syncfs ? NULL : file); break;
-    case RENAME: record_move(t->path, t->other); break;
-    case LINK: record_link(t->path, t->other); break;
-    case UNLINK: record_drop(t->path); break;
-    case MKDIR: record_make(t->path, true); break;
+    case WRITE:
+        record_data(t->id, file, t->offset, a[1], result);
+        break;
+    case SYNC:
+        record_sync(t->row->number == SYS_syncfs ? NULL : file);
+        break;
+    case RENAME:
+        record_move(t->path, t->other);
+        break;
+    case LINK:
+        record_link(t->path, t->other);
+        break;
+    case UNLINK:
+        record_drop(t->path);
+        break;
+    case MKDIR:
+        record_make(t->path, true);
+        break;
     case SIZE:
         if (t->row->number == SYS_ftruncate) record_size(file, (int64_t)a[1], false);
         if (t->row->number == SYS_fallocate && a[1] == 0) record_size(file, (int64_t)(a[2] + a[3]), true);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -62,9 +62,12 @@ bool plan_add(const char *word)
 static bool possible(const fault *f, const request *call)
 {
     switch (f->effect) {
-    case STOP: return true;
-    case SHORTEN: return (call->family == READ || call->family == WRITE) && call->bytes > 1;
-    default: break;
+    case STOP:
+        return true;
+    case SHORTEN:
+        return (call->family == READ || call->family == WRITE) && call->bytes > 1;
+    default:
+        break;
     }
     switch (f->error) {
     case EINTR:
@@ -77,7 +80,8 @@ static bool possible(const fault *f, const request *call)
     case EROFS:
         return call->makes || call->family == LINK || call->family == MKDIR || call->family == RENAME ||
                call->family == UNLINK;
-    default: return call->family != OTHER;
+    default:
+        return call->family != OTHER;
     }
 }
 

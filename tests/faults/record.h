@@ -1,4 +1,5 @@
-/* Everything that was done to the files of a folder, in order, for cut.py: which makes of it what a power cut may leave.
+/* Everything that was done to the files of a folder, in order, for cut.py: which makes of it what a power cut may
+ * leave.
  *
  * A file or folder is a number, whatever it is called at a time. Lines: "have N KIND path" (there at the start, KIND
  * file or folder), "make F name N KIND" (in folder F), "link F name N", "drop F name", "move F name G name",

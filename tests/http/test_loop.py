@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -156,6 +157,59 @@ def test_exam(truth):
         check(np.array_equal(part, probability[slices_of(box)]), f"box {number}: other bytes than in a run of all")
     check(score["error_interval"][0] <= score["error"] <= score["error_interval"][1], f"its interval: {score}")
     return server
+
+
+def test_held_out_boxes():
+    """All held-out boxes are predicted, each by itself, and seen together; what is led by a whole run stays with that."""
+    shutil.copytree("loop", "held")
+    server = Server("scan.npy", "--cache", "none", "--project", "held", wait=False)
+    boxes = [box["box"] for box in server.json("boxes")["boxes"] if box["role"] != "train"]
+    check(len(boxes) >= 3, f"boxes of both roles: {boxes}")
+    options = {"samples": 2, "mode": "seamless"}
+    status, answer = server.send("POST", "jobs", {"do": "predict", "options": {**options, "boxes": "held-out", "bbox": boxes[0]}})
+    check(status == 422 or status == 400, f"two things at once: {status} {answer}")
+    check(server.send("POST", "jobs", {"do": "predict", "options": {"boxes": "all"}})[0] in (400, 422), "boxes that there aren't")
+    one, all_of_them = (server.json(f"plan?do=predict&samples=2&mode=seamless&{what}") for what in (f"bbox={boxes[0]}", "boxes=held-out"))
+    check(abs(all_of_them["disk"] - len(boxes) * one["disk"]) < 1, f"a plan of all: {one['disk']} and {all_of_them['disk']}")
+    job = server.begin_job("predict", {**options, "boxes": "held-out"})
+    check(job["folder"] == "iterations/001/runs/2" and job["step"] == 1 and job["steps"] == len(boxes), f"the job: {job}")
+    job = server.wait_for_job(job["number"])
+    check(job["step"] == len(boxes) and f"--bbox {boxes[-1]}" in job["command"], f"its last step: {job}")
+    whole = volume("held/iterations/001/runs/1/run/scan_prob.zarr")
+    for number, box in enumerate(boxes, 1):
+        part = volume(f"held/iterations/001/runs/2/box-{number}/scan_prob.zarr")
+        check(np.array_equal(part, whole[slices_of(box)]), f"{box}: other bytes than in a run of all")
+
+    def shown():
+        return sorted(tuple(layer["origin"]) for layer in server.json("state")["layers"] if layer.get("run") == job["folder"] and layer["id"] == "probability")
+
+    def wait_for_layers():
+        for _ in range(300):
+            if len(shown()) == len(boxes):
+                break
+            time.sleep(0.1)
+        check(shown() == sorted(tuple(part.start for part in slices_of(box)) for box in boxes), f"where they are shown: {shown()}")
+
+    wait_for_layers()
+    check(server.json("proposals")["run"] == "iterations/001/runs/1", "proposals are of the whole run")
+    server.send("POST", f"jobs/{job['number']}/show", {})
+    time.sleep(1)
+    wait_for_layers()  # none of them twice
+    server.stop()
+    server = Server("scan.npy", "--cache", "none", "--project", "held", wait=False)
+    wait_for_layers()  # a server that comes later shows the latest prediction, and goes by the latest of the whole scan
+    for _ in range(300):
+        proposals = server.json("proposals")
+        if proposals["ready"] and proposals["run"] is not None:
+            break
+        time.sleep(0.1)
+    check(proposals["run"] == "iterations/001/runs/1", f"a later server's proposals: {proposals['run']}")
+    server.stop()
+    shutil.rmtree("held")
+    fresh = Server("scan.npy", "--cache", "none", "--project", "fresh", "--model", "loop/iterations/001/model.h5", wait=False)
+    status, answer = fresh.send("POST", "jobs", {"do": "predict", "options": {"boxes": "held-out"}})
+    check(status == 422 and "no held-out box yet" in answer["error"]["message"] and not os.path.exists("fresh/iterations/000/runs/1"), f"without any: {status} {answer}")
+    fresh.stop()
 
 
 def test_proposals(server):
@@ -356,6 +410,7 @@ np.save("small.npy", np.ones((4, 4, 4), np.uint8))
 test_boxes()
 test_training(truth)
 server = test_exam(truth)
+test_held_out_boxes()
 server = test_proposals(server)
 test_warm_and_anew(server, truth)
 test_killed_exam(server)

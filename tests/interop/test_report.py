@@ -132,6 +132,23 @@ def undone(png):
     return out
 
 
+def pixels_of(text, words):
+    """Of the picture with such an alternative text; its lines have no filters but none, sub and up."""
+    found = re.search(r'<img [^>]*alt="[^"]*' + words + r'[^"]*" src="data:image/png;base64,([^"]*)"', text)
+    png = base64.b64decode(found[1])
+    width, height = struct.unpack(">II", png[16:24])
+    lines = np.frombuffer(zlib.decompress(b"".join(body for kind, body in chunks(png) if kind == b"IDAT")), "u1").reshape(height, 3 * width + 1)
+    out = np.zeros((height, width, 3), "u1")
+    for y in range(height):
+        line = lines[y, 1:].reshape(width, 3)
+        if lines[y, 0] == 1:
+            out[y] = np.cumsum(line, axis=0, dtype="u1")
+        else:
+            assert lines[y, 0] in (0, 2), lines[y, 0]
+            out[y] = line + (out[y - 1] if lines[y, 0] == 2 and y > 0 else 0)
+    return out
+
+
 def stack_of(name):
     """The volumes that the slider shows, and what the page says of them."""
     text = open(path(name), encoding="utf-8").read()
@@ -235,6 +252,15 @@ for i, runs in enumerate(((path("a"), path("masked")), (path("masked"), path("a"
     agreed = f"They agree in {100 * (segs[0] == segs[1])[inside == 1].mean():.1f} % of the voxels"
     said = report(f"agreed_{i}.html", *runs).text
     check(agreed in said, f"{runs}: not {agreed}: {re.findall('They agree in.{9}', said)}")
+    # Whose mask it is stands at each key, and its corner isn't where the two differ.
+    whose = f"mask of Run {'AB'[runs.index(path('masked'))]}"
+    check(said.count(whose) == 2 and said.count("mask of Run") == 2, f"{runs}: the key says {re.findall('mask of Run .', said)}")
+    differ = pixels_of(open(path(f"agreed_{i}.html"), encoding="utf-8").read(), "Where the two segmentations differ")
+    grey = (differ[..., 0] == differ[..., 1]) & (differ[..., 1] == differ[..., 2])
+    middle = inside.shape[0] // 2
+    outside = slice(int(grey.shape[0] * 0.36), int(grey.shape[0] * 0.8))
+    check(not (segs[0] == segs[1])[middle][inside[middle] == 0].all() and grey[outside].all(), f"{runs}: they differ outside of the mask, too")
+    check(not grey[: outside.start].all(), f"{runs}: they differ nowhere")
 # A mask of the figures is drawn, but the run's shares are of all of it.
 for name, words in (("a", "of the volume is foreground"), ("masked", "of what the mask holds is foreground")):
     page = report(f"counted_{name}.html", path(name), "--label", truth, "--mask", path("inside.npy"))
@@ -296,6 +322,9 @@ for row in matrix:
 check("Volume fraction, segmentation" not in words, "what only two classes have isn't there")
 facts, stack = stack_of("classes.html")
 check((stack["seg0"] == np.load(path("k/scan_seg.npy"))).all() and facts["classes"] == [3], "classes.html: the slider's classes")
+# Classes that nobody named are called as their values are.
+run_folder.make_classes(path("values"), path("e/scan.npy"), path("e/truth.npy"), ["0", "1", "2"], [0, 1, 2])
+check(re.search(r"of the volume is class 0, [0-9.]+ % class 1 and [0-9.]+ % class 2[;,.]", report("values.html", path("values")).text), "a class is called by its number alone")
 page = report("classes2.html", path("k"), path("l"), "--label", path("e/truth.npy"))
 check(" ".join(page.words).count("What was taken for what") == 1, "one heading for both matrices")
 report("classes3.html", path("k"))

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "harness.h"
 #include "measure/transport/grid_rows.h"
+#include "measure/transport/joining.h"
 #include "measure/transport/two_level.h"
 #include "volume_tools.h"
 
@@ -219,6 +220,30 @@ static void test_conductivity(void)
     crd_pool_free(&pool);
 }
 
+/* What joins the faces is the same on any number of threads. */
+static void test_joining(void)
+{
+    const int64_t shape[3] = {EDGE, EDGE - 1, EDGE};
+    uint64_t state = 6;
+    for (int64_t i = 0; i < MOST; i++) voxels[i] = tools_random(&state) % 100 < 34; /* winding */
+    crd_bitmap b = make_bitmap(shape);
+    for (int axis = 0; axis < 3; axis++) {
+        uint64_t *own[4] = {NULL};
+        int64_t counts[4];
+        for (int i = 0; i < 4; i++) {
+            crd_pool *some = NULL;
+            if (i > 0) CHECK_OK(crd_pool_create(i == 3 ? EDGE : 2 * i, &some));
+            CHECK_OK(crd_joining_find(&b, axis, some, &own[i], &counts[i]));
+            CHECK(counts[i] == counts[0]);
+            CHECK(memcmp(own[i], own[0], (size_t)(shape[0] * shape[1] * b.words) * sizeof **own) == 0);
+            crd_pool_free(&some);
+        }
+        CHECK(counts[0] > 0 && counts[0] < b.voxels);
+        for (int i = 0; i < 4; i++) crd_free(&own[i]);
+    }
+    crd_bitmap_free(&b);
+}
+
 /* Smooth blobs of about half of the volume. */
 static void fill_waves(double period)
 {
@@ -317,5 +342,5 @@ static void test_all_paths(void)
     }
 }
 
-TEST_MAIN(TEST(test_against_dense), TEST(test_known), TEST(test_straight_channels), TEST(test_conductivity),
-          TEST(test_tolerance_and_levels), TEST(test_centred_box), TEST(test_all_paths))
+TEST_MAIN(TEST(test_against_dense), TEST(test_known), TEST(test_straight_channels), TEST(test_joining),
+          TEST(test_conductivity), TEST(test_tolerance_and_levels), TEST(test_centred_box), TEST(test_all_paths))

@@ -6,7 +6,7 @@
 #include "predict_run.h"
 #include "run/paths.h"
 
-enum { Z = 34, Y = 21, X = 34, VOXELS = Z * Y * X };
+enum { Z = 34, Y = 21, X = 18, VOXELS = Z * Y * X };
 
 static const char *const volumes[] = {"scan_prob.npy", "scan_seg.npy", "scan_unc.npy", "scan_unc_5-95.npy", "probe.h5"};
 enum { VOLUMES = sizeof volumes / sizeof volumes[0] };
@@ -43,12 +43,18 @@ static bool there(const char *run, const char *file)
 
 static crd_predict_result whole_result;
 
+/* Eight have instructions of their own, and are quicker than four but for sanitizers and valgrind. */
+static int filters(void)
+{
+    return sparse(2, "8 filters") == 1 ? 8 : 4;
+}
+
 /* The model, a blobby scan, and the run "whole" that others are compared with: made for whichever test comes first. */
 static crd_status make_whole(void)
 {
     static uint16_t voxels[VOXELS];
     static bool made;
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = 4};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = filters()};
     uint64_t state = 1;
     if (made) return CRD_OK;
     for (int i = 0; i < VOXELS; i++) {
@@ -69,7 +75,7 @@ static void test_whole(void)
 {
     CHECK_OK(make_whole());
     const crd_predict_result result = whole_result;
-    CHECK(result.chunks == result.computed && result.chunks == 4 * 2 * 4 && result.samples == 5);
+    CHECK(result.chunks == result.computed && result.chunks == 4 * 2 * 2 && result.samples == 5);
     CHECK(result.volume_fraction > 0.02 && result.volume_fraction < 0.98);
     CHECK(result.fraction_low <= result.fraction_high && result.mean_uncertainty > 1e-4);
     float *prob = floats("whole", "scan_prob.npy", VOXELS), *unc = floats("whole", "scan_unc.npy", VOXELS);
@@ -146,8 +152,8 @@ static void test_boxes(void)
 {
     CHECK_OK(make_whole());
     check_box("3:19,4:20,5:6", &(crd_box){{3, 4, 5}, {16, 16, 1}});
-    if (!harness_failed) check_box("33:34,0:21,30:34", &(crd_box){{33, 0, 30}, {1, Y, 4}});
-    if (!harness_failed) check_box("0:34,0:21,0:34", &(crd_box){{0, 0, 0}, {Z, Y, X}});
+    if (!harness_failed) check_box("33:34,0:21,14:18", &(crd_box){{33, 0, 14}, {1, Y, 4}});
+    if (!harness_failed) check_box("0:34,0:21,0:18", &(crd_box){{0, 0, 0}, {Z, Y, X}});
 }
 
 /* Stops after so many reports of the stage. */
@@ -172,7 +178,7 @@ static bool same_findings(const crd_predict_result *a, const crd_predict_result 
 
 static void test_stop_and_resume(void)
 {
-    static const int64_t stops[] = {0, 9, 17, 31};
+    static const int64_t stops[] = {0, 5, 9, 15};
     crd_predict_result result;
     CHECK_OK(make_whole());
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i += (size_t)sparse(2, "stops")) {
@@ -185,8 +191,8 @@ static void test_stop_and_resume(void)
         set("threads", "2");
         CHECK_OK(crd_predict(&options, NULL, &result));
         CHECK(same_run("whole", "stopped"));
-        CHECK(result.computed == (stops[i] < 16 ? 32 : 24)); /* after two rows the first isn't needed again */
-        CHECK_OK(crd_predict(&options, NULL, &result));      /* complete: nothing happens */
+        CHECK(result.computed == (stops[i] < 8 ? 16 : 12)); /* after two rows the first isn't needed again */
+        CHECK_OK(crd_predict(&options, NULL, &result));     /* complete: nothing happens */
         CHECK(result.computed == 0 && same_findings(&result, &whole_result));
     }
     /* While the volumes are written, no chunk is computed again. */
@@ -257,7 +263,7 @@ static void test_resume_wants_the_same_run(void)
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "samples was 5 and is 6");
     set("samples", "5");
     set("model", scratch("model2.h5"));
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = 4};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = filters()};
     CHECK_OK(tools_save_model(scratch("model2.h5"), &info, 8));
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "the model is another one");
     set("model", scratch("model.h5"));

@@ -8,6 +8,7 @@
 #include "predict/training_match.h"
 #include "predict_run.h"
 #include "run/lock.h"
+#include "run/paths.h"
 
 enum { Z = 16, Y = 24, X = 24, VOXELS = Z * Y * X };
 static const int64_t shape[3] = {Z, Y, X};
@@ -159,10 +160,16 @@ static void test_mask(void)
     free(unc);
 }
 
-static bool stop_at_once(void *context, const crd_progress *progress)
+/* Stops the run of that name, but not before a thread of its own has written down what it is of: what is stopped
+ * earlier has nothing to go on with. */
+static bool stop_once_identified(void *run, const crd_progress *progress)
 {
-    (void)context;
-    return strcmp(progress->stage, "predicting") != 0;
+    char *path = NULL;
+    if (strcmp(progress->stage, "predicting") != 0) return true;
+    if (crd_run_path(run_path(run), CRD_RUN_IDENTITY, &path) != CRD_OK) return true; /* the run won't be stopped */
+    for (int i = 0; i < 3000 && access(path, F_OK) != 0; i++) usleep(10000);
+    crd_free(&path);
+    return false;
 }
 
 /* A volume of 0 and 1 that marks all voxels but the first `left_out`. */
@@ -193,8 +200,9 @@ static crd_status forget_fingerprint(const char *run)
 static void test_mask_that_changes(void)
 {
     static const char another[] = "the mask is another one, or its content has changed";
-    const crd_monitor stopping = {.progress = stop_at_once};
-    small("edited");
+    char name[] = "edited";
+    const crd_monitor stopping = {.progress = stop_once_identified, .context = name};
+    small(name);
     CHECK_OK(save_mask("mask.npy", 40));
     CHECK_OK(save_mask("same.npy", 40));
     set("mask", scratch("mask.npy"));

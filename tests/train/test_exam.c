@@ -56,7 +56,7 @@ static crd_status make_data(int classes, crd_dataset **out)
 static crd_status make_model(const crd_dataset *data, int classes, crd_model **model)
 {
     const crd_model_info info = {.kind = CRD_BCNN,
-                                 .filters = 4,
+                                 .filters = sparse(2, "8 filters") == 1 ? 8 : 4,
                                  .groups = 4,
                                  .classes = classes,
                                  .class_values = {0, 1, 2},
@@ -177,7 +177,8 @@ static void test_same_as_prediction(void)
         CHECK(most - least > 0.02);
     }
     /* With hardly any time it gives figures all the same. */
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c += (size_t)sparse(2, "seamless in hardly any time")) {
+    const size_t quick = sparse(2, "in hardly any time") == 1 ? sizeof cases / sizeof cases[0] : 0;
+    for (size_t c = 0; c < quick; c++) {
         CHECK_OK(hold(data, model, cases[c].mode, 1.0, baseline, &exam));
         CHECK(exam.samples == CRD_EXAM_SAMPLES_LEAST && exam.count == blocks->count / 2);
         crd_heldout figures = {0};

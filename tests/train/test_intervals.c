@@ -314,6 +314,7 @@ static void test_same_as_prediction(void)
     plan.work = 0.99 * paid;
     CHECK_OK(crd_tries_make(&plan, &found, &outcome));
     CHECK(outcome == CRD_TRIES_TOO_DEAR && found.shifts == 0);
+    if (sparse(2, "offsets that are paid for") > 1) goto done;
     plan.work = paid;
     CHECK_OK(crd_tries_make(&plan, &found, &outcome));
     CHECK(outcome == CRD_TRIES_DONE && found.shifts == CRD_SHIFTS && found.samples == CRD_TRY_SAMPLES);
@@ -326,6 +327,7 @@ static void test_same_as_prediction(void)
     CHECK_NEAR(found.offsets[0][1], (foreground - above) / doubt, 1e-4 * fabs(foreground - above) / doubt);
     CHECK(found.offsets[0][0] == -found.offsets[0][1]);
     for (int i = 1; i < CRD_SHIFTS; i++) CHECK(found.offsets[i][1] != found.offsets[0][1]); /* they change something */
+done:
     crd_model_free(&model);
     crd_dataset_close(&data);
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -100,6 +101,42 @@ static void test_same_voxels(void)
     }
 }
 
+/* Boxes that the shared memory doesn't hold at once, of chunks that only libhdf5 unpacks: in orders that follow the
+ * chunks, where a layer of them fits and where none does, and begun amid a chunk. */
+static void test_large_boxes(void)
+{
+    static const hsize_t shapes[][3] = {{30, 500, 400}, {9, 1200, 1100}, {2, 3, 1500000}};
+    static const hsize_t chunks[][3] = {{7, 90, 400}, {9, 90, 1100}, {1, 2, 300000}};
+    for (int i = 0; i < 3; i++) {
+        const char *path = scratch("a.h5");
+        const int64_t z = (int64_t)shapes[i][0], y = (int64_t)shapes[i][1], x = (int64_t)shapes[i][2],
+                      count = z * y * x;
+        uint16_t *written = calloc((size_t)count, sizeof *written), *read = calloc((size_t)count, sizeof *read);
+        CHECK(written != NULL && read != NULL);
+        tools_fill(CRD_U16, count, 5, written);
+        for (int64_t k = 0; k < count; k++) written[k] &= 4095;
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_STD_U16LE);
+        const hid_t space = H5Screate_simple(3, shapes[i], NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
+        CHECK(H5Tset_precision(type, 12) >= 0 && H5Pset_chunk(creation, 3, chunks[i]) >= 0);
+        const hid_t set = H5Dcreate2(file, "data", type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+        CHECK(H5Dwrite(set, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0);
+        CHECK(H5Dclose(set) >= 0 && H5Pclose(creation) >= 0 && H5Sclose(space) >= 0 && H5Tclose(type) >= 0 &&
+              H5Fclose(file) >= 0);
+        const crd_box whole = {.size = {z, y, x}}, part = {.origin = {1, 1, 3}, .size = {z - 1, y - 1, x - 3}};
+        CHECK_OK(crd_volume_open(path, NULL, NULL, &volume));
+        CHECK_OK(crd_volume_read(volume, &whole, CRD_U16, read));
+        CHECK(memcmp(read, written, (size_t)count * sizeof *read) == 0);
+        CHECK_OK(crd_volume_read(volume, &part, CRD_U16, read));
+        for (int64_t row = 0; row < (z - 1) * (y - 1); row++) {
+            const int64_t from = ((1 + row / (y - 1)) * y + 1 + row % (y - 1)) * x + 3;
+            CHECK(memcmp(read + row * (x - 3), written + from, (size_t)(x - 3) * sizeof *read) == 0);
+        }
+        crd_volume_close(&volume);
+        free(written);
+        free(read);
+    }
+}
+
 /* The one process that is our child. */
 static pid_t helper_of_this_process(void)
 {
@@ -170,6 +207,38 @@ static void test_fork(void)
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK_OK(crd_volume_read(volume, &all, CRD_U16, voxels));
     crd_volume_close(&volume);
+}
+
+/* Of the helpers that have ended. */
+static double seconds_of_helpers(void)
+{
+    struct rusage used = {.ru_maxrss = 0};
+    (void)getrusage(RUSAGE_CHILDREN, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* A small file may claim millions of chunks: those that a box needs are asked for, and no others. */
+static void test_many_chunks_that_are_missing(void)
+{
+    static const hsize_t shape[3] = {4, 1500, 1500}, chunk[3] = {1, 1, 1};
+    static uint16_t voxels[16 * 16];
+    const uint16_t fill = 77;
+    const hid_t file = H5Fcreate(scratch("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, shape, NULL);
+    CHECK(H5Pset_chunk(creation, 3, chunk) >= 0 && H5Pset_fill_value(creation, H5T_NATIVE_UINT16, &fill) >= 0);
+    CHECK(H5Dclose(H5Dcreate2(file, "x", H5T_NATIVE_USHORT, space, H5P_DEFAULT, creation, H5P_DEFAULT)) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Pclose(creation) >= 0 && H5Fclose(file) >= 0);
+    const double before = seconds_of_helpers();
+    CHECK_OK(crd_volume_open(scratch("a.h5"), NULL, NULL, &volume));
+    for (int z = 0; z < 4; z += 3) {
+        const crd_box box = {{z, 700, 1484}, {1, 16, 16}};
+        memset(voxels, 0, sizeof voxels);
+        CHECK_OK(crd_volume_read(volume, &box, CRD_U16, voxels));
+        for (int i = 0; i < 16 * 16; i++) CHECK(voxels[i] == 77);
+    }
+    crd_volume_close(&volume);
+    CHECK(seconds_of_helpers() - before < 2);
 }
 
 /* What a helper in the wrong hands could say of chunks. */
@@ -295,6 +364,6 @@ static void test_sandbox(void)
     CHECK(access(path, F_OK) != 0 && access(scratch("a.h5"), F_OK) == 0);
 }
 
-TEST_MAIN(TEST(test_files_that_crash_libhdf5), TEST(test_same_voxels), TEST(test_helper_that_dies), TEST(test_fork),
-          TEST(test_lies), TEST(test_open_files), TEST(test_another_version), TEST(test_without_helper),
-          TEST(test_sandbox))
+TEST_MAIN(TEST(test_files_that_crash_libhdf5), TEST(test_same_voxels), TEST(test_large_boxes),
+          TEST(test_helper_that_dies), TEST(test_fork), TEST(test_many_chunks_that_are_missing), TEST(test_lies),
+          TEST(test_open_files), TEST(test_another_version), TEST(test_without_helper), TEST(test_sandbox))

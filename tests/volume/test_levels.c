@@ -1,5 +1,6 @@
 /* The two grey levels of a scan: found in every type, moved by neither shares nor outliers. */
 #include "base/random/philox.h"
+#include "compare.h"
 #include "credence/volume.h"
 #include "harness.h"
 #include "volume/statistics.h"
@@ -19,7 +20,7 @@ static void make(double share, double noise)
     }
 }
 
-static crd_status measure(crd_type type, crd_volume_statistics *out)
+static crd_status measure_for(crd_type type, const crd_measure_wish *wish, crd_volume_statistics *out)
 {
     static double voxels[COUNT];
     const crd_volume_info info = {.shape = {Z, Y, X}, .type = type, .scale = 1.0};
@@ -52,9 +53,19 @@ static crd_status measure(crd_type type, crd_volume_statistics *out)
     if (status == CRD_OK) status = crd_volume_commit(volume);
     crd_volume_close(&volume);
     if (status == CRD_OK) status = crd_volume_open(scratch("v.npy"), NULL, NULL, &volume);
-    if (status == CRD_OK) status = crd_volume_measure_also(volume, &(crd_measure_wish){.levels = true}, NULL, out);
+    if (status == CRD_OK) status = crd_volume_measure_also(volume, wish, NULL, out);
     crd_volume_close(&volume);
     return status;
+}
+
+static crd_status measure(crd_type type, crd_volume_statistics *out)
+{
+    return measure_for(type, &(crd_measure_wish){.levels = true}, out);
+}
+
+static crd_status measure_phases(crd_type type, crd_volume_statistics *out)
+{
+    return measure_for(type, &(crd_measure_wish){.levels = true, .phases = true}, out);
 }
 
 static void test_all_types(void)
@@ -82,6 +93,53 @@ static void test_shares(void)
     }
 }
 
+/* Noise of two thirds of half the contrast: the classes of a threshold take voxels of each other, the more the fewer
+ * there are of one. Phases don't. */
+static void test_shares_of_phases(void)
+{
+    double worst_middle = 0.0, worst_of_classes = 0.0;
+    crd_volume_statistics s;
+    for (double share = 0.1; share < 0.95; share += 0.2) {
+        make(share, 333.0);
+        CHECK_OK(measure(CRD_F32, &s));
+        worst_of_classes = worse(worst_of_classes, fabs(s.levels[0] + s.levels[1] - 3000.0) / 2.0);
+        CHECK_OK(measure_phases(CRD_F32, &s));
+        CHECK_NEAR(s.levels[0], 1000.0, 50.0);
+        CHECK_NEAR(s.levels[1], 2000.0, 50.0);
+        worst_middle = worse(worst_middle, fabs(s.levels[0] + s.levels[1] - 3000.0) / 2.0);
+    }
+    printf("# the middle of two levels is off by at most %.1f with phases, by %.1f with classes\n", worst_middle,
+           worst_of_classes);
+    CHECK(worst_middle < 0.2 * worst_of_classes);
+}
+
+static void test_types_of_phases(void)
+{
+    crd_volume_statistics small, large;
+    make(0.3, 240.0);
+    CHECK_OK(measure_phases(CRD_I16, &small)); /* of values less 1500 */
+    CHECK_OK(measure_phases(CRD_I32, &large));
+    CHECK_NEAR(small.levels[0] + 1500.0, large.levels[0], 0.5);
+    CHECK_NEAR(small.levels[1] + 1500.0, large.levels[1], 0.5);
+    CHECK_OK(measure_phases(CRD_U8, &large)); /* steps of 16 */
+    CHECK_NEAR(16.0 * large.levels[0] - 1500.0, small.levels[0], 5.0);
+    CHECK_NEAR(16.0 * large.levels[1] - 1500.0, small.levels[1], 5.0);
+}
+
+/* One peak says nothing of two phases: the levels stay near those of the classes, and apart. */
+static void test_one_peak(void)
+{
+    crd_volume_statistics classes, phases;
+    make(0.0, 300.0);
+    CHECK_OK(measure(CRD_F32, &classes));
+    CHECK_OK(measure_phases(CRD_F32, &phases));
+    const double half = (classes.levels[1] - classes.levels[0]) / 2.0;
+    const double middle = (classes.levels[1] + classes.levels[0]) / 2.0;
+    CHECK_NEAR((phases.levels[1] + phases.levels[0]) / 2.0, middle, 1.01 * half);
+    CHECK((phases.levels[1] - phases.levels[0]) / 2.0 > 0.59 * half);
+    CHECK((phases.levels[1] - phases.levels[0]) / 2.0 < 1.26 * half);
+}
+
 static void test_outliers(void)
 {
     crd_volume_statistics s, calm;
@@ -90,6 +148,9 @@ static void test_outliers(void)
     for (int i = 0; i < COUNT / 500; i++) values[i * 317 % COUNT] = i % 2 == 0 ? 1e30 : -1e30;
     values[7] = (double)NAN;
     CHECK_OK(measure(CRD_F32, &s));
+    CHECK_NEAR(s.levels[0], calm.levels[0], 10.0);
+    CHECK_NEAR(s.levels[1], calm.levels[1], 10.0);
+    CHECK_OK(measure_phases(CRD_F32, &s));
     CHECK_NEAR(s.levels[0], calm.levels[0], 10.0);
     CHECK_NEAR(s.levels[1], calm.levels[1], 10.0);
     for (int i = 0; i < COUNT / 500; i++) values[i * 317 % COUNT] = i % 2 == 0 ? 1e300 : -1e300;
@@ -107,26 +168,35 @@ static void test_high_ground(void)
     CHECK_OK(measure(CRD_F32, &s));
     CHECK_NEAR(s.levels[0], 1e6 + 1.0, 0.2);
     CHECK_NEAR(s.levels[1], 1e6 + 2.0, 0.2);
+    CHECK_OK(measure_phases(CRD_F32, &s));
+    CHECK_NEAR(s.levels[0], 1e6 + 1.0, 0.2);
+    CHECK_NEAR(s.levels[1], 1e6 + 2.0, 0.2);
+}
+
+static void check_few_values(crd_status (*levels_of)(crd_type, crd_volume_statistics *))
+{
+    crd_volume_statistics s;
+    for (int i = 0; i < COUNT; i++) values[i] = 1024.0;
+    CHECK_OK(levels_of(CRD_F32, &s));
+    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 1024.0);
+    CHECK_OK(levels_of(CRD_U16, &s));
+    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 1024.0);
+    values[3] = 2048.0; /* far fewer than one in a hundred */
+    CHECK_OK(levels_of(CRD_U16, &s));
+    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 2048.0);
+    CHECK_OK(levels_of(CRD_F32, &s));
+    CHECK_NEAR(s.levels[0], 1024.0, 0.5);
+    CHECK(s.levels[1] == 2048.0);
+    for (int i = 0; i < COUNT; i++) values[i] = i % 10 == 0 ? 1.0 : 0.0;
+    CHECK_OK(levels_of(CRD_F32, &s));
+    CHECK_NEAR(s.levels[0], 0.0, 1e-4);
+    CHECK_NEAR(s.levels[1], 1.0, 1e-4);
 }
 
 static void test_few_values(void)
 {
-    crd_volume_statistics s;
-    for (int i = 0; i < COUNT; i++) values[i] = 1024.0;
-    CHECK_OK(measure(CRD_F32, &s));
-    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 1024.0);
-    CHECK_OK(measure(CRD_U16, &s));
-    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 1024.0);
-    values[3] = 2048.0; /* far fewer than one in a hundred */
-    CHECK_OK(measure(CRD_U16, &s));
-    CHECK(s.levels[0] == 1024.0 && s.levels[1] == 2048.0);
-    CHECK_OK(measure(CRD_F32, &s));
-    CHECK_NEAR(s.levels[0], 1024.0, 0.5);
-    CHECK(s.levels[1] == 2048.0);
-    for (int i = 0; i < COUNT; i++) values[i] = i % 10 == 0 ? 1.0 : 0.0;
-    CHECK_OK(measure(CRD_F32, &s));
-    CHECK_NEAR(s.levels[0], 0.0, 1e-4);
-    CHECK_NEAR(s.levels[1], 1.0, 1e-4);
+    check_few_values(measure);
+    check_few_values(measure_phases);
 }
 
 /* Of types above 16 bits they are looked for only where they are wanted; nothing else depends on that. */
@@ -147,5 +217,6 @@ static void test_only_where_wanted(void)
     }
 }
 
-TEST_MAIN(TEST(test_only_where_wanted), TEST(test_all_types), TEST(test_shares), TEST(test_outliers),
-          TEST(test_high_ground), TEST(test_few_values))
+TEST_MAIN(TEST(test_only_where_wanted), TEST(test_all_types), TEST(test_shares), TEST(test_shares_of_phases),
+          TEST(test_types_of_phases), TEST(test_one_peak), TEST(test_outliers), TEST(test_high_ground),
+          TEST(test_few_values))

@@ -200,8 +200,8 @@ static void test_zarr(void)
     stage_zarr("zarr3");
 }
 
-/* One plain array in place of chunks, so other bytes than those of one write: the voxels and what describes them, and the
- * same bytes over two openings as over one. */
+/* One plain array in place of chunks, so other bytes than those of one write: the voxels and what describes them, and
+ * the same bytes over two openings as over one. */
 static void test_hdf5(void)
 {
     static const crd_type types[] = {CRD_F32, CRD_U8, CRD_U64};

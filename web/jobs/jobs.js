@@ -83,6 +83,7 @@ export class Jobs {
     if (this.model.value !== '') options.iteration = Number(this.model.value);
     this.number(this.samples, options, 'samples');
     if (this.part.value === 'slab') options.preview = true;
+    if (this.part.value === 'held') options.boxes = 'held-out';
     if (this.part.value === 'view') options.bbox = this.boxInView();
     return options;
   }
@@ -224,6 +225,9 @@ export class Jobs {
     const exams = this.page.boxes.loop?.exam ?? 0;
     this.exam.hidden = exams === 0;
     this.exam.textContent = text.thenExam(exams);
+    const held = [...this.part.options].find(option => option.value === 'held');
+    held.disabled = exams + (this.page.boxes.loop?.check ?? 0) === 0;
+    if (held.disabled && this.part.value === 'held') this.part.value = 'slab';
     const locked = this.writable ? null : text.startsNothing;
     this.train.allow(locked ?? (this.trainable ? null : text.nothingLabelled));
     this.predict.allow(locked ?? (this.hasModel ? null : text.noModel));

@@ -25,7 +25,7 @@ export const jobsText = {
   needs: plans => [plans.some(plan => plan.memory !== null) ? `${bytes(Math.max(...plans.map(plan => plan.memory ?? 0)))} of memory` : ''].filter(Boolean).join(', '),
   stepCount: 'steps', stepsUsual: 'as the preset has it', presetWord: 'settings', members: 'networks', membersWhy: 'more than one: an ensemble',
   presets: { small: 'small data (ours)', toy: 'paper: toy', graphite: 'paper: graphite', weld: 'paper: weld' },
-  modelOf: 'model', part: 'how much', parts: { view: 'what is in view', slab: 'one slab, quickly', whole: 'the whole scan' },
+  modelOf: 'model', part: 'how much', parts: { view: 'what is in view', slab: 'one slab, quickly', whole: 'the whole scan', held: 'all held-out boxes' },
   samples: 'samples', samplesUsual: 'as usual',
   nothingLabelled: 'Nothing is labelled yet. Paint a few small boxes, both classes, edges too; or start the viewer with --label FILE.',
   noneYet: 'none yet',

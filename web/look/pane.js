@@ -84,19 +84,19 @@ export class Pane {
     for (const layer of view.stack) {
       if (!layer.visible || layer.opacity === 0) continue;
       context.globalAlpha = layer.opacity / 100;
-      const parts = layer.finished || layer.under ? view.partsOf(layer, this.axis) : null;
       const hidden = layer.run ? hiddenParts(this, this.page.paint) : [];
-      if (hidden.length > 0) this.clipped(hidden, false, () => this.drawParts(layer, parts));
+      if (hidden.length > 0) this.clipped(hidden, false, () => this.drawParts(layer));
       else if (layer.id === 'labels' && this.page.paint) drawLabels(this, this.page.paint, layer, () => this.drawAt(layer));
-      else this.drawParts(layer, parts);
+      else this.drawParts(layer);
     }
     context.globalAlpha = 1;
     drawOver(this);
     if (this.page.paint) drawTool(this, this.page.paint);
   }
 
-  drawParts(layer, parts) {
-    if (layer.under) this.clipped(parts, false, () => this.drawAt(layer.under));
+  drawParts(layer) {
+    const parts = layer.finished || layer.under ? this.view.partsOf(layer, this.axis) : null;
+    if (layer.under) this.clipped(parts, false, () => this.drawParts(layer.under));
     if (parts) this.clipped(parts, true, () => this.drawAt(layer));
     else this.drawAt(layer);
   }

@@ -49,11 +49,22 @@ export class View extends EventTarget {
     const seen = this.peeking ? this.older : this.run, current = new Map();
     for (const layer of this.layers) if (!layer.run || layer.run === seen) current.set(layer.id, this.likeBefore(layer));
     this.stack = [...current.values()].sort((a, b) => depth(a) - depth(b));
-    for (const layer of this.stack) {
-      const whole = layer.shape.every((n, i) => n === this.shape[i]) && !layer.finished;
-      layer.under = whole ? null : this.before(layer);
-    }
+    for (const layer of this.stack) this.lay(layer);
   }
+
+  // What lies under a layer: the other parts of its run, then that of the run before, and so on until one is whole. What
+  // grew before a run was complete is no part of it.
+  lay(layer) {
+    const parts = layer.run ? this.layers.filter(other => other !== layer && other.id === layer.id && other.run === layer.run && !other.finished) : [];
+    const chain = [layer, ...parts], last = chain.at(-1);
+    chain.forEach((part, i) => { part.under = chain[i + 1] ?? null; });
+    if (last.shape.every((n, i) => n === this.shape[i]) && !last.finished) return;
+    last.under = this.before(layer);
+    if (last.under) this.lay(last.under);
+  }
+
+  // A layer and all that is seen under it.
+  *downFrom(layer) { for (let at = layer; at; at = at.under) yield at; }
 
   // The same of the run before, if that is complete.
   before({ id, run }) {

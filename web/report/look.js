@@ -60,7 +60,7 @@
     if (what === 'scan') return [grey, grey, grey];
     const run = Number(what.at(-1));
     if (what === 'differ') {
-      const other = volumes.seg0[at] !== volumes.seg1[at];
+      const other = volumes.seg0[at] !== volumes.seg1[at] && volumes.seg0[at] !== 255 && volumes.seg1[at] !== 255;
       return blend([grey, grey, grey], tints[1], other ? tint : 0);
     }
     if (what.startsWith('unc')) return blend([grey, grey, grey], colours[volumes[what][at]], state.over);
@@ -76,7 +76,8 @@
     const [, ny, nx] = facts.shape, strides = [ny * nx, nx, 1];
     const pixels = new ImageData(columns, rows), first = state.at[state.axis] * strides[state.axis];
     const place = (r, c) => first + r * strides[rowAxis()] + c * strides[columnAxis()];
-    const outside = (r, c) => volumes.seg0 && volumes.seg0[place(r, c)] === 255;
+    const seg = volumes[/[01]$/.test(pane.what) ? `seg${pane.what.at(-1)}` : 'seg0'];
+    const outside = (r, c) => seg && seg[place(r, c)] === 255;
     // The mask's line: what lies outside and beside what doesn't.
     const line = (r, c) => [[r - 1, c], [r + 1, c], [r, c - 1], [r, c + 1]].some(([i, k]) =>
       i >= 0 && i < rows && k >= 0 && k < columns && !outside(i, k));

@@ -18,11 +18,17 @@ crd_status crd_cuda_fail(crd_status code, const char *file, int line, const char
     __attribute__((format(printf, 4, 5)));
 crd_status crd_cuda_check(cudaError_t error, const char *file, int line, const char *what);
 
-// plugin.cu: makes the GPU the thread's own where it can be used; what a plan may take of its memory;
-// what a network runs in.
+// Which kernels: storage type, and whether those for compute capability 9.0 may be used.
+struct Path {
+    crd_precision precision;
+    bool hopper;
+};
+
+// plugin.cu: makes the GPU the thread's own where it can be used, and says which kernels a network of so many filters
+// runs on; what a plan may take of its memory.
 crd_status cuda_use_device(const crd_device_settings *settings);
+crd_status cuda_path_of(const crd_device_settings *settings, int filters, bool training, Path *path);
 crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *bytes);
-crd_precision cuda_precision_of(const crd_device_settings *settings, int filters, bool training);
 
 #define CUDA_FAIL(code, ...) crd_cuda_fail((code), __FILE__, __LINE__, __VA_ARGS__)
 #define CUDA_PASS(call)                                                                                                \

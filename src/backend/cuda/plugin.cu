@@ -9,6 +9,7 @@
 #include "backend/cuda/peak.cuh"
 #include "backend/cuda/predict/predictor.cuh"
 #include "backend/cuda/train/learner.cuh"
+#include "backend/cuda/transport/solver.cuh"
 
 static std::atomic<const crd_plugin_host *> library; // set anew by each thread that chooses a device
 
@@ -78,6 +79,15 @@ crd_status cuda_use_device(const crd_device_settings *settings)
     return CRD_OK;
 }
 
+enum { WIDEST_TRAINED = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
+
+// Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
+static crd_precision precision_of(const crd_device_settings *settings, int filters, bool training)
+{
+    const bool taken = filters % SLAB == 0 && (!training || filters <= WIDEST_TRAINED);
+    return taken ? settings->precision : CRD_PRECISION_F32;
+}
+
 static crd_status path_of(const crd_device_settings *settings, Path *path)
 {
     cudaDeviceProp properties;
@@ -88,6 +98,18 @@ static crd_status path_of(const crd_device_settings *settings, Path *path)
     return CRD_OK;
 }
 
+crd_status cuda_path_of(const crd_device_settings *settings, int filters, bool training, Path *path)
+{
+    PASS(path_of(settings, path));
+    path->precision = precision_of(settings, filters, training);
+    return CRD_OK;
+}
+
+static const char *path_name(const Path &path)
+{
+    return path.hopper ? "sm90" : "sm80";
+}
+
 static const char *precision_name(crd_precision precision)
 {
     return precision == CRD_PRECISION_F32 ? "f32" : precision == CRD_PRECISION_BF16 ? "bf16" : "fp16";
@@ -96,28 +118,19 @@ static const char *precision_name(crd_precision precision)
 static crd_status describe(const crd_device_settings *settings, char *text, size_t size)
 {
     cudaDeviceProp properties;
-    PASS(cuda_use_device(settings));
+    Path path;
+    PASS(path_of(settings, &path));
     CUDA_PASS(cudaGetDeviceProperties(&properties, settings->device));
-    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name,
-             is_hopper(properties) && !asks_for(settings, "sm80") ? "sm90" : "sm80",
-             precision_name(settings->precision));
+    snprintf(text, size, "cuda (%s, %s path, %s)", properties.name, path_name(path), precision_name(path.precision));
     return CRD_OK;
 }
 
 static crd_status learner_path(const crd_device_settings *settings, char *text, size_t size)
 {
-    snprintf(text, size, "%s %s", settings->isa != nullptr ? settings->isa : "sm80",
-             precision_name(settings->precision));
+    Path path;
+    PASS(path_of(settings, &path));
+    snprintf(text, size, "%s %s", path_name(path), precision_name(path.precision));
     return CRD_OK;
-}
-
-enum { WIDEST_TRAINED = 32 /* base filters: beyond, the input of an up layer doesn't fit into shared memory */ };
-
-// Widths that the kernels in half precision don't take run in float32, as --precision f32 does.
-crd_precision cuda_precision_of(const crd_device_settings *settings, int filters, bool training)
-{
-    const bool taken = filters % SLAB == 0 && (!training || filters <= WIDEST_TRAINED);
-    return taken ? settings->precision : CRD_PRECISION_F32;
 }
 
 // What a plan may take: nine tenths of what is free, or what the user allows.
@@ -130,18 +143,11 @@ crd_status cuda_available_bytes(const crd_device_settings *settings, int64_t *by
     return CRD_OK;
 }
 
-static crd_status plan_path(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path)
-{
-    PASS(path_of(settings, path));
-    path->precision = cuda_precision_of(settings, plan->net->filters, false);
-    return CRD_OK;
-}
-
 static crd_status plan_samples(const crd_device_settings *settings, const crd_predictor_plan *plan, Path *path,
                                int64_t *together)
 {
     int64_t available, device, host;
-    PASS(plan_path(settings, plan, path));
+    PASS(cuda_path_of(settings, plan->net->filters, false, path));
     PASS(cuda_available_bytes(settings, &available));
     *together = samples_together(*plan, *path, available);
     if (*together > 0) return CRD_OK;
@@ -230,7 +236,7 @@ static crd_status measure_norms(const crd_device_settings *settings, const crd_p
     int64_t available;
     Path path;
     (void)monitor; // it takes a moment
-    PASS(plan_path(settings, plan, &path));
+    PASS(cuda_path_of(settings, plan->net->filters, false, &path));
     PASS(cuda_available_bytes(settings, &available));
     return norms_measure(*plan, path, available, *pieces, moments);
 }
@@ -264,7 +270,7 @@ static const crd_backend backend = {
     {88, 176, 176}, // chunk
     CRD_GPU_TILE_VOXELS,
     describe,
-    cuda_precision_of,
+    precision_of,
     predictor_bytes,
     predictor_create,
     predictor_depth,
@@ -301,6 +307,8 @@ static const crd_backend backend = {
     nullptr,
     nullptr,
     nullptr,
+    cuda_transport_bytes,
+    cuda_transport_solve,
 };
 
 extern "C" __attribute__((visibility("default"))) const crd_backend *crd_plugin_backend(const crd_plugin_host *host)

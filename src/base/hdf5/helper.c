@@ -314,10 +314,11 @@ crd_status crd_helper_widen(crd_helper *h, int64_t bytes)
     if (bytes <= h->window_bytes) return CRD_OK;
     /* Linux counts shared memory as a file, and ends who goes beyond. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (rlim_t)bytes > limit.rlim_cur) {
-        return crd_fail(CRD_ERR_MEMORY,
-                        "%s: its values need %lld bytes of shared memory, and the limit on the size of files (ulimit -f) "
-                        "allows %lld; raise it, or, for a file that you trust, use --trust",
-                        h->shown, (long long)bytes, (long long)limit.rlim_cur);
+        return crd_fail(
+            CRD_ERR_MEMORY,
+            "%s: its values need %lld bytes of shared memory, and the limit on the size of files (ulimit -f) "
+            "allows %lld; raise it, or, for a file that you trust, use --trust",
+            h->shown, (long long)bytes, (long long)limit.rlim_cur);
     }
     unmap(h);
     if (ftruncate(h->window, bytes) != 0) return crd_fail_errno("%s: no shared memory for its values", h->shown);

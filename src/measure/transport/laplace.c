@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/monitor.h"
 #include "measure/transport/grid_rows.h"
 #include "measure/transport/joining.h"
 #include "measure/transport/multigrid.h"
 
-enum { MOST_ITERATIONS = 300, LAST = 3, ARRAYS = 4 };
+enum { ARRAYS = 4 };
 
 static void cells_along(const int64_t shape[3], int cell, int64_t out[3])
 {
@@ -132,31 +133,25 @@ static void all_rows(const solver *s, row_loop *loop)
     crd_pool_run(s->m.pool, s->m.grids[0].shape[0], row_slice, &t);
 }
 
-/* The dissipation falls by alpha r.z in every iteration, and never below its limit. */
-static void iterate(solver *s, double scale, crd_conduction *out)
+static crd_status iterate(solver *s, double scale, crd_conduction_result *out)
 {
-    double rz = 0.0, fallen[LAST] = {0};
-    double relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
+    double rz = 0.0;
+    out->relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
     all_rows(s, right_row);
     crd_multigrid_step(&s->m, 1.0f, s->c, s->z, s->r); /* r - A c; z is overwritten in the loop */
-    for (out->iterations = 0; out->iterations < MOST_ITERATIONS && !out->converged;) {
+    while (crd_conduction_goes_on(out)) {
+        CRD_PASS(crd_advance(s->problem->monitor, "transport", "realisations", 0, 0, ""));
         crd_multigrid_cycle(&s->m, s->r, s->z);
         const double before = rz;
         rz = crd_multigrid_dot(&s->m, s->r, s->z);
-        s->beta = out->iterations > 0 && before > 0.0 ? (float)(rz / before) : 0.0f;
+        s->beta = before > 0.0 ? (float)(rz / before) : 0.0f;
         all_rows(s, direction_row);
         const double curvature = crd_multigrid_curvature(&s->m, s->p);
-        if (!(rz > 0.0) || !(curvature > 0.0)) { /* nothing is left to improve */
-            out->converged = true;
-            break;
-        }
+        if (!crd_conduction_fall(out, rz, curvature, scale, s->problem->tolerance)) break;
         crd_multigrid_step(&s->m, (float)(rz / curvature), s->p, s->c, s->r);
-        fallen[out->iterations++ % LAST] = rz / curvature * rz * scale;
-        relative -= rz / curvature * rz * scale;
-        out->error = (fallen[0] + fallen[1] + fallen[2]) / relative;
-        out->converged = out->iterations >= LAST && out->error < s->problem->tolerance;
     }
     out->relative = crd_multigrid_dissipation(&s->m, s->c) * scale;
+    return CRD_OK;
 }
 
 /* ---- fluxes ---- */
@@ -199,16 +194,21 @@ static crd_status compare_fluxes(solver *s, double *uneven)
 
 /* ---- from outside ---- */
 
+/* In edges along the axis, so that conductances are about 1; the way between the centres of two cells counts. */
+static void find_units(const crd_laplace *problem, float unit[3])
+{
+    for (int k = 0; k < 3; k++) {
+        const double ratio = problem->spacing[problem->axis] / problem->spacing[k];
+        unit[k] = (float)(ratio * ratio / problem->cell);
+    }
+}
+
 static crd_status prepare(solver *s, const int64_t shape[3])
 {
     const crd_laplace *problem = s->problem;
     float unit[3];
     float **const arrays[ARRAYS] = {&s->c, &s->r, &s->z, &s->p};
-    /* in edges along the axis, so that conductances are about 1; the way between the centres of two cells counts */
-    for (int k = 0; k < 3; k++) {
-        const double ratio = problem->spacing[problem->axis] / problem->spacing[k];
-        unit[k] = (float)(ratio * ratio / problem->cell);
-    }
+    find_units(problem, unit);
     CRD_PASS(crd_multigrid_begin(&s->m, shape, unit, problem->axis, problem->conductivity != NULL, problem->pool));
     for (int k = 0; k < ARRAYS; k++) {
         CRD_PASS(crd_alloc(s->m.grids[0].count, sizeof(float), "concentrations", arrays[k]));
@@ -221,28 +221,13 @@ static crd_status prepare(solver *s, const int64_t shape[3])
     return crd_multigrid_coarsen(&s->m);
 }
 
-crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out)
+static crd_status solve_here(const crd_laplace *problem, const int64_t shape[3], const uint64_t *voxels, double scale,
+                             crd_conduction_result *out)
 {
     crd_status status = CRD_OK;
-    uint64_t *voxels = NULL;
-    solver s = {.problem = problem};
-    const int64_t *whole = problem->bitmap->shape;
-    int64_t shape[3];
-    *out = (crd_conduction){.converged = true};
-    CRD_TRY(crd_joining_find(problem->bitmap, problem->axis, &voxels, &out->percolating));
-    if (out->percolating == 0) goto done;
-    if (problem->conductivity == NULL && crd_joining_straight(problem->bitmap, voxels, problem->axis)) {
-        /* c falls evenly, and nothing is left to solve for: their share of the window, to the last bit */
-        out->relative = (double)out->percolating / (double)(whole[0] * whole[1] * whole[2]);
-        goto done;
-    }
-    out->converged = false;
-    s.voxels = voxels;
-    cells_along(whole, problem->cell, shape);
+    solver s = {.problem = problem, .voxels = voxels};
     CRD_TRY(prepare(&s, shape));
-    const double length = (double)whole[problem->axis];
-    const double across = (double)(whole[0] * whole[1] * whole[2]) / length;
-    iterate(&s, length / across, out);
+    CRD_TRY(iterate(&s, scale, out));
     CRD_TRY(compare_fluxes(&s, &out->uneven));
 done:
     crd_multigrid_end(&s.m);
@@ -251,6 +236,57 @@ done:
     crd_free(&s.z);
     crd_free(&s.p);
     crd_free(&s.fluxes);
+    return status;
+}
+
+static crd_status solve_on_device(const crd_laplace *problem, const uint64_t *voxels, double scale,
+                                  crd_conduction_result *out)
+{
+    const crd_bitmap *b = problem->bitmap;
+    const bool several = problem->conductivity != NULL;
+    crd_conduction_plan plan = {.shape = {b->shape[0], b->shape[1], b->shape[2]},
+                                .words = b->words,
+                                .voxels = voxels,
+                                .numbers = several ? b->numbers : NULL,
+                                .conductivity = problem->conductivity,
+                                .conductivities = several ? CRD_PHASES_MAX : 0,
+                                .axis = problem->axis,
+                                .cell = problem->cell,
+                                .tolerance = problem->tolerance,
+                                .scale = scale};
+    find_units(problem, plan.unit);
+    return problem->backend->transport_solve(problem->device, &plan, problem->monitor, out);
+}
+
+crd_status crd_laplace_solve(const crd_laplace *problem, crd_conduction *out)
+{
+    crd_status status = CRD_OK;
+    uint64_t *voxels = NULL;
+    crd_conduction_result found = {0};
+    const int64_t *whole = problem->bitmap->shape;
+    int64_t shape[3];
+    *out = (crd_conduction){.converged = true};
+    CRD_TRY(crd_joining_find(problem->bitmap, problem->axis, problem->pool, &voxels, &out->percolating));
+    if (out->percolating == 0) goto done;
+    if (problem->conductivity == NULL && crd_joining_straight(problem->bitmap, voxels, problem->axis)) {
+        /* c falls evenly, and nothing is left to solve for: their share of the window, to the last bit */
+        out->relative = (double)out->percolating / (double)(whole[0] * whole[1] * whole[2]);
+        goto done;
+    }
+    cells_along(whole, problem->cell, shape);
+    const double length = (double)whole[problem->axis];
+    const double across = (double)(whole[0] * whole[1] * whole[2]) / length, scale = length / across;
+    if (problem->backend != NULL && crd_conduction_suits_device(shape)) {
+        CRD_TRY(solve_on_device(problem, voxels, scale, &found));
+    } else {
+        CRD_TRY(solve_here(problem, shape, voxels, scale, &found));
+    }
+    out->relative = found.relative;
+    out->error = found.error;
+    out->uneven = found.uneven;
+    out->iterations = found.iterations;
+    out->converged = found.converged;
+done:
     crd_free(&voxels);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CRD_MEASURE_TRANSPORT_LAPLACE_H
 #define CRD_MEASURE_TRANSPORT_LAPLACE_H
 
+#include "backend/backend.h"
 #include "measure/bitmap.h"
 
 typedef struct crd_conduction {
@@ -20,9 +21,14 @@ typedef struct crd_laplace {
     double spacing[3];
     int axis;
     double tolerance;
-    const double *conductivity; /* of each phase, of a bitmap with phases' numbers; NULL: of all its voxels 1 */
+    const double
+        *conductivity; /* of CRD_PHASES_MAX phases, of a bitmap with their numbers; NULL: of all its voxels 1 */
     int cell; /* voxels along the edge of a cell: 1, or 2: aggregates, an eighth of the work, a few percent off */
     crd_pool *pool;
+    const crd_monitor *monitor; /* is asked in every iteration; NULL: nobody is */
+    /* What solves it where that suits (backend/conduction.h); NULL: the pool does. */
+    const crd_backend *backend;
+    const crd_device_settings *device;
 } crd_laplace;
 
 /* Bytes that it takes beside the bitmap. */

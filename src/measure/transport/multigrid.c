@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "measure/transport/grid_rows.h"
 
-enum { FEW_CELLS = 400, COARSEST_SWEEPS = 40, SPARE = 16 };
-static const float OVERCORRECTION = 1.8f;
+enum { SPARE = 16 };
 
 static void lay_out(crd_grid *g, const int64_t shape[3])
 {
@@ -27,10 +26,10 @@ int64_t crd_multigrid_cells(const int64_t shape[3])
 int64_t crd_multigrid_bytes(const int64_t shape[3], bool floats)
 {
     int64_t bytes = 0, size[3] = {shape[0], shape[1], shape[2]};
-    for (int level = 0; level < CRD_GRID_LEVELS; level++) {
+    for (int level = 0; level < CRD_CONDUCTION_LEVELS; level++) {
         const int64_t numbers = level > 0 ? 7 : floats ? 5 : 0; /* nothing to correct on the finest */
         bytes += (numbers > 0 ? numbers * (int64_t)sizeof(float) : 3) * crd_multigrid_cells(size);
-        if (size[0] * size[1] * size[2] <= FEW_CELLS) break;
+        if (size[0] * size[1] * size[2] <= CRD_CONDUCTION_FEW_CELLS) break;
         for (int axis = 0; axis < 3; axis++) size[axis] = (size[axis] + 1) / 2;
     }
     return bytes;
@@ -179,7 +178,8 @@ crd_status crd_multigrid_coarsen(crd_multigrid *m)
         crd_grid *g = &m->grids[m->levels - 1], *c = &m->grids[m->levels];
         task t = {.m = m, .g = g, .coarse = c};
         if (g->inverse != NULL) run(g, m->pool, invert_slice, &t);
-        if (g->shape[0] * g->shape[1] * g->shape[2] <= FEW_CELLS || m->levels == CRD_GRID_LEVELS) return CRD_OK;
+        if (g->shape[0] * g->shape[1] * g->shape[2] <= CRD_CONDUCTION_FEW_CELLS || m->levels == CRD_CONDUCTION_LEVELS)
+            return CRD_OK;
         const int64_t shape[3] = {(g->shape[0] + 1) / 2, (g->shape[1] + 1) / 2, (g->shape[2] + 1) / 2};
         m->levels++;
         CRD_PASS(make_grid(c, shape));
@@ -257,7 +257,7 @@ static void correct_slice(void *context, int64_t z, int worker)
     for (int64_t y = 0; y < g->shape[1]; y++) {
         float *out = t->out + crd_grid_at(g, z, y, 0);
         const float *from = c->x + crd_grid_at(c, z / 2, y / 2, 0);
-        for (int64_t x = 0; x < g->shape[2]; x++) out[x] += OVERCORRECTION * from[x / 2];
+        for (int64_t x = 0; x < g->shape[2]; x++) out[x] += CRD_CONDUCTION_OVERCORRECTION * from[x / 2];
     }
 }
 
@@ -266,8 +266,8 @@ static void cycle(crd_multigrid *m, int level, const float *b, float *x)
     const crd_grid *g = &m->grids[level];
     sweep(m, g, b, x, 0, true);
     if (level == m->levels - 1) {
-        for (int i = 1; i < COARSEST_SWEEPS; i++) sweep(m, g, b, x, 0, false);
-        for (int i = 0; i < COARSEST_SWEEPS; i++) sweep(m, g, b, x, 1, false);
+        for (int i = 1; i < CRD_CONDUCTION_SWEEPS; i++) sweep(m, g, b, x, 0, false);
+        for (int i = 0; i < CRD_CONDUCTION_SWEEPS; i++) sweep(m, g, b, x, 1, false);
         return;
     }
     const crd_grid *c = &m->grids[level + 1];

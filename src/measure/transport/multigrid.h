@@ -9,10 +9,9 @@
 
 #include <stdbool.h>
 
+#include "backend/conduction.h"
 #include "base/error.h"
 #include "base/parallel.h"
-
-enum { CRD_GRID_LEVELS = 16 };
 
 /* Arrays have a border of zeros around them. */
 typedef struct crd_grid {
@@ -34,7 +33,7 @@ typedef struct crd_grid {
 } crd_grid;
 
 typedef struct crd_multigrid {
-    crd_grid grids[CRD_GRID_LEVELS];
+    crd_grid grids[CRD_CONDUCTION_LEVELS];
     int levels;
     crd_pool *pool;
     float **rooms; /* a few rows for each thread */

@@ -9,8 +9,8 @@
 /* Layers of CRD_PURPOSE_AUGMENT; 0 is that of turns. Only ever added to. */
 enum { LAYER_CHANGE = 1, LAYER_NOISE = 2 };
 
-/* How far changes go. Half of the pieces stay as they are, and of the others each kind is left out for half: what is fine
- * is learnt from pieces that nothing was added to (docs/RESULTS.md). */
+/* How far changes go. Half of the pieces stay as they are, and of the others each kind is left out for half: what is
+ * fine is learnt from pieces that nothing was added to (docs/RESULTS.md). */
 static const double BLUR_MOST = 0.8, SHARPEN_MOST = 0.8, BEND_MOST = 0.15, GAIN_MOST = 0.15, OFFSET_MOST = 0.1,
                     DRIFT_MOST = 0.1, NOISE_MOST = 0.67, GRAIN_LEAST = 0.5, GRAIN_MOST = 1.2;
 

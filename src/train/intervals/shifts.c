@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 /* Noise, drift: in standard deviations of the scan; blur, grain: in voxels. Trained on are noise up to 0.67, blur up to
- * 0.8, sharpening up to 0.8, bends up to 0.15, drift of up to 0.1, each for a quarter of the pieces (train/data/grey.c):
- * most of these are stronger, sharpening and drift by far, or join what seldom comes together. */
+ * 0.8, sharpening up to 0.8, bends up to 0.15, drift of up to 0.1, each for a quarter of the pieces
+ * (train/data/grey.c): most of these are stronger, sharpening and drift by far, or join what seldom comes together. */
 typedef struct shift {
     double noise, grain, blur, sharpen, bend, drift;
 } shift;

@@ -85,7 +85,8 @@ static crd_status find_scale(const session *s, int64_t first, int64_t end, scale
     crd_status status = CRD_OK;
     const crd_try_windows *w = &s->windows;
     const int64_t each = crd_try_window_voxels(w);
-    const bool levels = s->request.norm.mode == CRD_NORM_LEVELS;
+    const bool levels = crd_norm_by_levels(&s->request.norm);
+    const crd_measure_wish wish = {.levels = levels, .phases = s->request.norm.mode == CRD_NORM_PHASES};
     const crd_volume_info info = {
         .shape = {(end - first) * w->size[0], w->size[1], w->size[2]}, .type = CRD_F32, .scale = 1.0};
     crd_volume *volume = NULL;
@@ -94,7 +95,7 @@ static crd_status find_scale(const session *s, int64_t first, int64_t end, scale
         if (!w->inside[v]) s->changed[v] = (float)NAN; /* doesn't count */
     }
     CRD_TRY(crd_view_memory(s->changed + first * each, &info, NULL, NULL, &volume));
-    CRD_TRY(crd_volume_measure_also(volume, &(crd_measure_wish){.levels = levels}, NULL, &found));
+    CRD_TRY(crd_volume_measure_also(volume, &wish, NULL, &found));
     out->middle = levels ? (found.levels[0] + found.levels[1]) / 2.0 : found.mean;
     out->unit = levels ? (found.levels[1] - found.levels[0]) / 2.0 : sqrt(found.variance);
 done:
@@ -109,7 +110,7 @@ static crd_status normalise_anew(const session *s, int64_t first, int64_t end)
 {
     const crd_try_windows *w = &s->windows;
     const int64_t each = crd_try_window_voxels(w);
-    const float reach = s->request.norm.mode == CRD_NORM_LEVELS ? (float)CRD_LEVELS_REACH : FLT_MAX;
+    const float reach = crd_norm_by_levels(&s->request.norm) ? (float)CRD_LEVELS_REACH : FLT_MAX;
     const scale *before = &s->scales[first];
     scale after;
     CRD_PASS(find_scale(s, first, end, &after));
@@ -159,7 +160,7 @@ static void change_item(void *context, int64_t item, int worker)
 
 static crd_status change_all(const session *s, int shift)
 {
-    const bool anew = s->request.norm.mode == CRD_NORM_LEVELS || s->request.norm.mode == CRD_NORM_SCAN;
+    const bool anew = crd_norm_by_levels(&s->request.norm) || s->request.norm.mode == CRD_NORM_SCAN;
     changes c = {s, shift};
     crd_pool_run(s->pool, s->windows.count, change_item, &c);
     for (int64_t i = 0; i < s->windows.count && anew && shift != UNCHANGED; i = end_of_scan(s, i)) {

@@ -113,14 +113,14 @@ crd_status crd_command_predict(crd_view *view, crd_job *job)
     return end(job);
 }
 
-crd_status crd_command_exam(crd_view *view, crd_job *job, const char *box, const char *run)
+crd_status crd_command_box(crd_view *view, crd_job *job, const char *box, const char *format, const char *run)
 {
     CRD_PASS(begin("predict", job));
     CRD_PASS(add_model(view, job, "--model"));
     CRD_PASS(add_scan(view, &job->words));
     CRD_PASS(add_chosen(job));
     CRD_PASS(add_pair(&job->words, "--bbox", box));
-    CRD_PASS(add_pair(&job->words, "--format", "npy"));
+    CRD_PASS(add_pair(&job->words, "--format", format));
     CRD_PASS(add_own(job, "--output", run));
     return end(job);
 }

@@ -13,8 +13,9 @@ bool crd_command_trainable(crd_view *view);
  * file that the viewer was given), and what was chosen. */
 crd_status crd_command_train(crd_view *view, crd_job *job);
 crd_status crd_command_predict(crd_view *view, crd_job *job);
-/* Steps of an exam: predict a box as the run of that name, and validate it. */
-crd_status crd_command_exam(crd_view *view, crd_job *job, const char *box, const char *run);
+/* Predicts a box as the run of that name in the job's folder. */
+crd_status crd_command_box(crd_view *view, crd_job *job, const char *box, const char *format, const char *run);
+/* A step of an exam: validates such a run. */
 crd_status crd_command_validate(const crd_view *view, crd_job *job, const char *run);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "view/jobs/jobs_inside.h"
-#include "view/jobs/scoring.h"
+#include "view/jobs/steps.h"
 #include "view/view.h"
 
 static const double patience =
@@ -26,18 +26,19 @@ void crd_jobs_tell(crd_view *view, const crd_job *job, const char *event)
     view->http->wake(view->server);
 }
 
-/* A step of an exam is done: the next one, or what all of them say. */
+/* A step of several is done: the next one, or what all of them say. */
 static crd_status go_on(crd_view *view, crd_job *job, bool cancelled)
 {
     crd_jobs *jobs = view->jobs;
-    if (job->step + 1 >= crd_scoring_steps(job)) return crd_scoring_end(jobs->project, job);
+    CRD_PASS(crd_steps_show(view, job, job->step));
+    if (job->step + 1 >= crd_steps_count(job)) return crd_steps_end(view, job);
     if (cancelled) {
         job->state = CRD_JOB_CANCELLED;
         return CRD_OK;
     }
     const double began = job->began;
     job->step++;
-    CRD_PASS(crd_scoring_words(view, job));
+    CRD_PASS(crd_steps_words(view, job));
     CRD_PASS(crd_job_start(jobs->project, job, false));
     job->began = began;
     return crd_job_write(jobs->project, job);
@@ -55,7 +56,7 @@ static void end(crd_view *view, crd_job *job)
     crd_jobs *jobs = view->jobs;
     const bool cancelled = job->kill_at > 0.0;
     crd_job_end(jobs->project, job);
-    if (job->kind == CRD_JOB_SCORE && job->state == CRD_JOB_DONE && go_on(view, job, cancelled) != CRD_OK) {
+    if (job->parts.count > 0 && job->state == CRD_JOB_DONE && go_on(view, job, cancelled) != CRD_OK) {
         job->state = CRD_JOB_FAILED;
         snprintf(job->error, sizeof job->error, "%.590s", crd_last_error()->message);
     }
@@ -65,7 +66,7 @@ static void end(crd_view *view, crd_job *job)
 }
 
 /* Another server writes to the project, or this one only looks: what became of the job stands in its record. Two that
- * went on with an exam would do each step twice. */
+ * went on with one would do each step twice. */
 static void look_on(crd_view *view, crd_job *job)
 {
     crd_jobs *jobs = view->jobs;
@@ -81,7 +82,7 @@ static void look_on(crd_view *view, crd_job *job)
         if (read) crd_job_free(&now);
         if (crd_seconds() < job->gone_at + patience) return;
         crd_job_end(jobs->project, job); /* nobody is there who would say so */
-        if (job->kind == CRD_JOB_SCORE) job->state = CRD_JOB_INTERRUPTED;
+        if (job->parts.count > 0) job->state = CRD_JOB_INTERRUPTED;
     }
     if (job->state != CRD_JOB_RUNNING) over(view, job);
 }

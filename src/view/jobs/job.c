@@ -398,9 +398,9 @@ void crd_job_describe(const char *project, const crd_job *job, crd_text *text)
     crd_text_add(text, ",\"command\":");
     if (crd_text_finish(&command, &words) == CRD_OK) crd_text_json(text, words);
     if (words == NULL) crd_text_add(text, "null");
-    const int64_t parts = job->parts.count; /* a step for a person is a box: predicted and validated */
-    if (parts > 0)
-        crd_text_print(text, ",\"step\":%lld,\"steps\":%lld", (long long)(job->step / 2 + 1), (long long)parts);
+    const int64_t parts = job->parts.count; /* a step for a person is a box: of an exam predicted and validated */
+    const int64_t part = job->kind == CRD_JOB_SCORE ? job->step / 2 : job->step;
+    if (parts > 0) crd_text_print(text, ",\"step\":%lld,\"steps\":%lld", (long long)part + 1, (long long)parts);
     crd_text_print(text, ",\"process\":%lld,\"began\":", (long long)job->process.number);
     crd_text_real(text, job->began);
     crd_text_add(text, ",\"ended\":");

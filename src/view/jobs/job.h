@@ -7,7 +7,7 @@
 #include "view/jobs/process.h"
 #include "view/jobs/wishes.h"
 
-enum { CRD_JOB_FOLDER = 64, CRD_JOB_WORDS = 600, CRD_JOB_PATIENCE = 30 /* seconds for a good end */ };
+enum { CRD_JOB_RUN = 40, CRD_JOB_FOLDER = 64, CRD_JOB_WORDS = 600, CRD_JOB_PATIENCE = 30 /* seconds for a good end */ };
 
 typedef enum crd_job_state {
     CRD_JOB_RUNNING,
@@ -32,7 +32,7 @@ typedef struct crd_job {
     bool check;                /* it has labels of its own to check on */
     bool examine;              /* of a training: its model is to be judged as soon as it is done, */
     crd_text_list exam;        /* with these options */
-    crd_text_list parts;       /* of a score: the boxes, */
+    crd_text_list parts;       /* of a score, or of a prediction of several: the boxes, */
     int64_t step;              /* and which step of theirs it is at */
     crd_process process;
     double began, ended; /* seconds since 1970; ended 0: it runs */

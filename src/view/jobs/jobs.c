@@ -17,6 +17,7 @@
 #include "view/jobs/command.h"
 #include "view/jobs/jobs_inside.h"
 #include "view/jobs/scoring.h"
+#include "view/jobs/steps.h"
 #include "view/view.h"
 #include "volume/zarr/zarr.h"
 
@@ -108,6 +109,10 @@ crd_job *crd_jobs_now(crd_jobs *jobs)
 static void show_run(crd_view *view, const crd_job *job)
 {
     char *folder = NULL;
+    if (job->parts.count > 0) {
+        if (crd_steps_show_all(view, job) != CRD_OK) crd_view_complain(view);
+        return;
+    }
     if (job->kind == CRD_JOB_PREDICT && crd_job_path(view->jobs->project, job, "run", &folder) == CRD_OK &&
         crd_runs_follow(view, folder, job->folder) != CRD_OK) {
         crd_view_complain(view);
@@ -115,12 +120,13 @@ static void show_run(crd_view *view, const crd_job *job)
     crd_free(&folder);
 }
 
-/* A job that ended while nobody looked is known as such from the start; of an exam the follower takes the next step. */
+/* A job that ended while nobody looked is known as such from the start; of several steps the follower takes the next
+ * one. */
 static void settle(crd_view *view)
 {
     crd_job *job = crd_jobs_now(view->jobs);
     bool progressed;
-    if (job == NULL || job->kind == CRD_JOB_SCORE || crd_process_runs(&job->process)) return;
+    if (job == NULL || job->parts.count > 0 || crd_process_runs(&job->process)) return;
     crd_job_follow(view->jobs->project, job, &progressed);
     crd_job_end(view->jobs->project, job); /* the record is for the server that writes to the project */
 }
@@ -138,12 +144,16 @@ crd_status crd_jobs_open(crd_view *view)
     CRD_TRY(crd_strdup(crd_project_folder(view->project), &jobs->project));
     find_jobs(jobs);
     settle(view);
-    const crd_job *shown = crd_jobs_now(jobs);
-    if (shown != NULL && shown->kind != CRD_JOB_PREDICT) shown = NULL;
+    const crd_job *shown = crd_jobs_now(jobs), *parts = NULL;
+    if (shown != NULL && (shown->kind != CRD_JOB_PREDICT || shown->parts.count > 0)) shown = NULL;
     for (int i = jobs->count - 1; i >= 0 && shown == NULL; i--) { /* else the latest that there is */
-        if (jobs->items[i]->kind == CRD_JOB_PREDICT && jobs->items[i]->state == CRD_JOB_DONE) shown = jobs->items[i];
+        const crd_job *job = jobs->items[i];
+        if (job->kind != CRD_JOB_PREDICT || job->state != CRD_JOB_DONE) continue;
+        if (job->parts.count == 0) shown = job;
+        if (job->parts.count > 0 && parts == NULL) parts = job; /* seen over it, which what leads the user goes by */
     }
     if (shown != NULL && (shown->state == CRD_JOB_RUNNING || !view->run_given)) show_run(view, shown);
+    if (parts != NULL && !view->run_given) show_run(view, parts);
 done:
     return status;
 }
@@ -279,6 +289,10 @@ crd_status crd_jobs_show(crd_view *view, int64_t number)
     const crd_job *job = crd_jobs_find(jobs, number);
     if (job->kind != CRD_JOB_PREDICT)
         CRD_FAIL(CRD_ERR_ARGUMENT, "job %lld isn't a prediction: it has nothing to show", (long long)number);
+    if (job->parts.count > 0) {
+        CRD_TRY(crd_steps_show_all(view, job));
+        goto done;
+    }
     CRD_TRY(crd_job_path(jobs->project, job, "run", &folder));
     CRD_TRY(crd_runs_show(view, folder, job->folder));
 done:

@@ -7,7 +7,7 @@
 #include "view/jobs/command.h"
 #include "view/jobs/estimate.h"
 #include "view/jobs/jobs_inside.h"
-#include "view/jobs/scoring.h"
+#include "view/jobs/steps.h"
 #include "view/view.h"
 
 static const double plan_seconds = 120.0;
@@ -99,7 +99,9 @@ crd_status crd_job_words_of(crd_view *view, const crd_wishes *wishes, crd_job *j
     for (int64_t i = 0; i < wishes->words.count; i++) CRD_PASS(crd_words_add(&job->wishes, wishes->words.items[i]));
     for (int64_t i = 0; i < wishes->exam.count; i++) CRD_PASS(crd_words_add(&job->exam, wishes->exam.items[i]));
     if (job->kind == CRD_JOB_TRAIN) return crd_command_train(view, job);
-    return job->kind == CRD_JOB_PREDICT ? crd_command_predict(view, job) : crd_scoring_words(view, job);
+    if (wishes->held_out) CRD_PASS(crd_steps_held_out(view, job));
+    return job->kind == CRD_JOB_PREDICT && job->parts.count == 0 ? crd_command_predict(view, job)
+                                                                 : crd_steps_words(view, job);
 }
 
 /* ---- what it would take ---- */
@@ -130,11 +132,11 @@ done:
     return status;
 }
 
-static void add_number(crd_text *text, const char *key, const cJSON *object, const char *name)
+static void add_number(crd_text *text, const char *key, const cJSON *object, const char *name, double times)
 {
     const cJSON *item = cJSON_GetObjectItem(object, name);
     crd_text_print(text, ",\"%s\":", key);
-    crd_text_real(text, cJSON_IsNumber(item) ? item->valuedouble : NAN);
+    crd_text_real(text, cJSON_IsNumber(item) ? times * item->valuedouble : NAN);
 }
 
 crd_status crd_jobs_plan(crd_view *view, const crd_wishes *wishes, crd_text *text)
@@ -156,6 +158,7 @@ crd_status crd_jobs_plan(crd_view *view, const crd_wishes *wishes, crd_text *tex
     }
     pthread_mutex_unlock(&jobs->lock);
     CRD_TRY(status);
+    const double steps = (double)crd_steps_count(&job);
     if (!train) CRD_TRY(ask(jobs->project, &job, &plan));
     crd_words_shell(jobs->project, &job.words, &command);
     CRD_TRY(crd_text_finish(&command, &words));
@@ -166,10 +169,10 @@ crd_status crd_jobs_plan(crd_view *view, const crd_wishes *wishes, crd_text *tex
         crd_text_add(text, ",\"seconds\":");
         crd_text_real(text, seconds);
     } else {
-        add_number(text, "seconds", plan, "eta_seconds");
+        add_number(text, "seconds", plan, "eta_seconds", steps); /* boxes are alike */
     }
-    add_number(text, "memory", plan, "memory_bytes");
-    add_number(text, "disk", plan, "disk_bytes");
+    add_number(text, "memory", plan, "memory_bytes", 1.0);
+    add_number(text, "disk", plan, "disk_bytes", steps);
     crd_text_add(text, "}\n");
 done:
     cJSON_Delete(plan);

@@ -65,7 +65,7 @@ crd_status crd_scoring_words(crd_view *view, crd_job *job)
     if (box >= job->parts.count) return crd_fail(CRD_ERR_INTERNAL, "a step that isn't one");
     snprintf(run, sizeof run, "box-%lld", (long long)(box + 1));
     crd_words_free(&job->words);
-    if (job->step % 2 == 0) return crd_command_exam(view, job, job->parts.items[box], run);
+    if (job->step % 2 == 0) return crd_command_box(view, job, job->parts.items[box], "npy", run);
     return crd_command_validate(view, job, run);
 }
 

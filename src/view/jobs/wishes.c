@@ -108,6 +108,11 @@ static crd_status read_option(const cJSON *option, const crd_settings *table, vo
         out->iteration = (int64_t)option->valuedouble;
         return CRD_OK;
     }
+    if (strcmp(name, "boxes") == 0 && out->kind == CRD_JOB_PREDICT) {
+        if (strcmp(text, "held-out") != 0) return crd_fail(CRD_ERR_ARGUMENT, "boxes must be held-out");
+        out->held_out = true;
+        return CRD_OK;
+    }
     const crd_setting *row = is_listed(name, out->kind) ? crd_settings_find(table, name) : NULL;
     if (row == NULL) {
         return crd_fail(CRD_ERR_ARGUMENT, "%.60s is no option that the page may set; a terminal has all of them", name);
@@ -134,6 +139,9 @@ crd_status crd_wishes_read(const char *what, const cJSON *options, crd_wishes *o
     CRD_PASS(crd_settings_begin(table, checked, train ? sizeof training : sizeof prediction));
     for (const cJSON *option = options != NULL ? options->child : NULL; option != NULL; option = option->next) {
         CRD_TRY(read_option(option, table, checked, out));
+    }
+    if (out->held_out && (prediction.bbox != NULL || prediction.preview)) {
+        CRD_FAIL(CRD_ERR_ARGUMENT, "boxes can't go with bbox or preview: it says what is predicted");
     }
 done:
     crd_settings_clear(table, checked);

@@ -13,6 +13,7 @@ crd_job_kind crd_job_kind_of(const char *word);
 typedef struct crd_wishes {
     crd_job_kind kind;
     int64_t iteration;   /* train: to start from the weights of that one; else whose model. -1: none, the latest */
+    bool held_out;       /* predict: all held-out boxes */
     bool examine;        /* train: the model is to be judged as soon as it is done, */
     crd_text_list exam;  /* with these options; owned */
     crd_text_list words; /* "--max-steps", "600", ... checked; owned */

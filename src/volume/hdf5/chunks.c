@@ -184,26 +184,33 @@ static crd_status lost_chunk(const char *shown)
 /* A voxel of a chunk that was never written is what libhdf5 fills it with, and it reads nothing for it. Where it can't
  * tell, because the index of the chunks is damaged, it fails. */
 static crd_status check_never_written(hid_t dataset, const crd_hdf5_grid *grid, const hsize_t offset[4],
-                                      const char *shown)
+                                      const char *shown, crd_hdf5_voxel *voxel)
 {
     static const hsize_t one[4] = {1, 1, 1, 1};
     crd_status status = CRD_OK;
-    double voxel;
+    double value;
     uint64_t place, bytes;
-    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(grid->channel < 0 ? 3 : 4, one, NULL);
+    if (voxel->chosen < 0) voxel->chosen = H5Dget_space(dataset);
+    if (voxel->alone < 0) voxel->alone = H5Screate_simple(grid->channel < 0 ? 3 : 4, one, NULL);
     crd_hdf5_source_note();
-    if (space < 0 || memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, offset, NULL, one, NULL) < 0 ||
-        H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &voxel) < 0) {
+    if (voxel->chosen < 0 || voxel->alone < 0 ||
+        H5Sselect_hyperslab(voxel->chosen, H5S_SELECT_SET, offset, NULL, one, NULL) < 0 ||
+        H5Dread(dataset, H5T_NATIVE_DOUBLE, voxel->alone, voxel->chosen, H5P_DEFAULT, &value) < 0) {
         status = lost_chunk(shown);
     }
     if (crd_hdf5_source_noted(&place, &bytes) > 0 && status == CRD_OK) status = lost_chunk(shown);
-    if (memory >= 0) (void)H5Sclose(memory);
-    if (space >= 0) (void)H5Sclose(space);
     return status;
 }
 
+void crd_hdf5_close_voxel(crd_hdf5_voxel *voxel)
+{
+    if (voxel->alone >= 0) (void)H5Sclose(voxel->alone);
+    if (voxel->chosen >= 0) (void)H5Sclose(voxel->chosen);
+    voxel->alone = voxel->chosen = H5I_INVALID_HID;
+}
+
 crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const int64_t index[3], const char *shown,
-                               crd_hdf5_place *out)
+                               crd_hdf5_voxel *voxel, crd_hdf5_place *out)
 {
     hsize_t offset[4] = {0}, size = 0;
     char nothing;
@@ -211,7 +218,7 @@ crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const i
     for (int i = 0; i < 3; i++) offset[i + (grid->channel == 0)] = (hsize_t)(index[i] * grid->chunk[i]);
     /* Depending on the version, a chunk that isn't there has no bytes or is an error, as a damaged index is. */
     if (H5Dget_chunk_storage_size(dataset, offset, &size) < 0 || size == 0) {
-        return check_never_written(dataset, grid, offset, shown);
+        return check_never_written(dataset, grid, offset, shown, voxel);
     }
     if (is_too_large(grid, size)) { /* the caller refuses it */
         out->bytes = size;
@@ -225,12 +232,21 @@ crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const i
     return crd_fail(CRD_ERR_FORMAT, "%s can't be read: libhdf5 looks for a chunk in %d places", shown, times);
 }
 
+/* By libhdf5 in this process. */
+static crd_status find_here(const crd_hdf5_chunks *chunks, const int64_t index[3], crd_hdf5_place *out)
+{
+    crd_hdf5_voxel voxel = CRD_HDF5_NO_VOXEL;
+    const crd_status status = crd_hdf5_find_chunk(chunks->dataset, &chunks->grid, index, chunks->shown, &voxel, out);
+    crd_hdf5_close_voxel(&voxel);
+    return status;
+}
+
 /* A chunk's place, checked, whoever says it. */
 static crd_status find(crd_hdf5_chunks *chunks, const int64_t index[3], size_t chunk_bytes, crd_hdf5_place *out)
 {
     const crd_hdf5_grid *g = &chunks->grid;
     CRD_PASS(chunks->remote != NULL ? crd_hdf5_remote_place(chunks->remote, g, index, out)
-                                    : crd_hdf5_find_chunk(chunks->dataset, g, index, chunks->shown, out));
+                                    : find_here(chunks, index, out));
     if (out->bytes == CRD_HDF5_LOST) {
         return crd_fail(CRD_ERR_FORMAT, "%s can't be read and may be damaged: libhdf5 can't find a chunk",
                         chunks->shown);

@@ -45,9 +45,20 @@ crd_status crd_hdf5_open_chunks(const crd_hdf5_array *array, const char *shown, 
 crd_status crd_hdf5_open_chunks_apart(crd_hdf5_remote *remote, const crd_hdf5_grid *grid, const char *shown,
                                       size_t cache_bytes, crd_block_cache **shared, crd_hdf5_chunks **out);
 
+/* One voxel among those of an array, and as an array of its own, which libhdf5 is asked for where a chunk is missing.
+ * Both are made when they are first needed, and serve for all chunks of the array. Needs the lock. */
+typedef struct crd_hdf5_voxel {
+    hid_t chosen, alone;
+} crd_hdf5_voxel;
+#define CRD_HDF5_NO_VOXEL                                                                                              \
+    {                                                                                                                  \
+        H5I_INVALID_HID, H5I_INVALID_HID                                                                               \
+    }
+void crd_hdf5_close_voxel(crd_hdf5_voxel *voxel);
+
 /* Asks libhdf5 where a chunk lies, without reading it. Needs the lock. */
 crd_status crd_hdf5_find_chunk(hid_t dataset, const crd_hdf5_grid *grid, const int64_t index[3], const char *shown,
-                               crd_hdf5_place *out);
+                               crd_hdf5_voxel *voxel, crd_hdf5_place *out);
 
 /* A checked box; `once`: chunks that it holds whole are not kept for later. Takes the lock itself. */
 crd_status crd_hdf5_read_chunks(crd_hdf5_chunks *chunks, const crd_box *box, bool once, void *voxels);

@@ -1,8 +1,8 @@
 /* HDF5 volumes that are read by the helper (base/hdf5/helper.h), which parses the file (serve.c).
  *
  * - It finds the dataset and describes it. A plain array is then read here, by its offset, and the helper is done.
- *   Of chunks that we can decode it tells the places, a layer of chunks at a time, when they are first wanted; their
- *   bytes are read and decoded here. What only libhdf5 can read it reads box by box into the shared memory.
+ *   Of chunks that we can decode it tells the places, some hundreds at a time, when they are first wanted; their bytes
+ *   are read and decoded here. What only libhdf5 can read it reads box by box into the shared memory.
  * - Nothing that it says is believed: every number is checked, and every place held against the file's length. */
 #ifndef CRD_VOLUME_HDF5_REMOTE_H
 #define CRD_VOLUME_HDF5_REMOTE_H
@@ -24,8 +24,8 @@ typedef struct crd_hdf5_opening {
 
 /* All others. */
 typedef struct crd_hdf5_order {
-    int64_t window; /* bytes of the shared memory */
-    int64_t layer;  /* of whose chunks the places are wanted; -1: the voxels of a box are */
+    int64_t window;       /* bytes of the shared memory */
+    int64_t first, count; /* chunks, counted along x, y, z, whose places are wanted; none: the voxels of a box are */
     crd_box box;
 } crd_hdf5_order;
 

@@ -18,6 +18,7 @@ void crd_hdf5_mark(char mark[CRD_HELPER_MARK])
 typedef struct serving {
     crd_hdf5_opening what;
     crd_hdf5_description about;
+    crd_hdf5_voxel voxel;
 } serving;
 
 static crd_status open_file(serving *s)
@@ -30,18 +31,16 @@ static crd_status open_file(serving *s)
     return status;
 }
 
-static void tell_places(const serving *s, int64_t layer, char *window)
+static void tell_places(serving *s, int64_t first, int64_t count, char *window)
 {
     const crd_hdf5_grid *g = &s->about.grid;
     crd_hdf5_place *to = (crd_hdf5_place *)(void *)window;
     crd_hdf5_lock();
-    for (int64_t y = 0; y < g->counts[1]; y++) {
-        for (int64_t x = 0; x < g->counts[2]; x++) {
-            const int64_t index[3] = {layer, y, x};
-            if (crd_hdf5_find_chunk(s->about.array.dataset, g, index, s->what.shown, to) != CRD_OK) {
-                to->bytes = CRD_HDF5_LOST; /* the others can be read all the same */
-            }
-            to++;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = (first + i) / g->counts[2];
+        const int64_t index[3] = {row / g->counts[1], row % g->counts[1], (first + i) % g->counts[2]};
+        if (crd_hdf5_find_chunk(s->about.array.dataset, g, index, s->what.shown, &s->voxel, &to[i]) != CRD_OK) {
+            to[i].bytes = CRD_HDF5_LOST; /* the others can be read all the same */
         }
     }
     crd_hdf5_unlock();
@@ -51,8 +50,8 @@ static crd_status obey(serving *s, const crd_hdf5_order *order)
 {
     char *window = NULL;
     CRD_PASS(crd_serving_map(order->window, &window));
-    if (order->layer >= 0) {
-        tell_places(s, order->layer, window);
+    if (order->count > 0) {
+        tell_places(s, order->first, order->count, window);
         return CRD_OK;
     }
     return crd_hdf5_read_box(&s->about.array, &order->box, s->what.shown, window);
@@ -60,7 +59,7 @@ static crd_status obey(serving *s, const crd_hdf5_order *order)
 
 int crd_hdf5_serve_volume(void)
 {
-    static serving s;
+    static serving s = {.voxel = CRD_HDF5_NO_VOXEL}; /* for as long as the helper lives */
     crd_hdf5_order order;
     if (!crd_serving_take(&s.what, sizeof s.what)) return 2;
     crd_sandbox_enter(s.what.data_limit);

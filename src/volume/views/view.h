@@ -2,7 +2,8 @@
  * closed like any other; nothing of them is written.
  *
  * A view borrows the volumes that it looks at. They must stay open as long as the view, and belong to the view's
- * thread. crd_view_box is public (credence/volume.h). crd_volume_open_again opens them again for another thread, and the view that it returns closes its own. */
+ * thread. crd_view_box is public (credence/volume.h). crd_volume_open_again opens them again for another thread, and
+ * the view that it returns closes its own. */
 #ifndef CRD_VOLUME_VIEWS_VIEW_H
 #define CRD_VOLUME_VIEWS_VIEW_H
 

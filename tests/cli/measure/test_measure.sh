@@ -144,6 +144,18 @@ run measure "$folder/classes" --conductivity 7=1,7=0.1; expect 2; err 'names pha
 run measure "$folder/classes" --conductivity 7=-1;    expect 2; err 'from 0 on'
 run measure "$folder/bits" --transport slow; expect 2; err 'must be exact or fast'
 
+# where it is computed: so few voxels are the CPU's, and a GPU that is named must be there, but for transport alone
+transport=(--properties transport --axis x --slow-samples 1)
+run measure "$folder/bits" -q --json "${transport[@]}"; expect 0; same "$(json 'd["transport_device"]')" cpu
+run measure "$folder/bits" -q --json "${transport[@]}" --device cpu; expect 0; same "$(json 'd["transport_device"]')" cpu
+run measure "$folder/bits" -q --json --properties fraction --device cuda:999; expect 0; same "$(json '"transport_device" in d')" False
+run measure "$folder/bits" --dry-run --json "${transport[@]}"
+expect 0; same "$(json 'd["transport_device"], d["transport_device_bytes"]')" "cpu 0"
+run measure "$folder/bits" "${transport[@]}" --device cuda:999; expect 1; err 'GPU'
+run measure "$folder/bits" --dry-run "${transport[@]}" --device cuda:999; expect 1; err 'GPU'
+run measure "$folder/bits" "${transport[@]}" --device abacus; expect 2; err "device must be auto, cpu, cuda, .* not 'abacus'"
+run measure "$folder/bits" "${transport[@]}" --max-gpu-memory some; expect 2; err 'max-gpu-memory'
+
 # what was finished is kept, and the end is the same
 whole() { sed 's/"times".*//' "$folder/bits/measure.json"; }
 run measure "$folder/bits" -q --properties all --transport fast
@@ -200,6 +212,16 @@ grep -q '0.47 to 0.53</td><td class="words">representative<' "$folder/report.htm
 run measure "$folder/bits" -q; expect 0
 run report "$folder/bits" -o "$folder/report.html" -q
 expect 0; grep -q '<section id="measured"><h2>Properties</h2>' "$folder/report.html" && grep -q 'Chords along z' "$folder/report.html" || complain "the report says nothing of the properties"
+grep -q '<a href="#measured">Properties</a>' "$folder/report.html" || complain "nothing leads to the properties"
+"$python" - "$folder/report.html" <<'PY' || complain "properties aren't called as measure calls them"
+import re, sys
+page = open(sys.argv[1], encoding="utf-8").read().split('<section id="measured">')[1].split("</section>")[0]
+seen, rest = page.split("<details>")
+names = re.findall(r'<th scope="row"(?: class="under")?>([^<]*)', seen)
+assert names[:3] == ["volume fraction", "specific surface", "by marching cubes"] and "mean intercept along z" in names, names
+assert not any("_" in name for name in names) and "chord_mean_z" in re.findall(r'<th scope="row">([^<]*)', rest), names
+assert not re.search(r'"words">1/[a-z]*\^|"words">um<', page), "units as files have them"
+PY
 cp "$folder/bits/measure.json" "$folder/kept.json"; echo "{" > "$folder/bits/measure.json"
 run report "$folder/bits" -o "$folder/report.html" -q; expect 1; err 'measure.json in .* is no JSON'
 mv "$folder/kept.json" "$folder/bits/measure.json"

@@ -37,6 +37,23 @@ same "$(json 'd["outputs"][2]["file"], d["outputs"][2]["percentiles"], d["uncert
 events() { /usr/bin/python3 -c "import json, sys; print([{k: v for k, v in json.loads(line).items() if k != 'times' or not v['seconds'] >= 0} for line in open(sys.argv[1])])" "$1/log.jsonl"; }
 run info --json run/scan_prob.tif; expect 0; same "$(json 'd["shape"], d["type"], d["spacing"], d["unit"]')" "[20, 24, 40] f32 [2, 1, 1] um"
 
+# Borders that can be seen are a warning: in the run, in a preview, and on their report. Of chunks that overlap enough they can't.
+/usr/bin/python3 - <<'PYTHON' || exit 1
+import numpy as np
+z, y, x = np.mgrid[:48, :48, :48]
+np.save("smooth.npy", (3000 + 900 * np.sin(z / 14) * np.sin(y / 12) * np.sin(x / 17)).astype(np.uint16))
+PYTHON
+seams='warning: the borders of chunks can be seen in the result: there the probability changes [0-9.]+ times as much'
+smooth=(predict --model model.h5 --scan smooth.npy --samples 4)
+run "${smooth[@]}" --step 1 --trim 0 -o seen; expect 0; err "$seams.*; a larger --step averages more chunks"
+run "${smooth[@]}" --preview -o looked; expect 0; err "$seams.*; a preview doesn.t average chunks that overlap"
+run "${smooth[@]}" --step 3 -o unseen; expect 0; ! grep -q 'borders of' "$folder/err" || complain "borders that can't be seen are warned of"
+if "$CREDENCE_PROGRAM" --version | grep -q '^PNG pictures and slices: yes'; then
+    for page in seen looked unseen; do run report $page -o $page.html --small -q; expect 0; done
+    for page in seen looked; do grep -q 'Read this first.*the borders of chunks can be seen' $page.html || complain "the page of $page has no warning"; done
+    ! grep -q 'borders of chunks can be seen' unseen.html || complain "a page warns of borders that can't be seen"
+fi
+
 # The config file of the paper's own code, which serves its training and its testing.
 cat >paper.json <<'JSON'
 {"orig_test_dir": "toy_data/orig/test", "data_dir": "toy_data", "weights_dir": "w", "weights_path": "model.h5", "predict_dir": "p",

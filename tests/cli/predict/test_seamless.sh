@@ -54,7 +54,8 @@ expected=$(volumes bcnn)
 run "${base[@]}" -o one_thread --threads 1; expect 0; same "$(volumes one_thread)" "$expected"
 run "${base[@]}" -o little --max-memory 170M; expect 0; same "$(volumes little)" "$expected"
 ( ulimit -f 400; trap '' XFSZ; exec "$CREDENCE_PROGRAM" "${base[@]}" --trust -o stopped >"$folder/out" 2>"$folder/err" ); code=$?
-last=("${base[@]}" -o stopped); expect 1; err 'goes on in stopped'
+# It says how to go on, too, where the scan's fingerprint was known by then, without which there is nothing to go on with.
+last=("${base[@]}" -o stopped); expect 1; err "stopped/scan_.* can't be given its .* MiB: File too large"
 run "${base[@]}" -o stopped --resume; expect 0; same "$(volumes stopped)" "$expected"
 run "${base[@]}" -o stopped --resume --halo 16; expect 1; err 'halo was 24 and is 16 now|tile|chunk'
 run predict --config bcnn/manifest.json -o again --quiet; expect 0; same "$(volumes again)" "$expected"
@@ -85,6 +86,18 @@ done
 /usr/bin/python3 - <<'PYTHON' || complain "outliers moved what is far from them"
 import sys, numpy as np
 apart = np.abs(np.load("of_lone/lone_prob.npy") - np.load("bcnn/scan_prob.npy"))
+sys.exit(not np.median(apart) < 0.002)
+PYTHON
+# Levels of phases: what is learnt with them is predicted with them, and outliers and scans of one or two grey values hold.
+run train --scan scan.npy --label label.npy -o phases.h5 --filters 8 --chunk 24,32,32 --batch 2 --max-steps 2 --norm phases --valid-fraction 0 --quiet; expect 0
+run info --json phases.h5; expect 0; same "$(json 'd["norm"]')" phases
+for name in scan constant binary lone; do
+    run predict --model phases.h5 --scan $name.npy -o phases_$name --samples 2 --mode seamless --tile 24,32,32 --halo 24 --quiet; expect 0
+    run info --json phases_$name/${name}_prob.npy; expect 0; same "$(json 'd["nonfinite"]')" 0
+done
+/usr/bin/python3 - <<'PYTHON' || complain "outliers moved what is far from them, by phases"
+import sys, numpy as np
+apart = np.abs(np.load("phases_lone/lone_prob.npy") - np.load("phases_scan/scan_prob.npy"))
 sys.exit(not np.median(apart) < 0.002)
 PYTHON
 run predict --model bcnn.h5 --scan scan.npy -o none --mode seamless --dry-run --json; expect 0

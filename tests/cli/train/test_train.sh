@@ -203,13 +203,19 @@ run train --scan scan.npy --label label.npy -o no.h5 --groups 3; expect 2; err '
 run train --scan scan.npy --label label.npy -o no.h5 --device cuda; expect 1; err '^credence: .*--device cpu'
 run train --scan scan.npy --label label.npy; expect 2; err '^credence: '
 run train --label label.npy -o no.h5; expect 2
+run train --scan scan.npy --label label.npy -o no.tif; expect 2; err '^credence: --output is the model, an HDF5 file, and no\.tif would be taken for a volume'
 same "$(names no.)" ""
+
+# Folders of the model that aren't there are made.
+# shellcheck disable=SC2086
+run train --scan scan.npy --label label.npy -o not/there/m.h5 $small --max-steps 1 -q; expect 0
+[ -f not/there/m.h5 ] && [ -f not/there/m.log.jsonl ] || complain "no folder was made for the model"
 
 # A loss that is no number is said in words.
 # shellcheck disable=SC2086
 run train --scan scan.npy --label label.npy -o no.h5 $small --lr 10 --epochs 40; [ "$code" -le 1 ] || complain "exit code $code"
 [ "$code" -eq 0 ] || err '^credence: (the loss is not a finite number|the head of the network is dead)'
-[ "$code" -eq 1 ] || err 'warning: (nothing learnt|the validation BCE)'
+[ "$code" -eq 1 ] || err 'warning: (nothing learnt|the model gets worse)'
 
 # What reading costs: printed, and far below the time of the steps.
 run train --scan scan.npy --label label.npy -o r.h5 --json --quiet --chunk 16,32,32 --step 4 --batch 4 --max-steps 12 --threads 1

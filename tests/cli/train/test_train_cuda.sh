@@ -6,6 +6,7 @@ cd "$folder" || exit 1
 
 needs_gpu
 same "$(json 'd["precision"], d["batch"], d["ms_per_step"] > 0, d["device_memory_bytes"] > 0')" "bf16 1 True True"
+own_path=$(json 'd["device"].split(" path")[0].split()[-1]') # sm80, or sm90
 
 run phantom graphite -o p --shape 32,64,64 --seed 3 --format npy --quiet; expect 0
 run phantom graphite -o v --shape 32,64,64 --seed 4 --format npy --quiet; expect 0
@@ -41,8 +42,12 @@ for list in 0,0 0,0,0; do # several workers on one GPU: the examples of a batch 
     cmp -s a.h5 several.h5 || complain "cuda:$list gave another model"
     rm -f several.*
 done
-run "${usual[@]}" --isa sm80 --max-steps 20 -o f.h5 --quiet; expect 0 # a GPU's path asks for the GPU
+run "${usual[@]}" --isa "$own_path" --max-steps 20 -o f.h5 --quiet; expect 0 # a GPU's path asks for the GPU
 cmp -s a.h5 f.h5 || complain "naming the path changed the model"
+run "${usual[@]}" --isa sm80 --max-steps 20 -o i.h5 --quiet; expect 0
+run "${usual[@]}" --isa sm80 --max-steps 7 -o j.h5 --quiet; expect 0
+run "${usual[@]}" --max-steps 20 --resume -o j.h5 --quiet; expect 0; no_err_but "$untrained" # stays on that path
+cmp -s i.h5 j.h5 || complain "an interruption changed the model of the path for every GPU"
 run "${usual[@]}" --device cuda --filters 8 --precision fp16 --max-steps 2 -o g.h5 --quiet; expect 0 # too narrow: f32
 run "${usual[@]}" --device cuda --precision f32 --max-steps 2 -o h.h5 --quiet; expect 0
 "$python" "$tests/test_heldout.py" cuda # says so where NumPy or h5py is missing

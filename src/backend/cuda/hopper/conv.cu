@@ -6,6 +6,13 @@
 // serves up to six taps, and no product is wasted. Accumulators of the three planes under way move up by one each step.
 #include "backend/cuda/hopper/march.cuh"
 
+// What leaves beside the result of a convolution, and what the result is.
+enum ConvUse {
+    FOR_PREDICTION, // ReLU, and the sums of y and y^2 over a thread's channels
+    FOR_TRAINING,   // ReLU, and those sums of every channel
+    FOR_GRADIENT    // no bias, no ReLU, and the sums of y and y * values of every channel
+};
+
 // SLABS: input channels / 16, FIRST of them in the first input; OUT: output channels of a block; ROWS: image rows of a
 // group, 1 or 2; GROUPS: warpgroups of a block; PARTS: a plane comes into a warpgroup's ring in so many parts, slabs by
 // slabs; STAGES: such parts in the ring; LATE: a finished plane is stored while the products of the next run.
@@ -34,6 +41,7 @@ struct ConvParameters {
     int sample_planes[2]; // of a sample in that map; 0: shared
     const uint4 *weights;
     const float *bias, *tap_shift;
+    const void *values; // FOR_GRADIENT: of what y is the gradient of
     void *y;
     float2 *partial;
     int out, slices, parts /* samples x slices */, blocks /* of a part */, rows /* of partial */;
@@ -145,10 +153,36 @@ __device__ __forceinline__ void multiply_part(Accumulators<S> &sums, uint64_t pl
     }
 }
 
-template <class S>
+// A thread's neighbouring channels of a voxel: 8 or 16 bytes.
+__device__ __forceinline__ void load_piece(uint32_t (&to)[2], const void *from)
+{
+    const uint2 bits = *static_cast<const uint2 *>(from);
+    to[0] = bits.x;
+    to[1] = bits.y;
+}
+__device__ __forceinline__ void load_piece(uint32_t (&to)[4], const void *from)
+{
+    const uint4 bits = *static_cast<const uint4 *>(from);
+    to[0] = bits.x;
+    to[1] = bits.y;
+    to[2] = bits.z;
+    to[3] = bits.w;
+}
+__device__ __forceinline__ void store_piece(void *to, const uint32_t (&from)[2])
+{
+    *static_cast<uint2 *>(to) = make_uint2(from[0], from[1]);
+}
+__device__ __forceinline__ void store_piece(void *to, const uint32_t (&from)[4])
+{
+    *static_cast<uint4 *>(to) = make_uint4(from[0], from[1], from[2], from[3]);
+}
+
+template <class S, ConvUse USE>
 __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_constant__ ConvParameters p)
 {
     typedef typename S::T T;
+    constexpr bool GRADIENT = USE == FOR_GRADIENT, LATE = S::LATE && !GRADIENT;
+    constexpr int SUMS = USE == FOR_PREDICTION ? 1 : S::PIECE;
     extern __shared__ __align__(1024) uint8_t memory[];
     const int thread = threadIdx.x % GROUP_THREADS, lane = thread & 31, warp = thread >> 5, quad = lane & 3;
     const int group = __shfl_sync(~0u, threadIdx.x / GROUP_THREADS, 0);
@@ -159,9 +193,11 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
     float *biases = reinterpret_cast<float *>(memory + S::WEIGHTS + S::GROUPS * S::RING);
     const uint32_t barriers = shared + S::WEIGHTS + S::GROUPS * S::RING + S::BIASES + group * S::STAGES * 8;
 
-    border_biases<S::OUT, S::THREADS>(
-        biases, p.bias + slice * S::OUT,
-        p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT, p.out, p.open);
+    if (!GRADIENT) {
+        border_biases<S::OUT, S::THREADS>(
+            biases, p.bias + slice * S::OUT,
+            p.tap_shift == nullptr ? nullptr : p.tap_shift + (long)sample * 27 * p.out + slice * S::OUT, p.out, p.open);
+    }
     load_weights<S::WEIGHTS, S::THREADS>(shared, p.weights + (long)part * (S::WEIGHTS / 16));
     ring_begin<S::STAGES>(barriers);
     __syncthreads();
@@ -193,11 +229,11 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
     const bool inside = x0 > 0 && y0 > 0 && x0 + 8 < p.size.width && y0 + 8 * S::ROWS < p.size.height;
     float bias[S::PIECE]; // away from the border
 #pragma unroll
-    for (int i = 0; i < S::PIECE; i++) bias[i] = biases[13 * S::OUT + S::PIECE * quad + i];
+    for (int i = 0; i < S::PIECE; i++) bias[i] = GRADIENT ? 0.0f : biases[13 * S::OUT + S::PIECE * quad + i];
 
     Accumulators<S> sums;
     auto begin_plane = [&](int slot, int plane) {
-        if (inside && plane > 0 && plane < p.size.depth - 1) {
+        if (GRADIENT || (inside && plane > 0 && plane < p.size.depth - 1)) {
 #pragma unroll
             for (int k = 0; k < 2 * S::ROWS; k++)
 #pragma unroll
@@ -223,11 +259,19 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
 #pragma unroll
     for (float &value : sums.lower) value = 0.0f;
 
-    float sum = 0.0f, square = 0.0f;
+    float sum[SUMS] = {}, other[SUMS] = {}; // of squares, or of products with `values`
     const long plane_values = (long)p.size.height * p.size.width * p.out;
     const int row_values = p.size.width * p.out;
-    T *y_plane = static_cast<T *>(p.y) + ((long)sample * p.size.depth + first) * plane_values;
+    long at_plane = ((long)sample * p.size.depth + first) * plane_values; // of the plane that is stored next
     const int offset = (y * p.size.width + x) * p.out + slice * S::OUT + S::PIECE * quad;
+    uint32_t held[GRADIENT ? 2 * S::ROWS : 1][S::PIECE / 2] = {}; // of `values`
+    auto hold = [&]() {
+        const T *from = static_cast<const T *>(p.values) + at_plane + offset;
+#pragma unroll
+        for (int k = 0; k < (GRADIENT ? 2 * S::ROWS : 0); k++) {
+            if (k < own_rows) load_piece(held[k], from + k * row_values);
+        }
+    };
     auto store_done = [&]() {
 #pragma unroll
         for (int row = 0; row < S::ROWS; row++)
@@ -236,24 +280,29 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
                 const int k = half * S::ROWS + row;
                 uint32_t values[S::PIECE / 2];
 #pragma unroll
-                for (int i = 0; i < S::PIECE / 2; i++) {
-                    const float a = relu(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2]);
-                    const float b = relu(sums.done[row * Accumulators<S>::PLANE + i * 4 + half * 2 + 1]);
-                    if (k < own_rows) {
-                        sum += a + b;
-                        square = fmaf(a, a, fmaf(b, b, square));
+                for (int i = 0; i < S::PIECE; i += 2) {
+                    float a = sums.done[row * Accumulators<S>::PLANE + i / 2 * 4 + half * 2];
+                    float b = sums.done[row * Accumulators<S>::PLANE + i / 2 * 4 + half * 2 + 1];
+                    float2 with = GRADIENT ? Pair<T>::unpack(held[GRADIENT ? k : 0][i / 2]) : float2{};
+                    if (!GRADIENT) {
+                        a = relu(a);
+                        b = relu(b);
+                        with = make_float2(a, b);
                     }
-                    values[i] = Pair<T>::pack(a, b);
+                    if (k < own_rows && SUMS == 1) {
+                        sum[0] += a + b;
+                        other[0] = fmaf(a, a, fmaf(b, b, other[0]));
+                    } else if (k < own_rows) {
+                        sum[i % SUMS] += a;
+                        sum[(i + 1) % SUMS] += b;
+                        other[i % SUMS] = fmaf(a, with.x, other[i % SUMS]);
+                        other[(i + 1) % SUMS] = fmaf(b, with.y, other[(i + 1) % SUMS]);
+                    }
+                    values[i / 2] = Pair<T>::pack(a, b);
                 }
-                if (k < own_rows) {
-                    T *to = y_plane + (offset + k * row_values);
-                    if constexpr (S::PIECE == 4)
-                        *reinterpret_cast<uint2 *>(to) = make_uint2(values[0], values[1]);
-                    else
-                        *reinterpret_cast<uint4 *>(to) = make_uint4(values[0], values[1], values[2], values[3]);
-                }
+                if (k < own_rows) store_piece(static_cast<T *>(p.y) + at_plane + (offset + k * row_values), values);
             }
-        y_plane += plane_values;
+        at_plane += plane_values;
     };
 
     for (int i = 0; i < S::STAGES; i++) load(i, i);
@@ -262,13 +311,14 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
     uint32_t parity = 0;
     for (int plane = in_first; plane <= in_last; plane++) {
         int used = stage; // the stage whose products end next
+        if (GRADIENT && plane - 1 >= first) hold();
         sums.pin();
 #pragma unroll
         for (int part = 0; part < S::PARTS; part++, item++) {
             ring_wait(barriers + stage * 8, parity);
             multiply_part<S>(sums, operand(ring + stage * S::STAGE, S::ROWS * S::IN_COLUMNS * VOXEL_BYTES),
                              operand_at(weights, part * S::PART_SLABS * 3 * S::TAP_ROW), [&]() {
-                                 if (S::LATE && part == 0 && plane - 2 >= first) store_done();
+                                 if (LATE && part == 0 && plane - 2 >= first) store_done();
                              });
             if (part > 0) {
                 wgmma_wait<1>();
@@ -286,24 +336,44 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
         group_sync(group);
         load(item - 1 + S::STAGES, used);
         sums.finish();
-        if (!S::LATE && plane - 1 >= first) store_done();
+        if (!LATE && plane - 1 >= first) store_done();
         sums.move_up();
         begin_plane(2, plane + 2);
     }
-    if (S::LATE && in_last - 1 >= first) store_done();
+    if (LATE && in_last - 1 >= first) store_done();
     if (in_last < end) {
+        if (GRADIENT) hold();
         sums.finish();
         store_done();
     }
 #pragma unroll
-    for (int step = 4; step < 32; step <<= 1) {
-        sum += __shfl_xor_sync(~0u, sum, step);
-        square += __shfl_xor_sync(~0u, square, step);
+    for (int step = 4; step < 32; step <<= 1)
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) {
+            sum[i] += __shfl_xor_sync(~0u, sum[i], step);
+            other[i] += __shfl_xor_sync(~0u, other[i], step);
+        }
+    if (USE == FOR_PREDICTION) {
+        if (lane < 4) {
+            p.partial[((long)sample * p.rows + task * 4 + warp) * (p.out / S::PIECE) + slice * 4 + quad] =
+                make_float2(sum[0], other[0]);
+        }
+        return;
     }
+    // Of the four warps together, in order, through the ring, whose planes are used up.
+    float2 *shares = reinterpret_cast<float2 *>(memory + S::WEIGHTS + group * S::RING);
     if (lane < 4) {
-        p.partial[((long)sample * p.rows + task * 4 + warp) * (p.out / S::PIECE) + slice * 4 + quad] =
-            make_float2(sum, square);
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) shares[warp * S::OUT + quad * SUMS + i] = make_float2(sum[i], other[i]);
     }
+    group_sync(group);
+    if (thread >= S::OUT) return;
+    float2 total = shares[thread];
+    for (int i = 1; i < 4; i++) {
+        total.x += shares[i * S::OUT + thread].x;
+        total.y += shares[i * S::OUT + thread].y;
+    }
+    p.partial[((long)sample * p.rows + task) * p.out + slice * S::OUT + thread] = total;
 }
 
 // The fastest of those tried on an H200 at the network's sizes. CASE(channels of the inputs, output channels of a
@@ -314,7 +384,8 @@ __global__ __launch_bounds__(S::THREADS, 1) void conv_kernel(const __grid_consta
     CASE(32, 0, 32, 1, 4, 1, 3, true)                                                                                  \
     CASE(32, 32, 32, 1, 4, 1, 2, true)                                                                                 \
     CASE(64, 0, 32, 1, 4, 1, 2, true)                                                                                  \
-    CASE(64, 64, 16, 2, 2, 2, 2, true)
+    CASE(64, 64, 16, 2, 2, 2, 2, true)                                                                                 \
+    CASE(128, 0, 16, 2, 2, 2, 2, true)
 
 static int rows_of_group(int in0, int in1)
 {
@@ -339,7 +410,12 @@ int conv_sum_rows(const Extent &size, int in0, int in1)
     return 4 * tasks_of(size, 8 * rows_of_group(in0, in1)).count();
 }
 
-template <class S> static crd_status launch(const HopperArguments &a, int samples, cudaStream_t stream)
+int conv_training_rows(const Extent &size, int in0, int in1, int out)
+{
+    return training_tasks_of(size, 8 * rows_of_group(in0, in1), out / hopper_slice(in0, in1, out)).count();
+}
+
+template <class S, ConvUse USE> static crd_status launch(const HopperArguments &a, int samples, cudaStream_t stream)
 {
     ConvParameters p = {};
     for (int i = 0; i < 2; i++) {
@@ -350,6 +426,7 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
     p.weights = static_cast<const uint4 *>(a.weights);
     p.bias = a.bias;
     p.tap_shift = a.tap_shift;
+    p.values = a.values;
     p.y = a.y;
     p.partial = a.partial;
     p.out = a.out;
@@ -359,24 +436,34 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
     p.size = a.size;
     p.open = a.open;
     p.planes = planes_of(a.size, a.open);
-    p.tasks = tasks_of(a.size, 8 * S::ROWS);
+    p.tasks = USE == FOR_PREDICTION ? tasks_of(a.size, 8 * S::ROWS) : training_tasks_of(a.size, 8 * S::ROWS, p.slices);
     p.blocks = (p.tasks.count() + S::GROUPS - 1) / S::GROUPS;
-    p.rows = 4 * p.tasks.count();
-    CUDA_PASS(cudaFuncSetAttribute(conv_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
-    conv_kernel<S><<<(unsigned)(p.blocks * p.parts), S::THREADS, S::BYTES, stream>>>(p);
+    p.rows = (USE == FOR_PREDICTION ? 4 : 1) * p.tasks.count();
+    const auto kernel = conv_kernel<S, USE>;
+    CUDA_PASS(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
+    kernel<<<(unsigned)(p.blocks * p.parts), S::THREADS, S::BYTES, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
 }
 
-template <typename T> crd_status hopper_conv_launch(const HopperArguments &a, int samples, cudaStream_t stream)
+template <typename T, ConvUse USE>
+static crd_status launch_shape(const HopperArguments &a, int samples, cudaStream_t stream)
 {
 #define LAUNCH_CASE(A, B, OUT, ROWS, GROUPS, PARTS, STAGES, LATE)                                                      \
-    if (a.x[0].channels == A && a.x[1].channels == B) {                                                                \
-        return launch<Shape<T, (A + B) / 16, A / 16, OUT, ROWS, GROUPS, PARTS, STAGES, LATE>>(a, samples, stream);     \
+    if constexpr (USE != FOR_GRADIENT || B == 0) {                                                                     \
+        typedef Shape<T, (A + B) / 16, A / 16, OUT, ROWS, GROUPS, PARTS, STAGES, LATE> S;                              \
+        if (a.x[0].channels == A && a.x[1].channels == B) return launch<S, USE>(a, samples, stream);                   \
     }
     SHAPES(LAUNCH_CASE)
 #undef LAUNCH_CASE
     return CUDA_FAIL(CRD_ERR_INTERNAL, "no convolution over %d + %d channels", a.x[0].channels, a.x[1].channels);
+}
+
+template <typename T> crd_status hopper_conv_launch(const HopperArguments &a, int samples, cudaStream_t stream)
+{
+    if (a.values != nullptr) return launch_shape<T, FOR_GRADIENT>(a, samples, stream);
+    if (a.sums_by_channel) return launch_shape<T, FOR_TRAINING>(a, samples, stream);
+    return launch_shape<T, FOR_PREDICTION>(a, samples, stream);
 }
 
 template crd_status hopper_conv_launch<__half>(const HopperArguments &, int, cudaStream_t);

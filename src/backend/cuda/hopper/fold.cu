@@ -42,16 +42,18 @@ struct Source {
     }
 };
 
-// What one tap adds to the bias: threads of the same output channel add up over the input channels, in order.
-__global__ void shift_kernel(const FoldArguments p)
+// What one tap adds to the bias: `count` threads of the same output channel add up over the input channels, in order.
+__device__ void add_shift(const FoldArguments &p, int tap, int taps, int count)
 {
-    const int tap = blockIdx.x, sample = blockIdx.y, taps = gridDim.x;
-    extern __shared__ float parts[];
-    const int out = threadIdx.x % p.out, part = threadIdx.x / p.out, count = blockDim.x / p.out;
+    __shared__ float parts[THREADS];
+    const int sample = blockIdx.y, out = threadIdx.x % p.out, part = threadIdx.x / p.out;
     const float *kernel = p.kernel + sample * p.kernel_stride + (long)tap * p.in * p.out + out;
     float total = 0.0f;
-    for (int in = part; in < p.in; in += count)
-        total = fmaf(kernel[(long)in * p.out], p.shift[sample * p.affine_stride + in], total);
+    if (part < count) {
+#pragma unroll 8
+        for (int in = part; in < p.in; in += count)
+            total = fmaf(kernel[(long)in * p.out], p.shift[sample * p.affine_stride + in], total);
+    }
     parts[threadIdx.x] = total;
     __syncthreads();
     if (part != 0) return;
@@ -59,11 +61,20 @@ __global__ void shift_kernel(const FoldArguments p)
     p.tap_shift[((long)sample * taps + tap) * p.out + out] = total;
 }
 
+// One launch does both: a block for each tap's share of the bias, the others pack.
+struct Fold {
+    FoldArguments p;
+    int taps, shifts;   // blocks for shifts: none or `taps`
+    int count;          // threads for each of their output channels
+    int slice;          // conv
+    int width, columns; // softmax
+};
+
 // [slice][kernel column][slab][kernel row 2, 1, 0][kernel plane 2, 1, 0][channel of the slice]
-template <typename T> __global__ void pack_conv_kernel(const FoldArguments p, int slice)
+template <typename T> __device__ void pack_conv(const FoldArguments &p, int slice, int at)
 {
     const Source source = {p, (int)blockIdx.y};
-    const int at = blockIdx.x * THREADS + threadIdx.x, octets = p.in / OCTET;
+    const int octets = p.in / OCTET;
     if (at >= 27 * octets * p.out) return;
     const int out = at % p.out, octet = at / p.out % octets, tap = at / (p.out * octets);
     float v[OCTET];
@@ -77,10 +88,10 @@ template <typename T> __global__ void pack_conv_kernel(const FoldArguments p, in
 }
 
 // [slice of 16][slab][blocks of an offset and a parity (y, x): see up.cu][output plane 2z - 1, 2z, 2z + 1][channel]
-template <typename T> __global__ void pack_up_kernel(const FoldArguments p)
+template <typename T> __device__ void pack_up(const FoldArguments &p, int at)
 {
     const Source source = {p, (int)blockIdx.y};
-    const int at = blockIdx.x * THREADS + threadIdx.x, octets = p.in / OCTET;
+    const int octets = p.in / OCTET;
     if (at >= HOPPER_UP_BLOCKS * 3 * octets * p.out) return;
     const int out = at % p.out, octet = at / p.out % octets, plane = at / (p.out * octets) % 3,
               block = at / (p.out * octets * 3);
@@ -106,10 +117,9 @@ template <typename T> __global__ void pack_up_kernel(const FoldArguments p)
 }
 
 // [input row 0..9][kernel column][output plane below, this, above][output row 0..7]
-template <typename T> __global__ void pack_head_kernel(const FoldArguments p)
+template <typename T> __device__ void pack_head(const FoldArguments &p, int at)
 {
     const Source source = {p, (int)blockIdx.y};
-    const int at = blockIdx.x * THREADS + threadIdx.x;
     if (at >= HOPPER_HEAD_PRODUCTS * 24 * 2) return;
     const int octet = at % 2, row = at / 2, output = row % 8, plane = row / 8 % 3, column = row / 24 % 3,
               input = row / 72;
@@ -125,10 +135,9 @@ template <typename T> __global__ void pack_head_kernel(const FoldArguments p)
 
 // [input row 0..5][kernel column][of eight columns of the product, thread by thread, two of a thread's: its output
 // planes below, this, above, of each all classes]; thread q of four has output row q.
-template <typename T> __global__ void pack_softmax_kernel(const FoldArguments p, int width, int columns)
+template <typename T> __device__ void pack_softmax(const FoldArguments &p, int width, int columns, int at)
 {
     const Source source = {p, (int)blockIdx.y};
-    const int at = blockIdx.x * THREADS + threadIdx.x;
     if (at >= HOPPER_SOFTMAX_PRODUCTS * columns * 2) return;
     const int octet = at % 2, row = at / 2, n = row % columns, column = row / columns % 3, input = row / (3 * columns);
     const int own = n / 8 * 2 + (n & 1), plane = own / width, tap_row = input - n % 8 / 2;
@@ -139,6 +148,34 @@ template <typename T> __global__ void pack_softmax_kernel(const FoldArguments p,
     }
     char *to = static_cast<char *>(p.packed) + blockIdx.y * p.packed_stride;
     *reinterpret_cast<uint4 *>(to + row_offset(row, octet)) = pack_octet<T>(v);
+}
+
+enum PackKind { PACK_CONV, PACK_UP, PACK_HEAD, PACK_SOFTMAX };
+
+template <typename T, PackKind KIND>
+__global__ __launch_bounds__(THREADS) void fold_kernel(const __grid_constant__ Fold f)
+{
+    if ((int)blockIdx.x < f.shifts) {
+        add_shift(f.p, blockIdx.x, f.taps, f.count);
+        return;
+    }
+    const int at = (blockIdx.x - f.shifts) * THREADS + threadIdx.x;
+    if (KIND == PACK_CONV) pack_conv<T>(f.p, f.slice, at);
+    if (KIND == PACK_UP) pack_up<T>(f.p, at);
+    if (KIND == PACK_HEAD) pack_head<T>(f.p, at);
+    if (KIND == PACK_SOFTMAX) pack_softmax<T>(f.p, f.width, f.columns, at);
+}
+
+template <typename T, PackKind KIND> static crd_status launch(Fold f, long threads, int samples, cudaStream_t stream)
+{
+    const FoldArguments &p = f.p;
+    if (p.out > THREADS) return CUDA_FAIL(CRD_ERR_INTERNAL, "no folding of %d output channels", p.out);
+    f.shifts = p.shift == nullptr ? 0 : f.taps;
+    f.count = THREADS / p.out < p.in ? THREADS / p.out : p.in;
+    fold_kernel<T, KIND>
+        <<<dim3((unsigned)(f.shifts + (threads + THREADS - 1) / THREADS), (unsigned)samples), THREADS, 0, stream>>>(f);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
 }
 
 bool hopper_softmax_has(int in, int classes)
@@ -176,42 +213,28 @@ HopperSums hopper_sums(FoldKind kind, int in0, int in1, int out, const Extent &s
     return {conv_sum_rows(size, in0, in1), hopper_slice(in0, in1, out) / 4};
 }
 
-// Of kernels of `taps` taps: what shift_kernel does, with as many threads as there is work.
-static void launch_shift(const FoldArguments &p, int taps, int samples, cudaStream_t stream)
-{
-    const int parts = p.out >= THREADS ? 1 : THREADS / p.out < p.in ? THREADS / p.out : p.in;
-    if (p.shift == nullptr) return;
-    shift_kernel<<<dim3((unsigned)taps, (unsigned)samples), parts * p.out, (size_t)(parts * p.out) * sizeof(float),
-                   stream>>>(p);
-}
-
-static dim3 blocks_of(long threads, int samples)
-{
-    return dim3((unsigned)((threads + THREADS - 1) / THREADS), (unsigned)samples);
-}
-
 template <typename T>
 crd_status hopper_fold_launch(FoldKind kind, const FoldArguments &p, int slice, int samples, cudaStream_t stream)
 {
-    const long octets = (kind == FOLD_UP ? HOPPER_UP_BLOCKS * 3L : 27L) * (p.in / OCTET) * p.out;
-    launch_shift(p, kind == FOLD_UP ? 8 : 27, samples, stream);
-    if (kind == FOLD_CONV) pack_conv_kernel<T><<<blocks_of(octets, samples), THREADS, 0, stream>>>(p, slice);
-    if (kind == FOLD_UP) pack_up_kernel<T><<<blocks_of(octets, samples), THREADS, 0, stream>>>(p);
-    if (kind == FOLD_HEAD)
-        pack_head_kernel<T><<<blocks_of(HOPPER_HEAD_PRODUCTS * 48, samples), THREADS, 0, stream>>>(p);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
+    const long octets = (long)(p.in / OCTET) * p.out;
+    Fold f = {};
+    f.p = p;
+    f.taps = kind == FOLD_UP ? 8 : 27;
+    f.slice = slice;
+    if (kind == FOLD_CONV) return launch<T, PACK_CONV>(f, 27 * octets, samples, stream);
+    if (kind == FOLD_UP) return launch<T, PACK_UP>(f, HOPPER_UP_BLOCKS * 3 * octets, samples, stream);
+    return launch<T, PACK_HEAD>(f, HOPPER_HEAD_PRODUCTS * 48, samples, stream);
 }
 
 template <typename T>
 crd_status hopper_softmax_fold_launch(const FoldArguments &p, int classes, int samples, cudaStream_t stream)
 {
-    const int width = hopper_softmax_width(classes), columns = softmax_columns(width);
-    launch_shift(p, 27, samples, stream);
-    pack_softmax_kernel<T>
-        <<<blocks_of(HOPPER_SOFTMAX_PRODUCTS * columns * 2L, samples), THREADS, 0, stream>>>(p, width, columns);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
+    Fold f = {};
+    f.p = p;
+    f.taps = 27;
+    f.width = hopper_softmax_width(classes);
+    f.columns = softmax_columns(f.width);
+    return launch<T, PACK_SOFTMAX>(f, HOPPER_SOFTMAX_PRODUCTS * f.columns * 2L, samples, stream);
 }
 
 template crd_status hopper_fold_launch<__half>(FoldKind, const FoldArguments &, int, int, cudaStream_t);

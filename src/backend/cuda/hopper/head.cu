@@ -1,9 +1,11 @@
-// The head: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution and the sigmoid, in one pass.
+// The head: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution, and the sigmoid or, in training, the loss,
+// in one pass.
 //
 // With one output channel, output rows fill the columns: 8 rows for each of three planes. An input row touches three of
 // them, so most weights of a product are zero; what counts is that every voxel is read from shared memory only 30 times
 // for eight rows of outputs.
 #include "backend/cuda/hopper/march.cuh"
+#include "backend/cuda/train/loss.cuh"
 
 template <typename T_, int GROUPS_, int STAGES_> struct HeadShape {
     typedef T_ T;
@@ -24,6 +26,10 @@ struct HeadParameters {
     float inverse_temperature;
     float *probability;
     int apart;
+    const uint8_t *label; // in training
+    const float *scale;
+    float *gradient;
+    double *partial;
     Place at; // of the output's first voxel in the input
     Extent size;
     Open open;
@@ -31,7 +37,7 @@ struct HeadParameters {
     Tasks tasks;
 };
 
-template <class S>
+template <class S, bool TRAINED>
 __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_constant__ HeadParameters p)
 {
     extern __shared__ __align__(1024) uint8_t memory[];
@@ -66,9 +72,11 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
     float sums[12]; // [plane][group of rows][row]
 #pragma unroll
     for (int i = 0; i < 12; i++) sums[i] = 0.0f;
-    float *out = p.probability + ((long)sample * p.apart * p.size.depth + first) * p.size.height * p.size.width +
-                 (long)y * p.size.width + x;
+    long at =
+        ((long)sample * p.apart * p.size.depth + first) * p.size.height * p.size.width + (long)y * p.size.width + x;
     int out_plane = first;
+    float losses[TRAINED ? LOSS_SUMS : 1] = {};
+    const float scale = TRAINED && p.gradient != nullptr ? *p.scale : 0.0f;
     auto store = [&]() {
         const bool edge = border || out_plane == 0 || out_plane == p.size.depth - 1;
 #pragma unroll
@@ -78,9 +86,14 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
             const float bias = !edge ? inner_bias
                                      : biases[border_third(out_plane, p.size.depth) * 9 +
                                               border_third(y + row, p.size.height) * 3 + border_third(x, p.size.width)];
-            out[row * p.size.width] = sigmoid(fmaf(weight, relu(sums[i] + bias), offset));
+            const float value = relu(sums[i] + bias);
+            const long voxel = at + row * p.size.width;
+            if constexpr (TRAINED)
+                loss_voxel(p.label, p.gradient, voxel, value, weight, offset, scale, losses);
+            else
+                p.probability[voxel] = sigmoid(fmaf(weight, value, offset));
         }
-        out += (long)p.size.height * p.size.width;
+        at += (long)p.size.height * p.size.width;
         out_plane++;
     };
 
@@ -116,33 +129,71 @@ __global__ __launch_bounds__(S::THREADS, 1) void head_kernel(const __grid_consta
         }
     }
     if (in_last < end) store();
+    if constexpr (TRAINED) {
+        double *to = p.partial + (((long)sample * p.tasks.count() + task) * 4 + warp) * LOSS_SUMS;
+#pragma unroll
+        for (int k = 0; k < LOSS_SUMS; k++) {
+            double total = losses[k];
+            for (int step = 16; step > 0; step >>= 1) total += __shfl_xor_sync(~0u, total, step);
+            if (lane == 0) to[k] = total;
+        }
+    }
 }
+
+template <class S, bool TRAINED>
+static crd_status launch(const HopperArguments &a, HeadParameters &p, int samples, cudaStream_t stream)
+{
+    PASS(tensor_map_make(a.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
+    p.sample_planes = a.x[0].stride == 0 ? 0 : a.x[0].whole.depth;
+    p.at = a.x[0].at;
+    p.weights = static_cast<const uint4 *>(a.weights);
+    p.bias = a.bias;
+    p.tap_shift = a.tap_shift;
+    p.size = a.size;
+    p.open = a.open;
+    p.planes = planes_of(a.size, a.open);
+    p.tasks = TRAINED ? training_tasks_of(a.size, 8 * S::ROWS, 1) : tasks_of(a.size, 8 * S::ROWS);
+    const auto kernel = head_kernel<S, TRAINED>;
+    CUDA_PASS(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
+    kernel<<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS, S::BYTES,
+             stream>>>(p);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+template <typename T> using Head = HeadShape<T, 3, 3>;
 
 template <typename T> crd_status hopper_head_launch(const HopperHeadArguments &a, int samples, cudaStream_t stream)
 {
-    typedef HeadShape<T, 3, 3> S;
     HeadParameters p = {};
-    PASS(tensor_map_make(a.conv.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
-    p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.x[0].whole.depth;
-    p.at = a.conv.x[0].at;
-    p.weights = static_cast<const uint4 *>(a.conv.weights);
-    p.bias = a.conv.bias;
-    p.tap_shift = a.conv.tap_shift;
     p.point = a.point;
     p.point_stride = a.point_stride;
     p.inverse_temperature = a.inverse_temperature;
     p.probability = a.probability;
     p.apart = a.apart;
-    p.size = a.conv.size;
-    p.open = a.conv.open;
-    p.planes = planes_of(a.conv.size, a.conv.open);
-    p.tasks = tasks_of(a.conv.size, 8 * S::ROWS);
-    CUDA_PASS(cudaFuncSetAttribute(head_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
-    head_kernel<S><<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS,
-                     S::BYTES, stream>>>(p);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
+    return launch<Head<T>, false>(a.conv, p, samples, stream);
+}
+
+int hopper_loss_rows(const Extent &size)
+{
+    return 4 * training_tasks_of(size, 8 * Head<__half>::ROWS, 1).count();
+}
+
+template <typename T> crd_status hopper_loss_launch(const HopperLossArguments &a, int examples, cudaStream_t stream)
+{
+    HeadParameters p = {};
+    p.point = a.point;
+    p.point_stride = a.point_stride;
+    p.inverse_temperature = 1.0f;
+    p.label = a.label;
+    p.scale = a.scale;
+    p.gradient = a.gradient;
+    p.partial = a.partial;
+    p.apart = 1;
+    return launch<Head<T>, true>(a.conv, p, examples, stream);
 }
 
 template crd_status hopper_head_launch<__half>(const HopperHeadArguments &, int, cudaStream_t);
 template crd_status hopper_head_launch<__nv_bfloat16>(const HopperHeadArguments &, int, cudaStream_t);
+template crd_status hopper_loss_launch<__half>(const HopperLossArguments &, int, cudaStream_t);
+template crd_status hopper_loss_launch<__nv_bfloat16>(const HopperLossArguments &, int, cudaStream_t);

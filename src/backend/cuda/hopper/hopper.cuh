@@ -17,6 +17,10 @@ struct HopperArguments {
     int out;
     Extent size;    // of the output
     Open open = {}; // sides on which the inputs go on beyond the output
+    // Training: every channel has sums of its own, as always in `up`.
+    bool sums_by_channel = false;
+    // And where this is not NULL, y is a gradient: see ConvArguments. There is one input, and no bias.
+    const void *values = nullptr;
 };
 
 // The up kernel's weights come in blocks of 48 columns, one for each parity that an offset feeds; the head's as one
@@ -32,6 +36,9 @@ struct HopperSums {
 bool hopper_has(FoldKind kind, int in0, int in1, int out, int groups);
 int conv_sum_rows(const Extent &size, int in0, int in1);
 int up_sum_rows(const Extent &size);
+// The same in training, where a volume is divided further.
+int conv_training_rows(const Extent &size, int in0, int in1, int out);
+int up_training_rows(const Extent &size, int out);
 HopperSums hopper_sums(FoldKind kind, int in0, int in1, int out, const Extent &size);
 template <typename T> crd_status hopper_conv_launch(const HopperArguments &arguments, int samples, cudaStream_t stream);
 template <typename T> crd_status hopper_up_launch(const HopperArguments &arguments, int samples, cudaStream_t stream);
@@ -46,6 +53,20 @@ struct HopperHeadArguments {
 };
 template <typename T>
 crd_status hopper_head_launch(const HopperHeadArguments &arguments, int samples, cudaStream_t stream);
+
+// The head with its loss, in training: LossArguments (train/kernels.cuh) say what is what.
+struct HopperLossArguments {
+    HopperArguments conv; // as above
+    const float *point;
+    long point_stride;
+    const uint8_t *label;
+    const float *scale;
+    float *gradient;
+    double *partial; // [examples][hopper_loss_rows][LOSS_SUMS]
+};
+int hopper_loss_rows(const Extent &size);
+template <typename T>
+crd_status hopper_loss_launch(const HopperLossArguments &arguments, int examples, cudaStream_t stream);
 
 // The head of more than two classes. Its kernel and bias are padded to HEAD_WIDTH channels (kernels/softmax.cuh).
 struct HopperSoftmaxArguments {
@@ -70,6 +91,23 @@ template <typename T>
 crd_status hopper_softmax_fold_launch(const FoldArguments &arguments, int classes, int samples, cudaStream_t stream);
 template <typename T>
 crd_status hopper_softmax_launch(const HopperSoftmaxArguments &arguments, int samples, cudaStream_t stream);
+
+// The same with its loss, in training: SoftmaxLossArguments (train/kernels.cuh) say what is what. For up to four
+// classes: of more, a thread has no room for the sums.
+struct HopperSoftmaxLossArguments {
+    HopperArguments conv; // as above
+    const float *point;
+    long point_stride;
+    int classes;
+    const uint8_t *label;
+    const float *scale;
+    void *gradient;
+    double *partial; // [examples][hopper_softmax_loss_rows][softmax_sums]
+};
+bool hopper_softmax_loss_has(int in, int classes);
+int hopper_softmax_loss_rows(const Extent &size);
+template <typename T>
+crd_status hopper_softmax_loss_launch(const HopperSoftmaxLossArguments &arguments, int examples, cudaStream_t stream);
 
 // Output channels that one block of the convolution makes: they are packed together.
 int hopper_slice(int in0, int in1, int out);

@@ -32,6 +32,20 @@ static inline Tasks tasks_of(const Extent &size, int rows, int columns = 8)
             (size.depth + segments - 1) / segments};
 }
 
+// Training has few examples at a time: a small volume is divided further, so that it fills the GPU. By size alone, too.
+enum { TASKS_THAT_FILL = 264 };
+
+static inline Tasks training_tasks_of(const Extent &size, int rows, int slices, int columns = 8)
+{
+    Tasks tasks = tasks_of(size, rows, columns);
+    const int wanted = TASKS_THAT_FILL / (tasks.across * tasks.down * slices), most = size.depth / 2;
+    const int segments = wanted < most ? wanted : most;
+    if (segments <= tasks.segments) return tasks;
+    tasks.planes = (size.depth + segments - 1) / segments;
+    tasks.segments = (size.depth + tasks.planes - 1) / tasks.planes;
+    return tasks;
+}
+
 // The planes of its inputs that an output reads: from `lowest` to `highest`, in planes of the output. One that isn't
 // there must not be read: there another sample's would be found.
 struct Planes {
@@ -81,6 +95,15 @@ __device__ __forceinline__ void ring_load(uint32_t to, const CUtensorMap &map, i
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
                  "%5}], [%6];" ::"r"(to),
                  "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(plane), "r"(barrier)
+                 : "memory");
+}
+// The same where examples are an axis of their own: planes outside of the example are zero, too.
+__device__ __forceinline__ void ring_load(uint32_t to, const CUtensorMap &map, int channel, int x, int y, int plane,
+                                          int example, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
+                 "%5, %6}], [%7];" ::"r"(to),
+                 "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(plane), "r"(example), "r"(barrier)
                  : "memory");
 }
 // All threads of one warpgroup.

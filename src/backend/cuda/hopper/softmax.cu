@@ -1,12 +1,12 @@
 // The head of more than two classes: 3x3x3 convolution to as many channels, ReLU, the 1x1x1 convolution and the
-// softmax, in one pass.
+// softmax or, in training, the loss, in one pass.
 //
 // As in head.cu, output rows fill the columns of the matrix product, here with a column for each class: a thread ends
 // up with one of the four rows of a group, in three planes, and with all classes of its voxels, which the softmax wants
 // together. Four rows and not eight, because the more rows, the more weights of a product are zero; a tile is two
 // products wide instead, so that fewer voxels are read twice.
 #include "backend/cuda/hopper/march.cuh"
-#include "backend/cuda/kernels/softmax.cuh"
+#include "backend/cuda/train/softmax_loss.cuh"
 
 // CLASSES: those of the network, or more, without weights; ACROSS: products side by side.
 template <typename T_, int CLASSES_, int ACROSS_, int GROUPS_, int STAGES_> struct SoftmaxShape {
@@ -36,6 +36,10 @@ struct SoftmaxParameters {
     float inverse_temperature;
     float *probability;
     int apart;
+    const uint8_t *label; // in training
+    const float *scale;
+    void *gradient;
+    double *partial;
     Place at; // of the output's first voxel in the input
     Extent size;
     Open open;
@@ -43,7 +47,7 @@ struct SoftmaxParameters {
     Tasks tasks;
 };
 
-template <class S>
+template <class S, bool TRAINED>
 __global__ __launch_bounds__(S::THREADS, 1) void softmax_head_kernel(const __grid_constant__ SoftmaxParameters p)
 {
     constexpr int CLASSES = S::CLASSES;
@@ -95,6 +99,10 @@ __global__ __launch_bounds__(S::THREADS, 1) void softmax_head_kernel(const __gri
     float *out = p.probability + ((long)sample * p.apart * classes * p.size.depth + first) * plane_voxels +
                  (long)y * p.size.width + x;
     int out_plane = first;
+    const float scale = TRAINED && p.gradient != nullptr ? *p.scale : 0.0f;
+    long voxel = ((long)sample * p.size.depth + first) * plane_voxels + (long)y * p.size.width + x; // in training
+    float singles[SINGLES] = {};
+    OwnSums<TRAINED ? CLASSES : 1> totals;
     auto store = [&]() {
         const bool edge = border || out_plane == 0 || out_plane == p.size.depth - 1;
 #pragma unroll
@@ -109,14 +117,25 @@ __global__ __launch_bounds__(S::THREADS, 1) void softmax_head_kernel(const __gri
                 float values[CLASSES];
 #pragma unroll
                 for (int c = 0; c < CLASSES; c++) values[c] = relu(sum_of(a, 0, c, half) + biases[third * CLASSES + c]);
-                const Softmax<CLASSES> s(point, values, classes, p.inverse_temperature);
-                const float share = 1.0f / s.sum;
-                float *to = out + half * S::ROWS * p.size.width + 8 * a;
+                const long apart = half * S::ROWS * p.size.width + 8 * a;
+                if constexpr (TRAINED) {
+                    float slope[CLASSES], gradient[CLASSES];
+                    softmax_voxel<CLASSES>(point, classes, p.label[voxel + apart], scale, values, slope, gradient,
+                                           singles);
+                    if (p.gradient != nullptr)
+                        store_head<typename S::T, CLASSES>(gradient, static_cast<typename S::T *>(p.gradient) +
+                                                                         (voxel + apart) * HEAD_WIDTH);
+                    totals.add(values, slope, gradient);
+                } else {
+                    const Softmax<CLASSES> s(point, values, classes, p.inverse_temperature);
+                    const float share = 1.0f / s.sum;
 #pragma unroll
-                for (int c = 0; c < CLASSES; c++)
-                    if (c < classes) to[c * class_voxels] = fmaf(s.power[c], share, s.unsound);
+                    for (int c = 0; c < CLASSES; c++)
+                        if (c < classes) out[apart + c * class_voxels] = fmaf(s.power[c], share, s.unsound);
+                }
             }
         out += plane_voxels;
+        voxel += plane_voxels;
         out_plane++;
     };
 
@@ -163,48 +182,94 @@ __global__ __launch_bounds__(S::THREADS, 1) void softmax_head_kernel(const __gri
         }
     }
     if (in_last < end) store();
+    if constexpr (TRAINED) {
+        double *to = p.partial + (((long)sample * p.tasks.count() + task) * 4 + warp) * softmax_sums(classes);
+#pragma unroll
+        for (int k = 0; k < SINGLES; k++) store_warp_sum(singles[k], to + k);
+        totals.store(classes, to + SINGLES);
+    }
 }
 
-template <class S> static crd_status launch(const HopperSoftmaxArguments &a, int samples, cudaStream_t stream)
+template <class S> static Tasks tasks_of_loss(const Extent &size)
+{
+    return training_tasks_of(size, 8 * S::ROWS, 1, 8 * S::ACROSS);
+}
+
+template <class S, bool TRAINED>
+static crd_status launch(const HopperArguments &a, SoftmaxParameters &p, int samples, cudaStream_t stream)
+{
+    PASS(tensor_map_make(a.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
+    p.sample_planes = a.x[0].stride == 0 ? 0 : a.x[0].whole.depth;
+    p.at = a.x[0].at;
+    p.weights = static_cast<const uint4 *>(a.weights);
+    p.bias = a.bias;
+    p.tap_shift = a.tap_shift;
+    p.size = a.size;
+    p.open = a.open;
+    p.planes = planes_of(a.size, a.open);
+    p.tasks = TRAINED ? tasks_of_loss<S>(a.size) : tasks_of(a.size, 8 * S::ROWS, 8 * S::ACROSS);
+    const auto kernel = softmax_head_kernel<S, TRAINED>;
+    CUDA_PASS(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
+    kernel<<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples), S::THREADS, S::BYTES,
+             stream>>>(p);
+    CUDA_PASS(cudaGetLastError());
+    return CRD_OK;
+}
+
+template <typename T> using Three = SoftmaxShape<T, 3, 2, 3, 3>;
+template <typename T> using Four = SoftmaxShape<T, 4, 2, 3, 3>;
+
+template <typename T>
+crd_status hopper_softmax_launch(const HopperSoftmaxArguments &a, int samples, cudaStream_t stream)
 {
     SoftmaxParameters p = {};
-    PASS(tensor_map_make(a.conv.x[0], samples, S::IN_COLUMNS, S::IN_ROWS, &p.map));
-    p.sample_planes = a.conv.x[0].stride == 0 ? 0 : a.conv.x[0].whole.depth;
-    p.at = a.conv.x[0].at;
-    p.weights = static_cast<const uint4 *>(a.conv.weights);
-    p.bias = a.conv.bias;
-    p.tap_shift = a.conv.tap_shift;
     p.point = a.point;
     p.point_stride = a.point_stride;
     p.classes = a.classes;
     p.inverse_temperature = a.inverse_temperature;
     p.probability = a.probability;
     p.apart = a.apart;
-    p.size = a.conv.size;
-    p.open = a.conv.open;
-    p.planes = planes_of(a.conv.size, a.conv.open);
-    p.tasks = tasks_of(a.conv.size, 8 * S::ROWS, 8 * S::ACROSS);
-    CUDA_PASS(cudaFuncSetAttribute(softmax_head_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
-    softmax_head_kernel<S><<<dim3((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)samples),
-                             S::THREADS, S::BYTES, stream>>>(p);
-    CUDA_PASS(cudaGetLastError());
-    return CRD_OK;
-}
-
-template <typename T>
-crd_status hopper_softmax_launch(const HopperSoftmaxArguments &a, int samples, cudaStream_t stream)
-{
     switch (hopper_softmax_width(a.classes)) {
     case 3:
-        return launch<SoftmaxShape<T, 3, 2, 3, 3>>(a, samples, stream);
+        return launch<Three<T>, false>(a.conv, p, samples, stream);
     case 4:
-        return launch<SoftmaxShape<T, 4, 2, 3, 3>>(a, samples, stream);
+        return launch<Four<T>, false>(a.conv, p, samples, stream);
     case 8:
-        return launch<SoftmaxShape<T, 8, 1, 3, 3>>(a, samples, stream);
+        return launch<SoftmaxShape<T, 8, 1, 3, 3>, false>(a.conv, p, samples, stream);
     default:
-        return launch<SoftmaxShape<T, 16, 1, 2, 3>>(a, samples, stream);
+        return launch<SoftmaxShape<T, 16, 1, 2, 3>, false>(a.conv, p, samples, stream);
     }
 }
 
-template crd_status hopper_softmax_launch<__half>(const HopperSoftmaxArguments &, int, cudaStream_t);
-template crd_status hopper_softmax_launch<__nv_bfloat16>(const HopperSoftmaxArguments &, int, cudaStream_t);
+bool hopper_softmax_loss_has(int in, int classes)
+{
+    return hopper_softmax_has(in, classes) && classes <= 4;
+}
+
+int hopper_softmax_loss_rows(const Extent &size)
+{
+    return 4 * tasks_of_loss<Three<__half>>(size).count(); // that of four classes divides a volume in the same way
+}
+
+template <typename T>
+crd_status hopper_softmax_loss_launch(const HopperSoftmaxLossArguments &a, int examples, cudaStream_t stream)
+{
+    SoftmaxParameters p = {};
+    p.point = a.point;
+    p.point_stride = a.point_stride;
+    p.classes = a.classes;
+    p.inverse_temperature = 1.0f;
+    p.label = a.label;
+    p.scale = a.scale;
+    p.gradient = a.gradient;
+    p.partial = a.partial;
+    p.apart = 1;
+    return a.classes == 3 ? launch<Three<T>, true>(a.conv, p, examples, stream)
+                          : launch<Four<T>, true>(a.conv, p, examples, stream);
+}
+
+#define FOR_TYPE(T)                                                                                                    \
+    template crd_status hopper_softmax_launch<T>(const HopperSoftmaxArguments &, int, cudaStream_t);                   \
+    template crd_status hopper_softmax_loss_launch<T>(const HopperSoftmaxLossArguments &, int, cudaStream_t);
+FOR_TYPE(__half)
+FOR_TYPE(__nv_bfloat16)

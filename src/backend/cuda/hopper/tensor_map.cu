@@ -17,7 +17,10 @@ static crd_status encoder(decltype(&cuTensorMapEncodeTiled) *out)
     return CRD_OK;
 }
 
-crd_status tensor_map_make(const ConvInput &input, int samples, int columns, int rows, CUtensorMap *map)
+// A box of it is `channels` of them, 16 or 32, in so many columns and rows of a plane. `split`: samples are an axis of
+// their own.
+static crd_status make(const ConvInput &input, int samples, bool split, int channels, int columns, int rows,
+                       CUtensorMap *map)
 {
     const Extent &size = input.whole;
     memset(map, 0, sizeof *map);
@@ -29,14 +32,27 @@ crd_status tensor_map_make(const ConvInput &input, int samples, int columns, int
         return CUDA_FAIL(CRD_ERR_INTERNAL, "the tensors of the samples don't follow each other");
     }
     const cuuint64_t voxel = (cuuint64_t)input.channels * 2, width = (cuuint64_t)size.width,
-                     height = (cuuint64_t)size.height;
-    const cuuint64_t planes = (cuuint64_t)size.depth * (input.stride == 0 ? 1 : (cuuint64_t)samples);
-    const cuuint64_t sizes[] = {(cuuint64_t)input.channels, width, height, planes};
-    const cuuint64_t strides[] = {voxel, voxel * width, voxel * width * height};
-    const cuuint32_t box[] = {SLAB, (cuuint32_t)columns, (cuuint32_t)rows, 1}, steps[] = {1, 1, 1, 1};
-    const CUresult result = encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, const_cast<void *>(input.data), sizes,
-                                   strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_32B,
+                     height = (cuuint64_t)size.height, depth = (cuuint64_t)size.depth;
+    const cuuint64_t count = input.stride == 0 ? 1 : (cuuint64_t)samples;
+    const cuuint64_t sizes[] = {(cuuint64_t)input.channels, width, height, split ? depth : depth * count, count};
+    const cuuint64_t strides[] = {voxel, voxel * width, voxel * width * height, voxel * width * height * depth};
+    const cuuint32_t box[] = {(cuuint32_t)channels, (cuuint32_t)columns, (cuuint32_t)rows, 1, 1},
+                     steps[] = {1, 1, 1, 1, 1};
+    const CUresult result = encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, split ? 5 : 4, const_cast<void *>(input.data),
+                                   sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                   channels == SLAB ? CU_TENSOR_MAP_SWIZZLE_32B : CU_TENSOR_MAP_SWIZZLE_64B,
                                    CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS) return CUDA_FAIL(CRD_ERR_INTERNAL, "a tensor map was refused (error %d)", (int)result);
     return CRD_OK;
+}
+
+crd_status tensor_map_make(const ConvInput &input, int samples, int columns, int rows, CUtensorMap *map)
+{
+    return make(input, samples, false, SLAB, columns, rows, map);
+}
+
+crd_status tensor_map_by_example(const ConvInput &input, int examples, int channels, int columns, int rows,
+                                 CUtensorMap *map)
+{
+    return make(input, examples, true, channels, columns, rows, map);
 }

@@ -168,9 +168,19 @@ template <class S> __global__ __launch_bounds__(S::THREADS, 1) void up_kernel(co
     }
 }
 
+static Extent low_of(const Extent &size)
+{
+    return {size.depth / 2, size.height / 2, size.width / 2};
+}
+
 int up_sum_rows(const Extent &size)
 {
-    return 4 * tasks_of({size.depth / 2, size.height / 2, size.width / 2}, 8).count();
+    return 4 * tasks_of(low_of(size), 8).count();
+}
+
+int up_training_rows(const Extent &size, int out)
+{
+    return 4 * training_tasks_of(low_of(size), 8, out / 16).count();
 }
 
 template <class S> static crd_status launch(const HopperArguments &a, int samples, cudaStream_t stream)
@@ -186,7 +196,7 @@ template <class S> static crd_status launch(const HopperArguments &a, int sample
     p.partial = a.partial;
     p.out = a.out;
     p.slices = a.out / S::OUT;
-    p.tasks = tasks_of(p.low, 8);
+    p.tasks = a.sums_by_channel ? training_tasks_of(p.low, 8, p.slices) : tasks_of(p.low, 8);
     p.rows = 4 * p.tasks.count();
     CUDA_PASS(cudaFuncSetAttribute(up_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES));
     const dim3 grid((unsigned)((p.tasks.count() + S::GROUPS - 1) / S::GROUPS), (unsigned)(samples * p.slices));

@@ -29,14 +29,21 @@
              "%92, %93, %94, %95"
 
 template <typename T, int N> struct Wgmma;
+#define WGMMA_ADD(NAME, N, REGISTERS, NAMES, A, B, TRANSPOSED)                                                         \
+    asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\nwgmma.mma_async.sync.aligned.m64n" #N "k16.f32." NAME        \
+                 "." NAME " {" NAMES "}, %" #A ", %" #B ", p, 1, 1, " TRANSPOSED ", " TRANSPOSED ";\n}"                \
+                 : REGISTERS(d)                                                                                        \
+                 : "l"(a), "l"(b))
+// add: operands lie row by row and column by column, 16 deep each; add_transposed: depth by depth.
 #define WGMMA(TYPE, NAME, N, REGISTERS, NAMES, A, B)                                                                   \
     template <> struct Wgmma<TYPE, N> {                                                                                \
         static __device__ __forceinline__ void add(float *d, uint64_t a, uint64_t b)                                   \
         {                                                                                                              \
-            asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\nwgmma.mma_async.sync.aligned.m64n" #N                \
-                         "k16.f32." NAME "." NAME " {" NAMES "}, %" #A ", %" #B ", p, 1, 1, 0, 0;\n}"                  \
-                         : REGISTERS(d)                                                                                \
-                         : "l"(a), "l"(b));                                                                            \
+            WGMMA_ADD(NAME, N, REGISTERS, NAMES, A, B, "0");                                                           \
+        }                                                                                                              \
+        static __device__ __forceinline__ void add_transposed(float *d, uint64_t a, uint64_t b)                        \
+        {                                                                                                              \
+            WGMMA_ADD(NAME, N, REGISTERS, NAMES, A, B, "1");                                                           \
         }                                                                                                              \
     };
 #define WGMMA_SIZES(TYPE, NAME)                                                                                        \
@@ -76,6 +83,16 @@ __device__ __forceinline__ uint64_t operand(uint32_t shared_address, uint32_t st
 {
     return (uint64_t)((shared_address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(stride >> 4) << 32 |
            (uint64_t)3 << 62;
+}
+// One that lies depth by depth: a row of 16 * SLABS channels for each, eight of them at a time, `stride` bytes between
+// groups of eight; the next 16 * SLABS rows or columns of the product begin `lead` bytes further on. Swizzled over
+// those bytes.
+template <int SLABS>
+__device__ __forceinline__ uint64_t transposed(uint32_t shared_address, uint32_t lead, uint32_t stride)
+{
+    static_assert(SLABS == 1 || SLABS == 2, "swizzles of 32 and of 64 bytes");
+    return (uint64_t)((shared_address & 0x3ffff) >> 4) | (uint64_t)(lead >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
+           (uint64_t)(SLABS == 1 ? 3 : 2) << 62;
 }
 __device__ __forceinline__ uint64_t operand_at(uint64_t base, int bytes)
 {

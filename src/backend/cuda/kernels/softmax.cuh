@@ -39,16 +39,20 @@ template <typename T> crd_status softmax_launch(const SoftmaxArguments &argument
 
 template <typename T, int WIDTH> __device__ __forceinline__ void load_head(const T *from, float (&to)[WIDTH])
 {
-    if constexpr (sizeof(T) == 2) {
+    constexpr int PIECES = WIDTH * (int)sizeof(T) / 8; // of 8 bytes, to which every voxel's row is aligned
 #pragma unroll
-        for (int i = 0; i < WIDTH / 2; i++) {
-            const float2 pair = Pair<T>::unpack(reinterpret_cast<const uint32_t *>(from)[i]);
-            to[2 * i] = pair.x;
-            to[2 * i + 1] = pair.y;
+    for (int i = 0; i < PIECES; i++) {
+        const uint2 bits = reinterpret_cast<const uint2 *>(from)[i];
+        if constexpr (sizeof(T) == 2) {
+            const float2 first = Pair<T>::unpack(bits.x), second = Pair<T>::unpack(bits.y);
+            to[4 * i] = first.x;
+            to[4 * i + 1] = first.y;
+            to[4 * i + 2] = second.x;
+            to[4 * i + 3] = second.y;
+        } else {
+            to[2 * i] = __uint_as_float(bits.x);
+            to[2 * i + 1] = __uint_as_float(bits.y);
         }
-    } else {
-#pragma unroll
-        for (int i = 0; i < WIDTH; i++) to[i] = from[i];
     }
 }
 

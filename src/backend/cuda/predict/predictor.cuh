@@ -4,12 +4,6 @@
 
 #include "backend/cuda/common.cuh"
 
-// Which kernels: storage type, and whether those for compute capability 9.0 may be used.
-struct Path {
-    crd_precision precision;
-    bool hopper;
-};
-
 // What the table of plugin.cu calls, whatever the storage type.
 struct Predictor {
     virtual ~Predictor()

@@ -23,13 +23,14 @@ template <typename T> crd_status TrainNet<T>::through_norm(int layer, int tiles,
 
 // The skip's share stays as it is (the encoder applies the coefficients when it gets there); up's goes through the
 // merge norm, up's own norm and its ReLU at once.
-template <typename T> crd_status TrainNet<T>::through_merge(const crd_conv_layer &row, int n)
+template <typename T> crd_status TrainNet<T>::through_merge(int layer, int n)
 {
+    const crd_conv_layer &row = net->layers[layer];
     const int number = crd_merge_number(net, row.merge), up = row.source, half = channels(up);
     const Node<T> &skip = nodes[row.skip], &own = nodes[up];
     const int64_t gamma = net->point.gamma[number], beta = net->point.beta[number];
     const float2 *sums = partial, *up_sums = up_partial;
-    int tiles = gradient_tiles(row.level, half), up_tiles = tiles;
+    int tiles = back_tiles(layer, false), up_tiles = back_tiles(layer, true);
     PASS(few_tiles(&sums, &tiles, half, few, n, stream));
     PASS(few_tiles(&up_sums, &up_tiles, half, up_few, n, stream));
     PASS(merge_back_launch({sums,
@@ -86,6 +87,15 @@ template <typename T> crd_status TrainNet<T>::first_kernel_gradient(int layer, c
                          n, side);
 }
 
+// Products for all taps of a 3x3x3 kernel.
+template <typename T> crd_status TrainNet<T>::correlate_all(const KernelArguments &arguments, int n)
+{
+    if constexpr (!PLAIN) {
+        if (hopper) return hopper_kernel_gradient_launch<T>(arguments, n, side);
+    }
+    return kernel_gradient_launch<T, 1>(arguments, n, side);
+}
+
 // Of the others.
 template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
 {
@@ -104,12 +114,12 @@ template <typename T> crd_status TrainNet<T>::kernel_gradient(int layer, int n)
                               tap_sums[layer], to, stride()},
                              n, side);
     }
-    PASS((kernel_gradient_launch<T, 1>({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n, side)));
+    PASS(correlate_all({{x.x0, x.x1}, own, kernel_partial, size[row.level]}, n));
     PASS(note_sums());
-    return reduce_launch(REDUCE_CONV,
-                         {kernel_partial, kernel_slots<T, 1>(size[row.level], in, out), in, out, x.scale, x.shift,
-                          tap_sums[layer], to, stride()},
-                         n, side);
+    return reduce_launch(
+        REDUCE_CONV,
+        {kernel_partial, slots_of(size[row.level], in, out), in, out, x.scale, x.shift, tap_sums[layer], to, stride()},
+        n, side);
 }
 
 template <typename T> int TrainNet<T>::share_of(int layer) const
@@ -118,13 +128,19 @@ template <typename T> int TrainNet<T>::share_of(int layer) const
     return row.skip != CRD_NONE ? channels(row.skip) : 0;
 }
 
+template <typename T> int TrainNet<T>::count_of(int layer, bool source) const
+{
+    return source ? net->layers[layer].channels_in - share_of(layer) : share_of(layer);
+}
+
 // Of a layer's kernel packed for the gradient of its source, or of its skip; for one example.
 template <typename T> int64_t TrainNet<T>::back_bytes(int layer, bool source) const
 {
     const crd_conv_layer row = row_of(layer);
-    const int count = source ? row.channels_in - share_of(layer) : share_of(layer);
+    const int count = count_of(layer, source);
     if (row.source == CRD_SCAN || (layer == net->head && !wide())) return 0;
     if (row.kernel == 2) return source ? up_back_packed<T>(row.channels_in, row.channels_out) : 0;
+    if (own_back(layer, source)) return hopper_packed_bytes(FOLD_CONV, row.channels_out, count);
     return (PLAIN ? 4 : 16) * packed_count<T>(FOLD_CONV, row.channels_out, count);
 }
 
@@ -150,26 +166,39 @@ template <typename T> crd_status TrainNet<T>::pack_back(int n)
                                         n, side));
             continue;
         }
-        for (int source = 0; source < 2; source++) {
-            const int share = share_of(layer), first = source ? share : 0,
-                      count = source ? row.channels_in - share : share;
-            if (count > 0) {
-                PASS(pack_flipped({weights(net->point.kernel[layer]), stride(), row.channels_in, row.channels_out,
-                                   first, count, flipped},
-                                  packed_back[layer][source], n, side));
-            }
+        for (bool source : {false, true}) {
+            if (count_of(layer, source) == 0) continue;
+            PASS(pack_flipped(layer, source, weights(net->point.kernel[layer]), stride(), n));
         }
     }
     return CRD_OK;
 }
 
-template <typename T> crd_status TrainNet<T>::pack_flipped(const FlipArguments &flip, void *to, int n, cudaStream_t on)
+template <typename T>
+crd_status TrainNet<T>::pack_flipped(int layer, bool source, const float *kernel, long kernel_stride, int n)
 {
-    PASS(flip_launch(flip, n, on));
-    return fold_launch<T>(FOLD_CONV,
-                          {flip.flipped, 27L * flip.out * flip.count, nullptr, nullptr, nullptr, 0, nullptr, nullptr,
-                           to, packed_count<T>(FOLD_CONV, flip.out, flip.count), flip.out, flip.count},
-                          n, on);
+    const crd_conv_layer row = row_of(layer);
+    const int out = row.channels_out, count = count_of(layer, source), first = source ? share_of(layer) : 0;
+    FoldArguments fold = {flipped,
+                          27L * out * count,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          0,
+                          nullptr,
+                          nullptr,
+                          packed_back[layer][source],
+                          packed_count<T>(FOLD_CONV, out, count),
+                          out,
+                          count};
+    PASS(flip_launch({kernel, kernel_stride, row.channels_in, out, first, count, flipped}, n, side));
+    if constexpr (!PLAIN) {
+        if (own_back(layer, source)) {
+            fold.packed_stride = back_bytes(layer, source);
+            return hopper_fold_launch<T>(FOLD_CONV, fold, hopper_slice(out, 0, count), n, side);
+        }
+    }
+    return fold_launch<T>(FOLD_CONV, fold, n, side);
 }
 
 // The gradient of a layer's source, or of its skip, whose output is `values`.
@@ -177,9 +206,18 @@ template <typename T>
 crd_status TrainNet<T>::data_gradient(int layer, bool source, const T *values, float2 *sums, T *dx, int n)
 {
     const crd_conv_layer row = row_of(layer);
-    const int out = row.channels_out, count = source ? row.channels_in - share_of(layer) : share_of(layer);
-    return conv_launch<T>({{input_of(gradient[layer], row.level, out), {}},
-                           static_cast<const uint4 *>(packed_back[layer][source]),
+    const int out = row.channels_out, count = count_of(layer, source);
+    const ConvInput x = input_of(gradient[layer], row.level, out);
+    const void *kernel = packed_back[layer][source];
+    if constexpr (!PLAIN) {
+        if (own_back(layer, source)) {
+            HopperArguments arguments = {{x, {}}, kernel, nullptr, nullptr, dx, sums, count, size[row.level]};
+            arguments.values = values;
+            return hopper_conv_launch<T>(arguments, n, stream);
+        }
+    }
+    return conv_launch<T>({{x, {}},
+                           static_cast<const uint4 *>(kernel),
                            packed_count<T>(FOLD_CONV, out, count),
                            bias_classes,
                            dx,
@@ -215,11 +253,11 @@ template <typename T> crd_status TrainNet<T>::input_gradients(int layer, int *ti
              partial},
             n, stream);
     }
-    *tiles = gradient_tiles(row.level, row.channels_in - share_of(layer));
+    *tiles = back_tiles(layer, true);
     if (row.merge == CRD_NONE) return data_gradient(layer, true, source.y, partial, to, n);
     PASS(data_gradient(layer, false, nodes[row.skip].y, partial, gradient[row.skip], n));
     PASS(data_gradient(layer, true, source.y, up_partial, to, n));
-    return through_merge(row, n);
+    return through_merge(layer, n);
 }
 
 template <typename T> crd_status TrainNet<T>::head_back(int n)
@@ -251,18 +289,17 @@ template <typename T> crd_status TrainNet<T>::wide_head_back(int n)
     const long kernel_values = (long)head_rows() * HEAD_WIDTH;
     const ConvInput none = {}, own = input_of(gradient[net->head], row.level, HEAD_WIDTH);
     PASS(branch());
-    PASS(
-        pack_flipped({head_kernel, kernel_values, in, HEAD_WIDTH, 0, in, flipped}, packed_back[net->head][1], n, side));
+    PASS(pack_flipped(net->head, true, head_kernel, kernel_values, n));
     PASS(rejoin());
     PASS(border_launch<T>({gradient[net->head], HEAD_WIDTH, e, border}, n, adding));
     PASS(tap_sum_launch(
         {border, head_totals, 1, HEAD_WIDTH, row.kernel, e, everything, tap_sums[net->head], head_dbias, HEAD_WIDTH}, n,
         adding));
-    PASS((kernel_gradient_launch<T, 1>({{output_of(row.source), none}, own, kernel_partial, e}, n, side)));
+    PASS(correlate_all({{output_of(row.source), none}, own, kernel_partial, e}, n));
     PASS(note_sums());
     PASS(reduce_launch(REDUCE_CONV,
-                       {kernel_partial, kernel_slots<T, 1>(e, in, HEAD_WIDTH), in, HEAD_WIDTH, source.scale,
-                        source.shift, tap_sums[net->head], head_dkernel, kernel_values},
+                       {kernel_partial, slots_of(e, in, HEAD_WIDTH), in, HEAD_WIDTH, source.scale, source.shift,
+                        tap_sums[net->head], head_dkernel, kernel_values},
                        n, side));
     PASS(unpad_launch({head_dkernel, head_dbias, head_rows(), net->classes, dweights(net->point.kernel[net->head]),
                        dweights(net->point.bias[net->head]), stride()},
@@ -275,7 +312,7 @@ template <typename T> crd_status TrainNet<T>::backward(const float *input, bool 
     const crd_conv_layer &head = net->layers[net->head];
     PASS(rejoin()); // kernels are packed
     PASS(wide() ? wide_head_back(n) : head_back(n));
-    int tiles = wide() ? gradient_tiles(head.level, head.channels_in) : spread_tiles<T>(size[head.level]);
+    int tiles = wide() ? back_tiles(net->head, true) : spread_tiles<T>(size[head.level]);
     for (int layer = net->head - 1; layer >= 0; layer--) {
         const crd_conv_layer &row = net->layers[layer];
         const bool merged = net->layers[row.reader].merge != CRD_NONE; // its norm is behind us, with the merge's
@@ -294,6 +331,7 @@ template <typename T> crd_status TrainNet<T>::backward(const float *input, bool 
 #define FOR_TYPE(T)                                                                                                    \
     template crd_status TrainNet<T>::backward(const float *, bool, int);                                               \
     template crd_status TrainNet<T>::pack_back(int);                                                                   \
+    template int TrainNet<T>::count_of(int, bool) const;                                                               \
     template int64_t TrainNet<T>::back_bytes(int, bool) const;
 FOR_TYPE(float)
 FOR_TYPE(__half)

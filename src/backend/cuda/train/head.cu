@@ -1,28 +1,9 @@
 // The head in training: 3x3x3 convolution to one channel, ReLU, the 1x1x1 convolution, cross entropy against the label,
 // and the gradient back to the 3x3x3 convolution's result, in one pass.
 #include "backend/cuda/kernels/head_tile.cuh"
-#include "backend/cuda/train/kernels.cuh"
+#include "backend/cuda/train/loss.cuh"
 
 enum { THREADS = HeadTile::THREADS };
-
-// One voxel: `value` is after the ReLU. Adds to the sums, stores the gradient.
-__device__ __forceinline__ void loss_voxel(const LossArguments &p, long voxel, float value, float weight, float offset,
-                                           float scale, float (&sums)[LOSS_SUMS])
-{
-    const uint8_t label = p.label[voxel];
-    const float counts = label != 255 ? 1.0f : 0.0f, target = label == 1 ? 1.0f : 0.0f;
-    const float logit = fmaf(weight, value, offset), e = expf(-fabsf(logit));
-    const float slope = counts * ((logit < 0.0f ? e : 1.0f) / (1.0f + e) - target);
-    sums[LOSS_BCE] += counts * (fmaxf(logit, 0.0f) - target * logit + log1pf(e));
-    sums[LOSS_LABELLED] += counts;
-    sums[LOSS_WEIGHT] = fmaf(slope, value, sums[LOSS_WEIGHT]);
-    sums[LOSS_BIAS] += slope;
-    sums[LOSS_CORRECT] += (logit > 0.0f) == (target > 0.0f) ? counts : 0.0f;
-    sums[LOSS_VALUE] += value;
-    const float gradient = value > 0.0f ? scale * weight * slope : 0.0f;
-    sums[LOSS_GRADIENT] += gradient;
-    if (p.gradient != nullptr) p.gradient[voxel] = gradient;
-}
 
 // Of a block's threads, to its row of `partial`.
 __device__ __forceinline__ void store_loss(const float (&sums)[LOSS_SUMS], double *partial)
@@ -51,8 +32,9 @@ template <typename T> __global__ __launch_bounds__(THREADS, 3) void loss_kernel(
     const float weight = h.point[example * h.point_stride], offset = h.point[example * h.point_stride + 1];
     const float scale = p.gradient != nullptr ? *p.scale : 0.0f;
     float sums[LOSS_SUMS] = {};
-    head_finish(h, origin, share,
-                [&](long voxel, float value) { loss_voxel(p, voxel, value, weight, offset, scale, sums); });
+    head_finish(h, origin, share, [&](long voxel, float value) {
+        loss_voxel(p.label, p.gradient, voxel, value, weight, offset, scale, sums);
+    });
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);
 }
 
@@ -75,7 +57,7 @@ template <> __global__ void loss_kernel<float>(const __grid_constant__ LossArgum
             const long from = ((long)zz * size.height + yy) * size.width + xx;
             for (int i = 0; i < in; i++) total = fmaf(__ldg(input + from * in + i), weights[tap * in + i], total);
         }
-        loss_voxel(p, example * size.voxels() + voxel, relu(total), h.point[example * h.point_stride],
+        loss_voxel(p.label, p.gradient, example * size.voxels() + voxel, relu(total), h.point[example * h.point_stride],
                    h.point[example * h.point_stride + 1], p.gradient != nullptr ? *p.scale : 0.0f, sums);
     }
     store_loss(sums, p.partial + ((long)example * gridDim.x + blockIdx.x) * LOSS_SUMS);

@@ -70,11 +70,10 @@ struct SoftmaxLossArguments {
     const uint8_t *label; // [examples][voxels]
     const float *scale;   // of the gradients, on the device
     void *gradient;       // as y, before the ReLU; NULL: none, and no scale
-    double *partial;      // [examples][softmax_partial_count]
+    double *partial;      // [examples][softmax_loss_tiles][softmax_sums] (softmax_loss.cuh)
     Extent size;
 };
 int softmax_loss_tiles(const Extent &size);
-int64_t softmax_partial_count(const Extent &size, int classes);
 template <typename T>
 crd_status softmax_loss_launch(const SoftmaxLossArguments &arguments, int examples, cudaStream_t stream);
 // As LossSumArguments; totals: [examples][HEAD_WIDTH], the sums of `gradient` above.
@@ -129,7 +128,7 @@ struct MergeBackArguments {
 crd_status merge_back_launch(const MergeBackArguments &arguments, int examples, cudaStream_t stream);
 
 // Many tiles' partial sums become those of FEW_TILES parts: one block could not add thousands in good time. `room`
-// takes [examples][FEW_TILES][channels]; where there are few already, nothing happens.
+// takes [examples][FEW_TILES][channels]; where there are few enough already, nothing happens.
 enum { FEW_TILES = 32 };
 crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream);
 

@@ -44,10 +44,10 @@ template <typename T> struct TrainLearner : Learner {
     bool running = false;
     int64_t running_count = 0; // examples of the step that runs
 
-    TrainLearner(const crd_learner_plan &p, int64_t together) : plan(p)
+    TrainLearner(const crd_learner_plan &p, bool hopper, int64_t together) : plan(p)
     {
         weight_plan(plan.net, plan.seed, plan.estimator, &weights);
-        network.describe(plan.net, plan.chunk, together);
+        network.describe(plan.net, plan.chunk, together, hopper);
         voxels = checks.voxels = network.voxels(1);
         checks.together = together < Checks::AT_ONCE ? (int)together : (int)Checks::AT_ONCE;
     }
@@ -307,28 +307,28 @@ template <typename T> struct TrainLearner : Learner {
     }
 };
 
-Learner *learner_new(const crd_learner_plan &plan, crd_precision precision, int64_t together)
+Learner *learner_new(const crd_learner_plan &plan, const Path &path, int64_t together)
 {
-    if (precision == CRD_PRECISION_F32) return new (std::nothrow) TrainLearner<float>(plan, together);
-    if (precision == CRD_PRECISION_BF16) return new (std::nothrow) TrainLearner<__nv_bfloat16>(plan, together);
-    return new (std::nothrow) TrainLearner<__half>(plan, together);
+    if (path.precision == CRD_PRECISION_F32) return new (std::nothrow) TrainLearner<float>(plan, false, together);
+    if (path.precision == CRD_PRECISION_BF16)
+        return new (std::nothrow) TrainLearner<__nv_bfloat16>(plan, path.hopper, together);
+    return new (std::nothrow) TrainLearner<__half>(plan, path.hopper, together);
 }
 
 template <typename T>
-static void sizes_of(const crd_learner_plan &plan, int64_t together, int64_t *device, int64_t *host)
+static void sizes_of(const crd_learner_plan &plan, bool hopper, int64_t together, int64_t *device, int64_t *host)
 {
-    TrainLearner<T> learner(plan, together);
+    TrainLearner<T> learner(plan, hopper, together);
     *device = learner.lay_out(nullptr);
     *host = learner.host_bytes();
 }
 
-void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device,
-                   int64_t *host)
+void learner_sizes(const crd_learner_plan &plan, const Path &path, int64_t together, int64_t *device, int64_t *host)
 {
-    if (precision == CRD_PRECISION_F32)
-        sizes_of<float>(plan, together, device, host);
-    else if (precision == CRD_PRECISION_BF16)
-        sizes_of<__nv_bfloat16>(plan, together, device, host);
+    if (path.precision == CRD_PRECISION_F32)
+        sizes_of<float>(plan, false, together, device, host);
+    else if (path.precision == CRD_PRECISION_BF16)
+        sizes_of<__nv_bfloat16>(plan, path.hopper, together, device, host);
     else
-        sizes_of<__half>(plan, together, device, host);
+        sizes_of<__half>(plan, path.hopper, together, device, host);
 }

@@ -23,9 +23,8 @@ struct Learner {
 };
 
 // Device and pinned host bytes with that many examples in one launch.
-void learner_sizes(const crd_learner_plan &plan, crd_precision precision, int64_t together, int64_t *device,
-                   int64_t *host);
-Learner *learner_new(const crd_learner_plan &plan, crd_precision precision, int64_t together);
+void learner_sizes(const crd_learner_plan &plan, const Path &path, int64_t together, int64_t *device, int64_t *host);
+Learner *learner_new(const crd_learner_plan &plan, const Path &path, int64_t together);
 
 // The table's functions (learner_table.cu).
 crd_status cuda_learner_bytes(const crd_device_settings *, const crd_learner_plan *, int64_t *, int64_t *);

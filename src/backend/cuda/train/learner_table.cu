@@ -9,19 +9,15 @@ struct crd_learner {
     crd_learner_state host; // the caller's
 };
 
-static crd_precision precision_of(const crd_device_settings *settings, const crd_learner_plan *plan)
-{
-    return cuda_precision_of(settings, plan->net->filters, true);
-}
-
 // The most examples at a time that fit: a smaller number takes several rounds for a batch, with the same result.
-static crd_status plan_examples(const crd_device_settings *settings, const crd_learner_plan *plan, int64_t *together)
+static crd_status plan_examples(const crd_device_settings *settings, const crd_learner_plan *plan, Path *path,
+                                int64_t *together)
 {
     int64_t available, device = 0, host;
-    PASS(cuda_use_device(settings));
+    PASS(cuda_path_of(settings, plan->net->filters, true, path));
     PASS(cuda_available_bytes(settings, &available));
     for (*together = plan->batch; *together > 0; --*together) {
-        learner_sizes(*plan, precision_of(settings, plan), *together, &device, &host);
+        learner_sizes(*plan, *path, *together, &device, &host);
         if (device <= available) return CRD_OK;
     }
     return CUDA_FAIL(CRD_ERR_MEMORY,
@@ -33,8 +29,9 @@ crd_status cuda_learner_bytes(const crd_device_settings *settings, const crd_lea
                               int64_t *device_bytes)
 {
     int64_t together;
-    PASS(plan_examples(settings, plan, &together));
-    learner_sizes(*plan, precision_of(settings, plan), together, device_bytes, host_bytes);
+    Path path;
+    PASS(plan_examples(settings, plan, &path, &together));
+    learner_sizes(*plan, path, together, device_bytes, host_bytes);
     return CRD_OK;
 }
 
@@ -50,10 +47,11 @@ void cuda_learner_free(crd_learner **learner)
 crd_status cuda_learner_create(const crd_device_settings *settings, const crd_learner_plan *plan, crd_learner **out)
 {
     int64_t together;
+    Path path;
     *out = nullptr;
-    PASS(plan_examples(settings, plan, &together));
+    PASS(plan_examples(settings, plan, &path, &together));
     crd_learner *learner = new (std::nothrow) crd_learner{nullptr, settings->device, plan->state};
-    if (learner != nullptr) learner->network = learner_new(*plan, precision_of(settings, plan), together);
+    if (learner != nullptr) learner->network = learner_new(*plan, path, together);
     if (learner == nullptr || learner->network == nullptr) {
         cuda_learner_free(&learner);
         return CUDA_FAIL(CRD_ERR_MEMORY, "not enough memory for the training");

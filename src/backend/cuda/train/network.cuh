@@ -4,6 +4,8 @@
 #define CRD_CUDA_TRAIN_NETWORK_CUH
 
 #include "backend/cuda/arena.cuh"
+#include "backend/cuda/hopper/hopper.cuh"
+#include "backend/cuda/hopper/kernel_gradient.cuh"
 #include "backend/cuda/kernels/softmax.cuh"
 #include "backend/cuda/train/kernels.cuh"
 #include "backend/cuda/walk.cuh"
@@ -11,6 +13,7 @@
 template <typename T> struct TrainNet {
     const crd_net *net;
     int together;                    // examples that there is room for
+    bool hopper = false;             // whether the kernels for this very GPU may be used (hopper/)
     Extent size[CRD_LEVELS_MAX + 1]; // of each level, from 1 on
     // Gradients of kernels and biases depend on what the way back makes, but not the other way round. They are
     // branches: `side` makes products of tensors, and before that packs weights for the way back; `sums` adds up
@@ -35,7 +38,7 @@ template <typename T> struct TrainNet {
     // Scratch of the operation at work.
     void *packed;
     float2 *partial, *up_partial, *few, *up_few;
-    float *bias_classes, *coefficients, *loss_total;
+    float *bias_classes, *tap_shift, *coefficients, *loss_total;
     // The same of the branches.
     float *kernel_partial, *flipped, *border;
     double *everything;
@@ -44,7 +47,7 @@ template <typename T> struct TrainNet {
 
     crd_status open();
     void close();
-    void describe(const crd_net *network, const int64_t chunk[3], int64_t examples);
+    void describe(const crd_net *network, const int64_t chunk[3], int64_t examples, bool use_hopper);
     void lay_out(Arena &arena, int64_t sign_count);
 
     // More than two classes: the head is as wide as a matrix instruction (kernels/softmax.cuh).
@@ -108,32 +111,48 @@ template <typename T> struct TrainNet {
         const float *scale, *shift;
     };
     Inputs inputs_of(int layer) const;
+    bool own_kernel(int layer) const;
+    bool own_back(int layer, bool source) const;
+    int64_t packed_bytes(int layer) const;
     int forward_tiles(int layer) const;
-    int gradient_tiles(int level, int count) const;
+    int back_tiles(int layer, bool source) const;
+    // Of a 3x3x3 kernel's gradient.
+    int slots_of(const Extent &e, int in, int out) const
+    {
+        return hopper ? hopper_kernel_slots(e, in, out) : kernel_slots<T, 1>(e, in, out);
+    }
+    crd_status correlate_all(const KernelArguments &arguments, int n);
     void take_node(Arena &arena, int layer);
     void take_scratch(Arena &arena);
     void take_wide_head(Arena &arena);
 
     crd_status fold(int layer, const float *scale, const float *shift, int n);
+    crd_status convolve(int layer, const Inputs &in, int n);
+    bool own_wide_head() const;
+    int loss_rows() const; // of loss_partial
+    crd_status loss(const uint8_t *label, const float *scale, int n);
     crd_status normalise(int layer, const float *dropout_mask, int n);
     crd_status merge(const crd_conv_layer &row, int n);
     crd_status run(int layer, const float *input, bool dropout, int n);
 
     crd_status through_norm(int layer, int tiles, const float *dropout_mask, int n);
-    crd_status through_merge(const crd_conv_layer &row, int n);
+    crd_status through_merge(int layer, int n);
     crd_status bias_gradient(int layer, const void *g, bool single, int n);
     crd_status first_kernel_gradient(int layer, const float *input, int n);
     crd_status kernel_gradient(int layer, int n);
-    int share_of(int layer) const; // of the channels that a layer reads: its skip's
+    // Of the channels that a layer reads: its skip's, and how many are of its source, or of its skip.
+    int share_of(int layer) const;
+    int count_of(int layer, bool source) const;
     int64_t back_bytes(int layer, bool source) const;
     crd_status pack_back(int n);
-    crd_status pack_flipped(const FlipArguments &flip, void *to, int n, cudaStream_t on);
+    crd_status pack_flipped(int layer, bool source, const float *kernel, long kernel_stride, int n);
     crd_status branch();
     crd_status note_sums();
     crd_status rejoin();
     crd_status data_gradient(int layer, bool source, const T *values, float2 *sums, T *dx, int n);
     crd_status input_gradients(int layer, int *tiles, int n);
     crd_status head_back(int n);
+    crd_status wide_loss(const uint8_t *label, const float *scale, int n);
     crd_status wide_head(const uint8_t *label, const float *scale, int n);
     crd_status wide_head_back(int n);
 };

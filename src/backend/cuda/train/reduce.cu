@@ -1,7 +1,7 @@
 // From partial sums to gradients of kernels and biases: parts in order, shifts and scales of the input unfolded.
 #include "backend/cuda/train/kernels.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, ENOUGH = 8192 /* partial sums that one block adds in good time */ };
 
 // One block a channel and example.
 __global__ void add_totals_kernel(const float *totals, int tiles, int channels, double *everything, float *dbias,
@@ -149,7 +149,7 @@ __global__ void few_tiles_kernel(const float2 *partial, int tiles, int channels,
 
 crd_status few_tiles(const float2 **partial, int *tiles, int channels, float2 *room, int examples, cudaStream_t stream)
 {
-    if (*tiles <= 4 * FEW_TILES || channels > THREADS) return CRD_OK;
+    if (*tiles * channels <= ENOUGH || channels > THREADS) return CRD_OK;
     few_tiles_kernel<<<dim3(FEW_TILES, examples), THREADS, THREADS * sizeof(double2), stream>>>(*partial, *tiles,
                                                                                                 channels, room);
     CUDA_PASS(cudaGetLastError());

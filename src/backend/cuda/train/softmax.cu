@@ -1,109 +1,128 @@
 // The loss of more than two classes: the 1x1x1 convolution, the cross entropy against the label, and the gradient back
 // to the 3x3x3 convolution's result, in a pass over the voxels; the gradients of the last layer as sums of products.
-#include "backend/cuda/kernels/softmax.cuh"
 #include "backend/cuda/train/kernels.cuh"
+#include "backend/cuda/train/softmax_loss.cuh"
+
+#include <type_traits>
 
 enum { THREADS = 128, SHARE = 4096 /* voxels of a block */, PAIRS_AT_ONCE = 3 };
-// What a block leaves behind: four sums, then d/dweight [in][out], d/dbias [out] and the sums of the gradient [in].
-enum { CROSS_ENTROPY, LABELLED, CORRECT, VALUE, SINGLES };
-
-__host__ __device__ static int sums_of(int classes)
-{
-    return SINGLES + classes * (classes + 2);
-}
 
 int softmax_loss_tiles(const Extent &e)
 {
     return (int)((e.voxels() + SHARE - 1) / SHARE);
 }
 
-template <int WIDTH> struct Rows { // of the voxels at work; one more column keeps banks apart
-    float x[THREADS][WIDTH + 1], slope[THREADS][WIDTH + 1], gradient[THREADS][WIDTH + 1];
+// Of few classes every thread has the sums of all its own voxels in registers, and they meet at the end.
+template <int WIDTH> struct InRegisters {
+    struct Room {
+        double totals[THREADS / 32][WIDTH * (WIDTH + 2)];
+    };
+    OwnSums<WIDTH> own;
+
+    __device__ __forceinline__ void add(Room &, bool, const float (&x)[WIDTH], const float (&slope)[WIDTH],
+                                        const float (&g)[WIDTH], int)
+    {
+        own.add(x, slope, g);
+    }
+
+    __device__ __forceinline__ void store(Room &room, int classes, double *to) const
+    {
+        own.store(classes, room.totals[threadIdx.x / 32]);
+        __syncthreads();
+        for (int i = threadIdx.x; i < classes * (classes + 2); i += THREADS) {
+            double total = 0.0;
+            for (int w = 0; w < THREADS / 32; w++) total += room.totals[w][i];
+            to[i] = total;
+        }
+    }
 };
 
-// One voxel: adds to the sums, stores its rows and its gradient.
-template <typename T, int WIDTH>
-__device__ __forceinline__ void loss_voxel(const SoftmaxLossArguments &p, const SharedPoint<WIDTH> &point, long voxel,
-                                           float scale, Rows<WIDTH> &rows, float (&sums)[SINGLES])
-{
-    const int row = threadIdx.x;
-    float x[WIDTH];
-    load_head<T, WIDTH>(static_cast<const T *>(p.y) + voxel * HEAD_WIDTH, x);
-    const Softmax<WIDTH> s(point, x, p.classes, 1.0f);
-    const int label = p.label[voxel];
-    const float counts = label != 255 ? 1.0f : 0.0f;
-    float own = 0.0f, slope[WIDTH];
-#pragma unroll
-    for (int c = 0; c < WIDTH; c++) {
-        own = c == label ? s.logit[c] : own;
-        slope[c] = counts * (s.power[c] / s.sum - (c == label ? 1.0f : 0.0f));
-        rows.x[row][c] = x[c];
-        rows.slope[row][c] = slope[c];
-        sums[VALUE] += x[c];
-    }
-    sums[CROSS_ENTROPY] += counts * (logf(s.sum) + (s.largest - own) + s.unsound);
-    sums[LABELLED] += counts;
-    sums[CORRECT] += s.best == label ? counts : 0.0f;
-    T *to = p.gradient == nullptr ? nullptr : static_cast<T *>(p.gradient) + voxel * HEAD_WIDTH;
-#pragma unroll
-    for (int c = 0; c < WIDTH; c++) {
-        float gradient = 0.0f;
-#pragma unroll
-        for (int o = 0; o < WIDTH; o++) gradient = fmaf(point.weight[c * WIDTH + o], slope[o], gradient);
-        const T rounded = (T)(x[c] > 0.0f ? scale * gradient : 0.0f);
-        rows.gradient[row][c] = (float)rounded;
-        if (to != nullptr) to[c] = rounded;
-    }
-    for (int c = WIDTH; c < HEAD_WIDTH && to != nullptr; c++) to[c] = (T)0.0f;
-}
+// Of many classes they would not fit there: the voxels at work lie in shared memory, and a thread adds up some of the
+// sums over all of them.
+template <int WIDTH> struct InShared {
+    struct Room { // one more column keeps banks apart
+        float x[THREADS][WIDTH + 1], slope[THREADS][WIDTH + 1], gradient[THREADS][WIDTH + 1];
+    };
+    double own[PAIRS_AT_ONCE];
 
-// The sum over the rows that belongs to number `pair` of what follows the four single sums.
-template <int WIDTH> __device__ __forceinline__ float add_rows(const Rows<WIDTH> &rows, int pair, int classes)
-{
-    const int weights = classes * classes;
-    float total = 0.0f;
-    if (pair < weights) {
-        for (int i = 0; i < THREADS; i++) total = fmaf(rows.x[i][pair / classes], rows.slope[i][pair % classes], total);
-    } else if (pair < weights + classes) {
-        for (int i = 0; i < THREADS; i++) total += rows.slope[i][pair - weights];
-    } else {
-        for (int i = 0; i < THREADS; i++) total += rows.gradient[i][pair - weights - classes];
+    __device__ __forceinline__ InShared() : own{}
+    {
     }
-    return total;
-}
+
+    static __device__ __forceinline__ float over_rows(const Room &room, int number, int classes)
+    {
+        const int weights = classes * classes;
+        float total = 0.0f;
+        if (number < weights) {
+            const int c = number / classes, o = number % classes;
+            for (int i = 0; i < THREADS; i++) total = fmaf(room.x[i][c], room.slope[i][o], total);
+        } else if (number < weights + classes) {
+            for (int i = 0; i < THREADS; i++) total += room.slope[i][number - weights];
+        } else {
+            for (int i = 0; i < THREADS; i++) total += room.gradient[i][number - weights - classes];
+        }
+        return total;
+    }
+
+    __device__ __forceinline__ void add(Room &room, bool inside, const float (&x)[WIDTH], const float (&slope)[WIDTH],
+                                        const float (&g)[WIDTH], int classes)
+    {
+        const int row = threadIdx.x;
+#pragma unroll
+        for (int c = 0; c < WIDTH; c++) {
+            room.x[row][c] = inside ? x[c] : 0.0f;
+            room.slope[row][c] = inside ? slope[c] : 0.0f;
+            room.gradient[row][c] = inside ? g[c] : 0.0f;
+        }
+        __syncthreads();
+        for (int i = 0; i < PAIRS_AT_ONCE; i++) {
+            const int number = i * THREADS + row;
+            if (number < classes * (classes + 2)) own[i] += over_rows(room, number, classes);
+        }
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void store(Room &, int classes, double *to) const
+    {
+        for (int i = 0; i < PAIRS_AT_ONCE; i++) {
+            const int number = i * THREADS + (int)threadIdx.x;
+            if (number < classes * (classes + 2)) to[number] = own[i];
+        }
+    }
+};
+
+template <int WIDTH> using Sums = std::conditional_t<WIDTH <= 8, InRegisters<WIDTH>, InShared<WIDTH>>;
 
 template <typename T, int WIDTH>
 __global__ __launch_bounds__(THREADS) void softmax_loss_kernel(const __grid_constant__ SoftmaxLossArguments p)
 {
-    __shared__ SharedPoint<WIDTH> point;
-    __shared__ Rows<WIDTH> rows;
+    __shared__ SharedPoint<WIDTH> shared_point;
+    __shared__ typename Sums<WIDTH>::Room room;
     __shared__ double singles[THREADS / 32][SINGLES];
-    const int example = blockIdx.y, row = threadIdx.x, pairs = p.classes * (p.classes + 2);
+    const int example = blockIdx.y, row = threadIdx.x;
     const long voxels = p.size.voxels(), first = (long)blockIdx.x * SHARE;
     const long end = first + SHARE < voxels ? first + SHARE : voxels;
     const float scale = p.gradient != nullptr ? *p.scale : 0.0f;
     float sums[SINGLES] = {};
-    double products[PAIRS_AT_ONCE] = {};
-    point.load(p.point + example * p.point_stride, p.classes);
+    Sums<WIDTH> products;
+    shared_point.load(p.point + example * p.point_stride, p.classes);
     __syncthreads();
-    for (long base = first; base < end; base += THREADS) {
-        if (base + row < end) {
-            loss_voxel<T, WIDTH>(p, point, example * voxels + base + row, scale, rows, sums);
-        } else {
-            for (int c = 0; c < WIDTH; c++) rows.x[row][c] = rows.slope[row][c] = rows.gradient[row][c] = 0.0f;
+    const SharedPoint<WIDTH> own_point = shared_point; // a few classes' weights stay in registers
+    const SharedPoint<WIDTH> &point = WIDTH <= 4 ? own_point : shared_point;
+    for (long base = first; base < end; base += THREADS) { // all threads together: InShared waits
+        const bool inside = base + row < end;
+        float x[WIDTH] = {}, slope[WIDTH] = {}, gradient[WIDTH] = {};
+        if (inside) {
+            const long voxel = example * voxels + base + row;
+            load_head<T, WIDTH>(static_cast<const T *>(p.y) + voxel * HEAD_WIDTH, x);
+            softmax_voxel<WIDTH>(point, p.classes, p.label[voxel], scale, x, slope, gradient, sums);
+            if (p.gradient != nullptr)
+                store_head<T, WIDTH>(gradient, static_cast<T *>(p.gradient) + voxel * HEAD_WIDTH);
         }
-        __syncthreads();
-        for (int i = 0; i < PAIRS_AT_ONCE; i++) {
-            const int pair = i * THREADS + row;
-            if (pair < pairs) products[i] += add_rows<WIDTH>(rows, pair, p.classes);
-        }
-        __syncthreads();
+        products.add(room, inside, x, slope, gradient, p.classes);
     }
-    double *partial = p.partial + ((long)example * gridDim.x + blockIdx.x) * sums_of(p.classes);
-    for (int i = 0; i < PAIRS_AT_ONCE; i++) {
-        const int pair = i * THREADS + row;
-        if (pair < pairs) partial[SINGLES + pair] = products[i];
-    }
+    double *partial = p.partial + ((long)example * gridDim.x + blockIdx.x) * softmax_sums(p.classes);
+    products.store(room, p.classes, partial + SINGLES);
     for (int k = 0; k < SINGLES; k++) {
         double total = sums[k];
         for (int step = 16; step > 0; step >>= 1) total += __shfl_xor_sync(~0u, total, step);
@@ -129,14 +148,22 @@ template <typename T> crd_status softmax_loss_launch(const SoftmaxLossArguments 
     return CRD_OK;
 }
 
-// One block an example, one thread a sum.
+// One block a sum of an example.
 __global__ void softmax_sum_kernel(SoftmaxSumArguments p)
 {
-    const int example = blockIdx.x, k = threadIdx.x, count = sums_of(p.classes), weights = p.classes * p.classes;
-    if (k >= count) return;
+    __shared__ double parts[THREADS];
+    const int k = blockIdx.x, example = blockIdx.y, count = softmax_sums(p.classes), weights = p.classes * p.classes;
     const double *partial = p.partial + (long)example * p.tiles * count + k;
-    double total = 0.0;
-    for (int tile = 0; tile < p.tiles; tile++) total += partial[(long)tile * count];
+    double own = 0.0;
+    for (int tile = threadIdx.x; tile < p.tiles; tile += THREADS) own += partial[(long)tile * count];
+    parts[threadIdx.x] = own;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x > 0) return;
+    const double total = parts[0];
     double *result = p.result + example * LOSS_SUMS;
     if (k == CROSS_ENTROPY) result[LOSS_BCE] = total;
     if (k == LABELLED) result[LOSS_LABELLED] = total;
@@ -154,14 +181,9 @@ __global__ void softmax_sum_kernel(SoftmaxSumArguments p)
 
 crd_status softmax_sum_launch(const SoftmaxSumArguments &p, int examples, cudaStream_t stream)
 {
-    softmax_sum_kernel<<<examples, (unsigned)(sums_of(p.classes) + 31) / 32 * 32, 0, stream>>>(p);
+    softmax_sum_kernel<<<dim3((unsigned)softmax_sums(p.classes), (unsigned)examples), THREADS, 0, stream>>>(p);
     CUDA_PASS(cudaGetLastError());
     return CRD_OK;
-}
-
-int64_t softmax_partial_count(const Extent &size, int classes)
-{
-    return (int64_t)softmax_loss_tiles(size) * sums_of(classes);
 }
 
 // The classes' share of a padded kernel's and bias's gradient.
