@@ -19,7 +19,7 @@ FOUND = (
     ("voxels without their header were in the way", "convert", "mhd-nhdr", [(["rename:out/made.nhdr:0:EIO:1"], None)]),
     ("voxels whose header was killed were in the way", "convert", "mhd-nhdr", [(["rename:out/made.nhdr:0:STOP:1"], None)]),
     ("a project's folder was gone with the power, and confirmed strokes with it", "view", "strokes", [(["close:scan.view/lock*:0:STOP:1"], "least")]),
-    ("files of tiles were gone with the power, though tiles were noted as finished", "predict", "tiles-npy", [(["sync:out/.partial/journal:3:STOP:1"], "least out/.partial/journal")]),
+    ("files of tiles were gone with the power, though tiles were noted as finished", "predict", "tiles-npy", [(["rename:out/scan_prob.npy:0:STOP:1"], "least out/.partial/journal")]),
     ("the journal of a run was gone with the power, and hours with it", "predict", "npy", [(["sync:out/.partial/journal:1:STOP:1"], "least out/.partial/journal")]),
     ("a log of zeros, as a power cut leaves it, was nobody's log", "train", "one", [(["write:out/model.log.jsonl:1:STOP:1"], "zeros out/model.log.jsonl")]),
     ("a folder that couldn't be read any further was taken for an empty one", "predict", "npy",
