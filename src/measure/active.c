@@ -204,9 +204,9 @@ static crd_status add_all(const crd_slow_plan *plan, const realisation *r, const
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
     crd_realisations_info taken = *info;
-    char note[64] = "", name[CRD_PROPERTY_NAME];
+    char note[64], name[CRD_PROPERTY_NAME];
     taken.samples = plan->samples;
-    if (plan->samples < info->samples) snprintf(note, sizeof note, "of %lld realisations", (long long)plan->samples);
+    crd_slow_note_samples(plan, note, sizeof note);
     int64_t at = 0;
     for (int axis = 0; axis < 3; axis++) {
         for (int i = 0; plan->axes[axis] && i < r->triple_count; i++, at++) {

@@ -88,6 +88,14 @@ done:
 
 /* ---- several processes ---- */
 
+void crd_slow_note_samples(const crd_slow_plan *plan, char *note, size_t size)
+{
+    const int64_t all = crd_realisations_describe(plan->realisations)->samples;
+    note[0] = '\0';
+    if (plan->samples < all)
+        snprintf(note, size, "first %lld of %lld realisations", (long long)plan->samples, (long long)all);
+}
+
 bool crd_slow_mine(const crd_slow_plan *plan, int64_t turn)
 {
     return plan->dist == NULL || turn % crd_dist_size(plan->dist) == crd_dist_rank(plan->dist);
@@ -141,10 +149,10 @@ static crd_status add_all(const crd_slow_plan *plan, const crd_realisations_info
     crd_realisations_info taken = *info;
     const double value = info->values[plan->phase];
     double *edges = NULL;
-    char note[64] = "";
+    char note[64];
     int64_t used = 1;
     taken.samples = plan->samples;
-    if (plan->samples < info->samples) snprintf(note, sizeof note, "of %lld realisations", (long long)plan->samples);
+    crd_slow_note_samples(plan, note, sizeof note);
     for (int i = 0; i < FIGURES; i++) {
         CRD_TRY(crd_measurement_add(m, &taken,
                                     &(crd_property_plan){.name = names[i],

@@ -34,6 +34,9 @@ crd_status crd_slow_transport(const crd_slow_plan *plan, crd_measurement *m);
 bool crd_slow_mine(const crd_slow_plan *plan, int64_t turn);
 crd_status crd_slow_share(const crd_slow_plan *plan, double *values, int64_t count, const int64_t *turns);
 
+/* "first 3 of 48 realisations" for a table, or "" where all are taken. */
+void crd_slow_note_samples(const crd_slow_plan *plan, char *note, size_t size);
+
 /* Bytes that local thickness takes, as far as they are known beforehand. */
 int64_t crd_slow_thickness_bytes(const crd_realisations_info *info, int64_t memory_bytes);
 /* Bytes that transport takes on voxels (cell 1) or on cells of 2x2x2, of one phase or of several

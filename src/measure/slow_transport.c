@@ -178,7 +178,8 @@ static void write_note(const crd_slow_plan *plan, const crd_realisations_info *i
         const int length =
             snprintf(note, size, "percolates in %lld of %lld", (long long)t->joined, (long long)t->computed);
         if (plan->samples < info->samples && length > 0) {
-            snprintf(note + length, size - (size_t)length, ", of %lld realisations", (long long)info->samples);
+            snprintf(note + length, size - (size_t)length, ", ");
+            crd_slow_note_samples(plan, note + length + 2, size - (size_t)length - 2);
         }
     } else if (info->segmentation >= 0 && !(t->figures[RELATIVE][info->segmentation] > 0.0)) {
         snprintf(note, size, "nothing percolates along %c", "zyx"[axis]);

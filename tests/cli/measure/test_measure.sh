@@ -107,7 +107,7 @@ run measure "$folder/class_0.npy" --properties fraction; expect 0; out '^phase 7
 active() { sed 's/"times".*//' "$folder/classes/measure.json"; }
 run measure "$folder/classes" -q --json --properties interfaces --active --axis zx --slow-samples 9
 expect 0; active > "$folder/active.json"
-same "$(json '[(p["name"], p["axis"], p["unit"], len(p["values"]), p["note"]) for p in d["properties"] if p["name"][:6] == "active"]')" "[('active_triple_line_7-0-128_z', 'z', '1/um^2', 9, 'of 9 realisations'), ('active_triple_line_7-0-128_x', 'x', '1/um^2', 9, 'of 9 realisations')]"
+same "$(json '[(p["name"], p["axis"], p["unit"], len(p["values"]), p["note"]) for p in d["properties"] if p["name"][:6] == "active"]')" "[('active_triple_line_7-0-128_z', 'z', '1/um^2', 9, 'first 9 of 70 realisations'), ('active_triple_line_7-0-128_x', 'x', '1/um^2', 9, 'first 9 of 70 realisations')]"
 same "$(json 'all(a <= b for p in d["properties"] if p["name"][:6] == "active" for q in d["properties"] if q["name"][:6] == "triple" for a, b in zip(p["values"], q["values"]))')" True
 run measure "$folder/classes" -q --properties interfaces --active --axis zx --slow-samples 9 --csv /dev/full; expect 1
 [ -e "$folder/classes/.measure/active-101-8" ] || complain "no active triple line of an unfinished measurement is kept"

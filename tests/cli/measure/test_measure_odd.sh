@@ -65,7 +65,7 @@ same "$(value volume_fraction note)" "the phase is empty in 1 of 25 segmentation
 same "$(value thickness_std note), $(value tortuosity_factor_z note)" \
     "n/a in 2 of 24: the phase is empty or fills the window, n/a in 1 of 24: nothing percolates along z"
 run measure "$folder/sometimes" --properties thickness --slow-samples 23 --json -q; expect 0
-same "$(value thickness_max note)" "of 23 realisations, n/a in 1 of 23: the phase is empty or fills the window"
+same "$(value thickness_max note)" "first 23 of 24 realisations, n/a in 1 of 23: the phase is empty or fills the window"
 run measure "$folder/none.npy" --phase 1 --properties fraction,transport --axis z --spacing 1,1,1,um -q; expect 0
 out '^  volume fraction +0          the phase is empty$'; out '^  D_rel along z +0          nothing percolates along z$'
 out '^  tortuosity factor along z +n/a$' # for the same reason
