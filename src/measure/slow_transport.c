@@ -189,19 +189,21 @@ static void write_note(const crd_slow_plan *plan, const crd_realisations_info *i
 static crd_status add_notes(const crd_slow_plan *plan, int axis, const transports *t, crd_measurement *m)
 {
     const crd_realisations_info *info = crd_realisations_describe(plan->realisations);
+    const int64_t *size = t->box.size, *origin = t->box.origin, window = t->way.window;
+    const int64_t unfinished = t->unfinished, computed = t->computed;
+    const double ratio = t->ratio;
     double most = 0.0;
-    if (t->unfinished > 0) {
+    if (unfinished > 0) {
         CRD_PASS(crd_measurement_note(
             m, "along %c the solver stopped before its tolerance in %lld of %lld segmentations", "zyx"[axis],
-            (long long)t -> unfinished, (long long)(t->computed + (info->segmentation >= 0))));
+            (long long)unfinished, (long long)(computed + (info->segmentation >= 0))));
     }
     if (info->masked) {
         CRD_PASS(crd_measurement_note(m,
                                       "transport along %c is that of the largest box in the middle of the mask: "
                                       "%lld x %lld x %lld voxels from %lld,%lld,%lld on",
-                                      "zyx"[axis], (long long)t -> box.size[0], (long long)t->box.size[1],
-                                      (long long)t->box.size[2], (long long)t->box.origin[0],
-                                      (long long)t->box.origin[1], (long long)t->box.origin[2]));
+                                      "zyx"[axis], (long long)size[0], (long long)size[1], (long long)size[2],
+                                      (long long)origin[0], (long long)origin[1], (long long)origin[2]));
     }
     if (t->way.method == CRD_ON_VOXELS) return CRD_OK;
     for (int64_t bit = 0; bit < info->bits; bit++) {
@@ -212,12 +214,12 @@ static crd_status add_notes(const crd_slow_plan *plan, int axis, const transport
         return crd_measurement_note(m,
                                     "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
                                     "which is also its error: by what voxels give for %s",
-                                    "zyx"[axis], 100.0 * most, t -> ratio > 0.0 ? first : "each realisation");
+                                    "zyx"[axis], 100.0 * most, ratio > 0.0 ? first : "each realisation");
     }
     return crd_measurement_note(m,
                                 "transport along %c is that of cells of 2x2x2 voxels, corrected by up to %.2g %%, "
                                 "which is also its error: by what voxels give in windows of %lld voxels",
-                                "zyx"[axis], 100.0 * most, (long long)t -> way.window);
+                                "zyx"[axis], 100.0 * most, (long long)window);
 }
 
 /* The formation factor's interval is the inverse of that of D_rel, and holds the truth where that one does. */
