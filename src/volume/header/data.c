@@ -105,46 +105,59 @@ static crd_status name_data(crd_volume *volume, const char *data_suffix, crd_hea
                           : crd_temporary_name(data->path, &data->temporary);
 }
 
-crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,
-                                  int level, crd_header_data **out)
+/* `head` is NULL where the voxels have a file of their own. */
+static crd_status open_data(crd_volume *volume, const char *head, int level, const crd_header_style *style)
 {
     crd_status status = CRD_OK;
     crd_header_data *data = NULL;
+    const bool packed = level > 0;
     CRD_TRY(crd_alloc(1, sizeof *data, "a volume", &data));
-    data->packing = packing;
-    if (head == NULL) CRD_TRY(name_data(volume, data_suffix, data));
+    data->packing = packed ? style->packing : CRD_PACKING_NONE;
+    if (head == NULL) CRD_TRY(name_data(volume, packed ? style->packed : style->plain, data));
     const crd_array_plan plan = {
         .temporary = head != NULL ? volume->write_path : data->temporary,
         .shown = head != NULL ? volume->file : data->path,
         .info = &volume->info,
-        .packing = packing,
+        .packing = data->packing,
         .level = level,
         .head = head,
         .head_bytes = head != NULL ? strlen(head) : 0,
         .staged = volume->staged,
     };
     CRD_TRY(crd_array_create(&plan, &data->array));
-    volume->in_order = packing != CRD_PACKING_NONE;
-    *out = data;
+    volume->in_order = packed;
+    volume->state = data;
     data = NULL;
 done:
     crd_header_data_close(&data);
     return status;
 }
 
-const char *crd_header_data_name(const crd_header_data *data)
+crd_status crd_header_data_create(crd_volume *volume, const crd_volume_options *options, const crd_header_style *style)
+{
+    crd_status status = CRD_OK;
+    crd_text text = {0};
+    char *head = NULL;
+    if (!crd_path_ends_in(volume->file, style->detached)) {
+        style->write(&volume->info, options->compress > 0 ? 0 : -1, NULL, &text);
+        CRD_TRY(crd_text_finish(&text, &head));
+    }
+    CRD_TRY(open_data(volume, head, options->compress, style));
+done:
+    crd_text_free(&text);
+    crd_free(&head);
+    return status;
+}
+
+/* The data file's name as the header says it: without a folder. */
+static const char *name_of(const crd_header_data *data)
 {
     if (data->path == NULL) return NULL;
     const char *slash = strrchr(data->path, '/');
     return slash != NULL ? slash + 1 : data->path;
 }
 
-crd_status crd_header_data_end(crd_header_data *data, int64_t *packed_bytes)
-{
-    return crd_array_end_stream(data->array, packed_bytes);
-}
-
-crd_status crd_header_data_finish(crd_volume *volume, crd_header_data *data, const char *head)
+static crd_status place_both(crd_volume *volume, crd_header_data *data, const char *head)
 {
     if (data->path == NULL) {
         CRD_PASS(crd_array_write_head(data->array, 0, head, strlen(head)));
@@ -157,6 +170,23 @@ crd_status crd_header_data_finish(crd_volume *volume, crd_header_data *data, con
     const crd_status status = crd_replace_file(data->temporary, data->path);
     data->placed = access(data->temporary, F_OK) != 0;
     if (data->placed) crd_free(&data->temporary);
+    return status;
+}
+
+crd_status crd_header_data_finish(crd_volume *volume, const crd_header_style *style)
+{
+    crd_status status = CRD_OK;
+    crd_header_data *data = volume->state;
+    crd_text text = {0};
+    char *head = NULL;
+    int64_t packed_bytes;
+    CRD_TRY(crd_array_end_stream(data->array, &packed_bytes));
+    style->write(&volume->info, data->packing != CRD_PACKING_NONE ? packed_bytes : -1, name_of(data), &text);
+    CRD_TRY(crd_text_finish(&text, &head));
+    CRD_TRY(place_both(volume, data, head));
+done:
+    crd_text_free(&text);
+    crd_free(&head);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CRD_VOLUME_HEADER_DATA_H
 #define CRD_VOLUME_HEADER_DATA_H
 
+#include "base/text.h"
 #include "volume/array/array.h"
 #include "volume/format.h"
 
@@ -10,8 +11,16 @@
 crd_status crd_header_data_path(const char *header, const char *name, size_t length, const crd_monitor *monitor,
                                 char **out);
 
-/* Writing. `head` is the header's text, or NULL where the voxels have a file of their own, `data_suffix` behind the
- * header's stem. */
+/* Writing: how a format does it. */
+typedef struct crd_header_style {
+    const char *detached;       /* suffix of a header whose voxels have a file of their own, the header's stem with */
+    const char *plain, *packed; /* one of these suffixes */
+    crd_packing packing;        /* of voxels that are to be compressed */
+    /* Adds the header. `packed_bytes`: of the compressed voxels, 0 where that isn't known yet, below 0 where they are
+     * plain; the text's length doesn't depend on it otherwise. `data_file` is NULL where the voxels follow. */
+    void (*write)(const crd_volume_info *info, int64_t packed_bytes, const char *data_file, crd_text *text);
+} crd_header_style;
+
 typedef struct crd_header_data {
     crd_array *array;
     char *path, *temporary; /* NULL where the header is in front */
@@ -20,16 +29,12 @@ typedef struct crd_header_data {
     bool placed; /* the voxels have their final name, their header perhaps not yet */
 } crd_header_data;
 
-crd_status crd_header_data_create(crd_volume *volume, const char *head, const char *data_suffix, crd_packing packing,
-                                  int level, crd_header_data **out);
-/* The data file's name as the header says it: without a folder. */
-const char *crd_header_data_name(const crd_header_data *data);
-/* Ends the voxels; then `head`, as long as the first one where it lies in front, is written and all is synced. */
-crd_status crd_header_data_end(crd_header_data *data, int64_t *packed_bytes);
-crd_status crd_header_data_finish(crd_volume *volume, crd_header_data *data, const char *head);
 void crd_header_data_close(crd_header_data **data);
 
-/* The same for both as rows of a format: the volume's state is its crd_header_data. */
+/* Rows of a format, whose volumes' state is their crd_header_data. */
+crd_status crd_header_data_create(crd_volume *volume, const crd_volume_options *options, const crd_header_style *style);
+/* Ends the voxels; then the header is written once more, and all is synced. */
+crd_status crd_header_data_finish(crd_volume *volume, const crd_header_style *style);
 crd_status crd_header_data_read(crd_volume *volume, const crd_box *box, void *voxels);
 crd_status crd_header_data_write(crd_volume *volume, const crd_box *box, const void *voxels);
 crd_status crd_header_data_sync(crd_volume *volume);

@@ -82,42 +82,17 @@ done:
     return status;
 }
 
+static const crd_header_style style = {
+    .detached = ".mhd", .plain = ".raw", .packed = ".zraw", .packing = CRD_PACKING_ZLIB, .write = crd_metaimage_write};
+
 static crd_status metaimage_create(crd_volume *volume, const crd_volume_options *options)
 {
-    crd_status status = CRD_OK;
-    crd_text text = {0};
-    char *head = NULL;
-    crd_header_data *data = NULL;
-    const bool packed = options->compress > 0, detached = crd_path_ends_in(volume->file, ".mhd");
-    if (!detached) {
-        crd_metaimage_write(&volume->info, packed ? 0 : -1, NULL, &text);
-        CRD_TRY(crd_text_finish(&text, &head));
-    }
-    CRD_TRY(crd_header_data_create(volume, head, packed ? ".zraw" : ".raw",
-                                   packed ? CRD_PACKING_ZLIB : CRD_PACKING_NONE, options->compress, &data));
-    volume->state = data;
-done:
-    crd_text_free(&text);
-    crd_free(&head);
-    return status;
+    return crd_header_data_create(volume, options, &style);
 }
 
 static crd_status metaimage_finish(crd_volume *volume)
 {
-    crd_status status = CRD_OK;
-    crd_header_data *data = volume->state;
-    crd_text text = {0};
-    char *head = NULL;
-    int64_t packed_bytes;
-    CRD_TRY(crd_header_data_end(data, &packed_bytes));
-    crd_metaimage_write(&volume->info, data->packing != CRD_PACKING_NONE ? packed_bytes : -1,
-                        crd_header_data_name(data), &text);
-    CRD_TRY(crd_text_finish(&text, &head));
-    CRD_TRY(crd_header_data_finish(volume, data, head));
-done:
-    crd_text_free(&text);
-    crd_free(&head);
-    return status;
+    return crd_header_data_finish(volume, &style);
 }
 
 const crd_format crd_format_metaimage = {

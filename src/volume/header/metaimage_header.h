@@ -23,7 +23,7 @@ typedef struct crd_metaimage_header {
 
 bool crd_metaimage_is(const unsigned char *head, size_t count);
 crd_status crd_metaimage_parse(const char *path, const char *text, size_t length, crd_metaimage_header *out);
-/* The length of the text doesn't depend on `packed_bytes`, which is below 0 where nothing is packed. */
+/* A crd_header_style's (volume/header/data.h). */
 void crd_metaimage_write(const crd_volume_info *info, int64_t packed_bytes, const char *data_file, crd_text *text);
 
 #endif

@@ -107,41 +107,17 @@ done:
     return status;
 }
 
+static const crd_header_style style = {
+    .detached = ".nhdr", .plain = ".raw", .packed = ".raw.gz", .packing = CRD_PACKING_GZIP, .write = crd_nrrd_write};
+
 static crd_status nrrd_create(crd_volume *volume, const crd_volume_options *options)
 {
-    crd_status status = CRD_OK;
-    crd_text text = {0};
-    char *head = NULL;
-    crd_header_data *data = NULL;
-    const bool packed = options->compress > 0, detached = crd_path_ends_in(volume->file, ".nhdr");
-    if (!detached) {
-        crd_nrrd_write(&volume->info, packed, NULL, &text);
-        CRD_TRY(crd_text_finish(&text, &head));
-    }
-    CRD_TRY(crd_header_data_create(volume, head, packed ? ".raw.gz" : ".raw",
-                                   packed ? CRD_PACKING_GZIP : CRD_PACKING_NONE, options->compress, &data));
-    volume->state = data;
-done:
-    crd_text_free(&text);
-    crd_free(&head);
-    return status;
+    return crd_header_data_create(volume, options, &style);
 }
 
 static crd_status nrrd_finish(crd_volume *volume)
 {
-    crd_status status = CRD_OK;
-    crd_header_data *data = volume->state;
-    crd_text text = {0};
-    char *head = NULL;
-    int64_t packed_bytes;
-    CRD_TRY(crd_header_data_end(data, &packed_bytes));
-    crd_nrrd_write(&volume->info, data->packing != CRD_PACKING_NONE, crd_header_data_name(data), &text);
-    CRD_TRY(crd_text_finish(&text, &head));
-    CRD_TRY(crd_header_data_finish(volume, data, head));
-done:
-    crd_text_free(&text);
-    crd_free(&head);
-    return status;
+    return crd_header_data_finish(volume, &style);
 }
 
 const crd_format crd_format_nrrd = {

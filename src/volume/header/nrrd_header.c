@@ -329,7 +329,7 @@ crd_status crd_nrrd_parse(const char *path, const char *text, size_t length, crd
     return settle(&p, out);
 }
 
-void crd_nrrd_write(const crd_volume_info *info, bool packed, const char *data_file, crd_text *text)
+void crd_nrrd_write(const crd_volume_info *info, int64_t packed_bytes, const char *data_file, crd_text *text)
 {
     const unsigned own_keys =
         crd_own_keys_needed(info, CRD_OWN_SCALE | CRD_OWN_ORIGIN | (info->spacing[0] > 0.0 ? 0 : CRD_OWN_UNIT));
@@ -352,7 +352,7 @@ void crd_nrrd_write(const crd_volume_info *info, bool packed, const char *data_f
     }
     crd_text_add(text, "kinds: domain domain domain\n");
     if (crd_type_size(info->type) > 1) crd_text_print(text, "endian: %s\n", CRD_BIG_ENDIAN ? "big" : "little");
-    crd_text_print(text, "encoding: %s\n", packed ? "gzip" : "raw");
+    crd_text_print(text, "encoding: %s\n", packed_bytes >= 0 ? "gzip" : "raw");
     if (info->spacing[0] > 0.0 && info->unit[0] != '\0') {
         char unit[sizeof info->unit];
         memcpy(unit, info->unit, sizeof unit);

@@ -26,7 +26,7 @@ typedef struct crd_nrrd_header {
 bool crd_nrrd_is(const unsigned char *head, size_t count);
 /* `text` needn't end in a zero. `path` is for sentences. */
 crd_status crd_nrrd_parse(const char *path, const char *text, size_t length, crd_nrrd_header *out);
-/* `data_file` is NULL where the voxels follow. */
-void crd_nrrd_write(const crd_volume_info *info, bool packed, const char *data_file, crd_text *text);
+/* A crd_header_style's (volume/header/data.h). */
+void crd_nrrd_write(const crd_volume_info *info, int64_t packed_bytes, const char *data_file, crd_text *text);
 
 #endif
