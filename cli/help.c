@@ -42,10 +42,11 @@ void cli_option_words(const crd_setting *row, char *text, size_t bytes)
 
 void cli_option_sentence(const crd_setting *row, char *text, size_t bytes)
 {
-    const bool has_default = row->initial != NULL && row->initial[0] != '\0' && row->kind != CRD_SETTING_FLAG;
+    const char *usual = row->usual != NULL ? row->usual : row->initial;
+    const bool has_default = usual != NULL && usual[0] != '\0' && row->kind != CRD_SETTING_FLAG;
     snprintf(text, bytes, "%s%s%s%s%s", row->help != NULL ? row->help : "",
              row->kind == CRD_SETTING_LIST ? " (repeatable)" : "", has_default ? " [default: " : "",
-             has_default ? row->initial : "", has_default ? "]" : "");
+             has_default ? usual : "", has_default ? "]" : "");
 }
 
 const char *cli_option_group(const cli_options *options, size_t index)

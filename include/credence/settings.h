@@ -103,6 +103,9 @@ typedef struct crd_setting {
     /* offsetof a bool of the options struct that is true once the setting was given, even with its default value; 0:
      * none. For options that mean something by being there. */
     size_t mark;
+    /* What it is when nothing is said of any, where that isn't `initial`, since other settings make it something else
+     * then; for --help. NULL: `initial`. */
+    const char *usual;
 } crd_setting;
 
 /* Another name that a key may have in JSON files. A table may have several for one key: the first whose setting it has

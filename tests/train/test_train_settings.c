@@ -241,6 +241,32 @@ static void test_preset_small(void)
     }
 }
 
+/* What --help calls the defaults is what comes out when nothing is said. */
+static void test_usual_values(void)
+{
+    crd_train_options o, said;
+    char *json = NULL, *said_json = NULL;
+    bool given[128] = {0};
+    int usual = 0;
+    CHECK_OK(crd_settings_default(&crd_train_settings, &o));
+    CHECK_OK(crd_train_apply_preset(&o, given));
+    CHECK_OK(crd_settings_default(&crd_train_settings, &said));
+    for (size_t i = 0; i < crd_train_settings.count; i++) {
+        const crd_setting *row = &crd_train_settings.rows[i];
+        if (row->usual == NULL) continue;
+        CHECK_OK(crd_settings_set(&crd_train_settings, &said, row->name, row->usual));
+        usual++;
+    }
+    CHECK(usual > 0);
+    CHECK_OK(crd_settings_to_json(&crd_train_settings, &o, CRD_SCOPE_PROCESS, &json));
+    CHECK_OK(crd_settings_to_json(&crd_train_settings, &said, CRD_SCOPE_PROCESS, &said_json));
+    CHECK(strcmp(json, said_json) == 0);
+    crd_settings_free_text(&json);
+    crd_settings_free_text(&said_json);
+    crd_settings_clear(&crd_train_settings, &o);
+    crd_settings_clear(&crd_train_settings, &said);
+}
+
 /* Known figures for a chunk of 88x176x176. */
 static void test_cost(void)
 {
@@ -254,4 +280,4 @@ static void test_cost(void)
 
 TEST_MAIN(TEST(test_kl_weight), TEST(test_learning_rate), TEST(test_shuffle_is_a_permutation), TEST(test_turns),
           TEST(test_turning_large_slices), TEST(test_config_keys), TEST(test_wrong_config_keys), TEST(test_presets),
-          TEST(test_preset_small), TEST(test_cost))
+          TEST(test_preset_small), TEST(test_usual_values), TEST(test_cost))
