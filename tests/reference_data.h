@@ -86,6 +86,19 @@ static inline double reference_scalar(hid_t file, const char *path)
     return copy;
 }
 
+/* One whose values are all there. */
+static inline reference_tensor reference_whole_tensor(double *values, int64_t count)
+{
+    reference_tensor tensor = {.count = count, .stride = 1, .values = values};
+    for (int64_t i = 0; i < count; i++) {
+        tensor.sum += values[i];
+        tensor.norm += values[i] * values[i];
+        tensor.largest = worse(tensor.largest, fabs(values[i]));
+    }
+    tensor.norm = sqrt(tensor.norm);
+    return tensor;
+}
+
 static inline reference_tensor reference_read_tensor(hid_t file, const char *path, int64_t count)
 {
     reference_tensor tensor = {.count = count, .stride = 1};
@@ -98,14 +111,7 @@ static inline reference_tensor reference_read_tensor(hid_t file, const char *pat
     }
     if (dataset >= 0) H5Dclose(dataset);
     tensor.values = reference_read(file, path, H5T_NATIVE_DOUBLE, (count + tensor.stride - 1) / tensor.stride);
-    if (tensor.stride > 1) return tensor;
-    for (int64_t i = 0; i < count; i++) {
-        tensor.sum += tensor.values[i];
-        tensor.norm += tensor.values[i] * tensor.values[i];
-        tensor.largest = worse(tensor.largest, fabs(tensor.values[i]));
-    }
-    tensor.norm = sqrt(tensor.norm);
-    return tensor;
+    return tensor.stride > 1 ? tensor : reference_whole_tensor(tensor.values, count);
 }
 
 static inline void reference_read_noise(hid_t file, reference_case *c)

@@ -54,6 +54,7 @@ void crd_engine_convolve(crd_engine *engine, int layer, crd_weights_from weights
                                .kernel = engine->folded,
                                .bias = engine->bias_classes,
                                .relu = true,
+                               .exact = engine->plan.net->classes > 2,
                                .y = &node->y,
                                .sums = node->norm.sum,
                                .scratch = engine->scratch,

@@ -64,6 +64,7 @@ typedef struct crd_conv {
     const float *kernel;
     const float *bias; /* [CRD_BORDER_CLASSES][cout], or NULL for none */
     bool relu;
+    bool exact; /* what is made of the kernel before it is multiplied is rounded once */
     crd_tensor *y;
     double *sums;     /* NULL, or [2][cout]: sum and sum of squares of y over all voxels, per channel */
     void *scratch;    /* at least conv_scratch bytes, 64-byte aligned */
@@ -98,7 +99,7 @@ typedef struct crd_conv_size {
     int64_t channels_out;
 } crd_conv_size;
 
-enum { CRD_OPS_VERSION = 5 };
+enum { CRD_OPS_VERSION = 6 };
 enum { CRD_SOFTMAX_CLASSES = 16, CRD_SOFTMAX_RESULTS = 3 + CRD_SOFTMAX_CLASSES * (CRD_SOFTMAX_CLASSES + 1) };
 
 /* One instruction path: "portable", "avx2", "avx512". An empty slot is filled from the portable table. None of these

@@ -17,6 +17,8 @@
 
 #include "backend/cpu/winograd_input.inc"
 
+#include "backend/cpu/winograd_kernel.inc"
+
 #include "backend/cpu/winograd_forward.inc"
 
 #include "backend/cpu/winograd_keep.inc"
