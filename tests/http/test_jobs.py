@@ -10,7 +10,7 @@ import time
 from viewing import FOLDER, PROGRAM, Server, check, finish, np
 
 BUILD = os.environ.get("CREDENCE_BUILD", os.path.dirname(PROGRAM))
-TRAIN = {"max-steps": 6, "chunk": "16,16,16", "batch": 2, "filters": 4, "valid-fraction": 0, "no-intervals": True, "threads": 1}
+TRAIN = {"max-steps": 6, "chunk": "16,16,16", "batch": 2, "filters": 8, "valid-fraction": 0, "no-intervals": True, "threads": 1}
 SHAPE = (40, 32, 32)
 
 

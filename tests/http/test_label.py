@@ -89,7 +89,7 @@ def test_training():
     server.send("PUT", "loop", {"size": [8, 8, 8]})
     status, box = server.send("POST", "boxes", {"held_out": True})
     check(status == 201, f"a box: {box}")
-    status, job = server.send("POST", "jobs", {"do": "train", "options": {"max-steps": 2, "chunk": "16,16,16", "filters": 4, "batch": 1, "no-intervals": True, "threads": 1}})
+    status, job = server.send("POST", "jobs", {"do": "train", "options": {"max-steps": 2, "chunk": "16,16,16", "filters": 8, "batch": 1, "no-intervals": True, "threads": 1}})
     check(status == 201 and "iterations/001/label.zarr --ignore 255" in job["command"], f"a training: {status} {job}")
     for _ in range(1200):
         if server.json(f"jobs/{job['number']}")["state"] != "running":

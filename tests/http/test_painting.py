@@ -237,7 +237,7 @@ def test_restart_and_training(labels, port):
     done = subprocess.run([PROGRAM, "convert", "scan.view/labels.zarr", "labels.npy", "--quiet"], capture_output=True, text=True)
     check(done.returncode == 0 and np.array_equal(np.load("labels.npy"), labels), f"read as a volume: {done.stderr}")
     done = subprocess.run([PROGRAM, "train", "--scan", "scan.npy", "--label", "scan.view/labels.zarr", "--ignore", "255", "--classes", "0,1,2,3,4", "-o", "model.h5",
-                           "--quiet", "--max-steps", "1", "--filters", "4", "--chunk", "8,16,16", "--step", "2", "--batch", "1", "--threads", "2"], capture_output=True, text=True)
+                           "--quiet", "--max-steps", "1", "--filters", "8", "--chunk", "8,16,16", "--step", "2", "--batch", "1", "--threads", "2"], capture_output=True, text=True)
     check(done.returncode == 0 and os.path.exists("model.h5"), f"as a label for training: {done.stderr}")
 
 
