@@ -34,9 +34,12 @@ def undone(png):
 
 
 def pixels_of(text, words):
-    """Of the picture with such an alternative text; its lines have no filters but none, sub and up."""
-    found = re.search(r'<img [^>]*alt="[^"]*' + words + r'[^"]*" src="data:image/png;base64,([^"]*)"', text)
-    png = base64.b64decode(found[1])
+    """Of the picture with such an alternative text."""
+    return pixels(base64.b64decode(re.search(r'<img [^>]*alt="[^"]*' + words + r'[^"]*" src="data:image/png;base64,([^"]*)"', text)[1]))
+
+
+def pixels(png):
+    """Of a picture in colours whose lines have no filters but none, sub and up."""
     width, height = struct.unpack(">II", png[16:24])
     lines = np.frombuffer(zlib.decompress(b"".join(body for kind, body in chunks(png) if kind == b"IDAT")), "u1").reshape(height, 3 * width + 1)
     out = np.zeros((height, width, 3), "u1")

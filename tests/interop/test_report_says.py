@@ -12,7 +12,7 @@ try:
     import numpy as np
 
     import run_folder
-    from png import pixels_of
+    from png import pixels, pixels_of
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -141,6 +141,25 @@ def opening():
     check(len(ticks) > 3 and all(text.isdigit() for text in ticks), f"ticks of whole numbers: {ticks}")
     for plateau in ("Where the lines are flat", "Straight pieces are voxels of equal uncertainty"):
         check(plateau in words, f"a plateau isn't explained: {plateau}")
+    return source
+
+
+def course(source):
+    """The picture of a training's course: in the page's colours, and a panel only for what moves."""
+    def picture(name):
+        with open(f"{name}.progress.png", "rb") as file:
+            return pixels(file.read())
+
+    small = ["--scan", "p/scan.npy", "--label", "p/truth.npy", "--filters", "4", "--chunk", "8,16,16", "--batch", "12", "--step", "1",
+             "--epochs", "3", "--augment", "none", "-q"]
+    # The cross entropy alone moves; and several curves do, one of them of what is held back.
+    run("train", *small, "-o", "still.h5", "--kind", "mcdn", "--kl-initial", "1", "--kl-step", "0", "--valid-fraction", "0")
+    run("train", *small, "-o", "moving.h5", "--kl-initial", "0.25", "--kl-step", "0.25", "--kl-start", "0")
+    one, several = picture("still"), picture("moving")
+    check(len(several) > 1.7 * len(one), f"heights of {len(one)} and {len(several)}: as many panels where one curve moves as where several do")
+    for name in "ab":
+        colour = re.search(rf"--{name}:#(\w\w)(\w\w)(\w\w)", source).groups()  # the first is that of the light page
+        check((several == [int(part, 16) for part in colour]).all(-1).sum() > 500, f"the picture isn't in the page's colour --{name}")
 
 
 def worst_slices():
@@ -206,7 +225,7 @@ if "PNG pictures and slices: no" in run("--version"):
     sys.exit(77)
 with tempfile.TemporaryDirectory(prefix="credence-says-") as FOLDER:
     os.chdir(FOLDER)
-    opening()
+    course(opening())
     worst_slices()
     bold()
     size()
