@@ -9,6 +9,7 @@
 #include "command.h"
 #include "figures.h"
 #include "talk/progress.h"
+#include "talk/wrap.h"
 
 typedef struct compare_options {
     char *label;
@@ -186,7 +187,11 @@ static int print_words(const entry *entries, int count)
     const crd_status status = crd_compare_in_words(runs, count, &words);
     free(runs);
     if (status != CRD_OK) return cli_library_failed();
-    printf("\n%s", words);
+    printf("\n");
+    for (char *line = words, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        cli_say("%s", line);
+    }
     crd_settings_free_text(&words);
     return CLI_DONE;
 }

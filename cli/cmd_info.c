@@ -24,7 +24,7 @@ static const crd_setting rows[] = {
 };
 static const crd_settings settings = {.title = "info", .rows = rows, .count = sizeof rows / sizeof rows[0]};
 
-enum { HISTOGRAM_ROWS = 16, BAR_CELLS = 40 };
+enum { HISTOGRAM_ROWS = 16, BAR_CELLS = 33 }; /* so that a row has 79 columns at most */
 
 /* Where one file's description goes: to `json`, or as text when that is NULL. */
 typedef struct output {

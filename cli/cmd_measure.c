@@ -10,6 +10,7 @@
 #include "credence/run.h"
 #include "figures.h"
 #include "json.h"
+#include "talk/wrap.h"
 
 /* Characters of the table: an interval, and all from its beginning to the end of the size error. */
 enum { INTERVAL = 23, REST = INTERVAL + 11 };
@@ -145,17 +146,17 @@ static void print_legend(const crd_measurement *m, bool run)
         beside = beside || side_of(m, &m->properties[i]) != ' ';
     }
     if (shown) {
-        puts("* an interval that was seen to hold the truth as often as it says; the others are the spread of the\n"
-             "  model's opinions (docs/MEASURE.md)");
+        cli_say("* an interval that was seen to hold the truth as often as it says; the others are the spread of the "
+                "model's opinions (docs/MEASURE.md)");
     } else if (!run) {
-        puts("the interval is the spread of these segmentations");
+        cli_say("the interval is the spread of these segmentations");
     } else {
-        puts("the interval is the spread of the model's opinions; how often it holds the truth was not shown\n"
-             "(docs/MEASURE.md)");
+        cli_say("the interval is the spread of the model's opinions; how often it holds the truth was not shown "
+                "(docs/MEASURE.md)");
     }
     if (beside) {
-        puts("< > the segmentation lies below or above the spread: it is cut from the samples' mean, which is\n"
-             "  smoother than each of them");
+        cli_say("< > the segmentation lies below or above the spread: it is cut from the samples' mean, which is "
+                "smoother than each of them");
     }
 }
 
@@ -235,10 +236,13 @@ static void print_files(const crd_measure_options *options)
     const char *folder = options->input.items[0];
     const bool into_run = options->input.count == 1 && crd_run_recognise(folder);
     if (options->csv == NULL && !into_run) return;
-    printf("all values are in %s%s", options->csv != NULL ? options->csv : folder,
-           options->csv != NULL ? "" : "/measure.csv");
-    if (into_run) printf(", all of this and the distributions in %s/measure.json", folder);
-    printf("\n");
+    const char *place = options->csv != NULL ? options->csv : folder,
+               *name = options->csv != NULL ? "" : "/measure.csv";
+    if (into_run) {
+        cli_say("all values are in %s%s, all of this and the distributions in %s/measure.json", place, name, folder);
+    } else {
+        cli_say("all values are in %s%s", place, name);
+    }
 }
 
 static int print(const cli_context *context, const crd_measurement *m)

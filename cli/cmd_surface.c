@@ -1,7 +1,11 @@
 /* credence surface: a phase's boundary as a mesh. */
+#include <limits.h>
+#include <stdio.h>
+
 #include "command.h"
 #include "credence/surface.h"
 #include "json.h"
+#include "talk/progress.h"
 
 static void print_json(const crd_surface_options *options, const crd_surface_summary *summary)
 {
@@ -24,10 +28,11 @@ static void print_json(const crd_surface_options *options, const crd_surface_sum
 static void print_words(const crd_surface_options *options, const crd_surface_summary *summary)
 {
     const char *unit = summary->unit[0] != '\0' ? summary->unit : "units";
-    fprintf(stderr, "wrote %s: %lld triangles, %lld vertices, area %.6g %s^2", options->output,
-            (long long)summary->triangles, (long long)summary->vertices, summary->area, unit);
-    if (summary->closed) fprintf(stderr, ", volume %.6g %s^3", summary->volume, unit);
-    fputc('\n', stderr);
+    char text[PATH_MAX + 256], volume[64] = "";
+    if (summary->closed) snprintf(volume, sizeof volume, ", volume %.6g %s^3", summary->volume, unit);
+    snprintf(text, sizeof text, "wrote %s: %lld triangles, %lld vertices, area %.6g %s^2%s", options->output,
+             (long long)summary->triangles, (long long)summary->vertices, summary->area, unit, volume);
+    cli_progress_line(CLI_INFO, text);
 }
 
 static int run(cli_context *context)

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "talk/next.h"
 #include "talk/warnings.h"
+#include "talk/wrap.h"
 
 static int print_json(const crd_train_options *options, const crd_train_result *r, const cli_warnings *warnings)
 {
@@ -75,29 +76,29 @@ static void print_text(const cli_context *context, const crd_train_result *r)
         snprintf(members, sizeof members, "%d members of ", r->members);
         snprintf(number, sizeof number, ".0");
     }
-    printf("\nTrained %s: %s%" PRId64 " step%s in %.0f s", options->output, members, r->steps, r->steps == 1 ? "" : "s",
-           r->seconds);
-    printf(", cross entropy %.4f in the last epoch.\n", r->bce);
+    printf("\n");
+    cli_say("Trained %s: %s%" PRId64 " step%s in %.0f s, cross entropy %.4f in the last epoch.", options->output,
+            members, r->steps, r->steps == 1 ? "" : "s", r->seconds, r->bce);
     if (r->members > 1) {
-        printf("Which state each member is of, and how good it is alone, says credence info.\n");
+        cli_say("Which state each member is of, and how good it is alone, says credence info.");
     } else if (r->kept_epoch < r->epochs) {
-        printf("It is the state after epoch %" PRId64 " of %" PRId64 ", the best on what was held back to check on.\n",
-               r->kept_epoch, r->epochs);
+        cli_say("It is the state after epoch %" PRId64 " of %" PRId64 ", the best on what was held back to check on.",
+                r->kept_epoch, r->epochs);
     }
     if (r->heldout.blocks > 0) {
         cli_print_heldout("", r->classes, &r->heldout);
     } else if (!isnan(r->valid_bce)) {
-        printf("On the scan given to check on, which also chose the calibration%s, %.2f %% of the voxels are right "
-               "(cross entropy %.4f).\n",
-               strcmp(options->keep, "best") == 0 ? " and the best state" : "", 100.0 * r->valid_accuracy,
-               r->valid_bce);
+        cli_say("On the scan given to check on, which also chose the calibration%s, %.2f %% of the voxels are right "
+                "(cross entropy %.4f).",
+                strcmp(options->keep, "best") == 0 ? " and the best state" : "", 100.0 * r->valid_accuracy,
+                r->valid_bce);
     } else {
-        printf("Nothing was held back to check on, so how good it is elsewhere is not known.\n");
+        cli_say("Nothing was held back to check on, so how good it is elsewhere is not known.");
     }
     if (strstr(crd_build_description(), "PNG pictures and slices: yes") != NULL) {
-        printf(
-            "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help\n(the "
-            "same command with --resume and a larger --max-steps or --epochs).\n",
+        cli_say(
+            "Look at %.*s%s.progress.png first: if the curves still fall at the right end, more steps will help (the "
+            "same command with --resume and a larger --max-steps or --epochs).",
             stem, options->output, number);
     }
     print_next(context);

@@ -7,6 +7,7 @@
 #include "credence/number.h"
 #include "figures.h"
 #include "talk/next.h"
+#include "talk/wrap.h"
 
 /* Of two classes, by their names and the values that the segmentation has for them. */
 static void print_confusion(const crd_validation *v)
@@ -59,8 +60,9 @@ static void print_uncertainty(const crd_validation *v)
     printf("  std               %s\n", cli_figure_general(sqrt(v->uncertainty.variance), 6));
     printf("  range             %s to %s\n", cli_figure_general(v->uncertainty.min, 6),
            cli_figure_general(v->uncertainty.max, 6));
-    printf("\n%.0f cubes of edge %" PRId64 "; accurate from %s of the voxels right, uncertain from %s on\n", cubes,
-           p->edge, cli_figure_general(p->accuracy_threshold, 4), cli_figure_general(p->uncertainty_threshold, 6));
+    printf("\n");
+    cli_say("%.0f cubes of edge %" PRId64 "; accurate from %s of the voxels right, uncertain from %s on", cubes,
+            p->edge, cli_figure_general(p->accuracy_threshold, 4), cli_figure_general(p->uncertainty_threshold, 6));
     printf("                       certain       uncertain\n");
     printf("  accurate    %13" PRId64 "   %13" PRId64 "\n", p->n_ac, p->n_au);
     printf("  inaccurate  %13" PRId64 "   %13" PRId64 "\n", p->n_ic, p->n_iu);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "credence/number.h"
+#include "talk/wrap.h"
 
 enum { TEXTS = 16, BYTES = 48 };
 
@@ -154,15 +155,16 @@ void cli_print_classes(const crd_validation *v)
 void cli_say_seen(const char *name, const crd_validation *v)
 {
     if (v->seen_in_training <= 0) return;
-    printf("%s learnt from %" PRId64 " of these %" PRId64 " voxels: figures over all of them flatter.\n", name,
-           v->voxels - v->unseen.voxels, v->voxels);
+    cli_say("%s learnt from %" PRId64 " of these %" PRId64 " voxels: figures over all of them flatter.", name,
+            v->voxels - v->unseen.voxels, v->voxels);
     if (v->unseen.voxels == 0) {
         printf("There are no others to judge it by.\n\n");
         return;
     }
-    printf("Over the %" PRId64 " that it didn't learn from: accuracy %s, Dice %s", v->unseen.voxels,
-           cli_figure(v->unseen.accuracy, 4), cli_figure(v->unseen.dice, 4));
-    printf(", NLL %s, ECE %s", cli_figure(v->unseen.nll, 4), cli_figure(v->unseen.ece, 4));
-    printf(", P(A|C) %s, P(U|I) %s.\n\n", cli_figure(v->unseen.p_accurate_given_certain, 4),
-           cli_figure(v->unseen.p_uncertain_given_inaccurate, 4));
+    cli_say("Over the %" PRId64
+            " that it didn't learn from: accuracy %s, Dice %s, NLL %s, ECE %s, P(A|C) %s, P(U|I) %s.",
+            v->unseen.voxels, cli_figure(v->unseen.accuracy, 4), cli_figure(v->unseen.dice, 4),
+            cli_figure(v->unseen.nll, 4), cli_figure(v->unseen.ece, 4),
+            cli_figure(v->unseen.p_accurate_given_certain, 4), cli_figure(v->unseen.p_uncertain_given_inaccurate, 4));
+    printf("\n");
 }

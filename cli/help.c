@@ -104,12 +104,20 @@ static void print_options(FILE *out, const cli_options *options)
     }
 }
 
+/* "credence NAME - what it does" */
+static void print_title(FILE *out, const char *name, const char *words)
+{
+    const int column = fprintf(out, "credence %s - ", name);
+    cli_wrap(out, words, strlen(words), WIDTH, 2, column > 0 ? (size_t)column : 0);
+    fputc('\n', out);
+}
+
 int cli_help_command(const cli_command *command, FILE *out)
 {
     cli_options options;
     int code = cli_options_open(command, &options);
     if (code == CLI_DONE) {
-        fprintf(out, "credence %s - %s\n\n", command->name, command->summary);
+        print_title(out, command->name, command->summary);
         fprintf(out, "Usage: credence %s [options]%s%s\n", command->name, command->arguments != NULL ? " " : "",
                 command->arguments != NULL ? command->arguments : "");
         print_paragraphs(out, command->details);
@@ -141,7 +149,7 @@ int cli_help_program(FILE *out)
     cli_options options;
     const int code = cli_options_open(&any, &options);
     if (code == CLI_DONE) {
-        fprintf(out, "credence %s - %s\n\n", crd_version(), CLI_DESCRIPTION);
+        print_title(out, crd_version(), CLI_DESCRIPTION);
         fprintf(out, "Usage: credence COMMAND [options] [arguments]\n");
         fprintf(out, "       credence help COMMAND\n       credence --version\n\nCommands:\n");
         for (size_t i = 0; cli_commands[i] != NULL; i++) {

@@ -2,12 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "credence/model.h"
 #include "credence/number.h"
 #include "heldout.h"
+#include "talk/wrap.h"
 
 static bool chunk_known(const crd_model_info *info)
 {
@@ -114,19 +117,18 @@ static int json_model(cli_json *json, const char *path, const crd_model_info *in
 /* {"lr":0.003,"chunk":[8,8,8]} is shown as "lr 0.003, chunk [8,8,8]". */
 static void print_config(const char *config)
 {
-    int depth = 0;
-    printf("  settings   ");
-    for (const char *at = config; *at != '\0'; at++) {
-        depth += (*at == '[') - (*at == ']');
-        if (strchr("{}\"", *at) != NULL) continue;
-        if (*at == ':') {
-            putchar(' ');
-        } else {
-            putchar(*at);
-            if (*at == ',' && depth == 0) putchar(' ');
-        }
+    const char *const lead = "  settings   ";
+    char *text = malloc(2 * strlen(config) + 1), *end = text;
+    if (text == NULL) return;
+    for (int depth = 0; *config != '\0'; config++) {
+        depth += (*config == '[') - (*config == ']');
+        if (strchr("{}\"", *config) != NULL) continue;
+        *end++ = (char)(*config == ':' ? ' ' : *config);
+        if (*config == ',' && depth == 0) *end++ = ' ';
     }
-    printf("\n");
+    fputs(lead, stdout);
+    cli_wrap(stdout, text, (size_t)(end - text), cli_terminal_width(STDOUT_FILENO), strlen(lead), strlen(lead));
+    free(text);
 }
 
 /* Of two classes both have the same. */

@@ -1,6 +1,6 @@
 # What `make install` copies: the program, the shared library, its headers, a pkg-config file, man pages.
 install(TARGETS credence LIBRARY COMPONENT library NAMELINK_COMPONENT development)
-install(TARGETS credence_program COMPONENT program)
+install(TARGETS credence_installed COMPONENT program)
 # The library looks for its plug-ins beside itself and here (src/base/shared_object.c).
 set(CREDENCE_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/credence)
 install(TARGETS credence_hdf5 RUNTIME DESTINATION ${CREDENCE_PLUGIN_DIR} COMPONENT library)

@@ -189,7 +189,7 @@ static void format_time(double seconds, char *text, size_t bytes)
 /* "12/96 slices, 3.1 slices/s, 0:27 left, loss 0.231" */
 static void format_state(const crd_progress *progress, double elapsed, talk level, char *text, size_t bytes)
 {
-    const char *note = level < TALK_NO_NOTE ? progress->note : NULL;
+    const char *note = level < TALK_NO_NOTE && progress->note != NULL ? progress->note : "";
     char rate[64] = "", left[48] = "", clock[24];
     const double moved = (double)(progress->done - state.first);
     if (moved > 0 && elapsed > 0) {
@@ -197,7 +197,7 @@ static void format_state(const crd_progress *progress, double elapsed, talk leve
         if (level >= TALK_NO_RATE) {
             rate[0] = '\0';
         } else if (per_second >= 1) {
-            snprintf(rate, sizeof rate, ", %.3g %s/s", per_second, progress->unit);
+            snprintf(rate, sizeof rate, per_second < 999.5 ? ", %.3g %s/s" : ", %.0f %s/s", per_second, progress->unit);
         } else {
             snprintf(rate, sizeof rate, ", %.3g s each", 1 / per_second);
         }
@@ -211,7 +211,7 @@ static void format_state(const crd_progress *progress, double elapsed, talk leve
         snprintf(left, sizeof left, ", took %s", clock);
     }
     snprintf(text, bytes, "%" PRId64 "/%" PRId64 " %s%s%s%s%s", progress->done, progress->total, progress->unit, rate,
-             left, note != NULL ? ", " : "", note != NULL ? note : "");
+             left, note[0] != '\0' ? ", " : "", note);
 }
 
 static size_t terminal_width(void)

@@ -1,5 +1,6 @@
 #include "talk/wrap.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -28,6 +29,8 @@ void cli_wrap(FILE *out, const char *text, size_t length, size_t width, size_t i
     bool first = true;
     while (length > 0) {
         const char *space = memchr(text, ' ', length);
+        while (space != NULL && space + 1 < text + length && space[1] == '%') /* "85 %" stays together */
+            space = memchr(space + 1, ' ', length - (size_t)(space + 1 - text));
         const size_t bytes = space != NULL ? (size_t)(space - text) : length, word = columns_of(text, bytes);
         if (!first && width > 0 && column + 1 + word > width) {
             fprintf(out, "\n%*s", (int)indent, "");
@@ -47,10 +50,10 @@ void cli_wrap(FILE *out, const char *text, size_t length, size_t width, size_t i
 
 void cli_say(const char *format, ...)
 {
-    char text[2048];
+    char text[3 * PATH_MAX];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    cli_wrap(stdout, text, strlen(text), cli_terminal_width(STDOUT_FILENO), HANGING, 0);
+    cli_wrap(stdout, text, strlen(text), cli_terminal_width(STDOUT_FILENO), strspn(text, " ") + HANGING, 0);
 }

@@ -11,7 +11,7 @@ size_t cli_terminal_width(int descriptor);
 /* Prints the first `length` bytes of `text`, from `column` on, and the end of the line. Where a line would be wider
  * than `width` (0: never) it is broken at a space, and goes on `indent` columns in. */
 void cli_wrap(FILE *out, const char *text, size_t length, size_t width, size_t indent, size_t column);
-/* A sentence of a result, on standard output. */
+/* A sentence of a result, on standard output; it goes on two columns farther in than it begins. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -138,7 +138,7 @@ static void assign_classes(crd_label *label, const crd_label_options *options, c
     }
 }
 
-enum { SHARE_TEXT = 40 };
+enum { SHARE_TEXT = 40, REST_TEXT = SHARE_TEXT + 24 };
 
 /* "16.9 %", or the number of voxels where that would be nothing. */
 static const char *share_text(int64_t voxels, double total, char text[SHARE_TEXT])
@@ -152,15 +152,25 @@ static const char *share_text(int64_t voxels, double total, char text[SHARE_TEXT
     return text;
 }
 
+/* What follows on the classes' shares: nothing where every voxel has a label. */
+static const char *unlabelled_text(const crd_label *label, double total, char text[REST_TEXT])
+{
+    char share[SHARE_TEXT];
+    text[0] = '\0';
+    if (label->unlabelled > 0)
+        snprintf(text, REST_TEXT, "; %s without a label", share_text(label->unlabelled, total, share));
+    return text;
+}
+
 static void say_what_was_understood(const crd_label *label, const double *foreground, int64_t count,
                                     const crd_monitor *monitor)
 {
     const double total = (double)(label->counts[0] + label->counts[1] + label->unlabelled);
-    char text[256], of[3][SHARE_TEXT];
+    char text[256], of[2][SHARE_TEXT], rest[REST_TEXT];
     list_values(foreground, count, text, sizeof text);
-    crd_info(monitor, "label %s: foreground is %s; %s foreground, %s background, %s without a label", label->path,
+    crd_info(monitor, "label %s: foreground is %s; %s foreground, %s background%s", label->path,
              count > 0 ? text : "nowhere", share_text(label->counts[1], total, of[0]),
-             share_text(label->counts[0], total, of[1]), share_text(label->unlabelled, total, of[2]));
+             share_text(label->counts[0], total, of[1]), unlabelled_text(label, total, rest));
 }
 
 /* Every value that occurs and isn't ignored must be one of the classes. */
@@ -194,7 +204,7 @@ static crd_status check_class_occurs(crd_label *const *labels, int64_t count, do
 
 static void say_classes(const crd_label *label, const crd_monitor *monitor)
 {
-    char text[1024], number[CRD_NUMBER_BYTES], share[SHARE_TEXT];
+    char text[1024], number[CRD_NUMBER_BYTES], share[SHARE_TEXT], rest[REST_TEXT];
     size_t used = 0;
     double total = (double)label->unlabelled;
     for (int c = 0; c < label->meaning.count; c++) total += (double)label->counts[c];
@@ -204,8 +214,8 @@ static void say_classes(const crd_label *label, const crd_monitor *monitor)
                      crd_format_real(label->meaning.values[c], number), share_text(label->counts[c], total, share));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    crd_info(monitor, "label %s: %d classes, %s; %s without a label", label->path, label->meaning.count, text,
-             share_text(label->unlabelled, total, share));
+    crd_info(monitor, "label %s: %d classes, %s%s", label->path, label->meaning.count, text,
+             unlabelled_text(label, total, rest));
 }
 
 /* One value, one class. */

@@ -277,9 +277,9 @@ crd_status crd_page_measured(crd_text *page, const crd_reported_run *runs, int c
         if (document == NULL) CRD_FAIL(CRD_ERR_FORMAT, "measure.json in %s is no JSON; measure again", runs[i].folder);
         if (!begun) {
             crd_text_add(page, "<section id=\"measured\"><h2>Properties</h2><p>Of every realisation, as credence "
-                               "measure found them. The spread is that of the model's opinions; only where it is "
-                               "starred was it shown to hold the truth as often as it says. The size error is what "
-                               "another piece of the same material would change.</p>");
+                               "measure found them. The spread is that of the model's opinions; where it is starred "
+                               "it was shown to hold the truth as often as it says. A size error, where there is one, "
+                               "is what another piece of the same material would change.</p>");
         }
         begun = true;
         CRD_TRY(add_run(page, &runs[i], document));

@@ -4,6 +4,7 @@
 
 #include "draw/colour.h"
 #include "report/page.h"
+#include "report/verdict.h"
 
 bool crd_page_same_classes(const crd_reported_run runs[2])
 {
@@ -28,7 +29,7 @@ void crd_page_class_key(crd_text *page, const crd_reported_run *s)
         crd_page_class_name(page, s, k);
         crd_text_add(page, "</span>");
     }
-    if (s->label != NULL) {
+    if (s->label != NULL && (s->figures == NULL || s->figures->ignored > 0)) {
         crd_text_add(page, "<span><i class=\"class\" style=\"background:#808080\"></i>not labelled</span>");
     }
     crd_text_add(page, "</p>");
@@ -75,7 +76,8 @@ void crd_page_class_table(crd_text *page, const crd_reported_run *s)
     const bool validated = s->figures != NULL && s->figures->classes.name.count == s->class_count;
     crd_text_add(page, "<div class=\"scroll\"><table class=\"classes\"><thead><tr><th scope=\"col\">Share of the "
                        "volume</th><th scope=\"col\">segmentation</th><th scope=\"col\">mean of the samples</th><th "
-                       "scope=\"col\">their 90 % interval</th>");
+                       "scope=\"col\">");
+    crd_text_add(page, crd_verdict_interval_known(s) ? "90 % interval</th>" : "90 % of the samples</th>");
     if (validated) {
         crd_text_add(page, "<th scope=\"col\">label</th><th scope=\"col\">Dice</th><th scope=\"col\">IoU</th>");
     }

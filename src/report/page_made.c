@@ -116,8 +116,9 @@ static void write_shares(crd_text *words, const crd_reported_run *s)
 {
     crd_text_add(words, s->class_count == 2 ? "The volume fraction of the " : "The volume fractions are: ");
     if (s->class_count == 2) {
-        const double mean = isfinite(s->run.fraction.mean) ? s->run.fraction.mean : crd_verdict_fraction(s);
-        write_share(words, "foreground is", mean, s->run.fraction.interval90, crd_verdict_interval_known(s));
+        const bool known = crd_verdict_interval_known(s);
+        write_share(words, "foreground is", known ? s->run.fraction.mean : crd_verdict_fraction(s),
+                    s->run.fraction.interval90, known);
     }
     for (int k = 0; s->class_count > 2 && k < s->class_count; k++) {
         const crd_run_class *c = &s->run.classes[k];

@@ -24,7 +24,9 @@ void crd_page_mask_key(crd_text *page, const crd_reported_run *runs, int count)
         }
         crd_text_add(page, ": ");
         crd_text_html(page, runs[i].mask_name);
-        crd_text_add(page, "; what lies outside counts nowhere</span>");
+        crd_text_add(page, runs[i].mask_is_its ? "; what lies outside counts nowhere</span>"
+                                               : "; shares of the volume are of all of it, as the run had no such mask"
+                                                 "</span>");
     }
 }
 

@@ -37,22 +37,29 @@ static void add_range(crd_text *page, const double range[2], double factor, int 
     crd_text_add(page, unit);
 }
 
+/* The label's shares are of what the figures are over, the run's of what lies inside its own mask. */
+static bool label_is_beside(const crd_reported_run *s)
+{
+    return s->figures != NULL && (s->mask == NULL || s->mask_is_its);
+}
+
 static void fraction_box(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
+    const char *percent;
     begin_box(page);
     add_percent(page, crd_verdict_interval_known(s) ? s->run.fraction.mean : crd_verdict_fraction(s));
     end_box(page, s->mask_is_its ? "of what lies inside the mask is foreground" : "of the volume is foreground");
     if (crd_verdict_interval_known(s)) {
         crd_text_add(page, "; 90 % interval ");
         add_range(page, s->run.fraction.interval90, 100.0, 2, "\xc2\xa0%");
-    } else if (crd_verdict_samples_range(s, range)) {
+    } else if (crd_verdict_samples_range(s, range, &percent)) {
         crd_text_add(page, "; samples\xe2\x80\x99 ");
-        crd_text_html(page, s->run.uncertainty.text);
+        crd_text_html(page, percent);
         crd_text_add(page, " % range ");
         add_range(page, range, 100.0, 2, "\xc2\xa0%");
     }
-    if (s->figures != NULL) {
+    if (label_is_beside(s)) {
         crd_text_add(page, "; in the label ");
         add_percent(page, s->figures->label_fraction);
     }
@@ -71,7 +78,7 @@ static void class_boxes(crd_text *page, const crd_reported_run *s)
             crd_text_add(page, isfinite(c->systematic) ? "; 90 % interval " : "; samples\xe2\x80\x99 90 % range ");
             add_range(page, c->interval90, 100.0, 2, "\xc2\xa0%");
         }
-        if (s->figures != NULL && s->figures->classes.label_fraction.count == s->class_count) {
+        if (label_is_beside(s) && s->figures->classes.label_fraction.count == s->class_count) {
             crd_text_add(page, "; in the label ");
             add_percent(page, s->figures->classes.label_fraction.items[k]);
         }
@@ -147,8 +154,9 @@ static void explain_interval(crd_text *page, const crd_reported_run *runs, int c
 static void explain_fraction(crd_text *page, const crd_reported_run *s)
 {
     double range[2];
+    const char *percent;
     if (crd_verdict_interval_known(s)) return; /* the share that is shown is its middle */
-    if (!crd_verdict_samples_range(s, range)) return;
+    if (!crd_verdict_samples_range(s, range, &percent)) return;
     const double said = crd_verdict_fraction(s);
     if (said >= range[0] && said <= range[1]) return;
     crd_text_add(page,

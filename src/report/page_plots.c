@@ -31,15 +31,6 @@ static void add_figure(crd_text *page, const crd_reported_run *s, const char *ti
     crd_text_add(page, "</p></figure>");
 }
 
-static double smallest(const double *values, int64_t count)
-{
-    double least = (double)INFINITY;
-    for (int64_t i = 0; i < count; i++) {
-        if (isfinite(values[i])) least = fmin(least, values[i]);
-    }
-    return isfinite(least) ? least : 0.0;
-}
-
 static void edges(double high, double low_edges[BARS], double high_edges[BARS])
 {
     for (int i = 0; i < BARS; i++) {
@@ -230,11 +221,10 @@ static crd_status plot_reliability(crd_text *page, const crd_reported_run *s)
          .words = words},
         {.kind = CRD_SERIES_DASHES, .x = diagonal, .y = diagonal, .count = 2},
         {.kind = CRD_SERIES_DOTS, .x = v->reliability.confidence.items, .y = accuracy, .count = n, .colour = 1}};
-    const crd_plot plot = {
-        .x = {.label = "probability of the predicted class", .low = least, .high = 1.0},
-        .y = {.label = "share that is right", .low = fmin(least, smallest(accuracy, n)), .high = 1.0},
-        .series = series,
-        .count = 3};
+    const crd_plot plot = {.x = {.label = "probability of the predicted class", .low = least, .high = 1.0},
+                           .y = {.label = "share that is right", .high = 1.0},
+                           .series = series,
+                           .count = 3};
     add_figure(
         page, s, "Reliability: is a probability of 0.9 right nine times in ten?",
         "On the dashed diagonal a probability is an honest frequency; below it the network is too sure. In the bars: "

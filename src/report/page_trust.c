@@ -91,7 +91,18 @@ static void figure_table(crd_text *page, const crd_reported_run *runs, int count
         crd_text_add(
             page,
             "<p class=\"note\">Bold: the better of the two, where they aren\xe2\x80\x99t level (what is missing from "
-            "perfect differs by less than 5 %).</p>");
+            "perfect differs by less than 5\xc2\xa0%).</p>");
+}
+
+/* Text in which "85 %" isn't broken. */
+static void add_unbroken(crd_text *page, char *text)
+{
+    for (char *blank; (blank = strstr(text, " %")) != NULL; text = blank + 1) {
+        *blank = '\0';
+        crd_text_html(page, text);
+        crd_text_add(page, "\xc2\xa0");
+    }
+    crd_text_html(page, text);
 }
 
 /* The comparison in words, line by line. */
@@ -106,7 +117,7 @@ static crd_status compare_runs(crd_text *page, const crd_reported_run *runs)
         char *end = strchr(line, '\n');
         *end = '\0';
         crd_text_add(page, "<li>");
-        crd_text_html(page, line);
+        add_unbroken(page, line);
         crd_text_add(page, "</li>");
         line = end + 1;
     }

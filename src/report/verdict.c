@@ -18,10 +18,17 @@ bool crd_verdict_interval_known(const crd_reported_run *s)
     return isfinite(s->run.fraction.systematic) && isfinite(s->run.fraction.mean);
 }
 
-bool crd_verdict_samples_range(const crd_reported_run *s, double range[2])
+static bool is_known(const double range[2])
 {
-    memcpy(range, s->run.uncertainty.fractions, sizeof s->run.uncertainty.fractions);
     return isfinite(range[0]) && isfinite(range[1]);
+}
+
+bool crd_verdict_samples_range(const crd_reported_run *s, double range[2], const char **percent)
+{
+    const bool whole = is_known(s->run.fraction.interval90);
+    memcpy(range, whole ? s->run.fraction.interval90 : s->run.uncertainty.fractions, 2 * sizeof *range);
+    *percent = whole ? "90" : s->run.uncertainty.text;
+    return is_known(range);
 }
 
 static void percent(crd_text *page, double share)
@@ -32,7 +39,7 @@ static void percent(crd_text *page, double share)
 
 static void say_interval(crd_text *page, const char *words, const double interval[2])
 {
-    if (!isfinite(interval[0]) || !isfinite(interval[1])) return;
+    if (!is_known(interval)) return;
     crd_text_add(page, words);
     crd_text_fixed(page, 100.0 * interval[0], 1, "n/a");
     crd_text_add(page, " to ");

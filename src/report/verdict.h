@@ -15,8 +15,9 @@
 double crd_verdict_fraction(const crd_reported_run *run);
 /* Whether the manifest has an interval that holds what the network gets wrong as a whole. */
 bool crd_verdict_interval_known(const crd_reported_run *run);
-/* The range of the samples' volume fractions; false where the manifest has none. */
-bool crd_verdict_samples_range(const crd_reported_run *run, double range[2]);
+/* The range of the samples' volume fractions, and of how many percent of them ("90", or "33-67" between those
+ * percentiles; borrowed); false where the manifest has none. */
+bool crd_verdict_samples_range(const crd_reported_run *run, double range[2], const char **percent);
 
 /* What there is, and what can be said for it; of two runs what both say, and where they agree. Into HTML. */
 crd_status crd_verdict_say(crd_text *page, crd_reported_run *runs, int count);

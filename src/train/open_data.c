@@ -52,7 +52,7 @@ static void say_held_back(const crd_train_run *r)
     const int64_t exam_voxels = crd_blocks_counts(blocks, true, exam);
     for (int k = 0; k < CRD_CLASSES_MAX; k++) labelled += r->classes[k];
     crd_info(r->monitor,
-             "%" PRId64 " blocks of labels are held back, %.1f %% of them, and never learnt from: half to check on "
+             "%" PRId64 " blocks are held back, %.1f %% of the labels, and never learnt from: half to check on "
              "(%" PRId64 " voxels), half for an exam at the end (%" PRId64 " voxels)",
              blocks->count, 100.0 * (double)(check_voxels + exam_voxels) / (double)labelled, check_voxels, exam_voxels);
     crd_diagnose_blocks(exam, r->classes, r->monitor);

@@ -141,20 +141,6 @@ crd_status crd_choose_reader(const crd_volume *volume, const crd_volume_options 
         path);
 }
 
-/* ".tif .h5 .npy": what this build writes. */
-static void list_suffixes(char *out, size_t room)
-{
-    char suffix[CRD_SUFFIX_BYTES];
-    out[0] = '\0';
-    for (size_t i = 0; crd_formats[i] != NULL; i++) {
-        if (crd_formats[i]->create == NULL) continue;
-        const size_t used = strlen(out);
-        crd_format_suffix(crd_formats[i], suffix);
-        if (strstr(out, suffix) != NULL) continue; /* two versions of a format share one */
-        snprintf(out + used, room - used, "%s%s", used > 0 ? " " : "", suffix);
-    }
-}
-
 /* Of "out/slice_*.tif", or of "out/" where no suffix or format says something else. */
 static crd_status choose_slices(const crd_volume *volume, const crd_volume_options *options, const crd_format **out)
 {
@@ -200,7 +186,7 @@ crd_status crd_choose_writer(const crd_volume *volume, const crd_volume_options 
         *out = find_by_suffix(path);
         if (*out == NULL) {
             char known[128];
-            list_suffixes(known, sizeof known);
+            crd_formats_written(known, sizeof known);
             return crd_fail(
                 CRD_ERR_ARGUMENT,
                 "%s: the suffix names no format that credence writes; use one of %s, or a name that ends in / for "

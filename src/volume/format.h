@@ -156,6 +156,8 @@ crd_status crd_format_to_write(const char *text, const crd_format **out, char su
 void crd_format_suffix(const crd_format *format, char suffix[CRD_SUFFIX_BYTES]);
 /* The suffix of the path if its files are written in another way than the format's first; else that first one. */
 void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD_SUFFIX_BYTES]);
+/* ".tif .ome.tif .h5": all that this build writes, with a blank between. */
+void crd_formats_written(char *out, size_t room);
 /* Is the suffix one of the format's kinds? */
 bool crd_format_is_kind(const crd_format *format, const char *suffix);
 

@@ -202,3 +202,19 @@ void crd_format_kind(const crd_format *format, const char *path, char suffix[CRD
     }
     crd_format_suffix(format, suffix);
 }
+
+void crd_formats_written(char *out, size_t room)
+{
+    char suffix[CRD_SUFFIX_BYTES];
+    out[0] = '\0';
+    for (size_t i = 0; crd_formats[i] != NULL; i++) {
+        const char *kinds = crd_formats[i]->kinds;
+        if (crd_formats[i]->create == NULL) continue;
+        crd_format_suffix(crd_formats[i], suffix);
+        do {
+            const size_t used = strlen(out);
+            if (lists(out, suffix)) continue; /* two versions of a format share one */
+            snprintf(out + used, room - used, "%s%s", used > 0 ? " " : "", suffix);
+        } while (next_suffix(&kinds, suffix));
+    }
+}

@@ -5,6 +5,7 @@
 #   out REGEX, err REGEX  a line of stdout or stderr must match (extended)
 #   no_out, no_err        nothing was written there
 #   no_err_but REGEX      every line of stderr matches
+#   on_screen N WORDS...  runs the program on a terminal of N columns; $folder/out holds all that it shows
 #   needs_gpu             ends the test here if the program finds no GPU
 #   $untrained            what training says of a network that it stopped too early
 #   $python               a Python, of which only the standard library is sure to be there
@@ -30,6 +31,24 @@ run() {
     last=("$@")
     code=0
     "$CREDENCE_PROGRAM" "$@" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+}
+
+on_screen() {
+    last=("${@:2}")
+    code=0
+    "$python" - "$1" "$CREDENCE_PROGRAM" "${@:2}" >"$folder/out" 2>"$folder/err" <<'PYTHON' || code=$?
+import fcntl, os, pty, struct, subprocess, sys, termios
+screen, inside = pty.openpty()
+fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 25, int(sys.argv[1]), 0, 0))
+child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=inside, stderr=inside, env=dict(os.environ, TERM="xterm"))
+os.close(inside)
+try:
+    while part := os.read(screen, 65536):
+        sys.stdout.buffer.write(part.replace(b"\r\n", b"\n"))
+except OSError: # the other end is closed
+    pass
+sys.exit(child.wait())
+PYTHON
 }
 
 expect() { [ "$code" -eq "$1" ] || complain "exit code $code, not $1"; }

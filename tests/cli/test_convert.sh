@@ -123,6 +123,24 @@ for suffix in tif npy h5 nrrd nii.gz; do
 done
 rm -f .planted* planted*
 
+# Every suffix that the help names is in the page about formats, too, and is written and read again, or refused for want of a
+# library; the sentence about a suffix that nobody knows names those that are written, and no others.
+run convert --help
+named=$(tr '\n' ' ' <"$folder/out" | sed 's/.*follows its suffix: \(.*\)\. A name that ends.*/\1/' | grep -oE '(\.[a-z0-9]+)+' | grep -v '^\.h5:' | sort -u)
+run convert scan.npy refused.foo; expect 1; err 'use one of (\.[a-z0-9.]+ )+'
+offered=$(sed 's/.*use one of \([^,]*\),.*/\1/' "$folder/err" | tr ' ' '\n' | sort)
+written=
+for suffix in $(sort -u <<<"$named"$'\n'"$offered"); do
+    run convert scan.npy "of_${suffix//./_}$suffix"
+    if [ "$code" -ne 0 ]; then err 'was built without'; continue; fi
+    written+=$suffix$'\n'
+    run convert "of_${suffix//./_}$suffix" again.npy; expect 0; holds "np.array_equal(np.load('again.npy'), scan)"
+done
+same "$offered" "${written%$'\n'}"
+for suffix in $named; do grep -qF "\`$suffix\`" "$CREDENCE_SOURCE/docs/FORMATS.md" || complain "the page about formats lacks $suffix"; done
+[ "$(wc -l <<<"$named")" -ge 12 ] || complain "the help names only $named"
+rm -rf of_*
+
 # What can't be done leaves nothing behind, not even a temporary file.
 ls -A >"$folder/before"
 run convert scan.npy "$folder/no/such/folder.npy"; expect 1; err '^credence: '

@@ -64,6 +64,7 @@ out '^scan\.npy$'; out '^  format     npy$'; out '^  shape      z 5, y 6, x 7 \(
 out '^  spacing    z 2\.5, y 0\.65, x 0\.65 um$'; out '^  range      [0-9]+ to [0-9]+$'; out '^  mean       '; out '^  std        '; out '^  nonfinite  0$'
 out '^  histogram .*%  #'
 [ "$(grep -c ' %' "$folder/out")" -le 16 ] || complain "the histogram is long"
+! grep -qE '.{80}' "$folder/out" || complain "the histogram is wider than a terminal"
 run info --header scan.npy; expect 0; out 'z 5, y 6, x 7'; ! grep -q range "$folder/out" || complain "--header measures"
 run info label.npy; expect 0; out '^  histogram +0 +[0-9.]+ %  #+$'; out '^ +1 +[0-9.]+ %  #+$'; out 'spacing    not given'
 same "$(grep -c '%' "$folder/out")" 2

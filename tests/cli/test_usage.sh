@@ -22,6 +22,8 @@ run --version; expect 0; no_err; out '^credence [0-9]+\.[0-9]+\.[0-9]+$'; out '^
 # Each command has help and a man page.
 for command in $("$CREDENCE_PROGRAM" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'); do
     run "$command" --help; expect 0; no_err; out "^Usage: credence $command "; out '^Common options:'; out '^Examples:'
+    sed '/^Examples:/,$d' "$folder/out" >"$folder/complaints"
+    ! grep -qE '.{81}' "$folder/complaints" || complain "a line of help is wider than a terminal: $(grep -m 1 -E '.{81}' "$folder/complaints")"
     run --help-man "$command"; expect 0; no_err; out '^\.TH CREDENCE'; out '^\.SH OPTIONS'; out '^\.SH EXAMPLES'
     if command -v groff >/dev/null; then
         groff -man -Tutf8 -ww -z "$folder/out" >"$folder/complaints" 2>&1 || true

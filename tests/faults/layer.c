@@ -124,9 +124,6 @@ static bool find_files(thread *t)
             if (!path_argument(t->id, to, a[row->other_path], t->other)) return false;
         }
     }
-    /* The loader looks into the current folder, too, where a program's RPATH has an empty part: cmake pads those of a
-     * build tree so. */
-    if (strstr(t->path, ".so.") != NULL) return false;
     return below(folder, t->path) != NULL || below(folder, t->other) != NULL;
 }
 

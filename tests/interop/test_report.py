@@ -18,6 +18,7 @@ try:
     import numpy as np
 
     import run_folder
+    from png import chunks, pixels_of, undone
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -82,17 +83,6 @@ class Page(html.parser.HTMLParser):
             self.headings.append(data)
 
 
-def chunks(png):
-    """The parts of a PNG, each with a checksum that is right."""
-    at = 8
-    while at < len(png):
-        (length,) = struct.unpack(">I", png[at : at + 4])
-        kind, body = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        check(struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body), "a PNG's checksum")
-        yield kind, body
-        at += 12 + length
-
-
 def look_at(name):
     with open(path(name), encoding="utf-8") as file:
         text = file.read()
@@ -115,38 +105,6 @@ def look_at(name):
     check(len(beside) == len(page.pictures) > 0, f"{name}: {len(beside)} files, {len(page.pictures)} pictures")
     page.text = " ".join(" ".join(page.words).split())
     return page
-
-
-def undone(png):
-    """The bytes of a grey PNG, line by line, whatever filter each has."""
-    width, height = struct.unpack(">II", png[16:24])
-    lines = zlib.decompress(b"".join(body for kind, body in chunks(png) if kind == b"IDAT"))
-    out = np.zeros((height, width), "u1")
-    for y in range(height):
-        kind, line = lines[y * (width + 1)], lines[y * (width + 1) + 1:(y + 1) * (width + 1)]
-        for x in range(width):
-            left, up = int(out[y, x - 1]) if x else 0, int(out[y - 1, x]) if y else 0
-            corner = int(out[y - 1, x - 1]) if x and y else 0
-            near = min((left, up, corner), key=lambda v: abs(left + up - corner - v))
-            out[y, x] = (line[x] + (0, left, up, (left + up) // 2, near)[kind]) & 255
-    return out
-
-
-def pixels_of(text, words):
-    """Of the picture with such an alternative text; its lines have no filters but none, sub and up."""
-    found = re.search(r'<img [^>]*alt="[^"]*' + words + r'[^"]*" src="data:image/png;base64,([^"]*)"', text)
-    png = base64.b64decode(found[1])
-    width, height = struct.unpack(">II", png[16:24])
-    lines = np.frombuffer(zlib.decompress(b"".join(body for kind, body in chunks(png) if kind == b"IDAT")), "u1").reshape(height, 3 * width + 1)
-    out = np.zeros((height, width, 3), "u1")
-    for y in range(height):
-        line = lines[y, 1:].reshape(width, 3)
-        if lines[y, 0] == 1:
-            out[y] = np.cumsum(line, axis=0, dtype="u1")
-        else:
-            assert lines[y, 0] in (0, 2), lines[y, 0]
-            out[y] = line + (out[y - 1] if lines[y, 0] == 2 and y > 0 else 0)
-    return out
 
 
 def stack_of(name):
@@ -265,7 +223,11 @@ for i, runs in enumerate(((path("a"), path("masked")), (path("masked"), path("a"
 for name, words in (("a", "of the volume is foreground"), ("masked", "of what the mask holds is foreground")):
     page = report(f"counted_{name}.html", path(name), "--label", truth, "--mask", path("inside.npy"))
     check(words in page.text and "mask: inside.npy" in page.text, f"{name}: whose mask it is")
+    check(("counts nowhere" in page.text) == (name == "masked") != ("as the run had no such mask" in page.text), f"{name}: what the mask is for")
     check(("only voxels inside the mask" in page.text) == (name == "masked"), f"{name}: a mask in the paragraph to paste")
+check("in the label" in report("beside.html", path("a"), "--label", truth).text, "the label's share isn't beside the run's")
+check("in the label" not in report("apart.html", path("a"), "--label", truth, "--mask", path("inside.npy")).text,
+      "the label's share inside a mask stands beside the run's of all")
 # Of a scan that is a part of another one, whose files say where: it is found all the same.
 shutil.copytree(path("a"), path("part"))
 for name in os.listdir(path("part")):
@@ -312,9 +274,14 @@ for name, kind in (("k", "bcnn"), ("l", "mcdn")):
     run_folder.make_classes(path(name), path("e/scan.npy"), path("e/truth.npy"), ["pore", "<particle>", "binder"], [0, 1, 2], kind=kind)
 page = report("classes.html", path("k"), "--label", path("e/truth.npy"))
 words = " ".join(page.words)
-for part in ("<particle>", "their 90 % interval", "What was taken for what", "Mean Dice of the classes", "not labelled",
+for part in ("<particle>", "90 % of the samples", "What was taken for what", "Mean Dice of the classes",
              "class whose mean probability is the largest", "Volume fraction over the samples: binder", "Were there enough samples?"):
     check(part in words, f"classes.html says '{part}'")
+check("not labelled" not in words, "a colour for what isn't there")
+part = np.load(path("e/truth.npy"))
+part[:4] = 9
+np.save(path("e/part.npy"), part)
+check("not labelled" in report("part_classes.html", path("l"), "--label", path("e/part.npy"), "--ignore", "9").text, "no colour for what isn't labelled")
 matrix = json.load(open(path("k/validation.json")))["confusion"]
 for row in matrix:
     for count in row:

@@ -1,8 +1,16 @@
 # Shared by the scripts that look at files for users: sourced after common.sh.
 
+# looks_in_its_places FILE: the folders where it looks for libraries (RPATH) don't depend on where it is started. An empty one
+# would be the folder that the user is in.
+looks_in_its_places() {
+    local paths
+    paths=$(LC_ALL=C readelf --wide --dynamic "$1" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\].*/:\2:/p')
+    ! grep -qE ':[^/$]' <<<"${paths%:}x"
+}
+
 # is_hardened FILE...: programs and libraries whose mistakes in memory end in a stop (cmake/hardening.cmake).
 is_hardened() {
-    local file text paths missing status=0
+    local file text missing status=0
     for file; do
         missing=
         text=$(LC_ALL=C readelf --wide --file-header --segments --dynamic --dyn-syms --notes "$file")
@@ -14,10 +22,7 @@ is_hardened() {
         ! grep -qE '\(TEXTREL\)' <<<"$text" || missing+=" code that stays as it is (no text relocations),"
         # What the GPU's plug-in runs on the CPU is compiled as nvcc wants it.
         [[ $file = *_cuda.so ]] || grep -qE ' __stack_chk_fail' <<<"$text" || missing+=" the stack protector,"
-        # An empty part would be the folder that the user is in.
-        paths=$(sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\].*/:\2:/p' <<<"$text")
-        ! grep -qE ':[^/$]' <<<"${paths%:}x" ||
-            missing+=" library paths that don't depend on where it is started,"
+        looks_in_its_places "$file" || missing+=" library paths that don't depend on where it is started,"
         [ -z "$missing" ] || { echo "$file lacks${missing%,}"; status=1; }
     done
     return $status

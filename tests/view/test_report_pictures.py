@@ -37,7 +37,10 @@ SAID = """<script>addEventListener('load', async () => {
     %s
     const bad = [...document.images].filter(image => !image.naturalWidth).length;
     const wide = document.documentElement.scrollWidth > innerWidth + 1;
-    document.title = JSON.stringify({height: document.documentElement.scrollHeight, bad, wide, ...(window.said || {})}); });</script>"""
+    const back = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
+    const nav = getComputedStyle(document.querySelector('nav')).display;
+    const opening = Math.max(...[...document.images].slice(0, 3).map(image => image.getBoundingClientRect().bottom));
+    document.title = JSON.stringify({height: document.documentElement.scrollHeight, bad, wide, back, nav, opening, ...(window.said || {})}); });</script>"""
 # Slices across x, a quarter in, half of the map over the scan.
 SLID = """
     const [slice, over] = document.querySelectorAll('.steer input');
@@ -116,10 +119,11 @@ def main():
     os.makedirs(PICTURES, exist_ok=True)
     pages = {os.path.basename(page)[:-5]: os.path.abspath(page) for page in sys.argv[1:]} or make_pages()
     for name, page in pages.items():
-        picture(page, name)
-        picture(page, f"{name}-dark", scheme="dark")
-        picture(page, f"{name}-print", width=800, media="print")
-        picture(page, f"{name}-phone", width=390)
+        light, dark = picture(page, name), picture(page, f"{name}-dark", scheme="dark")
+        printed, phone = picture(page, f"{name}-print", width=800, media="print"), picture(page, f"{name}-phone", width=390)
+        check(light.get("opening", 900) < 900, f"{name}: the first pictures aren't on the first screen")
+        check(min(light.get("back", [0])) > 200 and max(dark.get("back", [255])) < 60, f"{name}: light {light.get('back')}, dark {dark.get('back')}")
+        check(printed.get("nav") == "none" != phone.get("nav"), f"{name}: links to sections on paper, or none on the screen")
         said = picture(page, f"{name}-slid", script=SLID)
         check((said.get("line", 0) > 0) == ("masked" in name), f"{name}: the mask's line in the slider: {said}")
         links = picture(page, f"{name}-port", script=PORT).get("links", [])

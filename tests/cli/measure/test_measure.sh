@@ -196,6 +196,8 @@ run report "$folder/bits" -o "$folder/report.html" -q
 expect 0; grep -q 'The segmentation lies below the spread' "$folder/report.html" || complain "the report doesn't say where the segmentation lies"
 mv "$folder/kept.npy" "$folder/bits/s_seg.npy"
 run measure "$folder/seg.npy" "$folder/alike.npy" --phase 1 -q; expect 0; out 'the interval is the spread of these segmentations$'
+on_screen 80 measure "$folder/bits" --properties fraction; expect 0; out '100 %'
+! tr '\r' '\n' <"$folder/out" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -E '^measuring.*, *$' || complain "a bar that goes on about nothing"
 # in the report: several phases, blocks
 run measure "$folder/bits" -q --phase all; expect 0
 "$python" - "$folder/bits/measure.json" <<'PY'

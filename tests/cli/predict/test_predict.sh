@@ -54,6 +54,17 @@ if "$CREDENCE_PROGRAM" --version | grep -q '^PNG pictures and slices: yes'; then
     ! grep -q 'borders of chunks can be seen' unseen.html || complain "a page warns of borders that can't be seen"
 fi
 
+# Of a GPU that isn't there a run of minutes speaks, once; it is stopped as soon as it has said how long it will take.
+if "$CREDENCE_PROGRAM" --version | grep -q '^GPU (CUDA): yes' && ! grep -qi nvidia /proc/devices; then
+    last=("${smooth[@]}" --samples 1000 --step 3 -o long)
+    "$CREDENCE_PROGRAM" "${last[@]}" >out 2>err &
+    for _ in $(seq 300); do ! grep -q 'to compute: about [0-9.]* min' err || break; sleep 0.1; done
+    sleep 0.3; kill -TERM $!; wait $! && complain "a run of minutes was over at once"
+    err 'to compute: about [0-9.]+ min'; same "$(grep -c 'GPU' err)" 1; err '^the CPU computes: no GPU was found'
+else
+    echo "skipped: part: there is a GPU, or the part for it wasn't built"
+fi
+
 # The config file of the paper's own code, which serves its training and its testing.
 cat >paper.json <<'JSON'
 {"orig_test_dir": "toy_data/orig/test", "data_dir": "toy_data", "weights_dir": "w", "weights_path": "model.h5", "predict_dir": "p",

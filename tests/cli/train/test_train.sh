@@ -73,6 +73,14 @@ same "$(json 'd["model"], d["epochs"], d["valid_accuracy"] > 0.5, d["steps"] > 3
 
 # info
 run info m.h5; expect 0; out 'kind +bcnn'; out 'chunk +z 8, y 16, x 16'; out 'settings .*lr '
+# Sentences are broken to fit a terminal, not within "85 %", and say the same as elsewhere; so do those that train ends with.
+cp out whole
+on_screen 80 info m.h5; expect 0
+! grep -qE '.{81}|^ *%' out || complain "a line that doesn't fit"
+same "$(tr -s ' \n' ' ' <out)" "$(tr -s ' \n' ' ' <whole)"
+# shellcheck disable=SC2086
+on_screen 80 train --scan scan.npy --label label.npy -o w.h5 $small --max-steps 2; expect 0; out '^Trained w\.h5'
+! tr '\r' '\n' <out | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -E '.{81}' >err || complain "a line that doesn't fit"
 run info --json m.h5 scan.npy; expect 0
 same "$(json 'd[0]["format"], d[0]["kind"], d[0]["filters"], d[0]["config"]["batch"], d[1]["format"]')" "credence-model bcnn 4 4 npy"
 
