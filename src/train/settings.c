@@ -336,8 +336,8 @@ static const crd_setting rows[] = {
      .low = 1e-6,
      .high = 1e12,
      .argument = "T",
-     .help = "T, divides the KL term, too: 1 is the paper's, larger gives less uncertainty. Where one of these --kl "
-             "options is given, the others are 0.5, 0.5, 1, 0 and 1"},
+     .help = "T, divides the KL term, too: 1 is the paper's, larger gives less uncertainty. Where one of these "
+             "five is given, the others are 0.5, 0.5, 1, 0 and 1"},
     {.name = "no-shuffle",
      .kind = CRD_SETTING_FLAG,
      AT(no_shuffle),

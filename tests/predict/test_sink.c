@@ -180,7 +180,9 @@ static void compare_runs(int classes)
     CHECK_OK(make_files(classes));
     CHECK_OK(crd_model_load(scratch("model.h5"), &model));
     CHECK(setenv("TMPDIR", scratch("."), 1) == 0);
-    for (int seamless = 0; seamless < 2; seamless++) {
+    /* Where all is slow: overlapping chunks of two classes, tiles of three. */
+    const int step = sparse(2, "the other mode");
+    for (int seamless = step == 1 ? 0 : classes > 2; seamless < 2; seamless += step) {
         crd_predict_result of_files, of_sink;
         settings("files", seamless);
         CHECK_OK(crd_predict(&options, NULL, &of_files));

@@ -80,7 +80,7 @@ static void test_halving_odd_values(void)
     CHECK(most[0] == 3 && most[1] == CRD_NO_CLASS);
 }
 
-/* A scan of u16 whose planes across are called slow, so that level 0 is stored as well. */
+/* A scan of u16 whose level 0 is stored as well. */
 static crd_status make_layer(const char *path, crd_layers *layers)
 {
     crd_status status = CRD_OK;
@@ -99,7 +99,7 @@ static crd_status make_layer(const char *path, crd_layers *layers)
     CRD_TRY(crd_settings_set(&crd_view_settings, &options, "input", path));
     CRD_TRY(crd_layers_open(&options, NULL, layers));
     crd_settings_clear(&crd_view_settings, &options);
-    layers->items[0].slow_across = true;
+    layers->items[0].in_blocks = true;
 done:
     crd_volume_close(&volume);
     crd_free(&voxels);
@@ -187,6 +187,31 @@ static void test_interrupted(void)
     remove_store(folder);
 }
 
+/* Full resolution of a plain file: across its rows from the store's blocks, along them from the file. */
+static void check_source(crd_layers *layers, crd_levels *levels)
+{
+    static crd_reader reader;
+    reader = (crd_reader){.layers = layers};
+    atomic_store(&layers->items[0].store, levels);
+    for (int axis = 0; axis < 3; axis++) {
+        crd_box plane = {.size = {shape[0], shape[1], shape[2]}};
+        crd_volume *found = NULL;
+        plane.size[axis] = 1;
+        CHECK_OK(crd_reader_find(&reader, 0, 0, &plane, &found));
+        CHECK(found != NULL && found == (axis == 2 ? reader.store : reader.source)[0][0]);
+        plane = (crd_box){.size = {1, 1, 1}};
+        CHECK_OK(crd_reader_find(&reader, 0, 1, &plane, &found));
+        CHECK(found == reader.store[0][1]);
+    }
+    layers->items[0].slow_across = true; /* then the file is never read */
+    const crd_box along = {.size = {1, shape[1], shape[2]}};
+    crd_volume *found = NULL;
+    CHECK_OK(crd_reader_find(&reader, 0, 0, &along, &found));
+    CHECK(found == reader.store[0][0]);
+    crd_reader_close(&reader);
+    atomic_store(&layers->items[0].store, NULL);
+}
+
 /* What is said to be ready is: a chunk of which a slab is missing never gets into a reader's cache. */
 static void test_ready(void)
 {
@@ -213,6 +238,7 @@ static void test_ready(void)
             CHECK(crd_levels_ready(levels, 1, &coarse) == ready1[slab][i / 2]);
         }
     }
+    check_source(&layers, levels);
     crd_levels_close(&levels);
     crd_volume_close(&source);
     crd_layers_close(&layers);

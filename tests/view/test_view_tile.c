@@ -211,6 +211,31 @@ static void test_slow_across(void)
     crd_volume_close(&scan);
 }
 
+/* Where a tile across rows would touch more than 32 MiB of a plain file, it is kept in blocks, which nobody waits for.
+ */
+static void test_in_blocks(void)
+{
+    static const struct {
+        int64_t shape[3];
+        bool blocks;
+    } scans[] = {
+        {{256, 256, 512}, false}, {{256, 256, 520}, true}, {{300, 300, 512}, false}, {{256, 100, 1300}, false}};
+    static crd_layers layers;
+    char path[512];
+    snprintf(path, sizeof path, "%s", scratch("wide.npy"));
+    for (size_t i = 0; i < sizeof scans / sizeof scans[0]; i++) {
+        crd_volume_info info = {.type = CRD_U8, .scale = 1.0};
+        crd_volume *volume = NULL;
+        memcpy(info.shape, scans[i].shape, sizeof info.shape);
+        CHECK_OK(crd_volume_create(path, &info, NULL, &volume));
+        CHECK_OK(crd_volume_commit(volume));
+        crd_volume_close(&volume);
+        CHECK_OK(open_scan(path, &layers));
+        CHECK(layers.items[0].in_blocks == scans[i].blocks && !layers.items[0].slow_across);
+        crd_layers_close(&layers);
+    }
+}
+
 static void test_tile_cache(void)
 {
     crd_tile_cache *cache = NULL;
@@ -238,4 +263,4 @@ static void test_tile_cache(void)
 }
 
 TEST_MAIN(TEST(test_planes), TEST(test_edges), TEST(test_coarse_from_fine), TEST(test_slow_across),
-          TEST(test_tile_cache))
+          TEST(test_in_blocks), TEST(test_tile_cache))

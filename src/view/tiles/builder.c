@@ -119,8 +119,13 @@ static crd_status take_store(crd_view *view, crd_layer *layer, size_t share, con
     crd_status status = CRD_OK;
     char *folder = NULL;
     crd_levels *store = NULL;
-    const int64_t bytes = crd_levels_bytes(layer);
+    int64_t bytes = crd_levels_bytes(layer);
     CRD_TRY(crd_cache_folder_take(view->cache, layer, bytes, &folder));
+    if (folder == NULL && layer->in_blocks && !layer->slow_across) { /* coarser levels alone, then */
+        layer->in_blocks = false;
+        bytes = crd_levels_bytes(layer);
+        CRD_TRY(crd_cache_folder_take(view->cache, layer, bytes, &folder));
+    }
     if (folder == NULL) {
         crd_warn(monitor,
                  "the cache has no room for the %.1f GiB of coarser levels of %s, or another viewer works on them; "

@@ -86,7 +86,7 @@ static crd_status name_of(const crd_layer *layer, char name[NAME_BYTES + 1])
         snprintf(about, sizeof about, "2 %lld %lld.%09ld %lldx%lldx%lld %d %lld %d %d", (long long)file.st_size,
                  (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (long long)info->shape[0],
                  (long long)info->shape[1], (long long)info->shape[2], (int)info->type,
-                 (long long)layer->source->options.offset, (int)layer->kind, (int)layer->slow_across);
+                 (long long)layer->source->options.offset, (int)layer->kind, (int)layer->in_blocks);
     crd_sha256_begin(&hash);
     crd_sha256_add(&hash, about, (size_t)length);
     if (layer->kind == CRD_LAYER_CLASSES) {

@@ -30,6 +30,26 @@ crd_layer *crd_layer_begin(crd_layers *layers, const char *id, const char *name,
     return layer;
 }
 
+enum { PAGE_BYTES = 4096, TILE_BYTES = 32 << 20 };
+
+int crd_layer_fastest(const crd_layer *layer)
+{
+    return layer->source->z_fastest ? 0 : 2;
+}
+
+/* Bytes that the disk reads for a tile across the rows of a plain file: a page of each row, or all of it. */
+static int64_t bytes_across(const crd_layer *layer)
+{
+    const int64_t *shape = layer->info.shape;
+    const int fastest = crd_layer_fastest(layer);
+    const int64_t row = shape[fastest] * (int64_t)crd_type_size(layer->info.type);
+    int64_t bytes = row < PAGE_BYTES ? row : PAGE_BYTES;
+    for (int i = 0; i < 3; i++) {
+        if (i != fastest) bytes *= shape[i] < CRD_TILE_EDGE ? shape[i] : CRD_TILE_EDGE;
+    }
+    return bytes;
+}
+
 /* Does a plane across y or x touch all of the file? So it is with slices that are packed, and with files that the
  * machine can't keep in its memory. Of what is packed, reading a voxel leaves decoded data behind; files in blocks may
  * do that, too. */
@@ -43,6 +63,7 @@ static crd_status find_slow_across(crd_layer *layer)
     CRD_PASS(crd_volume_read(layer->source, &first, CRD_F64, &value));
     const bool packed = layer->source->cache != NULL && crd_block_cache_bytes(layer->source->cache) > 0;
     layer->slow_across = packed || bytes > crd_available_memory() / 2;
+    layer->in_blocks = layer->slow_across || bytes_across(layer) > TILE_BYTES;
     return CRD_OK;
 }
 

@@ -43,6 +43,7 @@ typedef struct crd_layer {
     crd_volume *pyramid[CRD_VIEW_LEVELS]; /* the file's own levels from 1 on, or NULL */
     bool painted;                         /* by the user: it is never stored, and what is labelled is seen from afar */
     bool slow_across;                     /* planes across y and x would take seconds from the file */
+    bool in_blocks;                       /* so its level 0 is stored, too; or because a cold tile would be slow */
     crd_levels *_Atomic store;            /* NULL: there is none */
     crd_preview *preview;                 /* likewise */
     crd_written_slices *written;          /* NULL: the volume was complete when it was opened */
@@ -84,6 +85,8 @@ crd_status crd_layers_add_run(crd_layers *layers, const char *folder, const char
 /* Finds the highest colour of a map anew, from what is there of it. */
 crd_status crd_layer_find_high(crd_layer *layer);
 
+/* The axis along which neighbours are neighbours in the file. */
+int crd_layer_fastest(const crd_layer *layer);
 /* The class of a value, or CRD_NO_CLASS. */
 int crd_layer_class(const crd_layer *layer, double value);
 /* Values of the layer's type to classes, a byte each, in place: a class takes no more room than any value. */

@@ -63,7 +63,7 @@ static crd_type stored_type(const crd_layer *layer)
 int64_t crd_levels_bytes(const crd_layer *layer)
 {
     int64_t bytes = 0;
-    for (int n = layer->slow_across ? 0 : 1; n < layer->levels; n++) {
+    for (int n = layer->in_blocks ? 0 : 1; n < layer->levels; n++) {
         int64_t voxels = 1;
         for (int i = 0; i < 3; i++) { /* chunks at the ends are whole ones on the disk */
             const int64_t edge = i == 0 ? CRD_ZARR_DEPTH : CRD_ZARR_EDGE, size = layer->shapes[n][i];
@@ -174,11 +174,12 @@ done:
     return status;
 }
 
-/* Slices that are read at a time: of files in blocks a layer of those, of others few, to take little memory. */
+/* Slices that are read at a time: of what is or becomes blocks a layer of those, of others few, to take little memory.
+ */
 static int64_t portion_of(const crd_layer *layer)
 {
     const int64_t slice = layer->info.shape[1] * layer->info.shape[2] * (int64_t)crd_type_size(layer->info.type);
-    const int64_t limit = layer->source->layer > 1 ? (int64_t)256 << 20 : (int64_t)32 << 20;
+    const int64_t limit = layer->source->layer > 1 || layer->in_blocks ? (int64_t)256 << 20 : (int64_t)32 << 20;
     int64_t portion = SLAB;
     while (portion > 2 && portion * slice > limit) portion /= 2;
     return portion;
@@ -189,7 +190,7 @@ crd_status crd_levels_open(const crd_layer *layer, const char *folder, size_t ca
     crd_status status = CRD_OK;
     crd_levels *l = NULL;
     CRD_TRY(crd_alloc(1, sizeof *l, "the levels", &l));
-    l->first = layer->slow_across ? 0 : 1;
+    l->first = layer->in_blocks ? 0 : 1;
     l->count = layer->levels;
     l->type = stored_type(layer);
     l->counted = layer->kind == CRD_LAYER_SCAN;

@@ -48,7 +48,9 @@ crd_status crd_reader_find(crd_reader *reader, int layer, int level, const crd_b
         *out = reader->source[layer][level];
         return CRD_OK;
     }
-    if (of->store != NULL && crd_levels_ready(of->store, level, box)) {
+    /* In a plain file whole rows of a plane are found faster than in blocks, if the store has those. */
+    const bool rows = level == 0 && !of->slow_across && box->size[crd_layer_fastest(of)] > 1;
+    if (!rows && of->store != NULL && crd_levels_ready(of->store, level, box)) {
         if (reader->store[layer][level] == NULL) {
             CRD_PASS(crd_levels_reopen(of->store, level, &reader->store[layer][level]));
         }
