@@ -6,24 +6,28 @@ set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 REQUIRED COMPONENTS C)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 
-# Debian's libhdf5.so is a link, in a folder of its own, to a library that lies where the linker looks: that one is taken,
-# so that nothing needs to be told of the folder.
-set(hdf5_libraries "")
-foreach(library IN LISTS HDF5_C_LIBRARIES)
-  if(IS_SYMLINK "${library}")
-    file(READ_SYMLINK "${library}" target)
-    get_filename_component(folder "${library}" DIRECTORY)
-    get_filename_component(target "${target}" ABSOLUTE BASE_DIR "${folder}")
-    get_filename_component(other_folder "${target}" DIRECTORY)
-    if(NOT other_folder STREQUAL folder)
-      set(library "${target}")
+# credence_follow_links(LIST): Debian's libhdf5.so and libmpi.so are links, in folders of their own, to libraries that lie
+# where the linker looks: those are taken, so that nothing needs to be told of the folders.
+function(credence_follow_links list)
+  set(followed "")
+  foreach(library IN LISTS ${list})
+    if(IS_SYMLINK "${library}")
+      file(READ_SYMLINK "${library}" target)
+      get_filename_component(folder "${library}" DIRECTORY)
+      get_filename_component(target "${target}" ABSOLUTE BASE_DIR "${folder}")
+      get_filename_component(other_folder "${target}" DIRECTORY)
+      if(NOT other_folder STREQUAL folder)
+        set(library "${target}")
+      endif()
     endif()
-  endif()
-  list(APPEND hdf5_libraries "${library}")
-endforeach()
+    list(APPEND followed "${library}")
+  endforeach()
+  set(${list} "${followed}" PARENT_SCOPE)
+endfunction()
+credence_follow_links(HDF5_C_LIBRARIES)
 
 add_library(credence_dependencies INTERFACE)
-target_link_libraries(credence_dependencies INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::CJSON ${hdf5_libraries}
+target_link_libraries(credence_dependencies INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::CJSON ${HDF5_C_LIBRARIES}
                       m ${CMAKE_DL_LIBS})
 target_include_directories(credence_dependencies SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(credence_dependencies INTERFACE ${HDF5_C_DEFINITIONS})

@@ -18,6 +18,7 @@ bool crd_page_same_classes(const crd_reported_run runs[2])
 void crd_page_class_name(crd_text *page, const crd_reported_run *s, int number)
 {
     crd_text_print(page, "<i class=\"class\" style=\"background:#%06x\"></i>", (unsigned)crd_class_colours[number]);
+    crd_text_add(page, crd_verdict_class(s->run.classes[number].name));
     crd_text_html(page, s->run.classes[number].name);
 }
 

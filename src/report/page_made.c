@@ -99,6 +99,7 @@ static void write_network(crd_text *words, const crd_reported_run *s)
 
 static void write_share(crd_text *words, const char *name, double mean, const double interval[2], bool systematic)
 {
+    crd_text_add(words, crd_verdict_class(name));
     crd_text_add(words, name);
     crd_text_add(words, " ");
     crd_text_fixed(words, 100.0 * mean, 1, "n/a");

@@ -5,6 +5,7 @@
 
 #include "draw/colour.h"
 #include "report/figures.h"
+#include "report/verdict.h"
 
 static const char *name_of(const crd_reported_run *s, int number)
 {
@@ -39,6 +40,7 @@ static void add_middle_key(crd_text *page, const crd_reported_run *runs, int cou
         for (int k = s->class_count > 2 ? 0 : 1; k < s->class_count && (i == 0 || !crd_page_same_classes(runs)); k++) {
             crd_text_print(page, "<span><i style=\"background:#%06x\"></i>",
                            (unsigned)crd_class_colours[s->class_count > 2 ? k : CRD_FIGURE_PREDICTED]);
+            crd_text_add(page, crd_verdict_class(name_of(s, k)));
             crd_text_html(page, name_of(s, k));
             crd_text_add(page, "</span>");
         }

@@ -172,7 +172,7 @@ static crd_status plot_fraction(crd_text *page, const crd_reported_run *s)
     for (int k = 0; k < s->class_count; k++) {
         const crd_run_class *c = &s->run.classes[k];
         char title[128];
-        snprintf(title, sizeof title, "Volume fraction over the samples: %s", c->name);
+        snprintf(title, sizeof title, "Volume fraction over the samples: %s%s", crd_verdict_class(c->name), c->name);
         const fractions one = {.samples = &c->samples,
                                .range = c->interval90,
                                .segmented = c->segmentation,

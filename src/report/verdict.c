@@ -47,10 +47,9 @@ static void say_interval(crd_text *page, const char *words, const double interva
     crd_text_add(page, ")");
 }
 
-/* Classes without a name are called as their labels' values. */
-static bool is_number(const char *name)
+const char *crd_verdict_class(const char *name)
 {
-    return name[0] != '\0' && name[strspn(name, "0123456789.-")] == '\0';
+    return name[0] != '\0' && name[strspn(name, "0123456789.-")] == '\0' ? "class " : "";
 }
 
 static void say_shares(crd_text *page, const crd_reported_run *s)
@@ -68,7 +67,8 @@ static void say_shares(crd_text *page, const crd_reported_run *s)
         crd_text_add(page, k == 0 ? "" : k + 1 < s->class_count ? ", " : " and ");
         percent(page, isfinite(c->mean) ? c->mean : c->segmentation);
         if (k == 0) crd_text_add(page, s->mask_is_its ? " of what the mask holds is" : " of the volume is");
-        crd_text_add(page, is_number(c->name) ? " class " : " ");
+        crd_text_add(page, " ");
+        crd_text_add(page, crd_verdict_class(c->name));
         crd_text_html(page, c->name);
     }
 }

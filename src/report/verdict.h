@@ -11,6 +11,8 @@
 #define CRD_VERDICT_ERRORS 1.5
 #define CRD_VERDICT_GREYS  0.1
 
+/* "class " before the name of one that is called as its label's value, else "". */
+const char *crd_verdict_class(const char *name);
 /* The share of the foreground in the segmentation. */
 double crd_verdict_fraction(const crd_reported_run *run);
 /* Whether the manifest has an interval that holds what the network gets wrong as a whole. */

@@ -71,11 +71,21 @@ static void join_scan(crd_baseline *b, int64_t *own)
     }
 }
 
+/* By all labels that are learnt from, not by chunks of them, which overlap: so it is the class that the user knows as
+ * the commonest. */
+static void find_majority(crd_baseline *b, const crd_dataset *dataset)
+{
+    int64_t learnt[CRD_CLASSES_MAX], held[2][CRD_CLASSES_MAX];
+    crd_dataset_classes(dataset, learnt);
+    for (int exam = 0; exam < 2; exam++) (void)crd_blocks_counts(crd_dataset_blocks(dataset), exam == 1, held[exam]);
+    for (int k = 0; k < b->classes; k++) {
+        learnt[k] -= held[0][k] + held[1][k];
+        if (learnt[k] > learnt[b->majority]) b->majority = k;
+    }
+}
+
 static void conclude(crd_baseline *b)
 {
-    for (int k = 1; k < b->classes; k++) {
-        if (b->totals[k] > b->totals[b->majority]) b->majority = k;
-    }
     if (b->classes == 2) b->contrast = fabs(find_cut(b, b->counts, b->totals, true));
 }
 
@@ -106,6 +116,7 @@ crd_status crd_baseline_learn(const crd_dataset *dataset, int classes, const int
         count_chunk(b, input, label, voxels, own);
     }
     join_scan(b, own);
+    find_majority(b, dataset);
     conclude(b);
     *out = b;
     b = NULL;

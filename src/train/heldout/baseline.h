@@ -12,7 +12,7 @@ crd_status crd_baseline_learn(const crd_dataset *dataset, int classes, const int
 void crd_baseline_free(crd_baseline **baseline);
 
 int crd_baseline_classes(const crd_baseline *baseline);
-/* The commonest class. */
+/* The commonest class among all labels that are learnt from. */
 int crd_baseline_majority(const crd_baseline *baseline);
 /* The class that a normalised grey value stands for: of two, by the one threshold with the best Dice; of more, the one
  * that is commonest there. */
