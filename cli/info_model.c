@@ -106,6 +106,7 @@ static int json_model(cli_json *json, const char *path, const crd_model_info *in
     cli_json_text(json, "norm", info->norm);
     cli_json_real(json, "calibration", info->calibration);
     cli_json_int(json, "pieces", info->pieces);
+    if (info->heads_redrawn > 0) cli_json_int(json, "heads_redrawn", info->heads_redrawn);
     const int code = cli_json_heldout(json, &info->heldout);
     json_intervals(json, info);
     json_training(json, &info->training);
@@ -200,6 +201,10 @@ static void print_model(const char *path, const crd_model_info *info)
         if (t->spacing[0] > 0) {
             printf("  spacing    z %.7g, y %.7g, x %.7g %s\n", t->spacing[0], t->spacing[1], t->spacing[2], t->unit);
         }
+    }
+    if (info->heads_redrawn > 0) {
+        printf("  head       was dead in training, and got new random weights, %" PRId64 " time%s\n",
+               info->heads_redrawn, info->heads_redrawn == 1 ? "" : "s");
     }
     cli_print_heldout("  ", info->classes, &info->heldout);
     print_intervals(info);

@@ -48,16 +48,33 @@ static inline int64_t tools_count_nonfinite(const float *samples, int64_t count,
     return broken;
 }
 
-static inline crd_status tools_save_model(const char *path, const crd_model_info *info, uint64_t seed)
+/* No voxel gets through the ReLU of the head. */
+static inline void tools_kill_head(crd_model *model)
+{
+    const crd_net *net = &model->net;
+    for (int m = 0; m < model->info.members; m++) {
+        float *bias = crd_model_member(model, m) + net->model.bias[net->head];
+        for (int c = 0; c < net->layers[net->head].channels_out; c++) bias[c] = -100;
+    }
+}
+
+/* `prepare` changes the weights that it begins with. */
+static inline crd_status tools_save_prepared(const char *path, const crd_model_info *info, uint64_t seed,
+                                             void (*prepare)(crd_model *))
 {
     crd_model *model = NULL;
     crd_status status = crd_model_create(info, seed, &model);
     if (status == CRD_OK) {
-        tools_enliven(model);
+        prepare(model);
         status = crd_model_save(model, path);
     }
     crd_model_free(&model);
     return status;
+}
+
+static inline crd_status tools_save_model(const char *path, const crd_model_info *info, uint64_t seed)
+{
+    return tools_save_prepared(path, info, seed, tools_enliven);
 }
 
 #endif

@@ -110,6 +110,7 @@ typedef struct crd_model_info {
     crd_member_info member[CRD_MEMBERS_MAX]; /* where there are several; else 0 */
     crd_systematic systematic;
     int64_t checkpoint_step; /* of the training that the file is a checkpoint of; 0: a model. Ignored, too */
+    int64_t heads_redrawn;   /* how often, in its training, the head was dead and got new weights; of all members */
 } crd_model_info;
 
 typedef struct crd_model crd_model;

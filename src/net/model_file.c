@@ -204,6 +204,7 @@ static crd_status write_model(crd_store *store, const crd_model *model)
     CRD_PASS(crd_store_put_text(store, "", "norm", info->norm));
     if (info->config != NULL) CRD_PASS(crd_store_put_text(store, "", "config", info->config));
     CRD_PASS(crd_store_put_text(store, "", "checksum", checksum));
+    if (info->heads_redrawn > 0) CRD_PASS(crd_store_put_numbers(store, "", "heads_redrawn", 1, &info->heads_redrawn));
     if (info->training.voxels > 0) CRD_PASS(write_training(store, &info->training));
     if (model->pieces.count > 0) CRD_PASS(write_pieces(store, &model->pieces));
     CRD_PASS(crd_heldout_write(store, &info->heldout));
@@ -368,6 +369,11 @@ static crd_status read_info(crd_store *store, crd_model_info *info, char **confi
     CRD_PASS(read_text(store, "norm", info->norm, sizeof info->norm));
     if (crd_store_has_attribute(store, "", "config")) CRD_PASS(crd_store_get_text(store, "", "config", config));
     info->config = *config;
+    if (crd_store_has_attribute(store, "", "heads_redrawn")) {
+        CRD_PASS(crd_store_get_numbers(store, "", "heads_redrawn", 1, &info->heads_redrawn));
+        if (info->heads_redrawn < 0)
+            return crd_fail(CRD_ERR_FORMAT, "the attribute 'heads_redrawn' of %s is below 0", crd_store_path(store));
+    }
     CRD_PASS(crd_heldout_read(store, &info->heldout));
     CRD_PASS(read_checkpoint_step(store, &info->checkpoint_step));
     CRD_PASS(crd_systematic_read(store, info->classes == 0 ? 2 : info->classes, &info->systematic));

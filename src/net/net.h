@@ -131,6 +131,12 @@ static inline int64_t crd_net_moments(const crd_net *net)
     return (int64_t)(net->layer_count + net->merge_count) * net->groups;
 }
 
+/* Is it one of the last two layers'? */
+static inline bool crd_net_in_head(const crd_net *net, const crd_parameter *parameter)
+{
+    return parameter->layer == net->head || parameter->layer == net->last;
+}
+
 /* Probabilities of one voxel: that of class 1 alone where there are two classes, else one for each. */
 static inline int crd_net_planes(const crd_net *net)
 {

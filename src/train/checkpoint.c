@@ -34,12 +34,13 @@ static crd_status put(void *context, crd_store *store)
                                    p->last_bce,
                                    p->bce,
                                    p->kl};
-    const int64_t data = (int64_t)c->identity->data;
+    const int64_t data = (int64_t)c->identity->data, heads[2] = {p->redrawn, p->redrawn_after};
     CRD_PASS(crd_store_put_layout(store, "optimizer/m", &c->net->model, c->state->m));
     CRD_PASS(crd_store_put_layout(store, "optimizer/v", &c->net->model, c->state->v));
     CRD_PASS(crd_store_put_integers(store, CRD_CHECKPOINT_PLACE, COUNTERS, counters));
     CRD_PASS(crd_store_put_reals(store, GROUP, "values", VALUES, values));
     CRD_PASS(crd_store_put_numbers(store, GROUP, "data", 1, &data));
+    if (p->redrawn > 0) CRD_PASS(crd_store_put_numbers(store, GROUP, "heads_redrawn", 2, heads));
     CRD_PASS(crd_store_put_text(store, GROUP, "isa", c->identity->isa));
     CRD_PASS(crd_store_put_text(store, GROUP, "init", c->identity->init));
     return crd_store_put_text(store, GROUP, "settings", c->identity->settings);
@@ -140,7 +141,7 @@ done:
 static crd_status get(void *context, crd_store *store)
 {
     content *c = context;
-    int64_t counters[COUNTERS];
+    int64_t counters[COUNTERS], heads[2] = {0};
     double values[VALUES];
     if (!crd_store_has(store, "optimizer") || !crd_store_has(store, GROUP)) {
         return crd_fail(CRD_ERR_FORMAT, "%s is a model but not a checkpoint: it has no optimizer state", c->path);
@@ -151,6 +152,8 @@ static crd_status get(void *context, crd_store *store)
         return crd_store_get_text(store, GROUP, "isa", c->isa);
     }
     CRD_PASS(crd_store_get_reals(store, GROUP, "values", VALUES, values));
+    if (crd_store_has_attribute(store, GROUP, "heads_redrawn"))
+        CRD_PASS(crd_store_get_numbers(store, GROUP, "heads_redrawn", 2, heads));
     CRD_PASS(check_identity(c, store, counters[4]));
     CRD_PASS(crd_store_get_layout(store, "optimizer/m", &c->net->model, "its own model", c->state->m));
     CRD_PASS(crd_store_get_layout(store, "optimizer/v", &c->net->model, "its own model", c->state->v));
@@ -160,6 +163,8 @@ static crd_status get(void *context, crd_store *store)
                                         .best_epoch = counters[2],
                                         .rising = counters[3],
                                         .dead = counters[5],
+                                        .redrawn = heads[0],
+                                        .redrawn_after = heads[1],
                                         .epoch_bce = values[0],
                                         .first_valid_bce = values[1],
                                         .best_valid_bce = values[2],

@@ -7,7 +7,7 @@
 #include "base/monitor.h"
 #include "train/validation.h"
 
-enum { DEAD_STEPS = 10, STEPS_TO_LEARN = 100, RISING_EPOCHS = 5 };
+enum { DEAD_STEPS = 10, MOST_HEADS = 5, STEPS_TO_LEARN = 100, RISING_EPOCHS = 5 };
 
 /* The cross entropy of always answering with the classes' shares; 0 where there is one class only. */
 static double clueless(const int64_t classes[CRD_CLASSES_MAX])
@@ -132,14 +132,28 @@ crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double 
                         progress->steps > 0 ? " is from before and intact" : "");
     }
     progress->dead = dead ? progress->dead + 1 : 0;
-    if (progress->dead >= DEAD_STEPS) {
+    if (crd_head_is_dead(progress) && progress->redrawn >= MOST_HEADS) {
         return crd_fail(CRD_ERR_NUMERIC,
                         "the head of the network is dead at step %" PRId64
-                        ": for %d steps its last ReLU was zero in every "
-                        "voxel, and no gradient gets through; start anew with another --seed or a smaller --lr",
-                        step, (int)DEAD_STEPS);
+                        ": for %d steps its last ReLU was zero in every voxel, and no gradient gets through; it got "
+                        "new weights %d times before; start anew with a smaller --lr, or another --seed",
+                        step, (int)DEAD_STEPS, (int)MOST_HEADS);
     }
     return CRD_OK;
+}
+
+bool crd_head_is_dead(const crd_train_progress *progress)
+{
+    return progress->dead >= DEAD_STEPS;
+}
+
+void crd_diagnose_redraw(int64_t step, const crd_monitor *monitor)
+{
+    crd_warn(monitor,
+             "the head of the network was dead at step %" PRId64
+             ": for %d steps its last ReLU was zero in every voxel, and no gradient got through; it gets new random "
+             "weights, and the training goes on; a smaller --lr makes that rarer",
+             step, (int)DEAD_STEPS);
 }
 
 /* Said once, at the end of the epoch in which there have been steps enough. */

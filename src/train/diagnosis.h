@@ -14,10 +14,14 @@
 /* Nothing to learn from: no labelled chunk, or one class only. */
 crd_status crd_diagnose_labels(const int64_t classes[CRD_CLASSES_MAX], int64_t chunks);
 
-/* Not a number, or a head that stays dead: `dead` is that of all examples of the mini-batch. Dropout may kill it for a
- * step, so it takes several in a row, counted in `progress`. */
+/* Not a number, or a head that dies again and again: `dead` is that of all examples of the mini-batch. Dropout may kill
+ * it for a step, so it takes several in a row, counted in `progress`. */
 crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
                              const char *checkpoint);
+
+/* By what was counted: is it to get new weights, and that it gets them. */
+bool crd_head_is_dead(const crd_train_progress *progress);
+void crd_diagnose_redraw(int64_t step, const crd_monitor *monitor);
 
 /* Warns of labels that the grey values say nothing about, or that contradict each other. */
 void crd_diagnose_grey(const crd_baseline *baseline, const crd_monitor *monitor);

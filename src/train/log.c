@@ -46,7 +46,8 @@ static bool parse(const char *text, crd_log_step *step, crd_log_epoch *epoch, bo
                                number(line, "kl"),
                                number(line, "kl_weight"),
                                number(line, "loss"),
-                               number(line, "seconds")};
+                               number(line, "seconds"),
+                               cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "head_redrawn")) != 0};
         *epoch =
             (crd_log_epoch){number(line, "lr"),         number(line, "valid_bce"),       number(line, "valid_accuracy"),
                             number(line, "sample_bce"), number(line, "sample_accuracy"), number(line, "sample_dice"),
@@ -172,6 +173,7 @@ crd_status crd_log_add(crd_train_log *log, const crd_log_step *step, const crd_l
         char text[CRD_NUMBER_BYTES];
         crd_text_print(&line, ",\"%s\":%s", fields[i].name, crd_format_real(fields[i].value, text));
     }
+    if (step->head_redrawn) crd_text_print(&line, ",\"head_redrawn\":true");
     if (epoch != NULL && speeds != NULL) add_speeds(&line, speeds, ranks);
     crd_text_print(&line, ",\"seconds\":%" PRId64 ".%03d}\n", (int64_t)step->seconds,
                    (int)(1e3 * (step->seconds - floor(step->seconds))));

@@ -3,6 +3,7 @@
 #ifndef CRD_TRAIN_LOG_H
 #define CRD_TRAIN_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@ typedef struct crd_log_step {
     int64_t member;      /* from 0 */
     int64_t step, epoch; /* from 1 */
     double bce, kl, kl_weight, loss, seconds;
+    bool head_redrawn; /* after the step, as it was dead */
 } crd_log_step;
 
 typedef struct crd_log_epoch {

@@ -78,6 +78,7 @@ static crd_status log_step(crd_member *m, const crd_log_epoch *ending)
                                .kl = p->kl,
                                .kl_weight = weight,
                                .loss = p->bce + weight * p->kl / m->run->kl_divisor,
+                               .head_redrawn = p->redrawn > 0 && p->redrawn_after == p->steps,
                                .seconds = crd_seconds() - m->run->begin};
     if (!crd_train_first(m->run)) return CRD_OK;
     crd_history_add(m->history, &line, ending);
@@ -100,6 +101,19 @@ static crd_status add_batch(crd_member *m, crd_batch *batch, crd_loss *losses)
                                    : crd_trainer_add(m->trainer, (uint32_t)i, input, label, scale, &losses[i]));
     }
     return m->shared != NULL ? crd_shared_step_finish(m->shared, batch, losses) : CRD_OK;
+}
+
+/* What the others have learnt stays: a dead head alone keeps gradients from them. */
+static crd_status redraw_head(crd_member *m)
+{
+    crd_train_progress *p = &m->progress;
+    CRD_PASS(fetch(m, true));
+    CRD_PASS(crd_trainer_redraw_head(m->trainer, m->run->classes[1] > m->run->classes[0]));
+    crd_diagnose_redraw(p->steps, &m->monitor);
+    p->dead = 0;
+    p->redrawn++;
+    p->redrawn_after = p->steps;
+    return CRD_OK;
 }
 
 static crd_status take_step(crd_member *m)
@@ -130,7 +144,7 @@ static crd_status take_step(crd_member *m)
     p->epoch_bce += bce;
     p->bce = bce;
     p->kl = kl;
-    return CRD_OK;
+    return crd_head_is_dead(p) ? redraw_head(m) : CRD_OK;
 }
 
 /* Every how many epochs their end is checked with samples; 0 where nothing is held back. That is to cost a tenth of the

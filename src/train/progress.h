@@ -15,6 +15,8 @@ typedef struct crd_train_progress {
     double last_valid_bce, last_valid_accuracy;
     int64_t rising;  /* epochs in a row in which the validation BCE lay well above its lowest */
     int64_t dead;    /* steps in a row with a dead head */
+    int64_t redrawn; /* how often a dead head got new weights, and after which step the last time; 0: never */
+    int64_t redrawn_after;
     double last_bce; /* mean over the steps of the last finished epoch */
     double bce, kl;  /* of the last step, whose line in the log may be still to come */
     double lowest;   /* validation BCE of all epochs since the training was begun or resumed, and its epoch; 0: none. */

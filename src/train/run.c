@@ -191,6 +191,7 @@ static crd_status save_best(crd_train_run *r)
 /* What the model says of its members. */
 static void describe_members(crd_train_run *r)
 {
+    for (int64_t i = 0; i < r->model->info.members; i++) r->model->info.heads_redrawn += r->members[i].progress.redrawn;
     for (int64_t i = 0; i < r->model->info.members && r->model->info.members > 1; i++) {
         const crd_member *m = &r->members[i];
         const crd_train_progress *p = &m->progress;

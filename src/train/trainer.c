@@ -1,10 +1,12 @@
 #include "train/trainer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "net/init.h"
 
 /* Steps of training are numbered from 0 up; the samples that evaluate it from the top of the range down. */
 static const uint32_t LAST_STEP = UINT32_MAX;
@@ -135,6 +137,22 @@ crd_status crd_trainer_parameters_changed(crd_trainer *trainer)
 {
     trainer->newer = trainer->newer_moments = false;
     return trainer->backend->learner_write(trainer->learner);
+}
+
+crd_status crd_trainer_redraw_head(crd_trainer *trainer, bool foreground_is_commoner)
+{
+    const crd_learner_plan *plan = &trainer->plan.learner;
+    crd_trainer_state *state = &trainer->state;
+    float *last = state->parameters + plan->net->model.kernel[plan->net->last];
+    crd_net_init_head(plan->net, plan->seed, (uint32_t)state->steps, state->parameters);
+    if (plan->net->classes == 2) *last = foreground_is_commoner ? fabsf(*last) : -fabsf(*last);
+    for (int p = 0; p < plan->net->model.count; p++) {
+        const crd_parameter *parameter = &plan->net->model.parameters[p];
+        if (!crd_net_in_head(plan->net, parameter)) continue;
+        memset(state->m + parameter->offset, 0, (size_t)parameter->count * sizeof(float));
+        memset(state->v + parameter->offset, 0, (size_t)parameter->count * sizeof(float));
+    }
+    return crd_trainer_parameters_changed(trainer);
 }
 
 crd_status crd_trainer_fetch(crd_trainer *trainer, bool moments)

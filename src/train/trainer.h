@@ -53,6 +53,10 @@ crd_status crd_trainer_bytes(const crd_trainer_plan *plan, int64_t *bytes, int64
 crd_trainer_state *crd_trainer_state_of(crd_trainer *trainer);
 crd_status crd_trainer_fetch(crd_trainer *trainer, bool moments); /* or the parameters alone */
 crd_status crd_trainer_parameters_changed(crd_trainer *trainer);
+/* The head gets new random weights, which follow from the seed and the number of steps taken, and Adam knows nothing of
+ * them. Of two classes the commoner one is what its ReLU will let through: a network learns first that most voxels are
+ * of that class, and would drive it to zero again. The state was fetched, with its moments. */
+crd_status crd_trainer_redraw_head(crd_trainer *trainer, bool foreground_is_commoner);
 const crd_backend *crd_trainer_backend(const crd_trainer *trainer);
 crd_learner *crd_trainer_learner(const crd_trainer *trainer);
 int64_t crd_trainer_chunk_voxels(const crd_trainer *trainer);

@@ -105,7 +105,8 @@ def make_data():
     np.save("label.npy", np.where(noise.random(label.shape) < 0.1, 7, label).astype(np.uint8))
     np.save("long.npy", noise.normal(0, 1, (90, 16, 24)).cumsum(0).astype(np.float32))
     np.save("tiny.npy", noise.normal(0, 1, (8, 16, 16)).astype(np.float32))
-    subprocess.run([os.path.join(BUILD, "tests", "make_model"), "model.h5", "bcnn", "4", "8,16,16"], check=True)
+    for name, how in (("model.h5", []), ("dead.h5", ["7", "dead"])):
+        subprocess.run([os.path.join(BUILD, "tests", "make_model"), name, "bcnn", "4", "8,16,16"] + how, check=True)
 
 
 def train(output, *more):
@@ -127,7 +128,8 @@ def same_training(a, b, what):
 
 
 def training():
-    for kind, more in (("bcnn", ()), ("mcdn", ("--kind", "mcdn")), ("independent", ("--estimator", "independent"))):
+    for kind, more in (("bcnn", ()), ("mcdn", ("--kind", "mcdn")), ("independent", ("--estimator", "independent")),
+                       ("redrawn", ("--init", "dead.h5"))):
         more += ("--valid-samples", "2")
         done = run(0, train(f"{kind}.h5", *more))
         check(done.returncode == 0, done.err)
@@ -137,6 +139,7 @@ def training():
             same_training(kind, f"{kind}{ranks}", f"{kind}, {ranks} ranks")
             check(done.out.count("Trained ") == 1, f"{ranks} ranks talk: {done.out}")
     check("instruction path" in done.err, f"no word of the instruction path: {done.err}")
+    check([line["step"] for line in log_of("redrawn2.log.jsonl") if "head_redrawn" in line] == [10], "no head was drawn anew")
     lines = [json.loads(line) for line in open("bcnn3.log.jsonl")]
     check(len(lines[-1].get("examples_per_second", [])) == 3, "the log lacks the ranks' speeds")
 

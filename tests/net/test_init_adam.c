@@ -94,6 +94,36 @@ static void test_initial_values_follow_the_seed(void)
     free(c);
 }
 
+/* The head alone, from another place of the same streams for every draw. */
+static void test_head_drawn_anew(void)
+{
+    for (int kind = CRD_BCNN; kind <= CRD_MCDN; kind++) {
+        crd_net net;
+        CHECK_OK(crd_net_describe((crd_kind)kind, 8, 4, &net));
+        const size_t bytes = (size_t)net.model.total * sizeof(float);
+        float *initial = malloc(bytes), *drawn = calloc(1, bytes);
+        crd_net_init(&net, 3, initial);
+        memcpy(drawn, initial, bytes);
+        crd_net_init_head(&net, 3, 0, drawn);
+        CHECK(memcmp(initial, drawn, bytes) == 0);
+        crd_net_init_head(&net, 3, 109, drawn);
+        for (int p = 0; p < net.model.count; p++) {
+            const crd_parameter *parameter = &net.model.parameters[p];
+            const bool constant = kind == CRD_MCDN && parameter->role == CRD_ROLE_BIAS;
+            int64_t same = 0;
+            for (int64_t i = 0; i < parameter->count; i++)
+                same += initial[parameter->offset + i] == drawn[parameter->offset + i];
+            CHECK(same == (strncmp(parameter->path, "head/", 5) == 0 && !constant ? 0 : parameter->count));
+        }
+        const crd_stream stream = {
+            .seed = 3, .layer = (uint32_t)net.head, .purpose = CRD_PURPOSE_INIT_LOC, .step = 109};
+        CHECK(kind == CRD_MCDN ||
+              drawn[net.model.kernel[net.head] + 9] == (float)(0.1 * (double)crd_random_normal(&stream, 9)));
+        free(initial);
+        free(drawn);
+    }
+}
+
 enum { COUNT = 100001, STEPS = 20 };
 
 static void run_adam(int threads, float *w)
@@ -147,4 +177,4 @@ static void test_adam_same_bytes_for_any_threads(void)
 }
 
 TEST_MAIN(TEST(test_initial_values_bcnn), TEST(test_initial_values_mcdn), TEST(test_initial_values_follow_the_seed),
-          TEST(test_adam_is_the_textbook), TEST(test_adam_same_bytes_for_any_threads))
+          TEST(test_head_drawn_anew), TEST(test_adam_is_the_textbook), TEST(test_adam_same_bytes_for_any_threads))

@@ -42,7 +42,15 @@ static void test_dead_head(void)
     for (int step = 1; step <= 9; step++) CHECK_OK(crd_diagnose_step(&progress, step, 0.7, 0, true, "c"));
     CHECK_OK(crd_diagnose_step(&progress, 10, 0.7, 0, false, "c"));
     for (int step = 11; step <= 19; step++) CHECK_OK(crd_diagnose_step(&progress, step, 0.7, 0, true, "c"));
-    CHECK_FAILS(crd_diagnose_step(&progress, 20, 0.7, 0, true, "c"), CRD_ERR_NUMERIC, "dead at step 20");
+    CHECK(!crd_head_is_dead(&progress));
+    CHECK_OK(crd_diagnose_step(&progress, 20, 0.7, 0, true, "c"));
+    CHECK(crd_head_is_dead(&progress));
+    said[0] = '\0';
+    crd_diagnose_redraw(20, &monitor);
+    CHECK(strstr(said, "dead at step 20: for 10 steps") != NULL && strstr(said, "new random weights") != NULL);
+    progress = (crd_train_progress){.dead = 9, .redrawn = 5}; /* and no more often */
+    CHECK_FAILS(crd_diagnose_step(&progress, 81, 0.7, 0, true, "c"), CRD_ERR_NUMERIC, "dead at step 81");
+    CHECK(strstr(crd_last_error()->message, "new weights 5 times before") != NULL);
 }
 
 /* The end of an epoch of `steps` steps, with a validation. */
