@@ -39,6 +39,7 @@ long_ones() {
     before=$(md5sum "$folder/exams/rows.csv")
     exams
     same "$(md5sum "$folder/exams/rows.csv")" "$before"
+    class_weights
     if "$CREDENCE" --version | grep -q '^page in the browser (view): yes'; then
         loop
         before=$(md5sum "$folder/loop/rounds.csv")
@@ -76,6 +77,20 @@ exams() {
     expect 0
     same "$(grep -cE '^\| (graphite|weld|all) \| [12] \| [0-2] of [12] \|' "$folder/out")" 3
 }
+
+# Without weights, as the product has none; both arms need a program that has them, and are told.
+class_weights() {
+    last=(experiments/class_weights/run.py)
+    for arms in 1 2; do
+        code=0
+        "$python" "$root/experiments/class_weights/run.py" --out "$folder/weights" --arms $arms --seeds 1 --steps 4 --samples 2 --shape 32,64,64 \
+            --credence "$CREDENCE" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+        expect $((arms - 1))
+    done
+    err 'takes no CREDENCE_CLASS_WEIGHTS'
+    same "$(wc -l <"$folder/weights/rows.csv")" 3
+}
+
 # The viewer's loop: a line for the phantom in each table, and nothing done twice. Only where the program has the viewer.
 loop() {
     last=(experiments/loop/run.py)
