@@ -5,10 +5,17 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "credence/predict.h"
+#include "harness.h"
 #include "predict_tools.h"
 #include "volume_tools.h"
 
 static crd_predict_options options;
+
+/* Eight have instructions of their own, and are quicker than four but for sanitizers and valgrind. */
+static inline int quick_filters(void)
+{
+    return sparse(2, "8 filters") == 1 ? 8 : 4;
+}
 
 /* Removes a run folder and what it may hold. */
 static inline void remove_run(const char *path)

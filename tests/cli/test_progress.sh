@@ -16,6 +16,7 @@ on_terminal() {
     code=0
     /usr/bin/python3 - "$folder/err" "$1" $columns env "${@:2}" >"$folder/out" 2>&1 <<'PYTHON' || code=$?
 import fcntl, os, pty, select, signal, struct, subprocess, sys, termios, time
+signal.signal(signal.SIGINT, signal.default_int_handler) # also where `make test` runs in the background, which ignores it
 master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, int(sys.argv[3]), 0, 0))
 child = subprocess.Popen(sys.argv[4:], stderr=slave, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

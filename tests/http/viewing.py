@@ -26,6 +26,7 @@ os.environ["XDG_RUNTIME_DIR"] = os.path.join(FOLDER, "runtime")
 os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
 os.mkdir("runtime")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it, and so would its servers
 failures = []
 
 if "page in the browser (view): yes" not in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout:

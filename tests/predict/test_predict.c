@@ -43,18 +43,12 @@ static bool there(const char *run, const char *file)
 
 static crd_predict_result whole_result;
 
-/* Eight have instructions of their own, and are quicker than four but for sanitizers and valgrind. */
-static int filters(void)
-{
-    return sparse(2, "8 filters") == 1 ? 8 : 4;
-}
-
 /* The model, a blobby scan, and the run "whole" that others are compared with: made for whichever test comes first. */
 static crd_status make_whole(void)
 {
     static uint16_t voxels[VOXELS];
     static bool made;
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = filters()};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = quick_filters()};
     uint64_t state = 1;
     if (made) return CRD_OK;
     for (int i = 0; i < VOXELS; i++) {
@@ -263,7 +257,7 @@ static void test_resume_wants_the_same_run(void)
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "samples was 5 and is 6");
     set("samples", "5");
     set("model", scratch("model2.h5"));
-    const crd_model_info info = {.kind = CRD_BCNN, .filters = filters()};
+    const crd_model_info info = {.kind = CRD_BCNN, .filters = quick_filters()};
     CHECK_OK(tools_save_model(scratch("model2.h5"), &info, 8));
     CHECK_FAILS(crd_predict(&options, NULL, NULL), CRD_ERR_MISMATCH, "the model is another one");
     set("model", scratch("model.h5"));

@@ -48,7 +48,7 @@ static crd_status make_plain(void)
 {
     static float voxels[VOXELS];
     static bool made;
-    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8};
+    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = quick_filters()};
     if (made) return CRD_OK;
     for (int i = 0; i < VOXELS; i++) voxels[i] = plain_value(i);
     CRD_PASS(tools_save_model(scratch("model.h5"), &bcnn, 7));
@@ -71,7 +71,7 @@ static void small(const char *name)
 static void test_models_and_scans(void)
 {
     static uint8_t bytes[VOXELS];
-    const crd_model_info mcdn = {.kind = CRD_MCDN, .filters = 8};
+    const crd_model_info mcdn = {.kind = CRD_MCDN, .filters = quick_filters()};
     CHECK_OK(make_plain());
     CHECK(said[0] == '\0');
     CHECK_OK(tools_save_model(scratch("mcdn.h5"), &mcdn, 7));
@@ -332,7 +332,7 @@ static void test_unlike_the_training_data(void)
     crd_model *model = NULL;
     crd_volume *volume = NULL;
     crd_volume_statistics statistics;
-    crd_model_info info = {.kind = CRD_BCNN, .filters = 8, .chunk = {16, 16, 16}};
+    crd_model_info info = {.kind = CRD_BCNN, .filters = quick_filters(), .chunk = {16, 16, 16}};
     CHECK_OK(make_plain());
     CHECK_OK(crd_volume_open(scratch("scan.npy"), NULL, NULL, &volume));
     CHECK_OK(crd_volume_measure(volume, NULL, &statistics));

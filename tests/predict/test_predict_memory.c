@@ -13,7 +13,7 @@ static uint8_t inside[VOXELS];
 
 static crd_status make_files(void)
 {
-    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 8};
+    const crd_model_info bcnn = {.kind = CRD_BCNN, .filters = quick_filters()};
     for (int i = 0; i < VOXELS; i++) {
         const int z = i / X / Y, y = i / X % Y, x = i % X;
         voxels[i] = (uint16_t)(1000.0 + 300.0 * (sin(z * 0.5) + sin(y * 0.4) + sin(x * 0.3)));

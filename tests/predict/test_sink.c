@@ -14,7 +14,7 @@ static uint16_t voxels[VOXELS];
 
 static crd_status make_files(int classes)
 {
-    crd_model_info bcnn = {.kind = CRD_BCNN, .filters = 4, .classes = classes};
+    crd_model_info bcnn = {.kind = CRD_BCNN, .filters = quick_filters(), .classes = classes};
     for (int k = 0; k < classes; k++) bcnn.class_values[k] = 10.0 * k;
     for (int i = 0; i < VOXELS; i++) {
         voxels[i] = (uint16_t)(1000.0 + 300.0 * (sin(i / X / Y * 0.5) + sin(i / X % Y * 0.4) + sin(i % X * 0.3)));

@@ -18,6 +18,7 @@ except ImportError as missing:
 PROGRAM = os.environ.get("CREDENCE_PROGRAM", "build/credence")
 KILLS = 20 if os.environ.get("CREDENCE_LONG") == "1" else 3
 FOLDER = tempfile.mkdtemp()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started this in the background, which ignores it
 failures = []
 
 
