@@ -121,6 +121,26 @@ void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const
         figures->threshold_dice);
 }
 
+void crd_diagnose_classes(const crd_exam *exam, const crd_model_info *info, const crd_monitor *monitor)
+{
+    static const double FOUND = 0.1;
+    enum { ENOUGH = 64 }; /* voxels to judge by */
+    for (int k = info->classes > 2 ? 0 : 1; k < (info->classes > 2 ? info->classes : 2); k++) {
+        char name[CRD_CLASS_NAME_TEXT] = "";
+        int64_t voxels = 0, found = 0;
+        for (int64_t i = 0; i < exam->count; i++) {
+            found += exam->blocks[i].network[k][k];
+            for (int answer = 0; answer < CRD_CLASSES_MAX; answer++) voxels += exam->blocks[i].network[k][answer];
+        }
+        if (voxels < ENOUGH || (double)found >= FOUND * (double)voxels) continue;
+        if (info->classes > 2) crd_class_name(info, k, name);
+        crd_warn(monitor,
+                 "%s%s is hardly ever found: of its %" PRId64 " voxels in the exam %.1f %% are; train longer, or label "
+                 "more of it, and trust nothing that the model says of it until then",
+                 info->classes > 2 ? "class " : "the foreground", name, voxels, 100.0 * (double)found / (double)voxels);
+    }
+}
+
 crd_status crd_diagnose_step(crd_train_progress *progress, int64_t step, double bce, double kl, bool dead,
                              const char *checkpoint)
 {

@@ -101,6 +101,7 @@ static crd_status hold_exam(crd_train_run *r)
     crd_heldout_figures(exam->blocks, exam->count, crd_baseline_classes(r->baseline),
                         crd_baseline_majority(r->baseline), figures);
     crd_diagnose_exam(exam, r->baseline, figures, r->monitor);
+    crd_diagnose_classes(exam, &r->model->info, r->monitor);
 done:
     crd_free(&exam);
     return status;

@@ -123,5 +123,35 @@ static void test_calibration_at_its_end(void)
     CHECK(strstr(said, "far too sure of itself") != NULL);
 }
 
+/* A class that the mean over all of them hides. */
+static void test_class_that_is_never_found(void)
+{
+    static crd_exam exam;
+    crd_model_info info = {.classes = 3, .class_names = "pore,particle,binder"};
+    exam.count = 2;
+    exam.blocks[0].network[0][0] = exam.blocks[1].network[1][1] = 900;
+    exam.blocks[0].network[2][0] = 63; /* too few to judge by */
+    said[0] = '\0';
+    crd_diagnose_classes(&exam, &info, &monitor);
+    CHECK(said[0] == '\0');
+    exam.blocks[1].network[2][1] = 60;
+    exam.blocks[1].network[2][2] = 13; /* 13 of 136: below a tenth */
+    crd_diagnose_classes(&exam, &info, &monitor);
+    CHECK(strncmp(said, "class binder is hardly ever found: of its 136 voxels in the exam 9.6 % are; ", 76) == 0);
+    exam.blocks[1].network[2][2] = 14;
+    said[0] = '\0';
+    crd_diagnose_classes(&exam, &info, &monitor);
+    CHECK(said[0] == '\0');
+    memset(&exam, 0, sizeof exam); /* of two it is the foreground; the background is what remains */
+    exam.count = 1;
+    exam.blocks[0].network[0][1] = exam.blocks[0].network[1][1] = 500;
+    info = (crd_model_info){.classes = 2};
+    crd_diagnose_classes(&exam, &info, &monitor);
+    CHECK(said[0] == '\0');
+    exam.blocks[0].network[1][0] = 5000;
+    crd_diagnose_classes(&exam, &info, &monitor);
+    CHECK(strncmp(said, "the foreground is hardly ever found: of its 5500 voxels", 55) == 0);
+}
+
 TEST_MAIN(TEST(test_labels), TEST(test_not_a_number), TEST(test_dead_head), TEST(test_nothing_learnt),
-          TEST(test_rising_validation), TEST(test_calibration_at_its_end))
+          TEST(test_rising_validation), TEST(test_calibration_at_its_end), TEST(test_class_that_is_never_found))
