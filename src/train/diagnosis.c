@@ -125,19 +125,19 @@ void crd_diagnose_classes(const crd_exam *exam, const crd_model_info *info, cons
 {
     static const double FOUND = 0.1;
     enum { ENOUGH = 64 }; /* voxels to judge by */
-    for (int k = info->classes > 2 ? 0 : 1; k < (info->classes > 2 ? info->classes : 2); k++) {
-        char name[CRD_CLASS_NAME_TEXT] = "";
+    for (int k = 0; k < info->classes && info->classes > 2; k++) {
+        char name[CRD_CLASS_NAME_TEXT];
         int64_t voxels = 0, found = 0;
         for (int64_t i = 0; i < exam->count; i++) {
             found += exam->blocks[i].network[k][k];
-            for (int answer = 0; answer < CRD_CLASSES_MAX; answer++) voxels += exam->blocks[i].network[k][answer];
+            for (int answer = 0; answer < info->classes; answer++) voxels += exam->blocks[i].network[k][answer];
         }
         if (voxels < ENOUGH || (double)found >= FOUND * (double)voxels) continue;
-        if (info->classes > 2) crd_class_name(info, k, name);
+        crd_class_name(info, k, name);
         crd_warn(monitor,
-                 "%s%s is hardly ever found: of its %" PRId64 " voxels in the exam %.1f %% are; train longer, or label "
-                 "more of it, and trust nothing that the model says of it until then",
-                 info->classes > 2 ? "class " : "the foreground", name, voxels, 100.0 * (double)found / (double)voxels);
+                 "class %s is hardly ever found: of its %" PRId64 " voxels in the exam %.1f %% are; train longer, or "
+                 "label more of it, and trust nothing that the model says of it until then",
+                 name, voxels, 100.0 * (double)found / (double)voxels);
     }
 }
 

@@ -32,7 +32,7 @@ void crd_diagnose_blocks(const int64_t exam[CRD_CLASSES_MAX], const int64_t clas
 void crd_diagnose_exam(const crd_exam *exam, const crd_baseline *baseline, const crd_heldout *figures,
                        const crd_monitor *monitor);
 
-/* Warns of a class, of two the foreground, that the network hardly ever finds in the exam: a mean Dice hides that. */
+/* Warns of one of more than two classes that the network hardly ever finds in the exam: a mean Dice hides that. */
 void crd_diagnose_classes(const crd_exam *exam, const crd_model_info *info, const crd_monitor *monitor);
 
 /* Warns after an epoch; keeps count in `progress`, whose last validation is still that of the epoch before. `bce` is
