@@ -62,6 +62,7 @@ def drop(path):
     for at, _, names in (os.walk(path) if os.path.isdir(path) else [(os.path.dirname(path), [], [os.path.basename(path)])]):
         for name in names:
             fd = os.open(os.path.join(at, name), os.O_RDONLY)
+            os.fsync(fd)  # pages that aren't on the disk yet stay
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(fd)
 
