@@ -28,7 +28,7 @@ import running
 from found import FOUND, again
 from tasks import TASKS
 
-KINDS = os.environ["K"].split() if "K" in os.environ else ("one", "one", "one", "any", "full", "dying", "harmless", "harmless", "cut", "cut", "cut", "end")
+KINDS = ("one", "one", "one", "any", "full", "dying", "harmless", "harmless", "cut", "cut", "cut", "end")
 TRIES = 3  # that are disturbed, before one that isn't
 
 
