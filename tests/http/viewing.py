@@ -1,4 +1,5 @@
 """What the HTTP tests of `credence view` share: a folder of their own, servers, and a count of what failed."""
+import atexit
 import http.client
 import json
 import os
@@ -53,6 +54,7 @@ class Server:
         """Any command line that ends as one."""
         self.words = words
         self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # after a test that failed: who reads its output waits for all that have it open
         self.said = ""
         while "#key=" not in self.said:
             line = self.process.stdout.readline()

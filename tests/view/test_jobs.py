@@ -38,9 +38,9 @@ def test_train_and_predict():
     page.js("page.jobs.steps.value = '12'; page.jobs.steps.dispatchEvent(new Event('change', {bubbles: true}))")
     page.until("return page.jobs.train.command.textContent.includes('--max-steps 12')", "the command follows the fields")
     page.find("#panel-train section[aria-label='Train a model'] button.main").click()
-    page.until("return page.jobs.running && page.jobs.bar.max === 12 && page.jobs.bar.value > 0", "progress is seen", 60)
+    page.until("return page.jobs.running && page.jobs.bar.max === 12 && page.jobs.bar.value > 0 && "
+               "document.getElementById('job-line').textContent.startsWith('training ')", "progress is seen, in the line at the bottom, too", 60)
     page.pictures("training")
-    assert page.js("return document.getElementById('job-line').textContent.startsWith('training ')"), "in the line at the bottom, too"
     page.until("return page.jobs.job.state === 'done'", "the training ends", 600)
     page.until("return !page.jobs.predict.go.disabled && page.jobs.model.value === '1'", "its model can be used")
     page.js("page.jobs.part.value = 'slab'; page.jobs.samples.value = '4'; page.jobs.part.dispatchEvent(new Event('change', {bubbles: true}))")
