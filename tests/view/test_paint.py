@@ -196,8 +196,8 @@ def test_tools_and_undo():
         saved(page)
         assert np.array_equal(labels_of(server), states[4]), "redo after a reload"
         page.js("page.showTab('labels')")
-        page.until("return document.querySelectorAll('.history li').length === 7", "all that was done is listed")
-        assert page.js("return document.querySelectorAll('.history .undone').length") == 3
+        page.until("return document.querySelectorAll('.history li').length === 7 && document.querySelectorAll('.history .undone').length === 3",
+                   "all that was done is listed, and what was undone")
         page.js("page.paint.choose('box')")
         page.js("page.paint.set({ depth: 4 })")
         drag(page, 0, [(-90, -60), (-30, -20)])
